@@ -1,0 +1,77 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// Each folder under Sources/ is one target. Dependencies only point down this list: the
+// `SQLite…` targets know SQLite and nothing of Buckia, BuckiaEngine and everything below it
+// need no Foundation, and whoever imports `Buckia` links no networking.
+let package = Package(
+  name: "buckia",
+  platforms: [.macOS(.v14), .iOS(.v17)],
+  products: [
+    .executable(name: "buckia", targets: ["BuckiaCommand"]),
+    .library(name: "Buckia", targets: ["Buckia"]),
+    .library(name: "BuckiaDiffFiles", targets: ["BuckiaDiffFiles"]),
+    .library(name: "BuckiaEngine", targets: ["BuckiaEngine"]),
+    .library(name: "BuckiaKSUID", targets: ["BuckiaKSUID"]),
+    .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+  ],
+  targets: [
+    // The command line.
+    .executableTarget(
+      name: "BuckiaCommand",
+      dependencies: [
+        "Buckia",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+
+    // The façade: inbound folders, making and reading diff files of databases.
+    .target(name: "Buckia", dependencies: ["BuckiaDiffFiles", "BuckiaEngine"]),
+
+    // One shipment as a file: manifest, container, compression, signature.
+    .target(
+      name: "BuckiaDiffFiles",
+      dependencies: [
+        "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+
+    // The replication engine: diff, schema plan, apply, conflicts, ledger. No Foundation from here down.
+    .target(
+      name: "BuckiaEngine",
+      dependencies: ["BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
+    .target(name: "SQLiteChangesets"),
+    .target(name: "SQLiteSchemas"),
+    .target(name: "BuckiaKSUID"),
+    .target(name: "SQLiteConnections", dependencies: ["CBuckiaSQLite"]),
+
+    .systemLibrary(
+      name: "CBuckiaSQLite",
+      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    .systemLibrary(
+      name: "CBuckiaZstd",
+      providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+
+    // Tests.
+    .executableTarget(
+      name: "EngineLinkageProbe", dependencies: ["BuckiaEngine"], path: "Tests/EngineLinkageProbe"),
+    .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID"]),
+    .testTarget(
+      name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections"]),
+    .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections"]),
+    .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
+    .testTarget(
+      name: "BuckiaDiffFilesTests",
+      dependencies: ["BuckiaDiffFiles"],
+      resources: [.copy("Vectors")]),
+    .testTarget(
+      name: "BuckiaEngineTests",
+      dependencies: ["BuckiaEngine", "SQLiteConnections", "EngineLinkageProbe"]),
+    .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections"]),
+    .testTarget(name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

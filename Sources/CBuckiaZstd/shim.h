@@ -1,0 +1,6 @@
+// Zstandard's stable C API, as BuckiaDiffFiles sees it.
+#ifndef BUCKIA_ZSTD_SHIM_H
+#define BUCKIA_ZSTD_SHIM_H
+#include <zstd.h>
+#include <zstd_errors.h>
+#endif

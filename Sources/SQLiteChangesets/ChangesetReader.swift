@@ -1,0 +1,230 @@
+/// Where one value of a change lies in the bytes of its changeset.
+///
+/// Nothing is copied: the slice stays good for as long as the bytes it was read from.
+public struct ValueSlice: Equatable, Sendable {
+  /// What kind of value it is.
+  public let kind: ValueKind
+  /// The offset of the kind byte.
+  public let start: Int
+  /// The offset of the payload: the number, or the bytes of text or blob.
+  public let payload: Int
+  /// The length of the payload in bytes: 8 for numbers, 0 for NULL and undefined.
+  public let count: Int
+
+  /// No value: the column is left alone.
+  public static let undefined = ValueSlice(kind: .undefined, start: 0, payload: 0, count: 0)
+
+  /// Whether there is a value (NULL is one).
+  public var isDefined: Bool { kind != .undefined }
+
+  /// The whole encoded value, kind byte and length included.
+  public var encoded: Range<Int> { start..<(payload + count) }
+
+  /// The payload's place.
+  public var payloadRange: Range<Int> { payload..<(payload + count) }
+
+  /// The integer, if `kind` is `.integer`; the bits of the number, if it is `.real`.
+  public func bits(in bytes: RawSpan) -> UInt64 {
+    UInt64(bigEndian: bytes.loadEightBytes(at: payload))
+  }
+
+  /// The value as an integer; only meaningful for `.integer`.
+  public func integer(in bytes: RawSpan) -> Int64 { Int64(bitPattern: bits(in: bytes)) }
+
+  /// The value as a double; only meaningful for `.real`.
+  public func real(in bytes: RawSpan) -> Double { Double(bitPattern: bits(in: bytes)) }
+
+  /// Whether two values are the same: kind and bytes, so 1 and 1.0 differ, as do `a` and `A`.
+  public func isIdentical(to other: ValueSlice, in bytes: RawSpan, otherIn otherBytes: RawSpan) -> Bool {
+    guard kind == other.kind, count == other.count else { return false }
+    return bytes.extracting(payloadRange).isEqual(to: otherBytes.extracting(other.payloadRange))
+  }
+}
+
+/// The fixed part of a change: what it does and where it stands.
+public struct Change: Equatable, Sendable {
+  /// What the change does.
+  public let operation: ChangeOperation
+  /// Whether the change came about indirectly: by a trigger or a foreign-key action.
+  public let isIndirect: Bool
+  /// The bytes of the whole change, operation byte included.
+  public let range: Range<Int>
+  /// Whether a table header stands between this change and the one before it.
+  public let startsTable: Bool
+}
+
+/// Walks the changes of a changeset or patchset without copying.
+///
+/// The reader holds offsets only; the bytes are passed to each call and must be the same every time. Any input
+/// is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
+/// `sqlite3session.c`; see <https://sqlite.org/session/changegroup.html> for the format.
+///
+/// ```swift
+/// var reader = ChangesetReader()
+/// while let change = try reader.next(in: bytes) {
+///   print(reader.table?.name ?? "", change.operation, reader.new.count)
+/// }
+/// ```
+public struct ChangesetReader: Sendable {
+  /// The table of the change read last.
+  public private(set) var table: ChangesetTable?
+  /// The bytes of that table's header.
+  public private(set) var headerRange: Range<Int> = 0..<0
+  /// The old values of the change read last, one for each column; undefined where there is none. All undefined for an
+  /// INSERT. For patchsets only key columns are defined.
+  public private(set) var old: [ValueSlice] = []
+  /// The new values of the change read last, one for each column. All undefined for a DELETE.
+  public private(set) var new: [ValueSlice] = []
+  /// Where the next call goes on reading.
+  public private(set) var position: Int
+
+  /// Starts at the given offset, where a table header must stand (or the end).
+  public init(at position: Int = 0) { self.position = position }
+
+  /// Reads the next change.
+  ///
+  /// - Returns: The change, or nil at the end. `table`, `old` and `new` speak of it until the next call.
+  /// - Throws: `ChangesetError` for anything that is no well-formed change. The reader must not be used after that.
+  public mutating func next(in bytes: RawSpan) throws(ChangesetError) -> Change? {
+    let end = bytes.byteCount
+    var startsTable = false
+    while position < end, let format = ChangesetFormat(rawValue: bytes.byte(at: position)) {
+      try readHeader(format, in: bytes)
+      startsTable = true
+    }
+    guard position < end else { return nil }
+    let start = position
+    guard let operation = ChangeOperation(rawValue: bytes.byte(at: start)) else {
+      throw failure(.unknownOperation, at: start)
+    }
+    guard let table else { throw ChangesetError(.changeBeforeTable, offset: start) }
+    guard start + 2 <= end else { throw failure(.truncated, at: start) }
+    let isIndirect = bytes.byte(at: start + 1) != 0
+    position = start + 2
+
+    let isPatchset = table.format == .patchset
+    switch operation {
+    case .insert:
+      clear(&old)
+      try Self.readRecord(of: table, into: &new, at: &position, keysOnly: false, in: bytes)
+      guard new.allSatisfy(\.isDefined) else { throw failure(.misplacedValue, at: start) }
+    case .delete:
+      clear(&new)
+      try Self.readRecord(of: table, into: &old, at: &position, keysOnly: isPatchset, in: bytes)
+      for column in old.indices where !old[column].isDefined && (!isPatchset || table.isKey(column)) {
+        throw failure(.misplacedValue, at: start)
+      }
+    case .update:
+      if isPatchset {
+        clear(&old)
+      } else {
+        try Self.readRecord(of: table, into: &old, at: &position, keysOnly: false, in: bytes)
+      }
+      try Self.readRecord(of: table, into: &new, at: &position, keysOnly: false, in: bytes)
+      for column in new.indices where table.isKey(column) {
+        if isPatchset {
+          // A patchset's UPDATE is one record, with the key in it; the key is what the row is found by.
+          swap(&old[column], &new[column])
+        }
+        guard old[column].isDefined, !new[column].isDefined else { throw failure(.misplacedValue, at: start) }
+      }
+    }
+    return Change(
+      operation: operation, isIndirect: isIndirect, range: start..<position, startsTable: startsTable)
+  }
+
+  private func failure(_ code: ChangesetError.Code, at offset: Int) -> ChangesetError {
+    ChangesetError(code, offset: offset, table: table?.name)
+  }
+
+  private func clear(_ values: inout [ValueSlice]) {
+    for index in values.indices { values[index] = .undefined }
+  }
+
+  private mutating func readHeader(_ format: ChangesetFormat, in bytes: RawSpan) throws(ChangesetError) {
+    let start = position
+    if let table, table.format != format { throw ChangesetError(.mixedFormats, offset: start) }
+    var cursor = start + 1
+    let columns = try readVarint(at: &cursor, in: bytes)
+    guard columns > 0, columns <= UInt64(ChangesetLimits.columns) else {
+      throw ChangesetError(.badColumnCount, offset: start)
+    }
+    let count = Int(columns)
+    guard bytes.byteCount - cursor >= count else { throw ChangesetError(.truncated, offset: start) }
+    let keyFlags = bytes.array(cursor..<(cursor + count))
+    cursor += count
+    let nameStart = cursor
+    while cursor < bytes.byteCount, bytes.byte(at: cursor) != 0 {
+      guard cursor - nameStart < ChangesetLimits.nameBytes else { throw ChangesetError(.badLength, offset: start) }
+      cursor += 1
+    }
+    guard cursor < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
+    let name = String(decoding: bytes.array(nameStart..<cursor), as: UTF8.self)
+    position = cursor + 1
+    table = ChangesetTable(name: name, format: format, keyFlags: keyFlags)
+    headerRange = start..<position
+    if old.count != count {
+      old = Array(repeating: .undefined, count: count)
+      new = old
+    }
+  }
+
+  private static func readRecord(
+    of table: ChangesetTable, into values: inout [ValueSlice], at position: inout Int, keysOnly: Bool,
+    in bytes: RawSpan
+  ) throws(ChangesetError) {
+    for column in values.indices {
+      if keysOnly, !table.isKey(column) {
+        values[column] = .undefined
+        continue
+      }
+      let start = position
+      do { values[column] = try ValueSlice(reading: bytes, at: &position) } catch {
+        throw ChangesetError(error.code, offset: start, table: table.name)
+      }
+    }
+  }
+}
+
+extension ValueSlice {
+  /// Reads the value that stands at `position` and moves on behind it.
+  ///
+  /// - Throws: `ChangesetError` when no whole value stands there.
+  public init(reading bytes: RawSpan, at position: inout Int) throws(ChangesetError) {
+    let start = position
+    guard start >= 0, start < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
+    guard let kind = ValueKind(rawValue: bytes.byte(at: start)) else {
+      throw ChangesetError(.unknownValueKind, offset: start)
+    }
+    var cursor = start + 1
+    let count: Int
+    switch kind {
+    case .undefined, .null: count = 0
+    case .integer, .real: count = 8
+    case .text, .blob:
+      let length = try readVarint(at: &cursor, in: bytes)
+      guard length <= UInt64(ChangesetLimits.valueBytes) else { throw ChangesetError(.badLength, offset: start) }
+      count = Int(length)
+    }
+    guard bytes.byteCount - cursor >= count else { throw ChangesetError(.truncated, offset: start) }
+    position = cursor + count
+    self.init(kind: kind, start: start, payload: cursor, count: count)
+  }
+}
+
+/// Reads SQLite's variable-length integer: up to nine bytes, seven bits in each of the first eight.
+///
+/// See <https://sqlite.org/fileformat2.html#varint>.
+func readVarint(at cursor: inout Int, in bytes: RawSpan) throws(ChangesetError) -> UInt64 {
+  let start = cursor
+  var value: UInt64 = 0
+  for index in 0..<9 {
+    guard cursor < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
+    let byte = bytes.byte(at: cursor)
+    cursor += 1
+    if index == 8 { return value << 8 | UInt64(byte) }
+    value = value << 7 | UInt64(byte & 0x7f)
+    if byte < 0x80 { return value }
+  }
+  return value
+}

@@ -1,0 +1,106 @@
+/// A column default that is one literal: a number, text, a blob, NULL, TRUE, FALSE or a CURRENT_ keyword.
+///
+/// Defaults come from strangers and become part of a CREATE TABLE, so this type can hold nothing else: it is made by
+/// parsing, and what it prints has been taken apart and put together again.
+/// See <https://sqlite.org/syntax/literal-value.html>.
+public struct LiteralDefault: Equatable, Sendable {
+  /// The longest default that travels, in bytes of SQL.
+  public static let byteLimit = 1024
+
+  /// The literal as SQL, in one canonical spelling.
+  public let sql: String
+
+  /// Whether the value depends on the time: `CURRENT_TIME`, `CURRENT_DATE` or `CURRENT_TIMESTAMP`.
+  ///
+  /// ALTER TABLE cannot add a column with such a default.
+  public let isTimeDependent: Bool
+
+  /// Whether the value is NULL.
+  public var isNull: Bool { sql == "NULL" }
+
+  /// Takes one literal apart.
+  ///
+  /// - Parameter sql: The text of a DEFAULT clause, as `PRAGMA table_info` gives it. Surrounding spaces and parentheses
+  ///   are ignored.
+  /// - Returns: nil when the text is anything but exactly one literal, or longer than `byteLimit`.
+  public init?(parsing sql: String) {
+    guard sql.utf8.count <= Self.byteLimit else { return nil }
+    var text = Self.trimmed(sql[...])
+    while text.first == "(", text.last == ")", text.count >= 2 { text = Self.trimmed(text.dropFirst().dropLast()) }
+    let upper = ASCIIName.uppercased(String(text))
+    isTimeDependent = ["CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP"].contains(upper)
+    if isTimeDependent || ["NULL", "TRUE", "FALSE"].contains(upper) {
+      self.sql = upper
+    } else if let text = Self.unquoted(text, mark: "'") {
+      guard !text.utf8.contains(0) else { return nil }
+      self.sql = SQLText.literal(text)
+    } else if upper.hasPrefix("X"), let digits = Self.unquoted(Substring(upper.dropFirst()), mark: "'") {
+      let isHex = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x46).contains($0) }
+      guard isHex, digits.utf8.count.isMultiple(of: 2) else { return nil }
+      self.sql = "X'\(digits)'"
+    } else if let number = Self.number(upper) {
+      self.sql = number
+    } else {
+      return nil
+    }
+  }
+
+  private static func trimmed(_ text: Substring) -> Substring {
+    let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
+    var text = text.drop(while: isSpace)
+    while let last = text.last, isSpace(last) { text.removeLast() }
+    return text
+  }
+
+  /// The text between two marks, with doubled marks made single; nil when a mark stands alone inside.
+  private static func unquoted(_ text: Substring, mark: Unicode.Scalar) -> String? {
+    let scalars = Array(text.unicodeScalars)
+    guard scalars.count >= 2, scalars.first == mark, scalars.last == mark else { return nil }
+    var result = String.UnicodeScalarView()
+    var index = 1
+    while index < scalars.count - 1 {
+      if scalars[index] == mark {
+        guard index + 1 < scalars.count - 1, scalars[index + 1] == mark else { return nil }
+        index += 1
+      }
+      result.append(scalars[index])
+      index += 1
+    }
+    return String(result)
+  }
+
+  /// A number with an optional sign: decimal, with fraction and exponent, or hexadecimal.
+  private static func number(_ text: String) -> String? {
+    var rest = Array(text.utf8)[...]
+    var sign = ""
+    if let first = rest.first, first == 0x2b || first == 0x2d {
+      if first == 0x2d { sign = "-" }
+      rest = rest.dropFirst()
+      while rest.first == 0x20 { rest = rest.dropFirst() }
+    }
+    let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) }
+    let body = String(decoding: rest, as: UTF8.self)
+    if body.hasPrefix("0X") {
+      let digits = rest.dropFirst(2)
+      guard (1...16).contains(digits.count) else { return nil }
+      guard digits.allSatisfy({ isDigit($0) || (0x41...0x46).contains($0) }) else { return nil }
+      return sign + body
+    }
+    let whole = rest.prefix(while: isDigit)
+    rest = rest.dropFirst(whole.count)
+    var fraction = 0
+    if rest.first == 0x2e {
+      rest = rest.dropFirst()
+      fraction = rest.prefix(while: isDigit).count
+      rest = rest.dropFirst(fraction)
+    }
+    guard whole.count + fraction > 0 else { return nil }
+    if rest.first == 0x45 {
+      rest = rest.dropFirst()
+      if rest.first == 0x2b || rest.first == 0x2d { rest = rest.dropFirst() }
+      guard let first = rest.first, isDigit(first) else { return nil }
+      rest = rest.drop(while: isDigit)
+    }
+    return rest.isEmpty ? sign + body : nil
+  }
+}

@@ -1,0 +1,147 @@
+/// An ordinary column: one whose values travel.
+public struct ColumnDefinition: Equatable, Sendable {
+  /// The column's name, without quotes.
+  public var name: String
+  /// The declared type as written, or empty.
+  public var declaredType: String
+  /// Whether the column is declared NOT NULL.
+  public var isNotNull: Bool
+  /// The default, when it is a literal. Expressions do not travel.
+  public var defaultValue: LiteralDefault?
+  /// The collating sequence: `BINARY`, `NOCASE`, `RTRIM`, or a name only the author's application knows.
+  public var collation: String
+
+  /// Makes a column.
+  public init(
+    name: String, declaredType: String = "", isNotNull: Bool = false, defaultValue: LiteralDefault? = nil,
+    collation: String = "BINARY"
+  ) {
+    self.name = name
+    self.declaredType = declaredType
+    self.isNotNull = isNotNull
+    self.defaultValue = defaultValue
+    self.collation = collation
+  }
+
+  /// The affinity that follows from the declared type.
+  public var affinity: Affinity { Affinity(declaredType: declaredType) }
+}
+
+/// A generated column. Its expression does not travel: such a column is named, never created.
+public struct GeneratedColumn: Equatable, Sendable {
+  /// The column's name, without quotes.
+  public var name: String
+  /// The declared type as written, or empty.
+  public var declaredType: String
+  /// Whether its values are stored; else they are computed when read.
+  public var isStored: Bool
+
+  /// Makes a generated column.
+  public init(name: String, declaredType: String = "", isStored: Bool) {
+    self.name = name
+    self.declaredType = declaredType
+    self.isStored = isStored
+  }
+}
+
+/// A foreign key of a table.
+public struct ForeignKey: Equatable, Sendable {
+  /// What happens to the child when the parent goes or changes its key.
+  public enum Action: String, Sendable, CaseIterable {
+    case noAction = "NO ACTION"
+    case restrict = "RESTRICT"
+    case setNull = "SET NULL"
+    case setDefault = "SET DEFAULT"
+    case cascade = "CASCADE"
+  }
+
+  /// The referencing columns of this table.
+  public var columns: [String]
+  /// The table referred to.
+  public var parent: String
+  /// Its columns, or empty for its primary key.
+  public var parentColumns: [String]
+  /// The action when the parent's key changes.
+  public var onUpdate: Action
+  /// The action when the parent goes.
+  public var onDelete: Action
+
+  /// Makes a foreign key.
+  public init(
+    columns: [String], parent: String, parentColumns: [String] = [], onUpdate: Action = .noAction,
+    onDelete: Action = .noAction
+  ) {
+    self.columns = columns
+    self.parent = parent
+    self.parentColumns = parentColumns
+    self.onUpdate = onUpdate
+    self.onDelete = onDelete
+  }
+}
+
+/// A table as data: everything of its definition that travels. There is no SQL in it to run.
+public struct TableDefinition: Equatable, Sendable {
+  /// The table's name, without quotes.
+  public var name: String
+  /// The ordinary columns, in the order of the changeset.
+  public var columns: [ColumnDefinition]
+  /// The generated columns, which are not in the changeset.
+  public var generated: [GeneratedColumn]
+  /// The primary key: indexes into `columns`, in key order. Empty when the table has none and goes by rowid.
+  public var primaryKey: [Int]
+  /// Whether it is a WITHOUT ROWID table.
+  public var isWithoutRowID: Bool
+  /// Whether it is a STRICT table.
+  public var isStrict: Bool
+  /// Whether its INTEGER PRIMARY KEY is AUTOINCREMENT.
+  public var isAutoIncrement: Bool
+  /// UNIQUE constraints: indexes into `columns`.
+  public var unique: [[Int]]
+  /// Foreign keys.
+  public var foreignKeys: [ForeignKey]
+
+  /// Makes a definition.
+  public init(
+    name: String, columns: [ColumnDefinition], generated: [GeneratedColumn] = [], primaryKey: [Int] = [],
+    isWithoutRowID: Bool = false, isStrict: Bool = false, isAutoIncrement: Bool = false, unique: [[Int]] = [],
+    foreignKeys: [ForeignKey] = []
+  ) {
+    self.name = name
+    self.columns = columns
+    self.generated = generated
+    self.primaryKey = primaryKey
+    self.isWithoutRowID = isWithoutRowID
+    self.isStrict = isStrict
+    self.isAutoIncrement = isAutoIncrement
+    self.unique = unique
+    self.foreignKeys = foreignKeys
+  }
+
+  /// The name of the leading column by which tables without a primary key travel.
+  ///
+  /// It is the form that SQLite's session extension uses since 3.43
+  /// (<https://sqlite.org/session/c_session_objconfig_rowid.html>).
+  public static let rowIDColumn = "_rowid_"
+
+  /// Whether the table travels by rowid, because it has no primary key.
+  public var goesByRowID: Bool { primaryKey.isEmpty }
+
+  /// The names of the columns of the table's changeset, in order: the rowid first where the table goes by it.
+  public var changesetColumns: [String] {
+    (goesByRowID ? [TableDefinition.rowIDColumn] : []) + columns.map(\.name)
+  }
+
+  /// The key bytes of the table's changeset header: 0 outside the key, else the position in it, from 1.
+  public var keyFlags: [UInt8] {
+    guard !goesByRowID else { return [1] + [UInt8](repeating: 0, count: columns.count) }
+    var flags = [UInt8](repeating: 0, count: columns.count)
+    for (position, column) in primaryKey.enumerated() { flags[column] = UInt8(clamping: position + 1) }
+    return flags
+  }
+
+  /// The index of the column of that name in `columns`, whatever its case.
+  public func column(named name: String) -> Int? {
+    let folded = ASCIIName.folded(name)
+    return columns.firstIndex { ASCIIName.folded($0.name) == folded }
+  }
+}
