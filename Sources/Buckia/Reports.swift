@@ -1,0 +1,129 @@
+import BuckiaEngine
+import BuckiaKSUID
+
+/// What `createDatabaseDiff` did.
+public struct DiffReport: Sendable {
+  /// One table that changed.
+  public struct Table: Sendable {
+    /// The table's name.
+    public let name: String
+    /// Rows in the newer database only.
+    public let inserted: Int
+    /// Rows with other values.
+    public let updated: Int
+    /// Rows in the older database only.
+    public let deleted: Int
+    /// How the difference was found.
+    public let method: DiffMethod
+  }
+
+  /// The id of the diff file; nil when nothing changed.
+  public let id: KSUID?
+  /// The file that was written; nil when nothing changed.
+  public let path: String?
+  /// Its size in bytes.
+  public let bytes: Int
+  /// The method that was asked for, or `auto`.
+  public let method: String
+  /// What changed.
+  public let tables: [Table]
+  /// What does not travel.
+  public let skipped: [SkippedItem]
+  /// Remarks for people.
+  public let warnings: [String]
+  /// How long it took, in seconds.
+  public let seconds: Double
+}
+
+/// What became of one file.
+public struct DiffOutcome: Sendable {
+  /// The diff file's id; nil when it has none or could not be read.
+  public var id: KSUID?
+  /// The file.
+  public var path: String
+  /// The sender, for people: "unsigned", or "key …" with the verified key.
+  public var sender: String
+  /// What became of it.
+  public var state: DiffState
+  /// Rows inserted.
+  public var inserted = 0
+  /// Rows updated.
+  public var updated = 0
+  /// Rows deleted.
+  public var deleted = 0
+  /// Conflicts met.
+  public var conflicts = 0
+  /// Changes that were not written.
+  public var omitted = 0
+  /// What was, or would be, created and added, as sentences.
+  public var schemaChanges: [String] = []
+  /// How many parts wait for an upgrade.
+  public var heldParts = 0
+  /// Why it was refused or waits.
+  public var reason: String?
+  /// Remarks that are no refusal, such as an index that wants rebuilding.
+  public var warnings: [String] = []
+  /// The tables that changed.
+  public var changedTables: [String] = []
+}
+
+/// What `processInboundChanges` did.
+public struct ApplyReport: Sendable {
+  /// The trust mode that was in force.
+  public let trust: TrustMode
+  /// Each diff file, in the order of applying.
+  public let diffs: [DiffOutcome]
+  /// Other files in the folders, which were left alone.
+  public let ignored: Int
+  /// Whether the ledger tables were made just now.
+  public let createdLedger: Bool
+  /// How long it took, in seconds.
+  public let seconds: Double
+
+  /// The files that were refused.
+  public var rejected: [DiffOutcome] { diffs.filter { $0.state == .rejected } }
+  /// The files that were applied now.
+  public var applied: [DiffOutcome] { diffs.filter { $0.state == .applied } }
+}
+
+/// What would replicate, what would not and why.
+public struct DoctorReport: Sendable {
+  /// A table that replicates.
+  public struct Table: Sendable {
+    /// The table's name.
+    public let name: String
+    /// How its rows are told apart: the key's columns, or `rowid`.
+    public let key: String
+  }
+
+  /// The tables that replicate.
+  public let replicates: [Table]
+  /// What does not, and why.
+  public let skipped: [SkippedItem]
+  /// What does, but with something to know.
+  public let warnings: [String]
+}
+
+/// What a file holds and whether it is good.
+public struct VerifyReport: Sendable {
+  /// One file.
+  public struct File: Sendable {
+    /// The file.
+    public let path: String
+    /// Its id, if it has one.
+    public let id: KSUID?
+    /// Whether everything about it is in order.
+    public let isGood: Bool
+    /// The sender, for people.
+    public let sender: String
+    /// `none`, `valid`, `invalid`, or `unknown` when the file could not be read that far.
+    public let signature: String
+    /// Whether it is encrypted.
+    public let isEncrypted: Bool
+    /// What is wrong with it.
+    public let reason: String?
+  }
+
+  /// The files, in the order given; folders by id.
+  public let files: [File]
+}

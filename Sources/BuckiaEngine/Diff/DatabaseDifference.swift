@@ -1,0 +1,75 @@
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// How the difference of two tables is found. All methods find the same one.
+public enum DiffMethod: String, Sendable, CaseIterable {
+  /// A merge join of two ordered scans. Works for every table.
+  case rows
+  /// `sqlite3session_diff`. Tables it cannot do, and those it would get wrong, take `rows`.
+  case session
+}
+
+/// What to compare, and how.
+public struct DiffOptions: Sendable {
+  /// The tables to compare, or nil for all of them.
+  public var tables: [TableName]?
+  /// The method, or nil to choose the best for each table.
+  public var method: DiffMethod?
+  /// Whether the result is to travel without table definitions (`--raw`): then nothing that needs them is included.
+  public var isRaw: Bool
+
+  /// Makes options.
+  public init(tables: [TableName]? = nil, method: DiffMethod? = nil, isRaw: Bool = false) {
+    self.tables = tables
+    self.method = method
+    self.isRaw = isRaw
+  }
+}
+
+/// Something that does not travel, and why. Nothing is left out without one of these.
+public struct SkippedItem: Equatable, Sendable {
+  /// The table, or `table.column`, or another object.
+  public let name: String
+  /// The reason, as a sentence for people.
+  public let reason: String
+
+  /// Makes an item.
+  public init(name: String, reason: String) {
+    self.name = name
+    self.reason = reason
+  }
+}
+
+/// What changed in one table.
+public struct TableDifference: Sendable {
+  /// The table as it is in the newer database, with the columns of the changeset in their order.
+  public let definition: TableDefinition
+  /// Rows in the newer database only.
+  public let inserted: Int
+  /// Rows in both, with other values.
+  public let updated: Int
+  /// Rows in the older database only.
+  public let deleted: Int
+  /// How it was found.
+  public let method: DiffMethod
+  /// Whether the table is missing in the older database.
+  public let isNew: Bool
+  /// Columns that are missing in the older database.
+  public let newColumns: [String]
+}
+
+/// The difference of two databases: what turns the older into the newer.
+public struct DatabaseDifference {
+  /// The changes, table by table; inside a table deletes, then updates, then inserts, each by key.
+  public let changeset: ChangesetSpool
+  /// The tables with changes, in the order of the changeset, and those with a new definition but no rows.
+  public let tables: [TableDifference]
+  /// What does not travel.
+  public let skipped: [SkippedItem]
+  /// The greatest id in either database's ledger: new ids must be greater.
+  public let newestID: KSUID?
+
+  /// Whether there is nothing to ship.
+  public var isEmpty: Bool { tables.isEmpty }
+}

@@ -1,0 +1,19 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+extension UnsafeRawBufferPointer {
+  /// Compares byte by byte, a prefix before what continues it: negative, zero or positive.
+  public func byteOrder(against other: UnsafeRawBufferPointer) -> Int {
+    let common = Swift.min(count, other.count)
+    if common > 0, let mine = baseAddress, let theirs = other.baseAddress {
+      let order = memcmp(mine, theirs, common)
+      if order != 0 { return Int(order) }
+    }
+    return count - other.count
+  }
+}

@@ -1,0 +1,211 @@
+import CBuckiaSQLite
+
+/// One connection to a database: an owning handle over `sqlite3 *`.
+///
+/// A connection has one owner and is used from one thread at a time. It closes when it goes out of scope; statements
+/// made from it keep the file open until they are gone too (`sqlite3_close_v2`).
+///
+/// ```swift
+/// let connection = try SQLiteConnection(opening: "notes.sqlite", as: .readWrite)
+/// try connection.execute("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
+/// ```
+public struct SQLiteConnection: ~Copyable {
+  /// What the connection may do with its file.
+  public enum Access: Sendable {
+    /// Read only. The file must exist.
+    case readOnly
+    /// Read only, and nobody writes meanwhile: no locks, no WAL index. For databases on read-only volumes.
+    case immutable
+    /// Read and write. The file must exist.
+    case readWrite
+    /// Read and write, made when it does not exist.
+    case create
+  }
+
+  let handle: OpaquePointer
+  private let isOwned: Bool
+
+  /// The file's path as it was given, for messages; `:memory:` for a database in memory.
+  public let path: String
+
+  /// Opens a database file.
+  ///
+  /// SQLite reads the file only when the first statement runs: that is when damage or another format is noticed.
+  ///
+  /// - Parameters:
+  ///   - path: The file, or `:memory:`.
+  ///   - access: What the connection may do.
+  ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
+  /// - Throws: `SQLiteError` when the file cannot be opened.
+  public init(opening path: String, as access: Access, busyTimeout: Int32 = 10_000) throws(SQLiteError) {
+    var flags: Int32 = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    var name = path
+    switch access {
+    case .readOnly: flags |= SQLITE_OPEN_READONLY
+    case .immutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+      name = "file:\(Self.percentEncoded(path))?immutable=1"
+    case .readWrite: flags |= SQLITE_OPEN_READWRITE
+    case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+    }
+    // A relative path that happens to begin with "file:" must not be read as a URI.
+    if access != .immutable, name.hasPrefix("file:") { name = "./\(name)" }
+    var opened: OpaquePointer?
+    let code = sqlite3_open_v2(name, &opened, flags, nil)
+    guard code == SQLITE_OK, let handle = opened else {
+      let error = SQLiteError(handle: opened, code: code, path: path)
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    sqlite3_busy_timeout(handle, busyTimeout)
+    self.handle = handle
+    self.path = path
+    isOwned = true
+  }
+
+  private init(borrowed handle: OpaquePointer) {
+    self.handle = handle
+    isOwned = false
+    path = sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? ""
+  }
+
+  deinit { if isOwned { sqlite3_close_v2(handle) } }
+
+  /// Works on a connection that belongs to the application: GRDB, SQLite.swift, plain C.
+  ///
+  /// The handle stays the application's and is not closed; a transaction it has open stays open.
+  ///
+  /// - Parameters:
+  ///   - handle: The application's `sqlite3 *`.
+  ///   - sourceID: What `sqlite3_sourceid()` returns where the handle was made. Two copies of SQLite in one process must
+  ///     not share a handle; when the pointers differ this throws.
+  ///   - body: What to do. The connection must not be kept beyond it.
+  /// - Throws: `SQLiteError` for a handle of another copy of SQLite; whatever `body` throws.
+  public static func borrowing<Result>(
+    _ handle: OpaquePointer, sourceID: UnsafePointer<CChar>? = nil,
+    _ body: (borrowing SQLiteConnection) throws -> Result
+  ) throws -> Result {
+    if let sourceID, sourceID != sqlite3_sourceid() {
+      throw SQLiteError(
+        code: SQLITE_MISUSE,
+        message: "this connection belongs to another copy of SQLite in the same process; link both to one copy")
+    }
+    return try body(SQLiteConnection(borrowed: handle))
+  }
+
+  private static func percentEncoded(_ path: String) -> String {
+    var encoded = ""
+    for byte in path.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2f, 0x2d, 0x2e, 0x5f:
+        encoded.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        let digits = Array("0123456789ABCDEF")
+        encoded += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+      }
+    }
+    return encoded
+  }
+
+  /// The error SQLite reported last on this connection.
+  func lastError(_ code: Int32, sql: String? = nil) -> SQLiteError {
+    SQLiteError(handle: handle, code: code, path: path, sql: sql)
+  }
+
+  /// Runs one or more statements that return nothing.
+  ///
+  /// - Throws: `SQLiteError`; statements before the failing one have taken effect.
+  public func execute(_ sql: String) throws(SQLiteError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw lastError(code, sql: sql) }
+  }
+
+  /// Prepares one statement.
+  ///
+  /// - Parameters:
+  ///   - sql: One statement.
+  ///   - isPersistent: Whether it will be kept and used many times.
+  /// - Throws: `SQLiteError` when the text is no valid statement here.
+  public func prepare(_ sql: String, isPersistent: Bool = false) throws(SQLiteError) -> SQLiteStatement {
+    try SQLiteStatement(sql, on: self, isPersistent: isPersistent)
+  }
+
+  /// Whether a transaction is open.
+  public var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+  /// How many rows the last INSERT, UPDATE or DELETE changed itself; triggers and foreign-key actions not counted.
+  public var changes: Int { Int(sqlite3_changes64(handle)) }
+
+  /// How many rows all statements of this connection have changed, triggers and foreign-key actions included.
+  public var totalChanges: Int { Int(sqlite3_total_changes64(handle)) }
+
+  /// How many deferred foreign keys are violated just now in the open transaction.
+  ///
+  /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html): 0 or 1.
+  public var hasDeferredForeignKeyViolations: Bool {
+    var current: Int32 = 0
+    var highest: Int32 = 0
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+    return current != 0
+  }
+
+  /// The version of the SQLite library in use, such as `3.40.1`.
+  public static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+
+  /// Whether triggers fire on this connection (TEMP triggers fire always).
+  public var triggersEnabled: Bool {
+    get throws(SQLiteError) { try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: -1) }
+  }
+
+  /// Switches triggers on or off for this connection.
+  ///
+  /// See [`SQLITE_DBCONFIG_ENABLE_TRIGGER`](https://sqlite.org/c3ref/c_dbconfig_defensive.html).
+  public func enableTriggers(_ enabled: Bool) throws(SQLiteError) {
+    _ = try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: enabled ? 1 : 0)
+  }
+
+  /// Makes functions and virtual tables named in the schema of an untrusted file harmless:
+  /// [`PRAGMA trusted_schema`](https://sqlite.org/pragma.html#pragma_trusted_schema) off.
+  public func distrustSchema() throws(SQLiteError) {
+    _ = try flag(SQLITE_DBCONFIG_TRUSTED_SCHEMA, set: 0)
+  }
+
+  private func flag(_ option: Int32, set value: Int32) throws(SQLiteError) -> Bool {
+    var result: Int32 = 0
+    let code = buckia_db_config_flag(handle, option, value, &result)
+    guard code == SQLITE_OK else { throw lastError(code) }
+    return result != 0
+  }
+
+  /// What SQLite knows of a column beyond `PRAGMA table_xinfo`: its collating sequence and AUTOINCREMENT.
+  ///
+  /// - Throws: `SQLiteError` when there is no such column.
+  public func columnMetadata(
+    schema: String = "main", table: String, column: String
+  ) throws(SQLiteError) -> (collation: String, isAutoIncrement: Bool) {
+    var collation: UnsafePointer<CChar>?
+    var isAutoIncrement: Int32 = 0
+    let code = sqlite3_table_column_metadata(
+      handle, schema, table, column, nil, &collation, nil, nil, &isAutoIncrement)
+    guard code == SQLITE_OK else { throw lastError(code) }
+    return (collation.map { String(cString: $0) } ?? "BINARY", isAutoIncrement != 0)
+  }
+
+  /// The name of the collating sequence that ``registerByteCollation()`` adds.
+  public static let byteCollation = "buckia_bytes"
+
+  /// Adds the collating sequence ``byteCollation``: text compared byte by byte as UTF-8, whatever the database's encoding.
+  ///
+  /// In a UTF-16 database `BINARY` compares UTF-16 code units in memory order, which no other encoding agrees with.
+  public func registerByteCollation() throws(SQLiteError) {
+    let code = sqlite3_create_collation_v2(
+      handle, Self.byteCollation, SQLITE_UTF8, nil,
+      { _, firstCount, first, secondCount, second in
+        // Sound: SQLite passes buffers of exactly these lengths, alive for the call.
+        let order = UnsafeRawBufferPointer(start: first, count: Int(firstCount))
+          .byteOrder(against: UnsafeRawBufferPointer(start: second, count: Int(secondCount)))
+        return Int32(order)
+      }, nil)
+    guard code == SQLITE_OK else { throw lastError(code) }
+  }
+}
