@@ -58,6 +58,7 @@ let package = Package(
     // Tests.
     .executableTarget(
       name: "EngineLinkageProbe", dependencies: ["BuckiaEngine"], path: "Tests/EngineLinkageProbe"),
+    .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections"]),
@@ -69,9 +70,9 @@ let package = Package(
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",
-      dependencies: ["BuckiaEngine", "SQLiteConnections", "EngineLinkageProbe"]),
-    .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections"]),
-    .testTarget(name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia"]),
+      dependencies: ["BuckiaEngine", "SQLiteConnections", "TestSupport", "EngineLinkageProbe"]),
+    .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
+    .testTarget(name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )
