@@ -22,7 +22,7 @@ public enum DiffInspection {
         path: item.path, id: id, isGood: isGood, sender: sender, signature: signature,
         isEncrypted: item.kind == .encrypted, reason: reason)
     }
-    do {
+    do throws(DiffFileError) {
       switch item.kind {
       case .encrypted:
         return file(
@@ -40,10 +40,9 @@ public enum DiffInspection {
         }
       }
     } catch {
-      let isBadSignature = (error as? DiffFileError)?.code == .badSignature
       return file(
-        item.id, isGood: false, sender: "unknown", signature: isBadSignature ? "invalid" : "unknown",
-        reason: String(describing: error))
+        item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? "invalid" : "unknown",
+        reason: error.description)
     }
   }
 
@@ -64,7 +63,7 @@ public enum DiffInspection {
       var sender = "unsigned"
       if case .signed(let key) = diff.signature { sender = "key \(key)" }
       return InspectedFile(
-        id: diff.manifest.id, manifest: try JSONValue(parsing: diff.manifestBytes), schema: diff.schema,
+        id: diff.manifest.id, manifest: try JSONValue.parse(diff.manifestBytes), schema: diff.schema,
         sender: sender, changeset: diff.changeset)
     }
   }
