@@ -1,0 +1,67 @@
+-- The sample database: an app in which people record the sounds of things and lend them to each other.
+-- It has one of each kind of table that replication meets.
+
+CREATE TABLE accounts(
+  id INTEGER PRIMARY KEY,
+  email TEXT NOT NULL COLLATE NOCASE UNIQUE,
+  name TEXT NOT NULL,
+  plan TEXT NOT NULL DEFAULT 'free' CHECK(plan IN ('free', 'plus', 'studio')),
+  joined_at INTEGER NOT NULL
+);
+
+CREATE TABLE things(
+  id INTEGER PRIMARY KEY,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  name TEXT NOT NULL,
+  place TEXT,
+  price REAL,
+  note TEXT NOT NULL DEFAULT '',
+  -- Kept by the triggers below.
+  recording_count INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX things_by_account ON things(account_id, name);
+
+CREATE TABLE recordings(
+  id TEXT PRIMARY KEY NOT NULL,
+  thing_id INTEGER NOT NULL REFERENCES things(id) ON DELETE CASCADE,
+  started_at INTEGER NOT NULL,
+  seconds REAL NOT NULL CHECK(seconds > 0),
+  file TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  -- The loudness over time, one byte a step.
+  waveform BLOB
+);
+CREATE INDEX recordings_by_thing ON recordings(thing_id, started_at);
+
+CREATE TRIGGER recording_added AFTER INSERT ON recordings BEGIN
+  UPDATE things SET recording_count = recording_count + 1 WHERE id = new.thing_id;
+END;
+CREATE TRIGGER recording_removed AFTER DELETE ON recordings BEGIN
+  UPDATE things SET recording_count = recording_count - 1 WHERE id = old.thing_id;
+END;
+
+-- The key is the table.
+CREATE TABLE recording_tags(
+  recording_id TEXT NOT NULL REFERENCES recordings(id) ON DELETE CASCADE,
+  tag TEXT NOT NULL,
+  PRIMARY KEY(tag, recording_id)
+) WITHOUT ROWID;
+
+CREATE TABLE requests(
+  id INTEGER PRIMARY KEY,
+  thing_id INTEGER NOT NULL REFERENCES things(id) ON DELETE CASCADE,
+  from_account INTEGER NOT NULL REFERENCES accounts(id),
+  state TEXT NOT NULL CHECK(state IN ('asked', 'granted', 'refused')),
+  asked_at INTEGER NOT NULL,
+  message TEXT,
+  UNIQUE(thing_id, from_account)
+);
+
+-- A journal: no key, rows may repeat.
+CREATE TABLE plays(
+  recording_id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  speed REAL NOT NULL DEFAULT 1.0
+);
+
+CREATE VIEW long_recordings AS SELECT * FROM recordings WHERE seconds > 600;
