@@ -10,6 +10,8 @@ public struct ChangesetError: Error, Equatable, Sendable, CustomStringConvertibl
     case unknownValueKind
     /// A table header announces no columns or more than 65,536.
     case badColumnCount
+    /// A table header marks no column as part of the key.
+    case missingKey
     /// A length does not fit its bounds.
     case badLength
     /// A change comes before the first table header.
@@ -47,6 +49,7 @@ public struct ChangesetError: Error, Equatable, Sendable, CustomStringConvertibl
       case .unknownOperation: "this is no change and no table header"
       case .unknownValueKind: "a value has an unknown kind"
       case .badColumnCount: "a table header announces an impossible number of columns"
+      case .missingKey: "a table header names no key column"
       case .badLength: "a length is out of bounds"
       case .changeBeforeTable: "a change stands before any table header"
       case .mixedFormats: "changeset and patchset tables are mixed"

@@ -70,8 +70,13 @@ public struct ChangesetReader: Sendable {
   public private(set) var table: ChangesetTable?
   /// The bytes of that table's header.
   public private(set) var headerRange: Range<Int> = 0..<0
+  /// The bytes of that table's name in the header, without the NUL that ends it.
+  ///
+  /// Tell tables apart by these bytes: `String` takes canonically equivalent names for equal, SQLite does not.
+  public private(set) var nameRange: Range<Int> = 0..<0
   /// The old values of the change read last, one for each column; undefined where there is none. All undefined for an
-  /// INSERT. For patchsets only key columns are defined.
+  /// INSERT. For patchsets only key columns are defined. An old value of a column that an UPDATE leaves alone is left
+  /// out here as SQLite leaves it out (rebased changesets of older versions hold such values).
   public private(set) var old: [ValueSlice] = []
   /// The new values of the change read last, one for each column. All undefined for a DELETE.
   public private(set) var new: [ValueSlice] = []
@@ -80,6 +85,14 @@ public struct ChangesetReader: Sendable {
 
   /// Starts at the given offset, where a table header must stand (or the end).
   public init(at position: Int = 0) { self.position = position }
+
+  /// Goes on reading the changes of a table whose header was read before, at the offset of one of them.
+  init(resuming table: ChangesetTable, at position: Int) {
+    self.table = table
+    self.position = position
+    old = Array(repeating: .undefined, count: table.columnCount)
+    new = old
+  }
 
   /// Reads the next change.
   ///
@@ -121,12 +134,14 @@ public struct ChangesetReader: Sendable {
         try Self.readRecord(of: table, into: &old, at: &position, keysOnly: false, in: bytes)
       }
       try Self.readRecord(of: table, into: &new, at: &position, keysOnly: false, in: bytes)
-      for column in new.indices where table.isKey(column) {
-        if isPatchset {
+      for column in new.indices {
+        if table.isKey(column) {
           // A patchset's UPDATE is one record, with the key in it; the key is what the row is found by.
-          swap(&old[column], &new[column])
+          if isPatchset { swap(&old[column], &new[column]) }
+          guard old[column].isDefined, !new[column].isDefined else { throw failure(.misplacedValue, at: start) }
+        } else if !new[column].isDefined {
+          old[column] = .undefined
         }
-        guard old[column].isDefined, !new[column].isDefined else { throw failure(.misplacedValue, at: start) }
       }
     }
     return Change(
@@ -152,6 +167,7 @@ public struct ChangesetReader: Sendable {
     let count = Int(columns)
     guard bytes.byteCount - cursor >= count else { throw ChangesetError(.truncated, offset: start) }
     let keyFlags = bytes.array(cursor..<(cursor + count))
+    guard keyFlags.contains(where: { $0 != 0 }) else { throw ChangesetError(.missingKey, offset: start) }
     cursor += count
     let nameStart = cursor
     while cursor < bytes.byteCount, bytes.byte(at: cursor) != 0 {
@@ -163,6 +179,7 @@ public struct ChangesetReader: Sendable {
     position = cursor + 1
     table = ChangesetTable(name: name, format: format, keyFlags: keyFlags)
     headerRange = start..<position
+    nameRange = nameStart..<cursor
     if old.count != count {
       old = Array(repeating: .undefined, count: count)
       new = old
@@ -187,6 +204,16 @@ public struct ChangesetReader: Sendable {
 }
 
 extension ValueSlice {
+  /// Reads a value from bytes that a `ChangesetReader` has walked over without an error.
+  init(verified bytes: RawSpan, at position: inout Int) {
+    do throws(ChangesetError) {
+      try self.init(reading: bytes, at: &position)
+    } catch {
+      // Not reached for verified bytes, and harmless for others.
+      self = .undefined
+    }
+  }
+
   /// Reads the value that stands at `position` and moves on behind it.
   ///
   /// - Throws: `ChangesetError` when no whole value stands there.

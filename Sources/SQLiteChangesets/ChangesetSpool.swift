@@ -33,10 +33,14 @@ public final class ChangesetSpool {
   /// How many bytes the spool holds.
   public private(set) var count = 0
 
+  /// All bytes while there is no file, then those that have not been written to it yet.
   private var memory: [UInt8] = []
   private var descriptor: Int32 = -1
   private let folder: String
   private let memoryLimit: Int
+
+  /// How many bytes are gathered for one write to the file: changes are small, system calls are not.
+  private static let writeSize = 256 << 10
 
   /// Makes an empty spool.
   ///
@@ -71,13 +75,16 @@ public final class ChangesetSpool {
   ///
   /// - Throws: `Failure` when the temporary file cannot be made or written; the spool is then of no more use.
   public func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-    if descriptor < 0, count + bytes.count <= memoryLimit {
-      memory.append(contentsOf: bytes)
-      count += bytes.count
-      return
+    if descriptor < 0, bytes.count > memoryLimit - count { try moveToFile() }
+    if descriptor >= 0, memory.count + bytes.count > Self.writeSize {
+      try flush()
+      if bytes.count > Self.writeSize {
+        try write(bytes)
+        count += bytes.count
+        return
+      }
     }
-    if descriptor < 0 { try moveToFile() }
-    try write(bytes)
+    memory.append(contentsOf: bytes)
     count += bytes.count
   }
 
@@ -85,11 +92,14 @@ public final class ChangesetSpool {
   ///
   /// - Throws: `Failure`, as ``append(_:)-(UnsafeRawBufferPointer)``.
   public func append(_ bytes: [UInt8]) throws(Failure) {
-    var failure: Failure?
-    bytes.withUnsafeBytes { buffer in
-      do throws(Failure) { try append(buffer) } catch { failure = error }
-    }
-    if let failure { throw failure }
+    try append(0..<bytes.count, of: bytes.span.bytes)
+  }
+
+  /// Adds a range of other bytes.
+  ///
+  /// - Throws: `Failure`, as ``append(_:)-(UnsafeRawBufferPointer)``.
+  public func append(_ range: Range<Int>, of bytes: RawSpan) throws(Failure) {
+    try bytes.extracting(range).withUnsafeBytes { (buffer) throws(Failure) in try append(buffer) }
   }
 
   /// Adds all of another spool's bytes.
@@ -97,39 +107,52 @@ public final class ChangesetSpool {
   /// - Throws: `Failure` when either file fails.
   public func append(contentsOf other: ChangesetSpool) throws {
     try other.withBytes { span in
-      try span.withUnsafeBytes { try append($0) }
+      try append(0..<span.byteCount, of: span)
     }
   }
 
-  /// Gives the bytes to `body`; they must not be kept beyond it.
+  /// Gives the bytes to `body`; they must not be kept beyond it. `body` may append to the spool and sees the bytes as
+  /// they were before.
   ///
   /// A spool in a file is mapped into memory, so its pages are read as they are touched and can be dropped again.
   ///
-  /// - Throws: `Failure` when the file cannot be mapped; whatever `body` throws.
+  /// - Throws: `Failure` when the file cannot be written to the end or mapped; whatever `body` throws.
   public func withBytes<Result>(_ body: (RawSpan) throws -> Result) throws -> Result {
-    guard descriptor >= 0, count > 0 else { return try memory.withUnsafeBytes { try body($0.bytes) } }
-    guard let address = mmap(nil, count, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
+    guard descriptor >= 0, count > 0 else {
+      // A copy of the array (not of its bytes), so that `body` may use the spool.
+      let held = memory
+      return try body(held.span.bytes)
+    }
+    try flush()
+    let mapped = count
+    guard let address = mmap(nil, mapped, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
       throw Failure(action: "read", folder: folder, errno: errno)
     }
-    defer { munmap(address, count) }
-    // Sound: the mapping covers `count` bytes and outlives `body`; nobody else has the unlinked file, so it cannot shrink.
-    return try body(UnsafeRawBufferPointer(start: address, count: count).bytes)
+    defer { munmap(address, mapped) }
+    // Sound: the mapping covers `mapped` bytes and outlives `body`; nobody else has the unlinked file and the spool only
+    // adds to it, so it cannot shrink.
+    return try body(UnsafeRawBufferPointer(start: address, count: mapped).bytes)
   }
 
   private func moveToFile() throws(Failure) {
     var template = Array("\(folder)/buckia-XXXXXX".utf8CString)
     let file = mkstemp(&template)
     guard file >= 0 else { throw Failure(action: "make", folder: folder, errno: errno) }
-    unlink(template)
-    _ = fcntl(file, F_SETFD, FD_CLOEXEC)
     descriptor = file
-    let held = memory
-    memory = []
-    var failure: Failure?
-    held.withUnsafeBytes { buffer in
-      do throws(Failure) { try write(buffer) } catch { failure = error }
+    guard unlink(template) == 0, fcntl(file, F_SETFD, FD_CLOEXEC) == 0 else {
+      throw Failure(action: "hide", folder: folder, errno: errno)
     }
-    if let failure { throw failure }
+    try flush()
+  }
+
+  /// Writes to the file what is held in memory.
+  private func flush() throws(Failure) {
+    var held: [UInt8] = []
+    swap(&held, &memory)
+    try held.span.bytes.withUnsafeBytes { (buffer) throws(Failure) in try write(buffer) }
+    // The first flush gives back a large block, later ones keep their small one.
+    held.removeAll(keepingCapacity: held.count <= Self.writeSize)
+    memory = held
   }
 
   private func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {

@@ -1,21 +1,24 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 extension RawSpan {
   /// The byte at an offset; out of bounds traps, so callers check `byteCount` first.
   @inline(__always)
-  func byte(at offset: Int) -> UInt8 { unsafeLoad(checkingBoundsAt: offset) }
-
-  @inline(__always)
-  private func unsafeLoad(checkingBoundsAt offset: Int) -> UInt8 {
-    precondition(offset >= 0 && offset < byteCount)
-    // Sound: the offset was checked on the line above and a byte has no alignment.
-    return unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt8.self)
+  func byte(at offset: Int) -> UInt8 {
+    // Sound: the load checks the bounds, and every bit pattern is a byte.
+    unsafeLoadUnaligned(fromByteOffset: offset, as: UInt8.self)
   }
 
-  /// Eight bytes as they stand; the caller says in which order they are.
+  /// Eight bytes as they stand; the caller says in which order they are. Out of bounds traps.
   @inline(__always)
   func loadEightBytes(at offset: Int) -> UInt64 {
-    precondition(offset >= 0 && offset <= byteCount - 8)
-    // Sound: all eight bytes were checked to lie inside the span.
-    return unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
+    // Sound: the load checks the bounds, and every bit pattern is a number.
+    unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
   }
 
   /// A copy of a range of bytes.
@@ -25,9 +28,21 @@ extension RawSpan {
 
   /// Whether two spans hold the same bytes.
   func isEqual(to other: RawSpan) -> Bool {
-    guard byteCount == other.byteCount else { return false }
-    return withUnsafeBytes { mine in
-      other.withUnsafeBytes { theirs in mine.elementsEqual(theirs) }
+    byteCount == other.byteCount && byteOrder(against: other) == 0
+  }
+
+  /// Compares byte by byte, a prefix before what continues it: negative, zero or positive.
+  func byteOrder(against other: RawSpan) -> Int {
+    withUnsafeBytes { mine in
+      other.withUnsafeBytes { theirs in
+        let common = Swift.min(mine.count, theirs.count)
+        // Sound: both buffers hold at least `common` bytes; empty ones may have no address and are not touched.
+        if common > 0, let one = mine.baseAddress, let two = theirs.baseAddress {
+          let order = memcmp(one, two, common)
+          if order != 0 { return Int(order) }
+        }
+        return mine.count - theirs.count
+      }
     }
   }
 }

@@ -45,7 +45,6 @@ struct KSUIDTests {
     #expect(id.payloadLow == published.low)
     #expect(id.description == published.text)
     #expect(KSUID(published.text) == id)
-    #expect(id == KSUID(timestamp: published.timestamp, payloadHigh: published.high, payloadLow: published.low))
   }
 
   @Test("the README's example has the bytes and the time it says")
@@ -71,7 +70,8 @@ struct KSUIDTests {
     #expect(KSUID.minimum < KSUID.maximum)
   }
 
-  @Test("values, bytes and texts are in one order, and both forms come back", arguments: [1, 2, 3] as [UInt64])
+  @Test(
+    "values, bytes and texts are in one order, and both forms come back", arguments: [1, 2, 3] as [UInt64])
   func oneOrder(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var ids = [KSUID.minimum, KSUID.maximum]
@@ -117,7 +117,8 @@ struct KSUIDTests {
         var text = Array(repeating: Character("0"), count: 27)
         text[place] = character
         let isDigit = character.isASCII && (character.isLetter || character.isNumber)
-        #expect((refusal(of: String(text)) == nil) == isDigit)
+        // A large digit in front is a digit still, though the number is above the maximum.
+        #expect((refusal(of: String(text)) != .wrongCharacter) == isDigit)
       }
     }
   }

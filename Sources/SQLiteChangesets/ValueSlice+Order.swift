@@ -1,0 +1,96 @@
+/// The order of values: NULL, then numbers, then text, then blobs, as in
+/// <https://sqlite.org/datatype3.html#sort_order>, with text and blobs byte by byte.
+extension ValueSlice {
+  /// Compares two values of the same bytes: negative, zero or positive.
+  ///
+  /// Integers and reals are compared as numbers, exactly: 1 and 1.0 are equal, 2^53 + 1 is greater than 2^53 as a real.
+  func order(against other: ValueSlice, in bytes: RawSpan) -> Int {
+    let (mine, theirs) = (sortClass, other.sortClass)
+    if mine != theirs { return Int(mine) - Int(theirs) }
+    switch (kind, other.kind) {
+    case (.integer, .integer):
+      return Self.order(integer(in: bytes), other.integer(in: bytes))
+    case (.integer, .real):
+      return Self.order(integer(in: bytes), against: other.real(in: bytes))
+    case (.real, .integer):
+      return -Self.order(other.integer(in: bytes), against: real(in: bytes))
+    case (.real, .real):
+      return Self.order(real(in: bytes), other.real(in: bytes))
+    case (.text, _), (.blob, _):
+      return bytes.extracting(payloadRange).byteOrder(against: bytes.extracting(other.payloadRange))
+    default:
+      return 0
+    }
+  }
+
+  /// Puts values that are equal as numbers in some fixed order, by kind and bits: negative, zero or positive.
+  ///
+  /// Together with ``order(against:in:)`` this is zero only for identical values.
+  func tieBreak(against other: ValueSlice, in bytes: RawSpan) -> Int {
+    if kind != other.kind { return Int(kind.rawValue) - Int(other.kind.rawValue) }
+    guard kind == .real else { return 0 }
+    return Self.order(bits(in: bytes), other.bits(in: bytes))
+  }
+
+  /// A number whose order never contradicts ``order(against:in:)``: a smaller one belongs to a smaller value, equal ones
+  /// say nothing.
+  ///
+  /// Two bits of class, then the double nearest to a number or the first bytes of text or blob. Integers below 2^51
+  /// in size have numbers of their own, so sorting by an ordinary integer key hardly ever looks further.
+  func orderPrefix(in bytes: RawSpan) -> UInt64 {
+    let content: UInt64
+    switch kind {
+    case .undefined, .null: content = 0
+    case .integer: content = Self.orderedBits(Double(integer(in: bytes)))
+    case .real: content = Self.orderedBits(real(in: bytes))
+    case .text, .blob:
+      if count >= 8 {
+        content = UInt64(bigEndian: bytes.loadEightBytes(at: payload))
+      } else {
+        var gathered: UInt64 = 0
+        for index in 0..<8 {
+          gathered = gathered << 8 | (index < count ? UInt64(bytes.byte(at: payload + index)) : 0)
+        }
+        content = gathered
+      }
+    }
+    return UInt64(sortClass) << 62 | content >> 2
+  }
+
+  private var sortClass: UInt8 {
+    switch kind {
+    case .undefined, .null: 0
+    case .integer, .real: 1
+    case .text: 2
+    case .blob: 3
+    }
+  }
+
+  private static func order<Value: Comparable>(_ one: Value, _ other: Value) -> Int {
+    one < other ? -1 : (one == other ? 0 : 1)
+  }
+
+  /// NaN, which SQLite never stores, comes before all numbers and equals itself: any bytes have an order.
+  private static func order(_ one: Double, _ other: Double) -> Int {
+    if one.isNaN || other.isNaN { return (one.isNaN ? 0 : 1) - (other.isNaN ? 0 : 1) }
+    return one < other ? -1 : (one == other ? 0 : 1)
+  }
+
+  /// Compares without rounding the integer to a double, which would make neighbours equal.
+  private static func order(_ integer: Int64, against real: Double) -> Int {
+    if real.isNaN || real < -0x1p63 { return 1 }
+    if real >= 0x1p63 { return -1 }
+    let whole = real.rounded(.towardZero)
+    let order = order(integer, Int64(whole))
+    if order != 0 { return order }
+    return whole < real ? -1 : (whole == real ? 0 : 1)
+  }
+
+  /// The bits of a double turned so that they order as the numbers do.
+  private static func orderedBits(_ value: Double) -> UInt64 {
+    if value.isNaN { return 0 }
+    // Adding zero makes -0.0 and 0.0, which are equal, one number.
+    let bits = (value + 0).bitPattern
+    return bits >> 63 == 0 ? bits | 1 << 63 : ~bits
+  }
+}
