@@ -15,9 +15,7 @@ CREATE TABLE things(
   name TEXT NOT NULL,
   place TEXT,
   price REAL,
-  note TEXT NOT NULL DEFAULT '',
-  -- Kept by the triggers below.
-  recording_count INTEGER NOT NULL DEFAULT 0
+  note TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX things_by_account ON things(account_id, name);
 
@@ -32,13 +30,6 @@ CREATE TABLE recordings(
   waveform BLOB
 );
 CREATE INDEX recordings_by_thing ON recordings(thing_id, started_at);
-
-CREATE TRIGGER recording_added AFTER INSERT ON recordings BEGIN
-  UPDATE things SET recording_count = recording_count + 1 WHERE id = new.thing_id;
-END;
-CREATE TRIGGER recording_removed AFTER DELETE ON recordings BEGIN
-  UPDATE things SET recording_count = recording_count - 1 WHERE id = old.thing_id;
-END;
 
 -- The key is the table.
 CREATE TABLE recording_tags(
@@ -56,6 +47,20 @@ CREATE TABLE requests(
   message TEXT,
   UNIQUE(thing_id, from_account)
 );
+
+-- Who may use what. The triggers keep it: its rows reach others with the changes that made them, not by their triggers.
+CREATE TABLE permissions(
+  thing_id INTEGER NOT NULL REFERENCES things(id) ON DELETE CASCADE,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  PRIMARY KEY(thing_id, account_id)
+) WITHOUT ROWID;
+
+CREATE TRIGGER request_made AFTER INSERT ON requests WHEN new.state = 'granted' BEGIN
+  INSERT OR IGNORE INTO permissions(thing_id, account_id) VALUES(new.thing_id, new.from_account);
+END;
+CREATE TRIGGER request_granted AFTER UPDATE OF state ON requests WHEN new.state = 'granted' BEGIN
+  INSERT OR IGNORE INTO permissions(thing_id, account_id) VALUES(new.thing_id, new.from_account);
+END;
 
 -- A journal: no key, rows may repeat.
 CREATE TABLE plays(

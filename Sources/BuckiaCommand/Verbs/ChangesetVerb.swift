@@ -1,0 +1,4 @@
+import ArgumentParser
+struct ChangesetVerb: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "changeset", subcommands: [])
+}

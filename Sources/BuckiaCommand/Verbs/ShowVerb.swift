@@ -1,0 +1,4 @@
+import ArgumentParser
+struct ShowVerb: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "show", subcommands: [])
+}
