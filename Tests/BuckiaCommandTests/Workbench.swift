@@ -1,0 +1,95 @@
+import Foundation
+import SQLiteConnections
+import Testing
+
+/// A temporary folder in which the built `buckia` binary is run.
+final class Workbench {
+  /// What a command left behind.
+  struct Outcome {
+    let status: Int32
+    let output: String
+    let diagnostics: String
+
+    /// The standard output as a JSON object.
+    var json: [String: Any] {
+      get throws {
+        try #require(try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any], "\(output)")
+      }
+    }
+  }
+
+  let folder: URL
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-command-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    do { try FileManager.default.removeItem(at: folder) } catch {
+      print("\(folder.path) could not be removed: \(error)")
+    }
+  }
+
+  func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+  func names(in name: String = ".") throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: path(name)).sorted()
+  }
+
+  /// The binary stands where the test bundle stands.
+  private static var binary: URL {
+    get throws {
+      let here = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+      let folders = Bundle.allBundles.map { $0.bundleURL.deletingLastPathComponent() } + [here]
+      return try #require(
+        folders.map { $0.appendingPathComponent("buckia") }
+          .first { FileManager.default.isExecutableFile(atPath: $0.path) && !$0.hasDirectoryPath },
+        "the binary is in none of \(folders.map(\.path))")
+    }
+  }
+
+  /// Runs `buckia`.
+  @discardableResult
+  func buckia(
+    _ arguments: [String], input: Data = Data(), environment: [String: String] = [:]
+  ) throws -> Outcome {
+    // Files instead of pipes: nothing can fill up while nobody reads.
+    let stem = path(".\(UUID().uuidString)")
+    defer {
+      for part in ["in", "out", "err"] { unlink("\(stem).\(part)") }
+    }
+    try input.write(to: URL(fileURLWithPath: "\(stem).in"))
+    for part in ["out", "err"] { try Data().write(to: URL(fileURLWithPath: "\(stem).\(part)")) }
+    let process = Process()
+    process.executableURL = try Self.binary
+    process.arguments = arguments
+    process.currentDirectoryURL = folder
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: "\(stem).in"))
+    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).out"))
+    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).err"))
+    try process.run()
+    process.waitUntilExit()
+    func text(_ part: String) throws -> String {
+      String(decoding: try Data(contentsOf: URL(fileURLWithPath: "\(stem).\(part)")), as: UTF8.self)
+    }
+    // A crash must not pass for an exit code.
+    try #require(process.terminationReason == .exit, "buckia \(arguments) crashed: \(try text("err"))")
+    return Outcome(status: process.terminationStatus, output: try text("out"), diagnostics: try text("err"))
+  }
+
+  /// Runs SQL on a database, which is made when it does not exist, and returns the rows, columns parted by bars.
+  @discardableResult
+  func sql(_ database: String, _ sql: String) throws -> [String] {
+    let connection = try SQLiteConnection(opening: path(database), as: .create)
+    var rows: [String] = []
+    let statements = sql.split(separator: ";").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+    for statement in statements where !statement.isEmpty {
+      try connection.forEachRow(of: statement) { row in
+        rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+      }
+    }
+    return rows
+  }
+}
