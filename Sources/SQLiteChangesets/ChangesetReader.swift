@@ -86,6 +86,14 @@ public struct ChangesetReader: Sendable {
   /// Starts at the given offset, where a table header must stand (or the end).
   public init(at position: Int = 0) { self.position = position }
 
+  /// Starts at a change inside the changes of a table whose header was read before.
+  public init(at position: Int, in table: ChangesetTable) {
+    self.position = position
+    self.table = table
+    old = Array(repeating: .undefined, count: table.columnCount)
+    new = old
+  }
+
   /// Goes on reading the changes of a table whose header was read before, at the offset of one of them.
   init(resuming table: ChangesetTable, at position: Int) {
     self.table = table
