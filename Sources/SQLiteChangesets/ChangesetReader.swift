@@ -78,7 +78,9 @@ public struct ChangesetReader: Sendable {
   /// INSERT. For patchsets only key columns are defined. An old value of a column that an UPDATE leaves alone is left
   /// out here as SQLite leaves it out (rebased changesets of older versions hold such values).
   public private(set) var old: [ValueSlice] = []
-  /// The new values of the change read last, one for each column. All undefined for a DELETE.
+  /// The new values of the change read last, one for each column. All undefined for a DELETE. Key columns of an UPDATE
+  /// are undefined too: SQLite writes one where a key became another that it takes for equal (1 and 1.0, or `a` and `A`
+  /// under NOCASE), but never applies it.
   public private(set) var new: [ValueSlice] = []
   /// Where the next call goes on reading.
   public private(set) var position: Int
@@ -146,7 +148,8 @@ public struct ChangesetReader: Sendable {
         if table.isKey(column) {
           // A patchset's UPDATE is one record, with the key in it; the key is what the row is found by.
           if isPatchset { swap(&old[column], &new[column]) }
-          guard old[column].isDefined, !new[column].isDefined else { throw failure(.misplacedValue, at: start) }
+          guard old[column].isDefined else { throw failure(.misplacedValue, at: start) }
+          new[column] = .undefined
         } else if !new[column].isDefined {
           old[column] = .undefined
         }

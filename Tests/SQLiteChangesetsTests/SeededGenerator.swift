@@ -1,0 +1,13 @@
+/// Randomness that a failing test can repeat: Marsaglia's 64-bit xorshift, scrambled by a multiplication.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15 | 1 }
+
+  mutating func next() -> UInt64 {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return state &* 0x2545_f491_4f6c_dd1d
+  }
+}

@@ -1,0 +1,130 @@
+import SQLiteChangesets
+import Testing
+
+/// A value as tests write it.
+enum TestValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral,
+  ExpressibleByNilLiteral, ExpressibleByArrayLiteral
+{
+  case undefined, null, integer(Int64), real(Double), text(String), blob([UInt8])
+
+  init(integerLiteral value: Int64) { self = .integer(value) }
+  init(floatLiteral value: Double) { self = .real(value) }
+  init(stringLiteral value: String) { self = .text(value) }
+  init(nilLiteral: ()) { self = .null }
+  init(arrayLiteral elements: UInt8...) { self = .blob(elements) }
+}
+
+/// A change as tests write it.
+enum TestChange {
+  case insert([TestValue], indirect: Bool = false)
+  case delete([TestValue], indirect: Bool = false)
+  case update(old: [TestValue], new: [TestValue], indirect: Bool = false)
+  /// The one record of a patchset's UPDATE, or the key of its DELETE.
+  case patchUpdate([TestValue], indirect: Bool = false)
+  case patchDelete([TestValue], indirect: Bool = false)
+}
+
+extension ChangesetWriter {
+  mutating func append(_ value: TestValue) {
+    switch value {
+    case .undefined: appendUndefined()
+    case .null: appendNull()
+    case .integer(let number): append(integer: number)
+    case .real(let number): append(real: number)
+    case .text(let text): append(text: text)
+    case .blob(let bytes): bytes.withUnsafeBytes { append(.blob, $0) }
+    }
+  }
+
+  mutating func append(_ change: TestChange) {
+    switch change {
+    case .insert(let values, let isIndirect):
+      beginChange(.insert, isIndirect: isIndirect)
+      for value in values { append(value) }
+    case .delete(let values, let isIndirect), .patchDelete(let values, let isIndirect):
+      beginChange(.delete, isIndirect: isIndirect)
+      for value in values { append(value) }
+    case .update(let old, let new, let isIndirect):
+      beginChange(.update, isIndirect: isIndirect)
+      for value in old + new { append(value) }
+    case .patchUpdate(let values, let isIndirect):
+      beginChange(.update, isIndirect: isIndirect)
+      for value in values { append(value) }
+    }
+  }
+}
+
+/// The bytes of a changeset of one table.
+func changeset(
+  _ name: String = "notes", key: [UInt8] = [1, 0], format: ChangesetFormat = .changeset, _ changes: TestChange...
+) -> [UInt8] {
+  var writer = ChangesetWriter()
+  writer.beginTable(ChangesetTable(name: name, format: format, keyFlags: key))
+  for change in changes { writer.append(change) }
+  return writer.bytes
+}
+
+/// What changeset bytes say, a line for each change: `notes INSERT - | 1 'a'`, `*` for indirect, `.` for undefined.
+func lines(_ bytes: [UInt8]) throws -> [String] {
+  let span = bytes.span.bytes
+  var reader = ChangesetReader()
+  var lines: [String] = []
+  while let change = try reader.next(in: span) {
+    var line = (reader.table?.name ?? "") + " \(change.operation)".uppercased() + (change.isIndirect ? "*" : "")
+    for values in [reader.old, reader.new] {
+      line += values.contains(where: \.isDefined) ? " |" : " -"
+      guard values.contains(where: \.isDefined) else { continue }
+      for value in values {
+        switch ChangesetValue(value, in: span) {
+        case nil: line += " ."
+        case .null?: line += " NULL"
+        case .integer(let number)?: line += " \(number)"
+        case .real(let number)?: line += " \(number)"
+        case .text(let text)?: line += " '\(text)'"
+        case .blob(let blob)?: line += " x\(blob)"
+        }
+      }
+    }
+    lines.append(line)
+  }
+  return lines
+}
+
+/// Each change as it stands in the bytes, behind the header of its table: equal sets, equal effect.
+func wholeChanges(_ bytes: [UInt8]) throws -> [[UInt8]] {
+  let span = bytes.span.bytes
+  var reader = ChangesetReader()
+  var changes: [[UInt8]] = []
+  while let change = try reader.next(in: span) {
+    changes.append(span.array(reader.headerRange) + span.array(change.range))
+  }
+  return changes
+}
+
+extension ChangesetSpool {
+  /// All bytes, copied.
+  var bytes: [UInt8] {
+    get throws { try withBytes { $0.array(0..<$0.byteCount) } }
+  }
+}
+
+/// `Changesets`, from bytes to bytes.
+enum Bytes {
+  static func inverted(_ bytes: [UInt8]) throws -> [UInt8] {
+    try Changesets.inverted(bytes.span.bytes).bytes
+  }
+  static func sorted(_ bytes: [UInt8]) throws -> [UInt8] {
+    try Changesets.sorted(bytes.span.bytes).bytes
+  }
+  static func concatenated(_ changesets: [UInt8]...) throws -> [UInt8] {
+    try Changesets.concatenated(changesets.map { ChangesetSpool($0) }).bytes
+  }
+}
+
+/// The code and place of the `ChangesetError` that `body` throws; nil when it throws none.
+func changesetError(of body: () throws -> Void) -> ChangesetError? {
+  do { try body() } catch let error as ChangesetError { return error } catch {
+    Issue.record("not a ChangesetError: \(error)")
+  }
+  return nil
+}
