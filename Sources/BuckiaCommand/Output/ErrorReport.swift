@@ -30,6 +30,10 @@ struct ErrorReport {
       self.init(
         code: error.isBusy ? "busy" : "sqlite-\(error.code)", message: error.description, path: error.path,
         status: error.isBusy ? .busy : .failed)
+    case let error as DiffFileError:
+      self.init(code: error.code.rawValue, message: error.description, path: error.path, offset: error.offset)
+    case let error as ChangesetProblem:
+      self.init(code: error.code, message: error.description, status: error.code == "usage" ? .usage : .failed)
     case let error as EngineError: self.init(code: error.code.rawValue, message: error.description)
     case let error as ChangesetError:
       self.init(code: error.code.rawValue, message: error.description, offset: error.offset)
