@@ -64,6 +64,7 @@ let package = Package(
       name: "EngineLinkageProbe",
       dependencies: ["BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
+    .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections"]),
@@ -75,9 +76,10 @@ let package = Package(
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",
-      dependencies: ["BuckiaEngine", "SQLiteConnections", "EngineLinkageProbe"]),
-    .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections"]),
-    .testTarget(name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections"]),
+      dependencies: ["BuckiaEngine", "SQLiteConnections", "TestSupport", "EngineLinkageProbe"]),
+    .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
+    .testTarget(
+      name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

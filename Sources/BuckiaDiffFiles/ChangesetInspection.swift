@@ -45,15 +45,15 @@ public struct ChangesetInspection: Equatable, Sendable {
     var cursor = AnnotationCursor(annotations)
     var place = 0
     var end = 0
-    while let change = try Self.next(&reader, in: bytes), let header = reader.table {
+    while let change = try Self.next(&reader, in: bytes) {
       if change.startsTable {
-        try Self.checkHeader(header, at: reader.headerRange, after: end, in: bytes)
+        let header = try Self.lastHeader(in: end..<change.range.lowerBound, of: bytes)
         place = try enter(header, places: &places, at: reader.headerRange.lowerBound)
       }
       try count(change, in: place, run: cursor.next())
       end = change.range.upperBound
     }
-    guard end == bytes.byteCount else { throw Self.fault("a table header has no changes", at: end) }
+    if end < bytes.byteCount { _ = try Self.lastHeader(in: end..<bytes.byteCount, of: bytes) }
     try cursor.finish()
   }
 
@@ -67,28 +67,53 @@ public struct ChangesetInspection: Equatable, Sendable {
     DiffFileError(.badChangeset, message, member: MemberName.changeset, table: table, offset: offset)
   }
 
-  /// A header must follow its predecessor's last change and be written in the one shortest way.
+  /// Checks the table headers between two changes and returns the last, whose changes follow.
   ///
-  /// Headers without changes would otherwise be stepped over unseen, and a name that is no UTF-8 be taken for another.
-  private static func checkHeader(
-    _ header: ChangesetTable, at range: Range<Int>, after end: Int, in bytes: RawSpan
-  ) throws(DiffFileError) {
-    guard range.lowerBound == end else { throw fault("a table header has no changes", at: end) }
-    var writer = ChangesetWriter()
-    writer.beginTable(header)
-    guard bytes.array(range) == writer.bytes else {
-      throw fault("a table header is not UTF-8, or not in its shortest form", at: range.lowerBound)
+  /// SQLite's rebaser leaves headers behind that have no changes; the reader steps over those, so their names are
+  /// looked at here.
+  private static func lastHeader(in range: Range<Int>, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+    var start = range.lowerBound
+    while true {
+      let header = try header(at: start, end: range.upperBound, of: bytes)
+      var writer = ChangesetWriter()
+      writer.beginTable(header)
+      // One table must not have two spellings: a name that is no UTF-8 would be taken for another.
+      let end = start + writer.count
+      guard end <= range.upperBound, bytes.array(start..<end) == writer.bytes else {
+        throw fault("a table header is not UTF-8, or not in its shortest form", at: start)
+      }
+      try check(header, at: start)
+      if end == range.upperBound { return header }
+      start = end
     }
+  }
+
+  /// Reads a header that the changeset's reader has found well-formed.
+  private static func header(at start: Int, end: Int, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+    let head = bytes.array(start..<min(end, start + 4))
+    let length = head.dropFirst().prefix { $0 >= 0x80 }.count + 1
+    let columns = head.dropFirst().prefix(length).reduce(0) { $0 << 7 | Int($1 & 0x7f) }
+    let flags = start + 1 + length
+    guard let format = head.first.flatMap({ ChangesetFormat(rawValue: $0) }), flags + columns < end else {
+      throw fault("a table header is not in its shortest form", at: start)
+    }
+    let rest = bytes.array((flags + columns)..<min(end, flags + columns + DiffFileLimits.nameBytes + 1))
+    return ChangesetTable(
+      name: String(decoding: rest.prefix { $0 != 0 }, as: UTF8.self), format: format,
+      keyFlags: bytes.array(flags..<(flags + columns)))
+  }
+
+  private static func check(_ header: ChangesetTable, at offset: Int) throws(DiffFileError) {
     guard header.name.utf8.count <= DiffFileLimits.nameBytes else {
-      throw fault("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: range.lowerBound)
+      throw fault("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: offset)
     }
     guard header.keyFlags.contains(where: { $0 != 0 }) else {
-      throw fault("a table has no key", at: range.lowerBound, table: header.name)
+      throw fault("a table has no key", at: offset, table: header.name)
     }
     if let refusal = TableName(header.name).refusal {
       throw DiffFileError(
         .badName, "the table \(ShownText.quoted(header.name)) cannot be part of a diff: \(refusal)",
-        member: MemberName.changeset, table: header.name, offset: range.lowerBound)
+        member: MemberName.changeset, table: header.name, offset: offset)
     }
   }
 

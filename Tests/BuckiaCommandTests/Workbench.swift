@@ -1,5 +1,6 @@
 import Foundation
 import SQLiteConnections
+import TestSupport
 import Testing
 
 /// A temporary folder in which the built `buckia` binary is run.
@@ -18,20 +19,13 @@ final class Workbench {
     }
   }
 
-  let folder: URL
+  private let temporary: TemporaryFolder
 
-  init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-command-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  }
+  var folder: URL { URL(fileURLWithPath: temporary.path, isDirectory: true) }
 
-  deinit {
-    do { try FileManager.default.removeItem(at: folder) } catch {
-      print("\(folder.path) could not be removed: \(error)")
-    }
-  }
+  init() throws { temporary = try TemporaryFolder() }
 
-  func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+  func path(_ name: String) -> String { temporary.file(name) }
 
   func names(in name: String = ".") throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: path(name)).sorted()
