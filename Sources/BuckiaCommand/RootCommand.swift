@@ -1,6 +1,4 @@
 import ArgumentParser
-import BuckiaDiffFiles
-import SQLiteConnections
 
 /// `buckia`: the list of verbs.
 struct RootCommand: ParsableCommand {
@@ -23,14 +21,4 @@ struct RootCommand: ParsableCommand {
       InitVerb.self, DiffVerb.self, ApplyVerb.self, ShowVerb.self, VerifyVerb.self, LogVerb.self,
       ConflictsVerb.self, DoctorVerb.self, ChangesetVerb.self, KSUIDVerb.self,
     ])
-}
-
-/// What `--version` prints.
-enum Version {
-  /// This program's version.
-  static let number = "0.1.0"
-  /// It, and the versions of the libraries it runs on.
-  static var text: String {
-    "buckia \(number) (SQLite \(SQLiteConnection.libraryVersion), zstd \(ZstdLibrary.version))"
-  }
 }

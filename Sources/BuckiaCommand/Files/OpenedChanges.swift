@@ -54,21 +54,26 @@ struct OpenedChanges {
     try self.init(file: copy.path, shownAs: "standard input")
   }
 
-  private init(file: String, shownAs path: String) throws {
-    do {
-      if file.hasSuffix(DiffFileName.changesetSuffix) {
-        self.init(try RawChangeset.verified(at: file), path: path)
-        return
-      }
-      do {
-        self.init(try DiffFile.verified(at: file, name: .ifNamedByID), path: path)
-      } catch let error as DiffFileError where error.code == .notZstd && !file.hasSuffix(DiffFileName.diffSuffix) {
-        self.init(try RawChangeset.verified(at: file), path: path)
-      }
-    } catch var error as DiffFileError {
-      error.path = path
-      throw error
+  private init(file: String, shownAs path: String) throws(DiffFileError) {
+    do throws(DiffFileError) {
+      self = try Self.open(file, shownAs: path)
+    } catch {
+      var named = error
+      named.path = path
+      throw named
     }
+  }
+
+  private static func open(_ file: String, shownAs path: String) throws(DiffFileError) -> OpenedChanges {
+    if file.hasSuffix(DiffFileName.changesetSuffix) {
+      return OpenedChanges(try RawChangeset.verified(at: file), path: path)
+    }
+    do throws(DiffFileError) {
+      return OpenedChanges(try DiffFile.verified(at: file, name: .ifNamedByID), path: path)
+    } catch {
+      guard error.code == .notZstd, !file.hasSuffix(DiffFileName.diffSuffix) else { throw error }
+    }
+    return OpenedChanges(try RawChangeset.verified(at: file), path: path)
   }
 
   private init(_ diff: borrowing DiffFile, path: String) {
