@@ -40,7 +40,7 @@ struct TerminalTests {
         "  name        rows  why",
         "  notes  1,234,567  x",
         "  日本           –",
-        "  e\u{301}t              7  a longer reason",
+        "  e\u{301}t             7  a longer reason",
       ])
   }
 

@@ -69,7 +69,7 @@ struct Transcript {
         status: 0, output: try String(contentsOfFile: bench.path(words[1]), encoding: .utf8), diagnostics: "")
     case "ls":
       let names = try bench.names(in: words.count > 1 ? words[1] : ".")
-      return .init(status: 0, output: names.filter { !$0.hasPrefix(".") }.map { $0 + "\n" }.joined(), diagnostics: "")
+      return .init(status: 0, output: names.map { $0 + "\n" }.joined(), diagnostics: "")
     default: Issue.record("the transcript uses an unknown command: \(command)")
     }
     return .init(status: 0, output: "", diagnostics: "")

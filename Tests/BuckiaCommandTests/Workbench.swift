@@ -28,7 +28,7 @@ final class Workbench {
   func path(_ name: String) -> String { temporary.file(name) }
 
   func names(in name: String = ".") throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: path(name)).sorted()
+    try FileManager.default.contentsOfDirectory(atPath: path(name)).filter { !$0.hasPrefix(".") }.sorted()
   }
 
   /// The binary stands where the test bundle stands.
@@ -36,9 +36,9 @@ final class Workbench {
     get throws {
       let here = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
       let folders = Bundle.allBundles.map { $0.bundleURL.deletingLastPathComponent() } + [here]
+      let candidates = folders.map { $0.appendingPathComponent("buckia") }
       return try #require(
-        folders.map { $0.appendingPathComponent("buckia") }
-          .first { FileManager.default.isExecutableFile(atPath: $0.path) && !$0.hasDirectoryPath },
+        candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) && !$0.hasDirectoryPath },
         "the binary is in none of \(folders.map(\.path))")
     }
   }
@@ -59,7 +59,8 @@ final class Workbench {
     process.executableURL = try Self.binary
     process.arguments = arguments
     process.currentDirectoryURL = folder
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.environment = ProcessInfo.processInfo.environment
+      .merging(["BUCKIA_HOME": path(".home"), "NO_COLOR": "1"]) { $1 }.merging(environment) { $1 }
     process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: "\(stem).in"))
     process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).out"))
     process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).err"))
@@ -68,9 +69,10 @@ final class Workbench {
     func text(_ part: String) throws -> String {
       String(decoding: try Data(contentsOf: URL(fileURLWithPath: "\(stem).\(part)")), as: UTF8.self)
     }
+    let (output, diagnostics) = (try text("out"), try text("err"))
     // A crash must not pass for an exit code.
-    try #require(process.terminationReason == .exit, "buckia \(arguments) crashed: \(try text("err"))")
-    return Outcome(status: process.terminationStatus, output: try text("out"), diagnostics: try text("err"))
+    try #require(process.terminationReason == .exit, "buckia \(arguments) crashed: \(diagnostics)")
+    return Outcome(status: process.terminationStatus, output: output, diagnostics: diagnostics)
   }
 
   /// Runs SQL on a database, which is made when it does not exist, and returns the rows, columns parted by bars.
@@ -85,5 +87,25 @@ final class Workbench {
       }
     }
     return rows
+  }
+
+  /// Runs statements under a session and writes its changeset or patchset into a file.
+  func record(_ database: String, _ statements: String, to file: String, asPatchset: Bool = false) throws {
+    let connection = try SQLiteConnection(opening: path(database), as: .readWrite)
+    let session = try SQLiteSession(on: connection)
+    try session.attach()
+    try connection.execute(statements)
+    let bytes = try asPatchset ? session.patchset() : session.changeset()
+    try Data(bytes).write(to: folder.appendingPathComponent(file))
+  }
+
+  /// Applies a raw changeset with SQLite's own call.
+  func applyWithSQLite(_ file: String, to database: String) throws {
+    let connection = try SQLiteConnection(opening: path(database), as: .readWrite)
+    let bytes = try [UInt8](Data(contentsOf: folder.appendingPathComponent(file)))
+    try StockChangesets.apply(bytes, to: connection) { kind, table in
+      Issue.record("\(kind) in \(table)")
+      return .abort
+    }
   }
 }

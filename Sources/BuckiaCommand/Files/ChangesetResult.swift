@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaDiffFiles
 import BuckiaKSUID
 import Foundation
@@ -47,7 +48,7 @@ struct ChangesetResult {
   private func writeFile(
     _ options: ChangesetOptions, definitions: [TableDefinition]?
   ) throws -> (id: KSUID, path: String, bytes: Int) {
-    var id = try newID()
+    var id = try newID(in: options.home.folder)
     let path: String
     let isDiffFile: Bool
     switch OutputPath(options.path) {
@@ -61,7 +62,7 @@ struct ChangesetResult {
       if let named = DiffFileName.diffID(file) { id = named }
     }
     guard isDiffFile else {
-      return (id, path, try RawChangeset.write(changeset, to: path, replacing: options.force))
+      return (id, path, try Int(clamping: RawChangesetWriter.write(changeset, to: path, replacing: options.force)))
     }
     guard let definitions else { throw ChangesetProblem.noDefinitions }
     if let rich = inputs.first(where: { $0.carriesMore }) { throw ChangesetProblem.carriesMore(rich.path) }
@@ -76,11 +77,11 @@ struct ChangesetResult {
   }
 
   /// An id greater than those of the files it was made of.
-  private func newID() throws -> KSUID {
-    var clock = KSUIDClock()
-    for input in inputs { input.id.map { clock.observe($0) } }
-    var random = SystemRandomNumberGenerator()
-    return try clock.next(unixSeconds: Int64(Date().timeIntervalSince1970), using: &random)
+  private func newID(in home: BuckiaHome) throws -> KSUID {
+    let now = Int64(Date().timeIntervalSince1970)
+    let made = try home.newIDs(after: inputs.compactMap(\.id), unixSeconds: now)
+    guard let id = made.ids.first else { throw ChangesetProblem.noID }
+    return id
   }
 
   /// The definitions of all tables, when every file brought its own; nil otherwise.
@@ -148,6 +149,7 @@ extension OpenedChanges {
 enum ChangesetProblem: Error, CustomStringConvertible {
   case twoThingsOnStandardOutput
   case noDefinitions
+  case noID
   case definitionsDiffer(String, String)
   case carriesMore(String)
 
@@ -157,6 +159,7 @@ enum ChangesetProblem: Error, CustomStringConvertible {
     case .twoThingsOnStandardOutput: "--json and -o - would both write to standard output; choose one"
     case .noDefinitions:
       "a diff file needs the definitions of its tables, and a raw changeset has none; give -o a name that does not end in .bdiff"
+    case .noID: "no new id could be made"
     case .definitionsDiffer(let table, let path):
       "\(path): it describes the table \"\(table)\" differently from a file before it, so their columns cannot be joined"
     case .carriesMore(let path):
@@ -169,6 +172,7 @@ enum ChangesetProblem: Error, CustomStringConvertible {
     switch self {
     case .twoThingsOnStandardOutput: "usage"
     case .noDefinitions: "no-definitions"
+    case .noID: "no-id"
     case .definitionsDiffer: "definitions-differ"
     case .carriesMore: "carries-more"
     }

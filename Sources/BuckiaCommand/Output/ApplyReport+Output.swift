@@ -5,24 +5,29 @@ import BuckiaEngine
 extension ApplyReport {
   /// The report as `--json` has it.
   var json: JSONValue {
-    [
-      "version": 1,
-      "trust": .string(trust.rawValue),
-      "diffs": .array(diffs.map(\.json)),
-      "ignored": .number(ignored),
-      "createdLedger": .bool(createdLedger),
-      "seconds": .real(seconds),
-    ]
+    var object = JSONObject([
+      .init("version", 1),
+      .init("trust", .string(trust.rawValue)),
+      .init("diffs", .array(diffs.map(\.json))),
+      .init("ignored", .number(ignored)),
+      .init("createdLedger", .bool(createdLedger)),
+      .init("dryRun", .bool(isDryRun)),
+      .init("seconds", .real(seconds)),
+    ])
+    if let failure { object.append("error", ErrorReport(failure).details) }
+    return .object(object)
   }
 
   /// How it went, as an exit code.
   ///
-  /// - Parameters:
-  ///   - policy: The conflict policy that was in force: a diff that `abort` refused waits for a person's decision.
-  ///   - failsOnConflict: Whether conflicts alone ask for a person.
-  func status(under policy: ConflictPolicy, failsOnConflict: Bool) -> ExitStatus {
-    let refused = diffs.filter { $0.state == .rejected && !($0.conflicts > 0 && policy == .abort) }
-    if !refused.isEmpty { return .failed }
+  /// What was refused weighs more than what waits for a person. A diff refused by the policy `abort` does wait for one:
+  /// with another policy it can be applied.
+  ///
+  /// - Parameter failsOnConflict: Whether conflicts alone ask for a person.
+  func status(failsOnConflict: Bool) -> ExitStatus {
+    if let failure { return ErrorReport(failure).status }
+    let conflict = EngineError.Code.conflict.rawValue
+    if diffs.contains(where: { $0.state == .rejected && $0.code != conflict }) { return .failed }
     let asksPerson = diffs.contains { diff in
       switch diff.state {
       case .waiting, .held, .quarantined, .rejected: true
@@ -35,10 +40,8 @@ extension ApplyReport {
 
   /// The report for people.
   ///
-  /// - Parameters:
-  ///   - database: The database's path as it was typed, for the commands that are suggested.
-  ///   - isDryRun: Whether nothing was kept.
-  func lines(database: String, isDryRun: Bool, style: Style) -> [String] {
+  /// - Parameter database: The database's path as it was typed, for the commands that are suggested.
+  func lines(database: String, style: Style) -> [String] {
     var lines: [String] = []
     if diffs.isEmpty { lines.append("There is nothing to apply.") }
     var table = TextTable([
@@ -92,6 +95,7 @@ extension DiffOutcome {
       "schemaChanges": .array(schemaChanges.map { .string($0) }),
       "heldParts": .number(heldParts),
       "reason": .text(reason),
+      "code": .text(code),
       "warnings": .array(warnings.map { .string($0) }),
       "changedTables": .array(changedTables.map { .string($0) }),
     ]

@@ -82,7 +82,17 @@ final class Console {
       // Standard output is gone: the message below still tells what happened first.
       FileHandle.standardError.write(Data("buckia: standard output cannot be written: \(error)\n".utf8))
     }
-    FileHandle.standardError.write(Data("\(errorStyle("buckia:", .bad)) \(error.message.escaped)\n".utf8))
+    diagnose(error)
     return error.status
+  }
+
+  /// Prints an error on standard error, behind what was printed so far: for a result that tells of it already.
+  func explain(_ error: ErrorReport) throws {
+    try flush()
+    diagnose(error)
+  }
+
+  private func diagnose(_ error: ErrorReport) {
+    FileHandle.standardError.write(Data("\(errorStyle("buckia:", .bad)) \(error.message.escaped)\n".utf8))
   }
 }

@@ -26,11 +26,12 @@ extension DiffReport {
     } else {
       lines.append("No changes, so no file was written (\(Elapsed(seconds))).")
     }
-    var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted"), "method"])
+    var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted"), "method", ""])
     for entry in tables {
       table.add([
         .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
         .count(entry.deleted, .bad), .init(entry.method.rawValue, .faint),
+        .init(entry.schemaRemark, .notable),
       ])
     }
     if tables.count > 1 {
@@ -51,8 +52,17 @@ extension DiffReport.Table {
   fileprivate var json: JSONValue {
     [
       "name": .string(name), "inserted": .number(inserted), "updated": .number(updated),
-      "deleted": .number(deleted), "method": .string(method.rawValue),
+      "deleted": .number(deleted), "method": .string(method.rawValue), "new": .bool(isNew),
+      "newColumns": .array(newColumns.map { .string($0) }),
     ]
+  }
+
+  /// What of the table itself is new.
+  fileprivate var schemaRemark: String {
+    if isNew { return "new table" }
+    guard !newColumns.isEmpty else { return "" }
+    let names = newColumns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
+    return "new column\(newColumns.count == 1 ? "" : "s") \(names)"
   }
 }
 

@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaDiffFiles
 import BuckiaEngine
 import BuckiaKSUID
@@ -26,6 +27,8 @@ struct ErrorReport {
   /// Any error that a verb ended with.
   init(_ error: any Error) {
     switch error {
+    case let error as BuckiaError:
+      self.init(code: error.code.rawValue, message: error.description, path: error.path)
     case let error as SQLiteError:
       self.init(
         code: error.isBusy ? "busy" : "sqlite-\(error.code)", message: error.description, path: error.path,
@@ -45,13 +48,13 @@ struct ErrorReport {
   }
 
   /// The document `--json` prints instead of a result.
-  var json: JSONValue {
+  var json: JSONValue { ["version": 1, "error": details] }
+
+  /// The error itself as `--json` has it.
+  var details: JSONValue {
     [
-      "version": 1,
-      "error": [
-        "code": .string(code), "message": .string(message), "path": .text(path),
-        "offset": offset.map { .number($0) } ?? .null,
-      ],
+      "code": .string(code), "message": .string(message), "path": .text(path),
+      "offset": offset.map { .number($0) } ?? .null,
     ]
   }
 }

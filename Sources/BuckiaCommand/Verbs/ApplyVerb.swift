@@ -55,20 +55,16 @@ struct ApplyVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
-    progress.update("Applying to \(database)…")
-    var options = ApplyOptions()
-    options.conflicts = onConflict
-    options.schema = schema
-    options.triggers = triggers == .on
-    options.trust = trust
-    options.keepsFiles = keep
-    options.removesNamedFiles = remove
-    options.isDryRun = dryRun
-    let report = try DatabaseManager(database).processInboundChanges(paths, options: options)
+    let options = ApplyOptions(
+      conflicts: onConflict, schema: schema, triggers: triggers == .on, trust: trust, keepsFiles: keep,
+      removesNamedFiles: remove, isDryRun: dryRun)
+    let report = try DatabaseManager(database).processInboundChanges(
+      paths, options: options, progress: { path, number, count in progress.update("\(number) of \(count): \(path)…") })
     progress.clear()
     try console.document(report.json)
-    try console.say(report.lines(database: database, isDryRun: dryRun, style: console.style))
-    return report.status(under: onConflict, failsOnConflict: failOnConflict)
+    try console.say(report.lines(database: database, style: console.style))
+    if let failure = report.failure { try console.explain(ErrorReport(failure)) }
+    return report.status(failsOnConflict: failOnConflict)
   }
 }
 

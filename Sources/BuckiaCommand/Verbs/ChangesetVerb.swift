@@ -32,6 +32,8 @@ struct ChangesetOptions: ParsableArguments {
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 }
 

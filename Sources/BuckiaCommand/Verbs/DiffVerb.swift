@@ -43,14 +43,16 @@ struct DiffVerb: Verb {
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
-    progress.update("Comparing \(old) and \(new)…")
     let report = try DatabaseManager.createDatabaseDiff(
       from: old, to: new, output: OutputPath(path).diffOutput(replacing: force),
-      options: DiffOptions(tables: tables?.names, method: method.method, isRaw: raw))
+      options: DiffOptions(tables: tables?.names, method: method.method, isRaw: raw),
+      home: home.folder, progress: { progress.update("Comparing \($0)…") })
     progress.clear()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Buckia
 import BuckiaDiffFiles
 import BuckiaKSUID
 import Foundation
@@ -21,7 +22,7 @@ struct KSUIDVerb: ParsableCommand {
 struct KSUIDNewVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "new",
-    abstract: "Makes new ids, each greater than the one before.",
+    abstract: "Makes new ids, each greater than all made before.",
     discussion: """
       Example:
         buckia ksuid new -n 3
@@ -30,6 +31,8 @@ struct KSUIDNewVerb: Verb {
   @Option(name: [.customShort("n"), .long], help: "How many, up to 100,000.")
   var count = 1
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -37,12 +40,9 @@ struct KSUIDNewVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    var clock = KSUIDClock()
-    var random = SystemRandomNumberGenerator()
-    var ids: [KSUID] = []
-    for _ in 0..<count {
-      ids.append(try clock.next(unixSeconds: Int64(Date().timeIntervalSince1970), using: &random))
-    }
+    let now = Int64(Date().timeIntervalSince1970)
+    let (ids, remark) = try home.folder.newIDs(count, after: [], unixSeconds: now)
+    if let remark { console.remark(remark.escaped) }
     for id in ids { try console.say("\(id)") }
     try console.document(["version": 1, "ids": .array(ids.map(\.json))])
     return .done
