@@ -100,7 +100,8 @@ struct Pair: Sendable, CustomTestStringConvertible {
         CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE CASCADE);
         INSERT INTO p VALUES (1),(2); INSERT INTO c VALUES (1,1),(2,2),(3,2)
         """,
-      newer: "PRAGMA foreign_keys = ON; DELETE FROM p WHERE id = 2; INSERT INTO p VALUES (7); INSERT INTO c VALUES (9,7)"),
+      newer:
+        "PRAGMA foreign_keys = ON; DELETE FROM p WHERE id = 2; INSERT INTO p VALUES (7); INSERT INTO c VALUES (9,7)"),
     Pair(
       name: "STRICT and AUTOINCREMENT",
       older: "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a ANY, b TEXT NOT NULL) STRICT",
@@ -114,7 +115,8 @@ struct Pair: Sendable, CustomTestStringConvertible {
       newer: "UPDATE t SET k = 1.0 WHERE v = 1; UPDATE t SET v = 1.0 WHERE v = 2; UPDATE t SET v = 4.0 WHERE v = 4"),
     Pair(
       name: "UTF-16",
-      older: "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('ā',1),('b',2),('ﬀ',3)",
+      older:
+        "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('ā',1),('b',2),('ﬀ',3)",
       newer: "DELETE FROM t WHERE k = 'b'; INSERT INTO t VALUES ('𝒳', 'x'), ('z', 'ё')"),
     Pair(
       name: "keys at both ends and in descending order",
@@ -125,7 +127,8 @@ struct Pair: Sendable, CustomTestStringConvertible {
       newer: "DELETE FROM t WHERE a = 0; INSERT INTO t VALUES (9007199254740993, 9e999), (9007199254740992, -9e999)"),
     Pair(
       name: "a full-text table beside an ordinary one",
-      older: "CREATE TABLE n(id INTEGER PRIMARY KEY, t); CREATE VIRTUAL TABLE f USING fts5(t); INSERT INTO n VALUES (1, 'a')",
+      older:
+        "CREATE TABLE n(id INTEGER PRIMARY KEY, t); CREATE VIRTUAL TABLE f USING fts5(t); INSERT INTO n VALUES (1, 'a')",
       newer: "INSERT INTO f VALUES ('hello'); INSERT INTO n VALUES (2, 'b')"),
   ]
 }
