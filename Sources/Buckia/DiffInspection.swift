@@ -63,7 +63,7 @@ public enum DiffInspection {
       var sender = "unsigned"
       if case .signed(let key) = diff.signature { sender = "key \(key)" }
       return InspectedFile(
-        id: diff.manifest.id, manifest: try JSONValue.parse(diff.manifestBytes), schema: diff.schema,
+        id: diff.manifest.id, manifest: try JSONParser.parse(diff.manifestBytes), schema: diff.schema,
         sender: sender, changeset: diff.changeset)
     }
   }

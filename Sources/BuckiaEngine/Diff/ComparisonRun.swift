@@ -147,7 +147,7 @@ struct ComparisonRun {
     let changes = ChangeCollector()
     var method = DiffMethod.rows
     if options.method == .session, let olderTable,
-      try SessionComparison.run(table, olderTable, olderPath: olderPath, newer: newer, into: changes)
+      try SessionComparison.run(table, olderTable, olderPath: olderPath, newerPath: newerPath, into: changes)
     {
       method = .session
     } else {
