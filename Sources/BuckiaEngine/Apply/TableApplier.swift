@@ -133,9 +133,14 @@ final class TableApplier {
     _ operation: ChangeOperation, _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan,
     guardedBy guardKind: TableStatements.Guard, on connection: borrowing SQLiteConnection
   ) throws -> Int {
+    // A statement that compares the key alone has no parameters for the other old values.
+    var compared = old
+    if guardKind == .none {
+      for index in compared.indices where !statements.isKey[index] { compared[index] = .undefined }
+    }
     if operation == .delete {
       let prepared = try statements.delete(old: old, guardedBy: guardKind, on: connection)
-      try prepared.statement.bind(old, in: bytes)
+      try prepared.statement.bind(compared, in: bytes)
       try prepared.statement.run()
       return connection.changes
     }
@@ -143,7 +148,7 @@ final class TableApplier {
       return 1
     }
     try prepared.statement.bind(new, in: bytes)
-    try prepared.statement.bind(old, in: bytes, from: statements.columnCount)
+    try prepared.statement.bind(compared, in: bytes, from: statements.columnCount)
     try prepared.statement.run()
     return connection.changes
   }
