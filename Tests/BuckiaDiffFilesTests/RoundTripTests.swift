@@ -43,7 +43,9 @@ import Testing
     expected.tables[0].withdrawn = 1
     #expect(diff.manifest == expected)
     #expect(
-      diff.manifest.members.map(\.name) == ["schema.json", "changeset", "annotations", "files/a.txt", "files/b/photo.txt"])
+      diff.manifest.members.map(\.name) == [
+        "schema.json", "changeset", "annotations", "files/a.txt", "files/b/photo.txt",
+      ])
     #expect(diff.signature == .signed(by: try Sample.signer().identity))
     #expect(diff.annotations == draft.annotations)
     #expect(diff.attachments.map(\.name) == ["a.txt", "b/photo.txt"])

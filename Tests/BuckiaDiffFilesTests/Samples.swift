@@ -101,7 +101,8 @@ enum Sample {
       annotations: Annotations(
         origins: [id, earlier],
         runs: [
-          .init(count: 1, origin: 1, kind: .withdraw), .init(count: 3, origin: 0, columns: [.init(column: 2, origin: 1)]),
+          .init(count: 1, origin: 1, kind: .withdraw),
+          .init(count: 3, origin: 0, columns: [.init(column: 2, origin: 1)]),
           .init(count: 1, origin: 1),
         ]),
       attachments: [
