@@ -76,6 +76,11 @@ struct HostileBytesTests {
     let maximum: [UInt8] = [0x87, 0xff, 0xff, 0xff, 0x7f]  // 2^31 - 1
     for kind in [3, 4] as [UInt8] { checkAll(changeset(key: [1]) + [18, 0, kind] + maximum, "kind \(kind)") }
     checkAll([0x54, 0x84, 0x80, 0x00], "65,536 columns and nothing else")
+    // 65,536 columns, of which each DELETE of a patchset holds one: ten bytes must not cost 65,536 steps each.
+    let wide = ChangesetTable(
+      name: "wide", format: .patchset, keyFlags: [UInt8](repeating: 0, count: 65_535) + [1])
+    let deletes = changeset(wide, (0..<20_000).map { .patchDelete([.integer($0 % 7)]) })
+    #expect(throws: Never.self) { try Bytes.sorted(deletes) }
     // Many headers, each for a table of its own.
     var writer = ChangesetWriter()
     for number in 0..<2000 {
