@@ -24,9 +24,13 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia",
+        "Buckia", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
+
+    // What `make demo` runs: makes the sample databases and lets the command line work on them.
+    .executableTarget(name: "BuckiaDemo", dependencies: ["SQLiteConnections"]),
 
     // The façade: inbound folders, making and reading diff files of databases.
     .target(name: "Buckia", dependencies: ["BuckiaDiffFiles", "BuckiaEngine"]),
@@ -57,7 +61,10 @@ let package = Package(
 
     // Tests.
     .executableTarget(
-      name: "EngineLinkageProbe", dependencies: ["BuckiaEngine"], path: "Tests/EngineLinkageProbe"),
+      name: "EngineLinkageProbe",
+      dependencies: ["BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
+      path: "Tests/EngineLinkageProbe"),
+    .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections"]),
@@ -69,9 +76,10 @@ let package = Package(
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",
-      dependencies: ["BuckiaEngine", "SQLiteConnections", "EngineLinkageProbe"]),
-    .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections"]),
-    .testTarget(name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia"]),
+      dependencies: ["BuckiaEngine", "SQLiteConnections", "TestSupport", "EngineLinkageProbe"]),
+    .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
+    .testTarget(
+      name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -15,24 +15,28 @@ public struct DiffReport: Sendable {
     public let deleted: Int
     /// How the difference was found.
     public let method: DiffMethod
+    /// Whether the table is missing in the older database.
+    public let isNew: Bool
+    /// Columns that are missing in the older database.
+    public let newColumns: [String]
   }
 
   /// The id of the diff file; nil when nothing changed.
-  public let id: KSUID?
+  public internal(set) var id: KSUID?
   /// The file that was written; nil when nothing changed.
-  public let path: String?
+  public internal(set) var path: String?
   /// Its size in bytes.
-  public let bytes: Int
+  public internal(set) var bytes: Int
   /// The method that was asked for, or `auto`.
-  public let method: String
+  public internal(set) var method: String
   /// What changed.
-  public let tables: [Table]
+  public internal(set) var tables: [Table]
   /// What does not travel.
-  public let skipped: [SkippedItem]
+  public internal(set) var skipped: [SkippedItem]
   /// Remarks for people.
-  public let warnings: [String]
+  public internal(set) var warnings: [String]
   /// How long it took, in seconds.
-  public let seconds: Double
+  public internal(set) var seconds: Double
 }
 
 /// What became of one file.
@@ -61,6 +65,8 @@ public struct DiffOutcome: Sendable {
   public var heldParts = 0
   /// Why it was refused or waits.
   public var reason: String?
+  /// The code of the error behind the reason, such as `badTarHeader`, `key-differs` or `conflict`.
+  public var code: String?
   /// Remarks that are no refusal, such as an index that wants rebuilding.
   public var warnings: [String] = []
   /// The tables that changed.
@@ -79,6 +85,11 @@ public struct ApplyReport: Sendable {
   public let createdLedger: Bool
   /// How long it took, in seconds.
   public let seconds: Double
+  /// Whether nothing was changed, because only a report was wanted.
+  public let isDryRun: Bool
+  /// What stopped the work before all files were looked at: the database locked, the disk full. The files before it
+  /// are done.
+  public let failure: (any Error)?
 
   /// The files that were refused.
   public var rejected: [DiffOutcome] { diffs.filter { $0.state == .rejected } }

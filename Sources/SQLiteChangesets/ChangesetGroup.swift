@@ -80,7 +80,7 @@ extension Changesets {
 extension ChangesetIndex.Table {
   /// Writes one change for each row; the entries must be sorted by key.
   fileprivate func fold(_ bytes: RawSpan, into output: ChangesetSpool) throws {
-    var reader = ChangesetReader(resuming: table)
+    var reader = ChangesetReader(at: 0, in: table)
     var writer = ChangesetWriter()
     var hasHeader = false
     for row in rows(in: bytes) {

@@ -95,9 +95,9 @@ public struct ChangesetReader: Sendable {
   /// Starts at the given offset, where a table header must stand (or the end).
   public init(at position: Int = 0) { self.position = position }
 
-  /// Starts among the changes of a table whose header was read before.
-  init(resuming table: ChangesetTable) {
-    position = 0
+  /// Starts at a change inside the changes of a table whose header was read before.
+  public init(at position: Int, in table: ChangesetTable) {
+    self.position = position
     use(table)
   }
 

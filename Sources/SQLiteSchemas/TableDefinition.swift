@@ -8,18 +8,21 @@ public struct ColumnDefinition: Equatable, Sendable {
   public var isNotNull: Bool
   /// The default, when it is a literal. Expressions do not travel.
   public var defaultValue: LiteralDefault?
+  /// Whether there is a default that is an expression. Known only of tables read from a database.
+  public var hasExpressionDefault: Bool
   /// The collating sequence: `BINARY`, `NOCASE`, `RTRIM`, or a name only the author's application knows.
   public var collation: String
 
   /// Makes a column.
   public init(
     name: String, declaredType: String = "", isNotNull: Bool = false, defaultValue: LiteralDefault? = nil,
-    collation: String = "BINARY"
+    hasExpressionDefault: Bool = false, collation: String = "BINARY"
   ) {
     self.name = name
     self.declaredType = declaredType
     self.isNotNull = isNotNull
     self.defaultValue = defaultValue
+    self.hasExpressionDefault = hasExpressionDefault
     self.collation = collation
   }
 
@@ -142,6 +145,18 @@ public struct TableDefinition: Equatable, Sendable {
   /// The index of the column of that name in `columns`, whatever its case.
   public func column(named name: String) -> Int? {
     let folded = ASCIIName.folded(name)
-    return columns.firstIndex { ASCIIName.folded($0.name) == folded }
+    return columns.firstIndex { ASCIIName.folded($0.name).utf8.elementsEqual(folded.utf8) }
+  }
+}
+
+extension TableDefinition {
+  /// Takes a column out that is not part of the key; indexes into `columns` follow.
+  public mutating func removeColumn(named name: String) {
+    guard let removed = column(named: name), !primaryKey.contains(removed) else { return }
+    columns.remove(at: removed)
+    let shift: (Int) -> Int = { $0 > removed ? $0 - 1 : $0 }
+    primaryKey = primaryKey.map(shift)
+    unique = unique.filter { !$0.contains(removed) }.map { $0.map(shift) }
+    foreignKeys.removeAll { key in key.columns.contains { ASCIIName.matches($0, name) } }
   }
 }

@@ -1,0 +1,105 @@
+import BuckiaDiffFiles
+import BuckiaEngine
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// Where a new file goes.
+public enum DiffOutput: Sendable {
+  /// Into this folder, named by its id.
+  case folder(String)
+  /// Under this very name. `replacing` says whether a file that is there already may be replaced.
+  case file(String, replacing: Bool)
+}
+
+extension DatabaseManager {
+  /// Writes what turns one database into another into a diff file.
+  ///
+  /// Neither database is changed, and both may be in use: each is read as it is at one moment.
+  ///
+  /// ```swift
+  /// let report = try DatabaseManager.createDatabaseDiff(
+  ///   from: "before.sqlite", to: "now.sqlite", output: .folder("outbox"))
+  /// print(report.path ?? "nothing has changed")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - older: The database as it was.
+  ///   - newer: The database as it is.
+  ///   - output: Where the file goes.
+  ///   - options: Which tables, how, and whether a bare changeset is wanted.
+  ///   - home: Where the clock of the ids is kept.
+  ///   - progress: Is told the name of each table before it is compared. May throw to stop.
+  /// - Returns: What was found and written; `path` is nil when there is no difference, and then there is no file.
+  /// - Throws: `SQLiteError` when a database cannot be read, `EngineError` for a table that is nowhere,
+  ///   `DiffFileError` when the file cannot be written, `KSUIDError` when the clock is out of range. No file then.
+  public static func createDatabaseDiff(
+    from older: String, to newer: String, output: DiffOutput, options: DiffOptions = DiffOptions(),
+    home: BuckiaHome = .standard, progress: (String) throws -> Void = { _ in }
+  ) throws -> DiffReport {
+    let (report, seconds) = try WallClock.timing {
+      for path in [older, newer] { try DatabaseManager(path).requireDatabase() }
+      let difference = try DatabaseComparison.run(older: older, newer: newer, options: options, progress: progress)
+      var report = DiffReport(difference, options: options)
+      // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
+      guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
+      let made = try home.newIDs(
+        after: [difference.newestID].compactMap { $0 }, unixSeconds: WallClock.unixMilliseconds / 1_000)
+      if let remark = made.remark { report.warnings.append(remark) }
+      guard let id = made.ids.first else { return report }
+      try report.add(write(difference, id: id, to: output, isRaw: options.isRaw))
+      return report
+    }
+    var timed = report
+    timed.seconds = seconds
+    return timed
+  }
+
+  private static func write(
+    _ difference: DatabaseDifference, id: KSUID, to output: DiffOutput, isRaw: Bool
+  ) throws -> (id: KSUID, path: String, bytes: Int64) {
+    let path: String
+    let isReplacing: Bool
+    switch output {
+    case .folder(let folder):
+      path = "\(folder)/\(isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))"
+      isReplacing = false
+    case .file(let file, let replacing):
+      path = file
+      isReplacing = replacing
+    }
+    if isRaw {
+      return (id, path, try RawChangesetWriter.write(difference.changeset, to: path, replacing: isReplacing))
+    }
+    let draft = DiffFileDraft(
+      manifest: Manifest(id: id), schema: .included(difference.tables.map(\.definition)),
+      tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))
+    var writer = DiffFileWriter()
+    writer.replacesExisting = isReplacing
+    let written = try writer.write(draft, changeset: difference.changeset, to: path)
+    return (id, path, written.bytes)
+  }
+}
+
+extension DiffReport {
+  init(_ difference: DatabaseDifference, options: DiffOptions) {
+    id = nil
+    path = nil
+    bytes = 0
+    method = options.method?.rawValue ?? "auto"
+    tables = difference.tables.map { table in
+      Table(
+        name: table.definition.name, inserted: table.inserted, updated: table.updated, deleted: table.deleted,
+        method: table.method, isNew: table.isNew, newColumns: table.newColumns)
+    }
+    skipped = difference.skipped
+    warnings = []
+    seconds = 0
+  }
+
+  mutating func add(_ written: (id: KSUID, path: String, bytes: Int64)) {
+    id = written.id
+    path = written.path
+    bytes = Int(written.bytes)
+  }
+}

@@ -1,0 +1,83 @@
+import BuckiaDiffFiles
+import BuckiaEngine
+import BuckiaKSUID
+import SQLiteConnections
+
+/// How to apply what others sent.
+public struct ApplyOptions: Sendable {
+  /// What to do about conflicts.
+  public var conflicts: ConflictPolicy
+  /// How far the schema may change.
+  public var schema: SchemaMode
+  /// Whether the database's triggers fire.
+  public var triggers: Bool
+  /// Who is believed from now on; nil leaves it as the database says.
+  public var trust: TrustMode?
+  /// Whether applied files stay in their folders.
+  public var keepsFiles: Bool
+  /// Whether applied files that were named by themselves are removed too.
+  public var removesNamedFiles: Bool
+  /// Whether only a report is wanted: everything is tried and taken back.
+  public var isDryRun: Bool
+
+  /// Makes options; the defaults are those of the command line.
+  public init(
+    conflicts: ConflictPolicy = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
+    trust: TrustMode? = nil, keepsFiles: Bool = false, removesNamedFiles: Bool = false, isDryRun: Bool = false
+  ) {
+    self.conflicts = conflicts
+    self.schema = schema
+    self.triggers = triggers
+    self.trust = trust
+    self.keepsFiles = keepsFiles
+    self.removesNamedFiles = removesNamedFiles
+    self.isDryRun = isDryRun
+  }
+}
+
+extension DatabaseManager {
+  /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.
+  ///
+  /// Files are taken in the order of their ids. Each is verified wholly before anything of it is used, then planned and
+  /// applied in one transaction with its ledger row. A file that is damaged or refused changes nothing, is recorded with
+  /// the reason and does not stop the others. Applied files are removed from folders, unless the options keep them.
+  ///
+  /// - Parameters:
+  ///   - paths: Files and folders.
+  ///   - options: How to apply.
+  ///   - resolver: Is asked about each conflict, before the policy.
+  ///   - progress: Is told about each file before it is opened: its path, its number from 1, and how many there are.
+  /// - Returns: What became of each file. When the database is locked, full or damaged midway, `failure` says so, and the
+  ///   files before that are done.
+  /// - Throws: `BuckiaError` for a path that does not exist; `SQLiteError` when the database cannot be opened or written
+  ///   at all. Nothing has been changed then.
+  public func processInboundChanges(
+    _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
+    progress: (String, Int, Int) throws -> Void = { _, _, _ in }
+  ) throws -> ApplyReport {
+    try requireDatabase()
+    let listing = try InboundListing(paths)
+    let (round, seconds) = try WallClock.timing {
+      let connection = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: busyTimeout)
+      // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
+      try connection.execute("PRAGMA foreign_keys = OFF")
+      let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
+      var round = InboundRound(options: options, resolver: resolver)
+      try round.begin(on: connection)
+      for (index, item) in listing.items.enumerated() {
+        do {
+          try progress(item.path, index + 1, listing.items.count)
+          try round.take(item, on: connection)
+        } catch  where !round.outcomes.isEmpty {
+          round.failure = error
+          break
+        }
+      }
+      rehearsal?.rollback()
+      return round
+    }
+    return ApplyReport(
+      trust: round.trust, diffs: round.outcomes, ignored: listing.ignored, createdLedger: round.createdLedger,
+      seconds: seconds, isDryRun: options.isDryRun, failure: round.failure)
+  }
+}

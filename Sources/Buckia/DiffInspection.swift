@@ -1,0 +1,137 @@
+import BuckiaDiffFiles
+import BuckiaEngine
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// Looking into files without applying them.
+public enum DiffInspection {
+  /// Checks files and whole folders completely, and changes nothing.
+  ///
+  /// - Throws: `BuckiaError` for a path that does not exist. What is wrong with a file is in the report.
+  public static func verify(_ paths: [String]) throws -> VerifyReport {
+    let listing = try InboundListing(paths)
+    return VerifyReport(files: listing.items.map(verify))
+  }
+
+  private static func verify(_ item: InboundItem) -> VerifyReport.File {
+    func file(
+      _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: String = "none", reason: String? = nil
+    ) -> VerifyReport.File {
+      VerifyReport.File(
+        path: item.path, id: id, isGood: isGood, sender: sender, signature: signature,
+        isEncrypted: item.kind == .encrypted, reason: reason)
+    }
+    do throws(DiffFileError) {
+      switch item.kind {
+      case .encrypted:
+        return file(
+          item.id, isGood: false, sender: "unknown", signature: "unknown",
+          reason: "it is encrypted, and this version of Buckia cannot open encrypted files")
+      case .changeset:
+        let raw = try RawChangeset.verified(at: item.path)
+        return file(raw.id, isGood: true)
+      case .diff:
+        let diff = try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)
+        switch diff.signature {
+        case .unsigned: return file(diff.manifest.id, isGood: true)
+        case .signed(let key):
+          return file(diff.manifest.id, isGood: true, sender: "key \(key)", signature: "valid")
+        }
+      }
+    } catch {
+      return file(
+        item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? "invalid" : "unknown",
+        reason: error.description)
+    }
+  }
+
+  /// Opens a diff file or a raw changeset to be looked at.
+  ///
+  /// - Throws: `DiffFileError` when the file is not wholly in order, `BuckiaError` when it is encrypted or missing.
+  public static func open(_ path: String) throws -> InspectedFile {
+    guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
+    switch InboundItem(named: path).kind {
+    case .encrypted:
+      throw BuckiaError(
+        .encrypted, "it is encrypted, and this version of Buckia cannot open encrypted files", path: path)
+    case .changeset:
+      let raw = try RawChangeset.verified(at: path)
+      return InspectedFile(id: raw.id, manifest: nil, schema: nil, sender: "unsigned", changeset: raw.changeset)
+    case .diff:
+      let diff = try DiffFile.verified(at: path, name: .ifNamedByID)
+      var sender = "unsigned"
+      if case .signed(let key) = diff.signature { sender = "key \(key)" }
+      return InspectedFile(
+        id: diff.manifest.id, manifest: try JSONParser.parse(diff.manifestBytes), schema: diff.schema,
+        sender: sender, changeset: diff.changeset)
+    }
+  }
+}
+
+/// A verified file, opened to be looked at.
+public struct InspectedFile {
+  /// Its id, if it has one.
+  public let id: KSUID?
+  /// The manifest as it stands in the file; nil for a raw changeset.
+  public let manifest: JSONValue?
+  /// The definitions of the tables; nil where the file has none.
+  public let schema: [TableDefinition]?
+  /// The sender, for people.
+  public let sender: String
+  /// The changes.
+  public let changeset: ChangesetSpool
+
+  /// A change as people see it.
+  public struct ShownChange: Sendable {
+    /// A column and its value; the value is nil where the change says nothing of it.
+    public typealias Cell = (column: String, value: ChangesetValue?)
+    /// The table.
+    public let table: String
+    /// What happens to the row.
+    public let operation: ChangeOperation
+    /// The row's key.
+    public let key: [Cell]
+    /// The row before; nil for an INSERT. An UPDATE tells the key and what changes.
+    public let old: [Cell]?
+    /// The row after; nil for a DELETE. An UPDATE tells what changes.
+    public let new: [Cell]?
+  }
+
+  /// Gives every change to `body`, in the order of the file.
+  ///
+  /// - Throws: `ChangesetError`; whatever `body` throws.
+  public func forEachChange(_ body: (ShownChange) throws -> Void) throws {
+    try changeset.withBytes { bytes in
+      var reader = ChangesetReader()
+      var columns: [String] = []
+      while let change = try reader.next(in: bytes) {
+        guard let table = reader.table else { continue }
+        if change.startsTable { columns = Self.columns(of: table, in: schema) }
+        var key: [ShownChange.Cell] = []
+        var old: [ShownChange.Cell] = []
+        var new: [ShownChange.Cell] = []
+        for index in columns.indices {
+          let before = ChangesetValue(reader.old[index], in: bytes)
+          let after = ChangesetValue(reader.new[index], in: bytes)
+          if table.isKey(index) { key.append((columns[index], before ?? after)) }
+          old.append((columns[index], before))
+          new.append((columns[index], after))
+        }
+        try body(
+          ShownChange(
+            table: table.name, operation: change.operation, key: key, old: change.operation == .insert ? nil : old,
+            new: change.operation == .delete ? nil : new))
+      }
+    }
+  }
+
+  /// The names of the columns; numbers from 1 where the file has no definitions.
+  private static func columns(of table: ChangesetTable, in schema: [TableDefinition]?) -> [String] {
+    let definition = schema?.first { ASCIIName.matches($0.name, table.name) }
+    guard let names = definition?.changesetColumns, names.count == table.columnCount else {
+      return (1...table.columnCount).map { "column \($0)" }
+    }
+    return names
+  }
+}

@@ -1,0 +1,62 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The few things the façade asks of the file system.
+enum FileSystem {
+  /// Whether anything has this path; links are not followed.
+  static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+  }
+
+  /// Whether the path is a folder, or a link to one.
+  static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// The names in a folder, in no order.
+  static func names(in folder: String) throws(BuckiaError) -> [String] {
+    guard let listing = opendir(folder) else {
+      throw BuckiaError(.unreadableFolder, "the folder cannot be read: \(lastError)", path: folder)
+    }
+    defer { closedir(listing) }
+    var names: [String] = []
+    while let entry = readdir(listing) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        // Sound: d_name ends with a NUL inside the entry, which lives until the next readdir.
+        pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
+          String(cString: $0)
+        }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  /// Removes a file; one that is gone already is fine.
+  static func remove(_ path: String) throws(BuckiaError) {
+    guard unlink(path) != 0, errno != ENOENT else { return }
+    throw BuckiaError(.cannotRemove, "it was applied, but cannot be removed: \(lastError)", path: path)
+  }
+
+  /// The last part of a path.
+  static func name(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
+
+  /// The first bytes of a file; empty when it cannot be read.
+  static func beginning(of path: String, count: Int) -> [UInt8] {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    guard file >= 0 else { return [] }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: count)
+    let found = read(file, &bytes, count)
+    return Array(bytes.prefix(max(0, found)))
+  }
+
+  private static var lastError: String { String(cString: strerror(errno)) }
+}

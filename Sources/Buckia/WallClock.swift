@@ -1,0 +1,25 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The time, for the façade; everything below it is given the time.
+enum WallClock {
+  /// Milliseconds since 1970.
+  static var unixMilliseconds: Int64 {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+  }
+
+  /// How long `body` takes, in seconds.
+  static func timing<Result>(_ body: () throws -> Result) rethrows -> (result: Result, seconds: Double) {
+    let start = ContinuousClock.now
+    let result = try body()
+    let elapsed = (ContinuousClock.now - start).components
+    return (result, Double(elapsed.seconds) + Double(elapsed.attoseconds) * 1e-18)
+  }
+}

@@ -1,0 +1,138 @@
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+
+extension ApplyReport {
+  /// The report as `--json` has it.
+  var json: JSONValue {
+    var object = JSONObject([
+      .init("version", 1),
+      .init("trust", .string(trust.rawValue)),
+      .init("diffs", .array(diffs.map(\.json))),
+      .init("ignored", .number(ignored)),
+      .init("createdLedger", .bool(createdLedger)),
+      .init("dryRun", .bool(isDryRun)),
+      .init("seconds", .real(seconds)),
+    ])
+    if let failure { object.append("error", ErrorReport(failure).details) }
+    return .object(object)
+  }
+
+  /// How it went, as an exit code.
+  ///
+  /// What was refused weighs more than what waits for a person. A diff refused by the policy `abort` does wait for one:
+  /// with another policy it can be applied.
+  ///
+  /// - Parameter failsOnConflict: Whether conflicts alone ask for a person.
+  func status(failsOnConflict: Bool) -> ExitStatus {
+    if let failure { return ErrorReport(failure).status }
+    let conflict = EngineError.Code.conflict.rawValue
+    if diffs.contains(where: { $0.state == .rejected && $0.code != conflict }) { return .failed }
+    let asksPerson = diffs.contains { diff in
+      switch diff.state {
+      case .waiting, .held, .quarantined, .rejected: true
+      case .applied: failsOnConflict && diff.conflicts > 0
+      case .alreadyApplied: false
+      }
+    }
+    return asksPerson ? .needsPerson : .done
+  }
+
+  /// The report for people.
+  ///
+  /// - Parameter database: The database's path as it was typed, for the commands that are suggested.
+  func lines(database: String, style: Style) -> [String] {
+    var lines: [String] = []
+    if diffs.isEmpty { lines.append("There is nothing to apply.") }
+    var table = TextTable([
+      "state", "file", "sender", .number("inserted"), .number("updated"), .number("deleted"), .number("conflicts"),
+    ])
+    for diff in diffs {
+      table.add([
+        .init(diff.state.rawValue, diff.state.role), .init(diff.name.escaped(limit: 60)),
+        .init(diff.sender.escaped(limit: 40), .faint), .count(diff.inserted), .count(diff.updated),
+        .count(diff.deleted), .count(diff.conflicts, .notable),
+      ])
+    }
+    lines += table.lines(style: style, indent: 0)
+    for diff in diffs { lines += diff.noteLines(style: style) }
+
+    lines.append("")
+    let applied = applied
+    let rows = applied.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted }
+    if isDryRun {
+      lines.append("This was a dry run: nothing was changed. It would be \(rows.counted("row")).")
+    } else {
+      lines.append("\(rows.counted("row")) changed by \(applied.count.counted("file")) in \(Elapsed(seconds)).")
+    }
+    if createdLedger && !isDryRun { lines.append("The ledger tables (buckia_…) were made in \(database.escaped).") }
+    if ignored > 0 {
+      lines.append("\(ignored.counted("other file")) in the folder \(ignored == 1 ? "was" : "were") left alone.")
+    }
+    lines.append("Trust: \(trust.explanation)")
+    let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
+    if conflicts > 0 && !isDryRun {
+      lines.append(
+        style("\(conflicts.counted("conflict")).", .notable)
+          + " See \(conflicts == 1 ? "it" : "them") with: buckia conflicts \(database.shellQuoted)")
+    }
+    return lines
+  }
+}
+
+extension DiffOutcome {
+  fileprivate var json: JSONValue {
+    [
+      "id": .text(id?.description),
+      "path": .string(path),
+      "sender": .string(sender),
+      "state": .string(state.rawValue),
+      "inserted": .number(inserted),
+      "updated": .number(updated),
+      "deleted": .number(deleted),
+      "conflicts": .number(conflicts),
+      "omitted": .number(omitted),
+      "schemaChanges": .array(schemaChanges.map { .string($0) }),
+      "heldParts": .number(heldParts),
+      "reason": .text(reason),
+      "code": .text(code),
+      "warnings": .array(warnings.map { .string($0) }),
+      "changedTables": .array(changedTables.map { .string($0) }),
+    ]
+  }
+
+  /// The file's name without its folder.
+  fileprivate var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+
+  fileprivate func noteLines(style: Style) -> [String] {
+    var notes: [String] = []
+    if let reason { notes.append("\(style(state.rawValue, state.role)): \(reason.escaped)") }
+    notes += schemaChanges.map { "schema: \($0.escaped)" }
+    if omitted > 0 { notes.append("\(omitted.counted("change")) could not be written; see the conflicts") }
+    if heldParts > 0 { notes.append("\(heldParts.counted("part")) wait for an upgrade of the app") }
+    notes += warnings.map { "\(style("note", .notable)): \($0.escaped)" }
+    return notes.isEmpty ? [] : ["", style(name.escaped, .strong)] + notes.map { "  \($0)" }
+  }
+}
+
+extension DiffState {
+  /// What the state means to the reader.
+  var role: Style.Role? {
+    switch self {
+    case .applied: .good
+    case .alreadyApplied: .faint
+    case .waiting, .held, .quarantined: .notable
+    case .rejected: .bad
+    }
+  }
+}
+
+extension TrustMode {
+  /// The mode and what it means, for people.
+  var explanation: String {
+    switch self {
+    case .any: "any (diff files of any origin are applied; change it with --trust known)"
+    case .known: "known (only diff files signed by a known contact are applied)"
+    }
+  }
+}

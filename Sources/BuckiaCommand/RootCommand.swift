@@ -1,0 +1,24 @@
+import ArgumentParser
+
+/// `buckia`: the list of verbs.
+struct RootCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "buckia",
+    abstract: "Sends changes of one SQLite database to another person's, and applies what they send back.",
+    discussion: """
+      Anna ships what changed since she and Ben had the same rows:
+        buckia diff before.sqlite now.sqlite -o outbox
+
+      Ben puts the file into his inbound folder and applies it, once, whatever happens:
+        buckia apply ben.sqlite inbound
+        buckia conflicts ben.sqlite
+
+      Exit codes: 0 all done · 1 something was refused or failed, the rest was done · 2 needs a person · \
+      3 busy, try again · 64 the command was not understood.
+      """,
+    version: Version.text,
+    subcommands: [
+      InitVerb.self, DiffVerb.self, ApplyVerb.self, ShowVerb.self, VerifyVerb.self, LogVerb.self,
+      ConflictsVerb.self, DoctorVerb.self, ChangesetVerb.self, KSUIDVerb.self,
+    ])
+}

@@ -1,0 +1,59 @@
+/// Text of strangers, made safe to print.
+///
+/// Names, reasons and values come from files that anybody may have made. A control character in them could move the
+/// cursor or rewrite what stands above; a bidirectional one could make a name read backwards; a line end could forge
+/// a line of ours. See [Unicode's report on security](https://www.unicode.org/reports/tr36/).
+struct EscapedText: CustomStringConvertible, Equatable {
+  let description: String
+
+  /// Escapes what a terminal would act on instead of showing it.
+  ///
+  /// - Parameters:
+  ///   - text: Any text.
+  ///   - limit: After how many characters the rest is left out for an ellipsis.
+  init(_ text: some StringProtocol, limit: Int = .max) {
+    var shown = ""
+    var count = 0
+    for character in text {
+      if count == limit {
+        shown += "…"
+        break
+      }
+      count += 1
+      for scalar in character.unicodeScalars {
+        if Self.isHarmless(scalar) {
+          shown.unicodeScalars.append(scalar)
+        } else {
+          shown += Self.escape(scalar)
+        }
+      }
+    }
+    description = shown
+  }
+
+  private static func escape(_ scalar: Unicode.Scalar) -> String {
+    switch scalar {
+    case "\n": "\\n"
+    case "\r": "\\r"
+    case "\t": "\\t"
+    default: "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+    }
+  }
+
+  private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
+    // Bidirectional marks, tags and invisible signs, but for the two that join letters in many scripts and in emoji.
+    case .format: scalar.value == 0x200C || scalar.value == 0x200D
+    default: true
+    }
+  }
+}
+
+extension StringProtocol {
+  /// The text as it may be printed.
+  var escaped: String { EscapedText(self).description }
+
+  /// The text as it may be printed, cut after so many characters.
+  func escaped(limit: Int) -> String { EscapedText(self, limit: limit).description }
+}

@@ -1,0 +1,93 @@
+import Foundation
+
+extension BinaryInteger {
+  /// The number with its thousands set apart: 1,234,567.
+  var grouped: String {
+    let digits = String(magnitude)
+    var text = ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index) % 3 == 0 { text.append(",") }
+      text.append(digit)
+    }
+    return self < 0 ? "-" + text : text
+  }
+
+  /// The number and a noun that agrees with it: "1 row", "2 rows".
+  func counted(_ singular: String, plural: String? = nil) -> String {
+    "\(grouped) \(self == 1 ? singular : plural ?? singular + "s")"
+  }
+}
+
+/// A size as people read it.
+struct ByteCount: CustomStringConvertible {
+  let bytes: Int
+
+  init(_ bytes: Int) { self.bytes = bytes }
+
+  /// In bytes below 10,000, then in decimal units with three digits.
+  var description: String {
+    guard bytes >= 10_000 else { return bytes.counted("byte") }
+    var value = Double(bytes)
+    var unit = ""
+    for next in ["kB", "MB", "GB", "TB"] where unit.isEmpty || value >= 999.5 {
+      value /= 1000
+      unit = next
+    }
+    return "\(String(format: value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value)) \(unit)"
+  }
+}
+
+/// A time span as people read it.
+struct Elapsed: CustomStringConvertible {
+  let seconds: Double
+
+  init(_ seconds: Double) { self.seconds = seconds }
+
+  /// Milliseconds below a second, two digits of seconds below a minute, then minutes and seconds.
+  var description: String {
+    switch seconds {
+    case ..<0.0005: "under 1 ms"
+    case ..<0.9995: "\(Int((seconds * 1000).rounded())) ms"
+    case ..<59.995: String(format: "%.2f s", seconds)
+    default: "\(Int(seconds.rounded()) / 60) min \(Int(seconds.rounded()) % 60) s"
+    }
+  }
+}
+
+/// A moment, in UTC: what two people in two places can compare.
+struct Moment: CustomStringConvertible {
+  let unixSeconds: Int64
+
+  init(unixSeconds: Int64) { self.unixSeconds = unixSeconds }
+
+  init(unixMilliseconds: Int64) {
+    // Rounded down, before 1970 too.
+    self.init(unixSeconds: unixMilliseconds / 1000 - (unixMilliseconds % 1000 < 0 ? 1 : 0))
+  }
+
+  /// For people: `2026-03-01 12:30:05 UTC`.
+  var description: String { "\(date) \(time) UTC" }
+
+  /// As [RFC 3339](https://www.rfc-editor.org/rfc/rfc3339) has it, for programs: `2026-03-01T12:30:05Z`.
+  var rfc3339: String { "\(date)T\(time)Z" }
+
+  private var daySeconds: Int64 { (unixSeconds % 86_400 + 86_400) % 86_400 }
+
+  private var time: String {
+    String(format: "%02d:%02d:%02d", Int(daySeconds / 3600), Int(daySeconds / 60 % 60), Int(daySeconds % 60))
+  }
+
+  private var date: String {
+    // Days since 1 March of year 0, so that the leap day ends its year; 146,097 days make 400 years.
+    let days = (unixSeconds - daySeconds) / 86_400 + 719_468
+    let era = (days >= 0 ? days : days - 146_096) / 146_097
+    let dayOfEra = days - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    return String(format: "%04d-%02d-%02d", Int(year), Int(month), Int(day))
+  }
+}

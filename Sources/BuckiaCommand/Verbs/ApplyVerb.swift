@@ -1,0 +1,79 @@
+import ArgumentParser
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+
+/// `buckia apply`
+struct ApplyVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "apply",
+    abstract: "Applies diff files to a database, each exactly once.",
+    discussion: """
+      A PATH is a diff file, a raw changeset, or an inbound folder, of which every <KSUID>.bdiff and \
+      <KSUID>.changeset is applied in the order of their ids. Applied files are removed from folders; refused ones \
+      stay, with the reason in the ledger.
+
+      Example:
+        buckia apply notes.sqlite inbound
+      """)
+
+  @Argument(help: "The database.")
+  var database: String
+
+  @Argument(help: "Diff files, raw changesets and inbound folders.")
+  var paths: [String]
+
+  @Option(help: ArgumentHelp("What to do where a row is not as its author saw it.", valueName: "policy"))
+  var onConflict = ConflictPolicy.keepLocal
+
+  @Option(help: ArgumentHelp("Whether tables and columns that are missing here are made.", valueName: "mode"))
+  var schema = SchemaMode.additive
+
+  @Option(help: "Whether the database's triggers fire.")
+  var triggers = Switch.off
+
+  @Option(help: "Who is believed from now on: any sender, or known contacts only.")
+  var trust: TrustMode?
+
+  @Flag(help: "Leave applied files in their folders.")
+  var keep = false
+
+  @Flag(help: "Remove applied files that were named by themselves, too.")
+  var remove = false
+
+  @Flag(help: "Say what would happen, and change nothing.")
+  var dryRun = false
+
+  @Flag(help: "Exit with 2 when there were conflicts.")
+  var failOnConflict = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if keep && remove { throw ValidationError("--keep and --remove contradict each other.") }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let progress = console.progress
+    let options = ApplyOptions(
+      conflicts: onConflict, schema: schema, triggers: triggers == .on, trust: trust, keepsFiles: keep,
+      removesNamedFiles: remove, isDryRun: dryRun)
+    let report = try DatabaseManager(database).processInboundChanges(
+      paths, options: options, progress: { path, number, count in progress.update("\(number) of \(count): \(path)…") })
+    progress.clear()
+    try console.document(report.json)
+    try console.say(report.lines(database: database, style: console.style))
+    if let failure = report.failure { try console.explain(ErrorReport(failure)) }
+    return report.status(failsOnConflict: failOnConflict)
+  }
+}
+
+/// `on` or `off`.
+enum Switch: String, ExpressibleByArgument, CaseIterable {
+  case off
+  case on
+}
+
+extension ConflictPolicy: ExpressibleByArgument {}
+extension SchemaMode: ExpressibleByArgument {}
+extension TrustMode: ExpressibleByArgument {}

@@ -1,0 +1,88 @@
+import ArgumentParser
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+import SQLiteSchemas
+
+/// `buckia diff`
+struct DiffVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Writes what turns one database into another into a diff file.",
+    discussion: """
+      Neither database is changed, and both may be in use. The file is named by its id, <KSUID>.bdiff, unless -o \
+      names a file. When nothing changed, no file is written.
+
+      Example:
+        buckia diff before.sqlite now.sqlite -o outbox
+      """)
+
+  @Argument(help: "The database as it was.")
+  var old: String
+
+  @Argument(help: "The database as it is.")
+  var new: String
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "A folder, which gets a file named by its id, or the file itself. The current folder by default.",
+      valueName: "path"))
+  var path: String?
+
+  @Flag(help: "Write a bare SQLite changeset, without table definitions, for other SQLite tools.")
+  var raw = false
+
+  @Option(
+    help: ArgumentHelp("Compare these tables only, separated by commas.", valueName: "a,b"))
+  var tables: TableList?
+
+  @Option(help: ArgumentHelp("How to compare: auto, rows or session.", valueName: "method"))
+  var method = MethodChoice.auto
+
+  @Flag(help: "Replace the file named with -o when it is there already.")
+  var force = false
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let progress = console.progress
+    let report = try DatabaseManager.createDatabaseDiff(
+      from: old, to: new, output: OutputPath(path).diffOutput(replacing: force),
+      options: DiffOptions(tables: tables?.names, method: method.method, isRaw: raw),
+      home: home.folder, progress: { progress.update("Comparing \($0)…") })
+    progress.clear()
+    try console.document(report.json)
+    try console.say(report.lines(style: console.style))
+    return .done
+  }
+}
+
+/// The tables of `--tables A,B`.
+struct TableList: ExpressibleByArgument {
+  let names: [TableName]
+
+  init?(argument: String) {
+    let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
+    guard parts.allSatisfy({ !$0.isEmpty }) else { return nil }
+    names = parts.map { TableName(String($0)) }
+  }
+}
+
+/// The values of `--method`: those of the engine, and `auto`.
+enum MethodChoice: String, ExpressibleByArgument, CaseIterable {
+  case auto
+  case rows
+  case session
+
+  /// The engine's method; nil lets it choose.
+  var method: DiffMethod? {
+    switch self {
+    case .auto: nil
+    case .rows: .rows
+    case .session: .session
+    }
+  }
+}

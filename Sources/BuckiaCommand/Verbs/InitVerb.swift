@@ -1,0 +1,39 @@
+import ArgumentParser
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+
+/// `buckia init`
+struct InitVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "init",
+    abstract: "Makes the ledger tables in a database. (apply does it too.)",
+    discussion: """
+      The ledger records every diff file and what became of it. Its tables begin with buckia_ and never travel.
+
+      Example:
+        buckia init notes.sqlite --trust any
+      """)
+
+  @Argument(help: "The database; it is made when it does not exist.")
+  var database: String
+
+  @Option(help: "Who is believed: any sender, or known contacts only.")
+  var trust: TrustMode?
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let report = try DatabaseManager(database).initialize(trust: trust)
+    try console.document([
+      "version": 1,
+      "created": .bool(report.created),
+      "createdDatabase": .bool(report.createdDatabase),
+      "trust": .string(report.trust.rawValue),
+    ])
+    if report.createdDatabase { try console.say("\(database.escaped) is a new, empty database.") }
+    try console.say(report.created ? "The ledger tables were made." : "The ledger tables are there already.")
+    try console.say("Trust: \(report.trust.explanation)")
+    return .done
+  }
+}

@@ -1,0 +1,102 @@
+import ArgumentParser
+import Buckia
+import BuckiaDiffFiles
+import BuckiaKSUID
+import Foundation
+
+/// `buckia ksuid`: makes ids and explains them.
+struct KSUIDVerb: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ksuid",
+    abstract: "Makes the ids that name diff files, and tells what is in one.",
+    discussion: """
+      Ids sort by the time they were made, as text and as bytes.
+
+      Example:
+        buckia ksuid show 0ujtsYcgvSTl8PAuAdqWYSMnLOv
+      """,
+    subcommands: [KSUIDNewVerb.self, KSUIDShowVerb.self])
+}
+
+/// `buckia ksuid new`
+struct KSUIDNewVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "new",
+    abstract: "Makes new ids, each greater than all made before.",
+    discussion: """
+      Example:
+        buckia ksuid new -n 3
+      """)
+
+  @Option(name: [.customShort("n"), .long], help: "How many, up to 100,000.")
+  var count = 1
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (1...100_000).contains(count) else { throw ValidationError("--count must be from 1 to 100,000.") }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let now = Int64(Date().timeIntervalSince1970)
+    let (ids, remark) = try home.folder.newIDs(count, after: [], unixSeconds: now)
+    if let remark { console.remark(remark.escaped) }
+    for id in ids { try console.say("\(id)") }
+    try console.document(["version": 1, "ids": .array(ids.map(\.json))])
+    return .done
+  }
+}
+
+/// `buckia ksuid show`
+struct KSUIDShowVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "show",
+    abstract: "Tells when ids were made, and their random part.",
+    discussion: """
+      Example:
+        buckia ksuid show 0ujtsYcgvSTl8PAuAdqWYSMnLOv
+      """)
+
+  @Argument(help: "The ids, or - to read them from standard input, one a line.")
+  var ids: [String]
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    var table = TextTable(["id", "time", "payload"])
+    var documents: [JSONValue] = []
+    for text in ids.flatMap(lines) {
+      let id = try KSUID(parsing: text)
+      table.add([
+        .init("\(id)", .strong), .init("\(Moment(unixSeconds: id.unixSeconds))"), .init(id.payload, .faint),
+      ])
+      documents.append(id.json)
+    }
+    try console.say(table.lines(style: console.style, indent: 0))
+    try console.document(["version": 1, "ids": .array(documents)])
+    return .done
+  }
+
+  private func lines(of argument: String) -> [String] {
+    guard argument == "-" else { return [argument] }
+    var lines: [String] = []
+    while let line = readLine() { lines.append(line) }
+    return lines
+  }
+}
+
+extension KSUID {
+  /// The random part in hex.
+  fileprivate var payload: String { HexText.lowercase(Array(bytes.dropFirst(4))) }
+
+  fileprivate var json: JSONValue {
+    [
+      "id": .string(description),
+      "time": .string(Moment(unixSeconds: unixSeconds).rfc3339),
+      "unixSeconds": .integer(unixSeconds),
+      "payload": .string(payload),
+    ]
+  }
+}

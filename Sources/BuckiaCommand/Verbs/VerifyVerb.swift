@@ -1,0 +1,27 @@
+import ArgumentParser
+import Buckia
+
+/// `buckia verify`
+struct VerifyVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Opens and checks diff files completely, and changes nothing.",
+    discussion: """
+      Exits with 1 when any file is not in order.
+
+      Example:
+        buckia verify inbound
+      """)
+
+  @Argument(help: "Diff files, raw changesets and inbound folders.")
+  var paths: [String]
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let report = try DiffInspection.verify(paths)
+    try console.document(report.json)
+    try console.say(report.lines(style: console.style))
+    return report.files.allSatisfy(\.isGood) ? .done : .failed
+  }
+}

@@ -1,0 +1,189 @@
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// What one pass over a changeset finds: that all of it is well-formed, and what it does to which table.
+public struct ChangesetInspection: Equatable, Sendable {
+  /// A table and how many changes it has.
+  public struct Table: Equatable, Sendable {
+    /// The table's header.
+    public let header: ChangesetTable
+    /// How many INSERTs there are.
+    public internal(set) var inserted: Int64 = 0
+    /// How many UPDATEs there are.
+    public internal(set) var updated: Int64 = 0
+    /// How many DELETEs there are, withdrawals included.
+    public internal(set) var deleted: Int64 = 0
+    /// How many of the DELETEs the annotations call withdrawals.
+    public internal(set) var withdrawn: Int64 = 0
+
+    init(header: ChangesetTable) { self.header = header }
+  }
+
+  /// The tables in the order in which they first appear.
+  public private(set) var tables: [Table] = []
+  /// How many changes there are.
+  public private(set) var changes: Int64 = 0
+
+  /// Whether it is a patchset; nil when it has no changes.
+  public var format: ChangesetFormat? { tables.first?.header.format }
+
+  /// Reads all of a spool.
+  ///
+  /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for the spool's file.
+  init(_ spool: ChangesetSpool, annotations: Annotations? = nil) throws(DiffFileError) {
+    do {
+      self = try spool.withBytes { bytes in try ChangesetInspection(bytes, annotations: annotations) }
+    } catch {
+      throw DiffFileError(spooling: error)
+    }
+  }
+
+  /// Reads all of a changeset.
+  init(_ bytes: RawSpan, annotations: Annotations?) throws(DiffFileError) {
+    var reader = ChangesetReader()
+    var places: [TableName: Int] = [:]
+    var cursor = AnnotationCursor(annotations)
+    var place = 0
+    var end = 0
+    while let change = try Self.next(&reader, in: bytes) {
+      if change.startsTable {
+        let header = try Self.lastHeader(in: end..<change.range.lowerBound, of: bytes)
+        place = try enter(header, places: &places, at: reader.headerRange.lowerBound)
+      }
+      try count(change, in: place, run: cursor.next())
+      end = change.range.upperBound
+    }
+    if end < bytes.byteCount { _ = try Self.lastHeader(in: end..<bytes.byteCount, of: bytes) }
+    try cursor.finish()
+  }
+
+  private static func next(
+    _ reader: inout ChangesetReader, in bytes: RawSpan
+  ) throws(DiffFileError) -> Change? {
+    do throws(ChangesetError) { return try reader.next(in: bytes) } catch { throw DiffFileError(error) }
+  }
+
+  private static func fault(_ message: String, at offset: Int, table: String? = nil) -> DiffFileError {
+    DiffFileError(.badChangeset, message, member: MemberName.changeset, table: table, offset: offset)
+  }
+
+  /// Checks the table headers between two changes and returns the last, whose changes follow.
+  ///
+  /// SQLite's rebaser leaves headers behind that have no changes; the reader steps over those, so their names are
+  /// looked at here.
+  private static func lastHeader(in range: Range<Int>, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+    var start = range.lowerBound
+    while true {
+      let header = try header(at: start, end: range.upperBound, of: bytes)
+      var writer = ChangesetWriter()
+      writer.beginTable(header)
+      // One table must not have two spellings: a name that is no UTF-8 would be taken for another.
+      let end = start + writer.count
+      guard end <= range.upperBound, bytes.array(start..<end) == writer.bytes else {
+        throw fault("a table header is not UTF-8, or not in its shortest form", at: start)
+      }
+      try check(header, at: start)
+      if end == range.upperBound { return header }
+      start = end
+    }
+  }
+
+  /// Reads a header that the changeset's reader has found well-formed.
+  private static func header(at start: Int, end: Int, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+    let head = bytes.array(start..<min(end, start + 4))
+    let length = head.dropFirst().prefix { $0 >= 0x80 }.count + 1
+    let columns = head.dropFirst().prefix(length).reduce(0) { $0 << 7 | Int($1 & 0x7f) }
+    let flags = start + 1 + length
+    guard let format = head.first.flatMap({ ChangesetFormat(rawValue: $0) }), flags + columns < end else {
+      throw fault("a table header is not in its shortest form", at: start)
+    }
+    let rest = bytes.array((flags + columns)..<min(end, flags + columns + DiffFileLimits.nameBytes + 1))
+    return ChangesetTable(
+      name: String(decoding: rest.prefix { $0 != 0 }, as: UTF8.self), format: format,
+      keyFlags: bytes.array(flags..<(flags + columns)))
+  }
+
+  private static func check(_ header: ChangesetTable, at offset: Int) throws(DiffFileError) {
+    guard header.name.utf8.count <= DiffFileLimits.nameBytes else {
+      throw fault("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: offset)
+    }
+    guard header.keyFlags.contains(where: { $0 != 0 }) else {
+      throw fault("a table has no key", at: offset, table: header.name)
+    }
+    if let refusal = TableName(header.name).refusal {
+      throw DiffFileError(
+        .badName, "the table \(ShownText.quoted(header.name)) cannot be part of a diff: \(refusal)",
+        member: MemberName.changeset, table: header.name, offset: offset)
+    }
+  }
+
+  private mutating func enter(
+    _ header: ChangesetTable, places: inout [TableName: Int], at offset: Int
+  ) throws(DiffFileError) -> Int {
+    if let place = places[TableName(header.name)] {
+      let known = tables[place].header
+      guard known == header, known.name.utf8.elementsEqual(header.name.utf8) else {
+        throw Self.fault(
+          "the table \(ShownText.quoted(header.name)) comes again with other columns, another key or another spelling",
+          at: offset, table: header.name)
+      }
+      return place
+    }
+    guard tables.count < DiffFileLimits.tables else {
+      throw DiffFileError(
+        .tooLarge, "it changes more than \(DiffFileLimits.tables) tables", member: MemberName.changeset)
+    }
+    tables.append(Table(header: header))
+    places[TableName(header.name)] = tables.count - 1
+    return tables.count - 1
+  }
+
+  private mutating func count(
+    _ change: Change, in place: Int, run: Annotations.Run?
+  ) throws(DiffFileError) {
+    changes += 1
+    switch change.operation {
+    case .insert: tables[place].inserted += 1
+    case .update: tables[place].updated += 1
+    case .delete: tables[place].deleted += 1
+    }
+    guard let run else { return }
+    let header = tables[place].header
+    if run.kind == .withdraw {
+      guard change.operation == .delete else {
+        throw DocumentKind.annotations.fault(
+          "kind", "calls a change of \(ShownText.quoted(header.name)) a withdrawal that is no DELETE")
+      }
+      tables[place].withdrawn += 1
+    }
+    if let last = run.columns.last, last.column >= header.columnCount {
+      throw DocumentKind.annotations.fault(
+        "columns", "names a column that \(ShownText.quoted(header.name)) does not have", table: header.name)
+    }
+  }
+}
+
+extension DiffFileError {
+  /// A changeset that is not well-formed.
+  init(_ error: ChangesetError) {
+    self.init(.badChangeset, "\(error)", member: MemberName.changeset, table: error.table, offset: error.offset)
+    tellsOffset = true
+  }
+
+  /// Whatever came out of a closure over a spool's bytes.
+  init(spooling error: any Error) {
+    switch error {
+    case let error as DiffFileError: self = error
+    case let error as ChangesetError: self.init(error)
+    case let error as ChangesetSpool.Failure: self.init(error)
+    default: self.init(.unreadable, "\(error)")
+    }
+  }
+
+  /// A temporary file that cannot be used.
+  init(_ failure: ChangesetSpool.Failure) {
+    self.init(
+      Self.code(ofSystemError: failure.errno, otherwise: .unwritable), failure.description,
+      systemError: failure.errno)
+  }
+}

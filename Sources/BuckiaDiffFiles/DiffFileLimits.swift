@@ -1,0 +1,55 @@
+/// How much a diff file may ask of its reader.
+///
+/// Every number is checked before memory or disk is used by it.
+public struct DiffFileLimits: Sendable {
+  /// The longest manifest in bytes: with its tar header exactly the first mebibyte of the archive.
+  public static let manifestBytes = 1 << 20 - 512
+  /// The longest `schema.json` in bytes.
+  public static let schemaBytes = 16 << 20
+  /// The longest `annotations` in bytes.
+  public static let annotationsBytes = 64 << 20
+  /// The most tables a manifest or a schema may list.
+  public static let tables = 10_000
+  /// The most columns of a table, generated ones included: SQLite's own default limit.
+  public static let columns = 2_000
+  /// The longest name of a table, a column or a collation, and the longest declared type, in bytes.
+  public static let nameBytes = 1_024
+  /// The most UNIQUE constraints, and the most foreign keys, of a table.
+  public static let constraints = 1_000
+  /// The most recipients of one diff, as many as age stanzas.
+  public static let recipients = 64
+  /// The largest number that documents hold as a number: what JavaScript still counts exactly.
+  public static let number: Int64 = 1 << 53 - 1
+  /// The largest member: what eleven octal digits of a tar header can say, 8 GiB - 1.
+  public static let memberBytes: Int64 = 1 << 33 - 1
+
+  /// The most bytes all members together may have. 1 TiB unless set.
+  public var contentBytes: Int64
+  /// Up to how many bytes of content the expansion is not looked at. 1 GiB unless set.
+  public var freeContentBytes: Int64
+  /// How many times the size of the file its content may be, beyond `freeContentBytes`. 1,000 unless set.
+  ///
+  /// Honest changesets shrink to a tenth, rarely to a hundredth; a bomb to a thirty-thousandth.
+  public var expansion: Int64
+  /// The size at which the changeset is split. Only tests change it.
+  var splitBytes = DiffFileLimits.memberBytes
+
+  /// Makes limits.
+  public init(contentBytes: Int64 = 1 << 40, freeContentBytes: Int64 = 1 << 30, expansion: Int64 = 1_000) {
+    self.contentBytes = contentBytes
+    self.freeContentBytes = freeContentBytes
+    self.expansion = expansion
+  }
+
+  /// Refuses content that is too large in itself or for the file it comes in.
+  func check(content: Int64, fileBytes: Int64) throws(DiffFileError) {
+    guard content <= contentBytes else {
+      throw DiffFileError(.tooLarge, "its members add up to \(content) bytes; the limit is \(contentBytes)")
+    }
+    let (expanded, overflow) = fileBytes.multipliedReportingOverflow(by: expansion)
+    guard content <= freeContentBytes || overflow || content <= expanded else {
+      throw DiffFileError(
+        .tooLarge, "\(fileBytes) bytes would unpack to \(content), more than \(expansion) times as much")
+    }
+  }
+}

@@ -1,0 +1,200 @@
+/// Reads one JSON document, strictly.
+///
+/// Two programs that read the same signed bytes must see the same thing, so everything that readers are known to
+/// differ about is refused: duplicate names, numbers that are no integers, broken UTF-8, halves of surrogate pairs,
+/// byte order marks and anything behind the document. Nesting is bounded, so hostile input cannot exhaust the stack.
+/// Follows [RFC 8259](https://www.rfc-editor.org/rfc/rfc8259) and, in what it refuses,
+/// [RFC 7493](https://www.rfc-editor.org/rfc/rfc7493).
+public struct JSONParser {
+  /// How many objects and arrays may stand inside one another.
+  public static let depthLimit = 16
+
+  private let bytes: [UInt8]
+  private var position = 0
+
+  private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// Reads a document.
+  ///
+  /// - Parameter bytes: The whole document, UTF-8.
+  /// - Throws: `JSONError` with the offset of what is wrong.
+  public static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+    if bytes.starts(with: [0xef, 0xbb, 0xbf]) { throw JSONError(.byteOrderMark, offset: 0) }
+    try checkUTF8(bytes)
+    var parser = JSONParser(bytes)
+    let value = try parser.value(depth: 0)
+    parser.skipSpace()
+    guard parser.position == bytes.count else { throw JSONError(.trailingData, offset: parser.position) }
+    return value
+  }
+
+  private static func checkUTF8(_ bytes: [UInt8]) throws(JSONError) {
+    // Decoding repairs what is broken, so only valid input comes out as it went in.
+    var repaired = String(decoding: bytes, as: UTF8.self)
+    let firstDifference = repaired.withUTF8 { text -> Int? in
+      bytes.withUnsafeBufferPointer { source in
+        if text.count == source.count, text.elementsEqual(source) { return nil }
+        return zip(text, source).enumerated().first { $0.element.0 != $0.element.1 }?.offset
+          ?? min(text.count, source.count)
+      }
+    }
+    if let firstDifference { throw JSONError(.notUTF8, offset: firstDifference) }
+  }
+
+  private mutating func skipSpace() {
+    while position < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[position]) { position += 1 }
+  }
+
+  private func peek() throws(JSONError) -> UInt8 {
+    guard position < bytes.count else { throw JSONError(.truncated, offset: position) }
+    return bytes[position]
+  }
+
+  private mutating func expect(_ byte: UInt8) throws(JSONError) {
+    guard try peek() == byte else { throw JSONError(.unexpectedCharacter, offset: position) }
+    position += 1
+  }
+
+  /// Steps over `byte` if it stands next, white space aside.
+  private mutating func skip(_ byte: UInt8) throws(JSONError) -> Bool {
+    skipSpace()
+    guard try peek() == byte else { return false }
+    position += 1
+    return true
+  }
+
+  private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+    skipSpace()
+    switch try peek() {
+    case UInt8(ascii: "{"): return .object(try object(depth: depth + 1))
+    case UInt8(ascii: "["): return .array(try array(depth: depth + 1))
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "t"): return try word("true", .bool(true))
+    case UInt8(ascii: "f"): return try word("false", .bool(false))
+    case UInt8(ascii: "n"): return try word("null", .null)
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .integer(try number())
+    default: throw JSONError(.unexpectedCharacter, offset: position)
+    }
+  }
+
+  private mutating func word(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+    for byte in word.description.utf8 { try expect(byte) }
+    return value
+  }
+
+  private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
+    guard depth <= Self.depthLimit else { throw JSONError(.tooDeep, offset: position) }
+    position += 1
+    var object = JSONObject()
+    // Names are compared as bytes: Swift's strings would take two spellings of one accented letter for the same.
+    var names: Set<[UInt8]> = []
+    if try skip(UInt8(ascii: "}")) { return object }
+    repeat {
+      skipSpace()
+      let start = position
+      let name = try string()
+      guard names.insert(Array(name.utf8)).inserted else { throw JSONError(.duplicateName, offset: start) }
+      skipSpace()
+      try expect(UInt8(ascii: ":"))
+      object.append(name, try value(depth: depth))
+    } while try skip(UInt8(ascii: ","))
+    try expect(UInt8(ascii: "}"))
+    return object
+  }
+
+  private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {
+    guard depth <= Self.depthLimit else { throw JSONError(.tooDeep, offset: position) }
+    position += 1
+    var values: [JSONValue] = []
+    if try skip(UInt8(ascii: "]")) { return values }
+    repeat { values.append(try value(depth: depth)) } while try skip(UInt8(ascii: ","))
+    try expect(UInt8(ascii: "]"))
+    return values
+  }
+
+  private mutating func number() throws(JSONError) -> Int64 {
+    let start = position
+    let isNegative = bytes[position] == UInt8(ascii: "-")
+    if isNegative { position += 1 }
+    let firstDigit = position
+    var value: Int64 = 0
+    while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) {
+      let digit = Int64(bytes[position] - UInt8(ascii: "0"))
+      let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+      let (sum, overflow2) = product.subtractingReportingOverflow(digit)
+      guard !overflow, !overflow2 else { throw JSONError(.outOfRange, offset: start) }
+      // Counted downwards, since the smallest number has no positive twin.
+      value = sum
+      position += 1
+    }
+    guard position > firstDigit else { throw JSONError(.unexpectedCharacter, offset: position) }
+    let hasLeadingZero = bytes[firstDigit] == UInt8(ascii: "0") && position > firstDigit + 1
+    let goesOn = position < bytes.count && [0x2e, 0x65, 0x45].contains(bytes[position])
+    guard !hasLeadingZero, !goesOn, !(isNegative && value == 0) else {
+      throw JSONError(.notAnInteger, offset: start)
+    }
+    if isNegative { return value }
+    guard value != Int64.min else { throw JSONError(.outOfRange, offset: start) }
+    return -value
+  }
+
+  private mutating func string() throws(JSONError) -> String {
+    try expect(UInt8(ascii: "\""))
+    var text: [UInt8] = []
+    var start = position
+    while true {
+      let byte = try peek()
+      switch byte {
+      case UInt8(ascii: "\""):
+        text.append(contentsOf: bytes[start..<position])
+        position += 1
+        return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"):
+        text.append(contentsOf: bytes[start..<position])
+        try escape(into: &text)
+        start = position
+      case 0..<0x20: throw JSONError(.controlCharacter, offset: position)
+      default: position += 1
+      }
+    }
+  }
+
+  private mutating func escape(into text: inout [UInt8]) throws(JSONError) {
+    let start = position
+    position += 1
+    let letter = try peek()
+    position += 1
+    switch letter {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(letter)
+    case UInt8(ascii: "b"): text.append(0x08)
+    case UInt8(ascii: "f"): text.append(0x0c)
+    case UInt8(ascii: "n"): text.append(0x0a)
+    case UInt8(ascii: "r"): text.append(0x0d)
+    case UInt8(ascii: "t"): text.append(0x09)
+    case UInt8(ascii: "u"):
+      var code = try fourHexDigits()
+      if (0xd800..<0xdc00).contains(code) {
+        guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
+          bytes[position + 1] == UInt8(ascii: "u")
+        else { throw JSONError(.loneSurrogate, offset: start) }
+        position += 2
+        let low = try fourHexDigits()
+        guard (0xdc00..<0xe000).contains(low) else { throw JSONError(.loneSurrogate, offset: start) }
+        code = 0x10000 + (code - 0xd800) << 10 + (low - 0xdc00)
+      }
+      guard let scalar = Unicode.Scalar(code) else { throw JSONError(.loneSurrogate, offset: start) }
+      text.append(contentsOf: UTF8.encode(scalar).map { Array($0) } ?? [])
+    default: throw JSONError(.badEscape, offset: start)
+    }
+  }
+
+  private mutating func fourHexDigits() throws(JSONError) -> UInt32 {
+    var value: UInt32 = 0
+    for _ in 0..<4 {
+      guard let digit = HexText.value(of: try peek()) else { throw JSONError(.badEscape, offset: position) }
+      value = value << 4 | UInt32(digit)
+      position += 1
+    }
+    return value
+  }
+}

@@ -1,0 +1,67 @@
+import BuckiaKSUID
+import SQLiteSchemas
+
+extension Manifest {
+  /// Checks what the fields say about one another; reader and writer both call it.
+  ///
+  /// - Parameter splitBytes: The size at which the changeset is split into parts.
+  func check(splitBytes: Int64) throws(DiffFileError) {
+    let document = DocumentKind.manifest
+    guard Set(critical).count == critical.count else {
+      throw document.fault("critical", "names a field twice")
+    }
+    try checkAdditional(document)
+    if let chain {
+      if let follows = chain.follows {
+        guard chain.sequence > 1 else { throw document.fault("chain.follows", "stands in the first diff of a stream") }
+        guard follows.id < id else { throw document.fault("chain.follows.id", "is not smaller than the diff's own id") }
+      } else if kind == .delta, chain.sequence > 1 {
+        throw document.fault("chain.follows", "is missing, though it is no snapshot and not the first diff")
+      }
+      guard chain.replaces == nil || kind == .snapshot else {
+        throw document.fault("chain.replaces", "stands in a diff that is no snapshot")
+      }
+    }
+    try checkTables(document)
+    try MemberName.checkOrder(of: members, splitBytes: splitBytes)
+    if let schemaMember = members.first(where: { $0.name == MemberName.schema }), schemaMember.sha256 != schema {
+      throw DiffFileError(
+        .contradiction, "\"schema\" is not the digest of the member schema.json", member: document.member)
+    }
+  }
+
+  private func checkTables(_ document: DocumentKind) throws(DiffFileError) {
+    var names: Set<TableName> = []
+    for table in tables {
+      guard table.name.utf8.count <= DiffFileLimits.nameBytes else {
+        throw document.fault("tables", "holds a name of more than \(DiffFileLimits.nameBytes) bytes")
+      }
+      let name = TableName(table.name)
+      if let refusal = name.refusal {
+        throw DiffFileError(
+          .badName, "the table \(ShownText.quoted(table.name)) cannot be part of a diff: \(refusal)",
+          member: document.member, table: table.name)
+      }
+      guard names.insert(name).inserted else {
+        throw document.fault("tables", "lists \(ShownText.quoted(table.name)) twice", table: table.name)
+      }
+      guard table.withdrawn <= table.deleted else {
+        throw document.fault(
+          "tables", "counts more withdrawals than deletes in \(ShownText.quoted(table.name))", table: table.name)
+      }
+    }
+    guard kind != .ack || tables.isEmpty else {
+      throw document.fault("tables", "is not empty, though the diff is only an acknowledgement")
+    }
+  }
+
+  /// A field that is known must not come back as an unknown one, or the document would have it twice.
+  private func checkAdditional(_ document: DocumentKind) throws(DiffFileError) {
+    var names: Set<String> = []
+    for member in additional.members {
+      guard !Self.knownFields.contains(member.name), names.insert(member.name).inserted else {
+        throw document.fault(member.name, "appears twice")
+      }
+    }
+  }
+}

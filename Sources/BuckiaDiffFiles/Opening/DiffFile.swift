@@ -1,0 +1,195 @@
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// A diff file that has been read once and checked wholly.
+///
+/// There is no other way to make one than ``verified(at:name:limits:spoolFolder:)``, so whoever holds one knows: the
+/// container is exactly what the format says, every member has the bytes its manifest speaks of, the signature, if
+/// there is one, is its sender's, and manifest, schema, annotations and changeset agree. It does not know whether the
+/// sender is to be believed, nor whether the changes fit a database.
+///
+/// ```swift
+/// let diff = try DiffFile.verified(at: "inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff")
+/// print(diff.manifest.id, diff.manifest.tables.map(\.name))
+/// ```
+public struct DiffFile: ~Copyable {
+  /// Whether a file's name must be its diff's id.
+  public enum NameRule: Sendable {
+    /// The name must be `<KSUID>.bdiff` with the id of the manifest. The rule of inbound folders.
+    case mustMatch
+    /// A name that is `<KSUID>.bdiff` must have the manifest's id; any other name is fine.
+    case ifNamedByID
+  }
+
+  /// Who signed.
+  public enum Signature: Equatable, Sendable {
+    /// Nobody: what the manifest says of its sender is only a claim.
+    case unsigned
+    /// The owner of this key, which is also the manifest's `sender.identity`.
+    case signed(by: SigningKey)
+  }
+
+  /// An attachment.
+  public struct Attachment {
+    /// Its name below `files/`, safe to use as a relative path.
+    public let name: String
+    /// Its bytes.
+    public let content: ChangesetSpool
+  }
+
+  /// The manifest.
+  public let manifest: Manifest
+  /// The manifest's exact bytes.
+  public let manifestBytes: [UInt8]
+  /// SHA-256 of the manifest's bytes, which identifies the diff.
+  public let manifestDigest: ContentDigest
+  /// SHA-256 of the file's bytes.
+  public let fileDigest: ContentDigest
+  /// The size of the file in bytes.
+  public let fileBytes: Int64
+  /// Who signed.
+  public let signature: Signature
+  /// The definitions of the tables, unless the file leaves them out.
+  public let schema: [TableDefinition]?
+  /// The changes, in the format of SQLite's session extension.
+  public let changeset: ChangesetSpool
+  /// What one pass over the changes found.
+  public let inspection: ChangesetInspection
+  /// Where the changes come from, unless they are all the sender's own edits.
+  public let annotations: Annotations?
+  /// The attachments.
+  public let attachments: [Attachment]
+  /// Whether the compressed bytes carried a seal. Files that another program packed again have none.
+  public let isSealed: Bool
+
+  /// Reads and checks a diff file.
+  ///
+  /// The file is opened without following links, must be a regular file, and is read once. The changeset is spooled:
+  /// in memory while it is small, in an unlinked temporary file beyond 32 MiB.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - name: Whether the file's name must be the diff's id.
+  ///   - limits: How much the file may ask for.
+  ///   - spoolFolder: Where temporary files go.
+  /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
+  public static func verified(
+    at path: String, name: NameRule = .mustMatch, limits: DiffFileLimits = DiffFileLimits(),
+    spoolFolder: String = ChangesetSpool.temporaryFolder
+  ) throws(DiffFileError) -> DiffFile {
+    do throws(DiffFileError) {
+      return try DiffFile(at: path, name: name, limits: limits, spoolFolder: spoolFolder)
+    } catch {
+      throw error.naming(path: path)
+    }
+  }
+
+  private init(
+    at path: String, name: NameRule, limits: DiffFileLimits, spoolFolder: String
+  ) throws(DiffFileError) {
+    let file = try InboundFile(at: path)
+    let archive = try ArchiveReader(file)
+
+    let size = try archive.firstMember(named: MemberName.manifest, limit: DiffFileLimits.manifestBytes)
+    let manifestBytes = try archive.content(of: MemberName.manifest, size: size)
+    let manifest = try Manifest(parsing: manifestBytes, splitBytes: limits.splitBytes)
+    try Self.checkName(path, rule: name, id: manifest.id)
+    let signature = try Self.readSignature(archive, manifest: manifest, bytes: manifestBytes)
+
+    let content = manifest.members.reduce(Int64(0)) { $0 + $1.size }
+    try limits.check(content: content, fileBytes: file.size)
+
+    var schemaBytes: [UInt8]?
+    var annotationBytes: [UInt8]?
+    var attachments: [Attachment] = []
+    let changeset = ChangesetSpool(folder: spoolFolder)
+    for member in manifest.members {
+      try archive.member(named: member.name, size: member.size)
+      switch MemberName.role(of: member.name) {
+      case .schema: schemaBytes = try Self.readBytes(member, from: archive)
+      case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
+      case .changeset: try Self.spool(member, from: archive, into: changeset)
+      case .file, nil:
+        let spool = ChangesetSpool(folder: spoolFolder, memoryLimit: 1 << 20)
+        try Self.spool(member, from: archive, into: spool)
+        let name = String(member.name.dropFirst(MemberName.filesPrefix.count))
+        attachments.append(Attachment(name: name, content: spool))
+      }
+    }
+    try archive.finish()
+
+    let annotations = try annotationBytes.map { (bytes) throws(DiffFileError) in try Annotations(parsing: bytes) }
+    let schema = try schemaBytes.map { (bytes) throws(DiffFileError) in try SchemaDocument.parse(bytes) }
+    try annotations?.check(id: manifest.id)
+    let inspection = try ChangesetInspection(changeset, annotations: annotations)
+    try inspection.checkAgreement(with: manifest)
+    if let schema { try inspection.checkAgreement(with: schema, keys: manifest) }
+
+    // A noncopyable value is filled in one go, once nothing can fail any more.
+    self.manifest = manifest
+    self.manifestBytes = manifestBytes
+    self.changeset = changeset
+    self.attachments = attachments
+    self.signature = signature
+    self.annotations = annotations
+    self.schema = schema
+    self.inspection = inspection
+    manifestDigest = RunningDigest.of(manifestBytes)
+    fileDigest = file.digest.digest
+    fileBytes = file.offset
+    isSealed = archive.isSealed
+  }
+
+  private static func checkName(_ path: String, rule: NameRule, id: KSUID) throws(DiffFileError) {
+    let named = DiffFileName.diffID(path)
+    guard named == id || (named == nil && rule == .ifNamedByID) else {
+      throw DiffFileError(
+        .idMismatch, "the diff inside has the id \(id), so the file's name should be \(DiffFileName.diff(id))",
+        member: MemberName.manifest)
+    }
+  }
+
+  private static func readSignature(
+    _ archive: ArchiveReader, manifest: Manifest, bytes: [UInt8]
+  ) throws(DiffFileError) -> Signature {
+    let size = Int64(ManifestSignature.byteCount)
+    guard try archive.nextIs(MemberName.signature, size: size) else { return .unsigned }
+    let signature = try archive.content(of: MemberName.signature, size: size)
+    guard let key = manifest.sender?.identity else {
+      throw DiffFileError(
+        .badSignature, "it is signed, but the manifest names no key as its sender's", member: MemberName.signature)
+    }
+    guard ManifestSignature.isValid(signature, of: bytes, by: key) else {
+      throw DiffFileError(
+        .badSignature, "the signature is not the sender's over this manifest", member: MemberName.signature)
+    }
+    return .signed(by: key)
+  }
+
+  private static func readBytes(
+    _ member: Manifest.Member, from archive: ArchiveReader
+  ) throws(DiffFileError) -> [UInt8] {
+    let bytes = try archive.content(of: member.name, size: member.size)
+    try check(RunningDigest.of(bytes), of: member)
+    return bytes
+  }
+
+  private static func spool(
+    _ member: Manifest.Member, from archive: ArchiveReader, into spool: ChangesetSpool
+  ) throws(DiffFileError) {
+    var digest = RunningDigest()
+    try archive.content(of: member.name, size: member.size) { (piece) throws(DiffFileError) in
+      digest.update(piece)
+      do throws(ChangesetSpool.Failure) { try spool.append(piece) } catch { throw DiffFileError(error) }
+    }
+    try check(digest.digest, of: member)
+  }
+
+  private static func check(_ digest: ContentDigest, of member: Manifest.Member) throws(DiffFileError) {
+    guard digest == member.sha256 else {
+      throw DiffFileError(
+        .digestMismatch, "its bytes are not the ones the manifest speaks of", member: member.name)
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import SQLiteChangesets
+
+/// Writes changesets as files of their own, which any SQLite tool reads.
+public enum RawChangesetWriter {
+  /// Writes a changeset.
+  ///
+  /// - Parameters:
+  ///   - changeset: The bytes.
+  ///   - path: The file. For an inbound folder it must be called `<KSUID>.changeset`.
+  ///   - replacing: Whether a file of that name is replaced; else it is an error.
+  /// - Returns: The size of the file in bytes.
+  /// - Throws: `DiffFileError` with code `alreadyExists`, `fullDisk` or `unwritable`, or for the spool's own file.
+  ///   Nothing is left behind.
+  @discardableResult
+  public static func write(
+    _ changeset: ChangesetSpool, to path: String, replacing: Bool
+  ) throws(DiffFileError) -> Int64 {
+    let file = try NewFile(at: path, replacing: replacing)
+    do {
+      try changeset.withBytes { bytes in try bytes.withUnsafeBytes { try file.write($0) } }
+    } catch {
+      throw DiffFileError(spooling: error)
+    }
+    try file.publish(replacing: replacing)
+    return file.count
+  }
+}

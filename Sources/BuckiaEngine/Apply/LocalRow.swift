@@ -1,0 +1,73 @@
+import SQLiteChangesets
+import SQLiteConnections
+
+/// A row as it is in the local database, kept as encoded values in the order of the table's layout.
+struct LocalRow {
+  /// The values, one after the other, as in a changeset. Behind the layout's there may be the hidden rowid.
+  let record: [UInt8]
+  /// Where each value lies in the record.
+  let values: [ValueSlice]
+
+  /// Copies the row a statement stands on.
+  init(copying row: borrowing SQLiteStatement) throws {
+    var writer = ChangesetWriter()
+    for column in 0..<row.columnCount { writer.append(column: column, of: row) }
+    try self.init(record: writer.bytes)
+  }
+
+  /// Takes a record apart.
+  init(record: [UInt8]) throws {
+    self.record = record
+    var values: [ValueSlice] = []
+    var position = 0
+    while position < record.count { values.append(try ValueSlice(reading: record.span.bytes, at: &position)) }
+    self.values = values
+  }
+
+  /// The first `count` values.
+  func prefix(_ count: Int) -> [UInt8] {
+    guard values.count > count else { return record }
+    return Array(record[..<values[count].start])
+  }
+
+  /// Whether the value at `index` is what the change wants: same class and bytes, or numbers that are equal.
+  ///
+  /// Numbers may differ in class because the column's affinity makes 1 out of 1.0 or the other way round.
+  func holds(_ value: ValueSlice, in bytes: RawSpan, at index: Int) -> Bool {
+    let mine = values[index]
+    let own = record.span.bytes
+    switch (mine.kind, value.kind) {
+    case (.integer, .real): return Double(mine.integer(in: own)) == value.real(in: bytes)
+    case (.real, .integer): return mine.real(in: own) == Double(value.integer(in: bytes))
+    default: return mine.isIdentical(to: value, in: own, otherIn: bytes)
+    }
+  }
+
+  /// The row with some values replaced by those of a change.
+  ///
+  /// - Parameter columns: For each value of the change its place in this row.
+  func replacing(_ new: [ValueSlice], in bytes: RawSpan, columns: [Int]) throws -> LocalRow {
+    var incoming: [Int: ValueSlice] = [:]
+    for index in new.indices where new[index].isDefined { incoming[columns[index]] = new[index] }
+    var writer = ChangesetWriter()
+    for (index, value) in values.enumerated() {
+      if let replacement = incoming[index] {
+        writer.append(replacement, of: bytes)
+      } else {
+        writer.append(value, of: record.span.bytes)
+      }
+    }
+    return try LocalRow(record: writer.bytes)
+  }
+
+  /// Inserts the row; false when a constraint refuses it.
+  func insert(with prepared: TableStatements.Prepared) throws -> Bool {
+    try prepared.statement.bind(values, in: record.span.bytes)
+    do {
+      try prepared.statement.run()
+      return true
+    } catch  where error.isConstraint {
+      return false
+    }
+  }
+}

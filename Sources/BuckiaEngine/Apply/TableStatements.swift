@@ -1,0 +1,198 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The prepared statements that apply the changes of one table, each made once.
+///
+/// Parameters are numbered: `?1…?n` are the columns of the changeset (an UPDATE's new values), `?n+1…?2n` an UPDATE's
+/// old values. Every writing statement says `OR ABORT`, because a schema's own `ON CONFLICT REPLACE` or `IGNORE` would
+/// lose rows without a word.
+final class TableStatements {
+  /// A box, because collections cannot hold what cannot be copied.
+  final class Prepared {
+    let statement: SQLiteStatement
+    init(_ statement: consuming SQLiteStatement) { self.statement = statement }
+  }
+
+  /// What an UPDATE or DELETE compares besides the key.
+  enum Guard: Hashable {
+    /// The old values, all that the change has.
+    case oldValues
+    /// Nothing: the change is to win.
+    case none
+  }
+
+  private struct UpdateShape: Hashable {
+    let changed: [Bool]
+    let compared: [Bool]
+    let hasNullKey: Bool
+  }
+
+  private struct DeleteShape: Hashable {
+    let compared: [Bool]
+    let hasNullKey: Bool
+  }
+
+  let match: TableMatch
+  let name: TableName
+  /// The names of the local layout as SQL: the rowid first where the table goes by it.
+  let layout: [String]
+  /// The changeset's columns as SQL, in its order.
+  private let columns: [String]
+  /// Whether each column of the changeset belongs to the key.
+  let isKey: [Bool]
+  /// A name for the rowid beside the layout: rows keep it while they are parked. Nil where the layout has it already.
+  let hiddenRowID: String?
+
+  private var insertion: Prepared?
+  private var selection: Prepared?
+  private var overwriting: Prepared?
+  private var restoring: Prepared?
+  private var updates: [UpdateShape: Prepared] = [:]
+  private var deletes: [DeleteShape: Prepared] = [:]
+
+  init(_ match: TableMatch, header: ChangesetTable) {
+    self.match = match
+    let local = match.local
+    name = TableName(local.name)
+    let rowID = local.isWithoutRowID ? nil : RowMerge.rowIDName(of: local)
+    layout = (local.goesByRowID ? [rowID ?? "rowid"] : []) + local.columns.map { SQLText.identifier($0.name) }
+    columns = match.columns.map { [layout] in layout[$0] }
+    isKey = header.keyFlags.map { $0 != 0 }
+    let isRowIDKey =
+      local.primaryKey.count == 1
+      && ASCIIName.matches(local.columns[local.primaryKey[0]].declaredType, "INTEGER")
+    hiddenRowID = local.goesByRowID || isRowIDKey ? nil : rowID
+  }
+
+  /// How many columns each change has.
+  var columnCount: Int { columns.count }
+
+  private var table: String { "main.\(name.quoted)" }
+
+  private func condition(compared: [Bool], hasNullKey: Bool, firstParameter: Int) -> String {
+    let terms = columns.indices.compactMap { index -> String? in
+      guard isKey[index] || compared[index] else { return nil }
+      // A key without NULL is compared with =, so that its index serves; everything else with IS.
+      return "\(columns[index]) \(isKey[index] && !hasNullKey ? "=" : "IS") ?\(firstParameter + index)"
+    }
+    let condition = terms.joined(separator: " AND ")
+    // Rows with NULL in the key can be there several times: one change is one row.
+    guard hasNullKey, let rowID = hiddenRowID else { return condition }
+    return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition) LIMIT 1)"
+  }
+
+  /// `?1…?n`: the new row.
+  func insert(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let insertion { return insertion }
+    let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let made = Prepared(
+      try connection.prepare(
+        "INSERT OR ABORT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
+    insertion = made
+    return made
+  }
+
+  /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last.
+  func select(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let selection { return selection }
+    let nothing = [Bool](repeating: false, count: columns.count)
+    let results = (layout + (hiddenRowID.map { [$0] } ?? [])).joined(separator: ", ")
+    let made = Prepared(
+      try connection.prepare(
+        "SELECT \(results) FROM \(table) WHERE "
+          + condition(compared: nothing, hasNullKey: false, firstParameter: 1), isPersistent: true))
+    selection = made
+    return made
+  }
+
+  /// `?1…?n`: the new row, written over the one with its key; columns that only exist here stay.
+  func overwrite(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let overwriting { return overwriting }
+    let nothing = [Bool](repeating: false, count: columns.count)
+    let assignments = columns.indices.map { "\(columns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
+    let made = Prepared(
+      try connection.prepare(
+        "UPDATE OR ABORT \(table) SET \(assignments) WHERE "
+          + condition(compared: nothing, hasNullKey: false, firstParameter: 1), isPersistent: true))
+    overwriting = made
+    return made
+  }
+
+  /// `?1…`: a whole local row as `select` gives it, put back.
+  func restore(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let restoring { return restoring }
+    let names = layout + (hiddenRowID.map { [$0] } ?? [])
+    let values = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let made = Prepared(
+      try connection.prepare(
+        "INSERT OR ABORT INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
+    restoring = made
+    return made
+  }
+
+  /// `?1…?n`: the old row. Compares as the guard says.
+  func delete(
+    old: [ValueSlice], guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    let hasNullKey = hasNullKey(old)
+    let compared = old.map { guardKind == .oldValues && $0.isDefined }
+    let shape = DeleteShape(compared: compared, hasNullKey: hasNullKey)
+    if let known = deletes[shape] { return known }
+    let made = Prepared(
+      try connection.prepare(
+        "DELETE FROM \(table) WHERE " + condition(compared: compared, hasNullKey: hasNullKey, firstParameter: 1),
+        isPersistent: true))
+    deletes[shape] = made
+    return made
+  }
+
+  /// `?1…?n`: the new values; `?n+1…?2n`: the old ones. Nil when the change sets nothing.
+  func update(
+    old: [ValueSlice], new: [ValueSlice], guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared? {
+    let hasNullKey = hasNullKey(old)
+    let changed = new.map(\.isDefined)
+    guard changed.contains(true) else { return nil }
+    let compared = old.map { guardKind == .oldValues && $0.isDefined }
+    let shape = UpdateShape(changed: changed, compared: compared, hasNullKey: hasNullKey)
+    if let known = updates[shape] { return known }
+    let assignments = columns.indices.filter { changed[$0] }.map { "\(columns[$0]) = ?\($0 + 1)" }
+    let made = Prepared(
+      try connection.prepare(
+        "UPDATE OR ABORT \(table) SET \(assignments.joined(separator: ", ")) WHERE "
+          + condition(compared: compared, hasNullKey: hasNullKey, firstParameter: columns.count + 1),
+        isPersistent: true))
+    updates[shape] = made
+    return made
+  }
+
+  /// Whether a row has NULL in its key, so that nothing but its content tells it apart.
+  func hasNullKey(_ row: [ValueSlice]) -> Bool {
+    row.indices.contains { isKey[$0] && row[$0].kind == .null }
+  }
+}
+
+extension SQLiteStatement {
+  /// Binds a value where it lies: the bytes of the changeset must outlive the binding.
+  func bind(_ value: ValueSlice, in bytes: RawSpan, at index: Int) throws(SQLiteError) {
+    switch value.kind {
+    case .undefined, .null: try bindNull(at: index)
+    case .integer: try bind(value.integer(in: bytes), at: index)
+    case .real: try bind(value.real(in: bytes), at: index)
+    case .text, .blob:
+      // Sound: the changeset stays mapped until all statements of its application are gone.
+      let payload = bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }
+      if value.kind == .text {
+        try bind(textNoCopy: payload, at: index)
+      } else {
+        try bind(blobNoCopy: payload, at: index)
+      }
+    }
+  }
+
+  /// Binds a row of values, the first at the given index; undefined ones are left alone.
+  func bind(_ row: [ValueSlice], in bytes: RawSpan, from start: Int = 0) throws(SQLiteError) {
+    for index in row.indices where row[index].isDefined { try bind(row[index], in: bytes, at: start + index) }
+  }
+}

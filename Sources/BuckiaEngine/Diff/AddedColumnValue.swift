@@ -1,0 +1,19 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What rows that were there before get when a column is added: its default as the column would store it.
+enum AddedColumnValue {
+  /// The value as an SQL literal: the default after the column's affinity has been applied, or NULL.
+  ///
+  /// `DEFAULT '5'` in an INTEGER column stores the number 5. SQLite itself is asked, in an empty database in memory, so
+  /// that author and receiver cannot come to different results.
+  static func literal(of column: ColumnDefinition, isStrict: Bool) throws -> String {
+    guard column.addedValue != nil else { return "NULL" }
+    let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
+    try scratch.execute(
+      "CREATE TABLE added(\(SQLText.identifier(column.name + "_")) INTEGER)\(isStrict ? " STRICT" : "")")
+    try scratch.execute("INSERT INTO added VALUES (1)")
+    try scratch.execute("ALTER TABLE added ADD COLUMN \(column.addClause)")
+    return try scratch.text("SELECT quote(\(SQLText.identifier(column.name))) FROM added") ?? "NULL"
+  }
+}

@@ -1,0 +1,218 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// One comparison under way: pairs the tables of two schemas and gathers the result.
+struct ComparisonRun {
+  let options: DiffOptions
+  let olderPath: String
+  let newerPath: String
+  let changeset = ChangesetSpool()
+  var tables: [TableDifference] = []
+  var skipped: [SkippedItem] = []
+  private var newTables = 0
+
+  init(options: DiffOptions, olderPath: String, newerPath: String) {
+    self.options = options
+    self.olderPath = olderPath
+    self.newerPath = newerPath
+  }
+
+  private func isWanted(_ table: TableName) -> Bool { options.tables?.contains(table) ?? true }
+
+  private mutating func skip(_ name: String, _ reason: String) {
+    skipped.append(SkippedItem(name: name, reason: reason))
+  }
+
+  /// Compares every ordinary table of the newer database.
+  mutating func compareTables(
+    _ older: borrowing SQLiteConnection, _ olderSchema: borrowing SchemaReader,
+    _ newer: borrowing SQLiteConnection, _ newerSchema: borrowing SchemaReader, progress: (String) throws -> Void
+  ) throws {
+    let encodings = [try older.text("PRAGMA encoding"), try newer.text("PRAGMA encoding")]
+    let needsByteCollation = encodings.contains { $0 != "UTF-8" }
+    if needsByteCollation {
+      try older.registerByteCollation()
+      try newer.registerByteCollation()
+    }
+    for entry in newerSchema.entries where isWanted(entry.name) && entry.kind != .view {
+      if ASCIIName.folded(entry.name.text).hasPrefix("buckia_") { continue }
+      if let reason = Replicability.refusal(of: entry) {
+        skip(entry.name.text, reason)
+        continue
+      }
+      try progress(entry.name.text)
+      let definition = try newerSchema.definition(of: entry, on: newer)
+      if let reason = Replicability.refusal(of: definition) {
+        skip(entry.name.text, reason)
+        continue
+      }
+      let olderEntry = olderSchema.entry(named: entry.name)
+      let olderDefinition: TableDefinition?
+      if let olderEntry {
+        guard olderEntry.kind == .table else {
+          skip(entry.name.text, "it is no ordinary table in \(olderPath)")
+          continue
+        }
+        olderDefinition = try olderSchema.definition(of: olderEntry, on: older)
+      } else {
+        olderDefinition = nil
+      }
+      guard let table = settle(definition, against: olderDefinition) else { continue }
+      try compare(table, with: olderDefinition, older, newer, needsByteCollation: needsByteCollation)
+    }
+  }
+
+  /// The definition as it travels, or nil when the table cannot; names everything that stays behind.
+  private mutating func settle(_ newer: TableDefinition, against older: TableDefinition?) -> TableDefinition? {
+    guard let older else {
+      if options.isRaw {
+        skip(newer.name, "it is new, and a raw changeset carries no table definitions; leave out --raw")
+        return nil
+      }
+      if let refusal = newer.creationRefusal {
+        skip(newer.name, "it is new and could not be created elsewhere: \(refusal)")
+        return nil
+      }
+      guard newTables < TableDefinition.newTableLimit else {
+        skip(
+          newer.name,
+          "one diff file creates at most \(TableDefinition.newTableLimit) tables; apply this one, then diff again")
+        return nil
+      }
+      newTables += 1
+      nameLostParts(of: newer, columns: newer.columns)
+      return newer
+    }
+    let newerKey = newer.primaryKey.map { ASCIIName.folded(newer.columns[$0].name) }
+    let olderKey = older.primaryKey.map { ASCIIName.folded(older.columns[$0].name) }
+    guard newerKey == olderKey else {
+      skip(newer.name, "its primary key differs between the two databases, so its rows cannot be told apart")
+      return nil
+    }
+    for column in older.columns where newer.column(named: column.name) == nil {
+      skip("\(newer.name).\(column.name)", "the column was dropped; others keep it")
+    }
+    var table = newer
+    let added = newer.columns.filter { older.column(named: $0.name) == nil }
+    if options.isRaw {
+      guard added.isEmpty,
+        newer.columns.map({ ASCIIName.folded($0.name) })
+          == older.columns.map({ ASCIIName.folded($0.name) })
+      else {
+        skip(newer.name, "its columns differ, and a raw changeset carries no table definitions; leave out --raw")
+        return nil
+      }
+      return newer
+    }
+    var allowed = 0
+    for column in added {
+      var reason: String?
+      if let index = table.column(named: column.name), !column.hasKnownCollation {
+        table.columns[index].collation = "BINARY"
+        skip(
+          "\(newer.name).\(column.name)", "others get the column without its collating sequence \(column.collation)")
+      } else {
+        reason = column.creationRefusal
+      }
+      if allowed == TableDefinition.newColumnLimit {
+        reason =
+          "one diff file adds at most \(TableDefinition.newColumnLimit) columns to a table; apply this one, then diff again"
+      }
+      if let reason {
+        skip("\(newer.name).\(column.name)", reason)
+        table.removeColumn(named: column.name)
+      } else {
+        allowed += 1
+      }
+    }
+    nameLostParts(of: newer, columns: added)
+    for column in newer.generated where !older.generated.contains(where: { ASCIIName.matches($0.name, column.name) }) {
+      skip("\(newer.name).\(column.name)", "a generated column is computed from its expression, which does not travel")
+    }
+    return table
+  }
+
+  private mutating func nameLostParts(of table: TableDefinition, columns: [ColumnDefinition]) {
+    // The default of a column that is not a literal is lost only where the column is made anew.
+    for column in columns where column.hasExpressionDefault {
+      skip("\(table.name).\(column.name)", "its default is an expression, which does not travel; its values do")
+    }
+  }
+
+  private mutating func compare(
+    _ table: TableDefinition, with olderTable: TableDefinition?, _ older: borrowing SQLiteConnection,
+    _ newer: borrowing SQLiteConnection, needsByteCollation: Bool
+  ) throws {
+    let changes = ChangeCollector()
+    var method = DiffMethod.rows
+    if options.method == .session, let olderTable,
+      try SessionComparison.run(table, olderTable, olderPath: olderPath, newerPath: newerPath, into: changes)
+    {
+      method = .session
+    } else {
+      try RowMerge(newer: table, older: olderTable, needsByteCollation: needsByteCollation)
+        .run(older: older, newer: newer, into: changes)
+    }
+    let newColumns = olderTable.map { old in table.columns.map(\.name).filter { old.column(named: $0) == nil } } ?? []
+    guard !changes.isEmpty || olderTable == nil || !newColumns.isEmpty else { return }
+    let header = ChangesetTable(name: table.name, keyFlags: table.keyFlags)
+    try changes.finish(header, into: changeset)
+    tables.append(
+      TableDifference(
+        definition: table, inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted,
+        method: method, isNew: olderTable == nil, newColumns: newColumns))
+  }
+
+  /// Names what is different and does not travel: dropped tables, views, triggers, indexes.
+  mutating func nameWhatStays(
+    _ older: borrowing SQLiteConnection, _ olderSchema: borrowing SchemaReader,
+    _ newer: borrowing SQLiteConnection, _ newerSchema: borrowing SchemaReader
+  ) throws {
+    for entry in olderSchema.entries where isWanted(entry.name) && entry.kind == .table {
+      guard newerSchema.entry(named: entry.name) == nil, entry.name.refusal == nil else { continue }
+      skip(entry.name.text, "the table was dropped; others keep it")
+    }
+    try nameChangedConstraints(older, newer)
+    guard options.tables == nil else { return }
+    let query = """
+      SELECT type, name, sql FROM main.sqlite_schema
+      WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL ORDER BY type, name
+      """
+    var known: [String: String] = [:]
+    try older.forEachRow(of: query) { row in
+      known["\(row.text(at: 0) ?? "") \(row.text(at: 1) ?? "")"] = row.text(at: 2) ?? ""
+    }
+    var found: [SkippedItem] = []
+    try newer.forEachRow(of: query) { row in
+      let type = row.text(at: 0) ?? ""
+      let name = row.text(at: 1) ?? ""
+      guard let sql = known["\(type) \(name)"] else {
+        found.append(SkippedItem(name: name, reason: "a new \(type); definitions of this kind do not travel"))
+        return
+      }
+      if sql != row.text(at: 2) {
+        found.append(SkippedItem(name: name, reason: "a changed \(type); definitions of this kind do not travel"))
+      }
+    }
+    skipped += found
+  }
+
+  /// Names the tables whose CHECK constraints differ: elsewhere the old ones may refuse the new rows.
+  private mutating func nameChangedConstraints(
+    _ older: borrowing SQLiteConnection, _ newer: borrowing SQLiteConnection
+  ) throws {
+    for table in tables {
+      let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?1)"
+      let name = table.definition.name
+      let found = CheckConstraints.expressions(in: try newer.text(query, binding: [name]) ?? "")
+      let known = table.isNew ? [] : CheckConstraints.expressions(in: try older.text(query, binding: [name]) ?? "")
+      guard found != known else { continue }
+      skip(
+        name,
+        table.isNew
+          ? "its CHECK constraints do not travel: the table is created without them"
+          : "its CHECK constraints have changed, which does not travel: where the old ones hold, they may refuse rows")
+    }
+  }
+}

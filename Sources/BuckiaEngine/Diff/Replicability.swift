@@ -1,0 +1,26 @@
+import SQLiteSchemas
+
+/// Which tables travel. One set of rules for diff, apply and `doctor`.
+public enum Replicability {
+  /// Why an object of the schema cannot travel, or nil for a table that can.
+  public static func refusal(of entry: SchemaEntry) -> String? {
+    switch entry.kind {
+    case .table: break
+    case .view: return "a view holds no rows of its own"
+    case .virtual(let module):
+      return "a virtual table (\(module)): its content does not travel; rebuild it from the tables it indexes"
+    case .shadow(let owner):
+      return owner.isEmpty ? "holds the insides of a virtual table" : "holds the insides of the virtual table \(owner)"
+    }
+    return entry.name.refusal
+  }
+
+  /// Why the rows of a table cannot travel, or nil.
+  public static func refusal(of table: TableDefinition) -> String? {
+    if table.columns.isEmpty { return "it has no columns but generated ones" }
+    if table.goesByRowID, RowMerge.rowIDName(of: table) == nil {
+      return "it has no primary key, and its columns hide the rowid; give it a primary key"
+    }
+    return nil
+  }
+}

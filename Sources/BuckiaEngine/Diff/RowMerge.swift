@@ -1,0 +1,187 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The `rows` method: both tables are read once in key order, and the two scans are merged.
+///
+/// Storage class and bytes decide what is equal: 1 and 1.0 differ, and so do `a` and `A` in a NOCASE column. A row
+/// whose key changed only so is a delete and an insert.
+struct RowMerge {
+  /// The table in the newer database; its columns are those of the changeset.
+  let newer: TableDefinition
+  /// The table in the older database, or nil when it is not there.
+  let older: TableDefinition?
+  /// Whether text is compared in a collation of ours, because a database is not in UTF-8.
+  let needsByteCollation: Bool
+
+  /// The name by which a table without a key offers its rowid: one that no column has taken.
+  static func rowIDName(of table: TableDefinition) -> String? {
+    ["_rowid_", "rowid", "oid"].first { name in
+      table.column(named: name) == nil && !table.generated.contains { ASCIIName.matches($0.name, name) }
+    }
+  }
+
+  /// Indexes of the key among the columns of the changeset.
+  private var keyColumns: [Int] { newer.goesByRowID ? [0] : newer.primaryKey }
+
+  /// Key columns that can hold NULL: a PRIMARY KEY allows it outside WITHOUT ROWID, unless it is the rowid itself.
+  private func nullableKey(of table: TableDefinition) -> [String] {
+    guard !table.goesByRowID, !table.isWithoutRowID else { return [] }
+    return table.primaryKey.map { table.columns[$0] }.filter { !$0.isNotNull }.map(\.name)
+  }
+
+  private enum Rows { case keyed, withoutKey }
+
+  /// A query for the columns of the changeset, in its order.
+  private func query(_ table: TableDefinition, _ rows: Rows) throws -> String? {
+    var results: [String] = []
+    if table.goesByRowID {
+      guard let name = Self.rowIDName(of: table) else { return nil }
+      results.append(name)
+    }
+    for column in newer.columns {
+      if let index = table.column(named: column.name) {
+        results.append(SQLText.identifier(table.columns[index].name))
+      } else {
+        results.append(try AddedColumnValue.literal(of: column, isStrict: newer.isStrict))
+      }
+    }
+    var sql = "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))"
+    let nullable = nullableKey(of: table).map(SQLText.identifier)
+    switch rows {
+    case .keyed:
+      if !nullable.isEmpty { sql += " WHERE " + nullable.map { "\($0) IS NOT NULL" }.joined(separator: " AND ") }
+      let collation = needsByteCollation ? SQLiteConnection.byteCollation : "BINARY"
+      let key = table.goesByRowID ? [results[0]] : keyColumns.map { "\(results[$0]) COLLATE \(collation)" }
+      sql += " ORDER BY " + key.joined(separator: ", ")
+    case .withoutKey:
+      guard !nullable.isEmpty else { return nil }
+      sql += " WHERE " + nullable.map { "\($0) IS NULL" }.joined(separator: " OR ")
+    }
+    return sql
+  }
+
+  /// Writes the difference into the collector.
+  func run(
+    older olderConnection: borrowing SQLiteConnection, newer newerConnection: borrowing SQLiteConnection,
+    into changes: ChangeCollector
+  ) throws {
+    guard let newerSQL = try query(newer, .keyed) else { return }
+    if let older, let olderSQL = try query(older, .keyed) {
+      try merge(olderConnection.prepare(olderSQL), newerConnection.prepare(newerSQL), into: changes)
+    } else {
+      let rows = try newerConnection.prepare(newerSQL)
+      while try rows.step() { try addWhole(.insert, rows, to: changes) }
+    }
+    try compareRowsWithoutKey(olderConnection, newerConnection, into: changes)
+  }
+
+  private func merge(
+    _ old: consuming SQLiteStatement, _ new: consuming SQLiteStatement, into changes: ChangeCollector
+  ) throws {
+    let key = keyColumns
+    let count = newer.changesetColumns.count
+    let isKey = (0..<count).map { key.contains($0) }
+    var changed = [Bool](repeating: false, count: count)
+    var hasOld = try old.step()
+    var hasNew = try new.step()
+    while hasOld || hasNew {
+      let order = !hasOld ? 1 : !hasNew ? -1 : Self.keyOrder(old, new, key)
+      if order < 0 {
+        try addWhole(.delete, old, to: changes)
+        hasOld = try old.step()
+        continue
+      }
+      if order > 0 {
+        try addWhole(.insert, new, to: changes)
+        hasNew = try new.step()
+        continue
+      }
+      if key.allSatisfy({ RowValue.isIdentical(old, new, at: $0) }) {
+        var anyChange = false
+        for column in 0..<count where !isKey[column] {
+          changed[column] = !RowValue.isIdentical(old, new, at: column)
+          if changed[column] { anyChange = true }
+        }
+        if anyChange { try addUpdate(old, new, isKey: isKey, changed: changed, to: changes) }
+      } else {
+        try addWhole(.delete, old, to: changes)
+        try addWhole(.insert, new, to: changes)
+      }
+      hasOld = try old.step()
+      hasNew = try new.step()
+    }
+  }
+
+  private static func keyOrder(
+    _ old: borrowing SQLiteStatement, _ new: borrowing SQLiteStatement, _ key: [Int]
+  ) -> Int {
+    for column in key {
+      let order = RowValue.order(old, new, at: column)
+      if order != 0 { return order }
+    }
+    return 0
+  }
+
+  private func addWhole(
+    _ operation: ChangeOperation, _ row: borrowing SQLiteStatement, to changes: ChangeCollector
+  ) throws {
+    let count = newer.changesetColumns.count
+    try changes.add(operation) { writer in
+      for column in 0..<count { writer.append(column: column, of: row) }
+    }
+  }
+
+  private func addUpdate(
+    _ old: borrowing SQLiteStatement, _ new: borrowing SQLiteStatement, isKey: [Bool], changed: [Bool],
+    to changes: ChangeCollector
+  ) throws {
+    try changes.add(.update) { writer in
+      for column in changed.indices {
+        if isKey[column] || changed[column] {
+          writer.append(column: column, of: old)
+        } else {
+          writer.appendUndefined()
+        }
+      }
+      for column in changed.indices {
+        if changed[column], !isKey[column] { writer.append(column: column, of: new) } else { writer.appendUndefined() }
+      }
+    }
+  }
+
+  /// Rows with NULL in the key have no identity but their content: what is there more often on one side travels whole.
+  private func compareRowsWithoutKey(
+    _ olderConnection: borrowing SQLiteConnection, _ newerConnection: borrowing SQLiteConnection,
+    into changes: ChangeCollector
+  ) throws {
+    var surplus: [[UInt8]: Int] = [:]
+    var order: [[UInt8]] = []
+    let count = newer.changesetColumns.count
+    func record(_ row: borrowing SQLiteStatement) -> [UInt8] {
+      var writer = ChangesetWriter()
+      for column in 0..<count { writer.append(column: column, of: row) }
+      return writer.bytes
+    }
+    if let older, let sql = try query(older, .withoutKey) {
+      try olderConnection.forEachRow(of: sql) { row in
+        let content = record(row)
+        if surplus[content] == nil { order.append(content) }
+        surplus[content, default: 0] -= 1
+      }
+    }
+    if let sql = try query(newer, .withoutKey) {
+      try newerConnection.forEachRow(of: sql) { row in
+        let content = record(row)
+        if surplus[content] == nil { order.append(content) }
+        surplus[content, default: 0] += 1
+      }
+    }
+    for content in order {
+      let difference = surplus[content] ?? 0
+      for _ in 0..<abs(difference) {
+        try changes.add(difference < 0 ? .delete : .insert) { $0.append(encoded: content) }
+      }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import SQLiteConnections
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Opens a database that is only to be read.
+enum SnapshotReader {
+  /// Opens a file read-only and makes sure that it is a database.
+  ///
+  /// A database in WAL mode needs its index file even for reading, which cannot be made in a folder that is read-only.
+  /// When no WAL is there, nothing can be in it, and the file itself is read as it stands.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func open(_ path: String) throws(SQLiteError) -> SQLiteConnection {
+    do throws(SQLiteError) {
+      return try open(path, as: .readOnly)
+    } catch {
+      let hasLog = access("\(path)-wal", F_OK) == 0 || access("\(path)-journal", F_OK) == 0
+      guard error.isCannotOpen || error.isReadOnly, access(path, R_OK) == 0, !hasLog else { throw error }
+      return try open(path, as: .immutable)
+    }
+  }
+
+  private static func open(_ path: String, as access: SQLiteConnection.Access) throws(SQLiteError) -> SQLiteConnection {
+    let connection = try SQLiteConnection(opening: path, as: access)
+    _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
+    try connection.distrustSchema()
+    return connection
+  }
+}

@@ -1,0 +1,250 @@
+import BuckiaKSUID
+import SQLiteConnections
+
+/// What a diff file is known by: the verified key of its sender, its id, and the digest of its manifest.
+public struct LedgerKey: Hashable, Sendable {
+  /// The verified key of the sender in hex, or empty for unsigned files.
+  public let sender: String
+  /// The id; nil for a raw changeset that has none.
+  public let id: KSUID?
+  /// SHA-256 of the manifest, or of a raw changeset's bytes.
+  public let digest: [UInt8]
+  /// Whether this is a raw changeset: then only the digest counts.
+  public let isRaw: Bool
+
+  /// Makes a key.
+  public init(sender: String, id: KSUID?, digest: [UInt8], isRaw: Bool) {
+    self.sender = sender
+    self.id = id
+    self.digest = digest
+    self.isRaw = isRaw
+  }
+}
+
+/// The ledger: tables in the user's own database that record every diff file and what became of it.
+///
+/// Its rows commit together with the rows they speak of, which is what makes applying exactly-once. The tables are
+/// described in `Schemas/ledger.md`. All calls work inside whatever transaction is open.
+public enum Ledger {
+  /// The version of the tables that this code reads and writes.
+  static let format: Int64 = 1
+
+  private static let definition = """
+    CREATE TABLE buckia_settings(
+      name TEXT PRIMARY KEY NOT NULL,
+      value
+    ) WITHOUT ROWID;
+    CREATE TABLE buckia_ledger(
+      entry INTEGER PRIMARY KEY,
+      diff TEXT,
+      sender TEXT NOT NULL,
+      digest BLOB NOT NULL,
+      raw INTEGER NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('applied', 'held', 'waiting')),
+      inserted INTEGER NOT NULL DEFAULT 0,
+      updated INTEGER NOT NULL DEFAULT 0,
+      deleted INTEGER NOT NULL DEFAULT 0,
+      conflicts INTEGER NOT NULL DEFAULT 0,
+      omitted INTEGER NOT NULL DEFAULT 0,
+      reason TEXT,
+      file TEXT NOT NULL,
+      recorded_at INTEGER NOT NULL,
+      UNIQUE (diff, sender, digest)
+    );
+    CREATE UNIQUE INDEX buckia_ledger_raw ON buckia_ledger(digest) WHERE raw;
+    CREATE TABLE buckia_refused(
+      digest BLOB PRIMARY KEY NOT NULL,
+      diff TEXT,
+      sender TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('quarantined', 'rejected')),
+      reason TEXT NOT NULL,
+      file TEXT NOT NULL,
+      first_at INTEGER NOT NULL,
+      last_at INTEGER NOT NULL,
+      times INTEGER NOT NULL DEFAULT 1
+    ) WITHOUT ROWID;
+    CREATE TABLE buckia_layout(
+      layout INTEGER PRIMARY KEY,
+      table_name TEXT NOT NULL
+    );
+    CREATE TABLE buckia_layout_column(
+      layout INTEGER NOT NULL,
+      position INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      is_key INTEGER NOT NULL,
+      PRIMARY KEY (layout, position)
+    ) WITHOUT ROWID;
+    CREATE TABLE buckia_conflict(
+      conflict INTEGER PRIMARY KEY,
+      entry INTEGER NOT NULL,
+      layout INTEGER NOT NULL,
+      kind TEXT NOT NULL,
+      outcome TEXT NOT NULL,
+      base BLOB,
+      local BLOB,
+      incoming BLOB,
+      reason TEXT
+    );
+    """
+
+  /// Whether the database has the ledger tables.
+  ///
+  /// - Throws: `SQLiteError`; `EngineError` with `newerLedger` for tables this version does not know.
+  public static func exists(on connection: borrowing SQLiteConnection) throws -> Bool {
+    let query = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_settings'"
+    guard try connection.integer(query) != nil else { return false }
+    let found = try connection.integer("SELECT value FROM main.buckia_settings WHERE name = 'format'") ?? 0
+    guard found == format else {
+      throw EngineError(
+        .newerLedger,
+        "\(connection.path): the ledger tables have format \(found), this version of Buckia knows \(format); use a newer one"
+      )
+    }
+    return true
+  }
+
+  /// Makes the ledger tables where they are missing.
+  ///
+  /// - Returns: Whether they were made just now.
+  public static func create(on connection: borrowing SQLiteConnection) throws -> Bool {
+    if try exists(on: connection) { return false }
+    try connection.execute(definition)
+    try connection.execute("INSERT INTO buckia_settings(name, value) VALUES ('format', \(format)), ('trust', 'any')")
+    return true
+  }
+
+  /// Who is believed in this database.
+  public static func trust(on connection: borrowing SQLiteConnection) throws -> TrustMode {
+    let text = try connection.text("SELECT value FROM main.buckia_settings WHERE name = 'trust'") ?? ""
+    return TrustMode(rawValue: text) ?? .known
+  }
+
+  /// Sets who is believed in this database.
+  public static func setTrust(_ trust: TrustMode, on connection: borrowing SQLiteConnection) throws {
+    let statement = try connection.prepare("UPDATE main.buckia_settings SET value = ? WHERE name = 'trust'")
+    try statement.bind(trust.rawValue, at: 0)
+    try statement.run()
+  }
+
+  /// The greatest id that was applied here; nil without a ledger.
+  public static func newestID(on connection: borrowing SQLiteConnection) throws -> KSUID? {
+    guard try exists(on: connection) else { return nil }
+    let query = "SELECT max(diff) FROM main.buckia_ledger WHERE state = 'applied'"
+    return try connection.text(query).flatMap { KSUID($0) }
+  }
+
+  /// How a diff file stands with the ledger.
+  public enum Standing: Equatable, Sendable {
+    /// Not seen, or seen and refused: it may be tried.
+    case unknown
+    /// This very file is in the ledger.
+    case recorded(DiffState)
+    /// Another file with the same sender and id is in the ledger.
+    case equivocation
+  }
+
+  /// Looks a diff file up.
+  public static func standing(of key: LedgerKey, on connection: borrowing SQLiteConnection) throws -> Standing {
+    let statement: SQLiteStatement
+    if key.isRaw {
+      statement = try connection.prepare("SELECT state, 1 FROM main.buckia_ledger WHERE raw AND digest = ?1")
+      try statement.bind(key.digest, at: 0)
+    } else {
+      statement = try connection.prepare(
+        "SELECT state, digest = ?1 FROM main.buckia_ledger WHERE diff = ?2 AND sender = ?3 AND NOT raw ORDER BY 2 DESC")
+      try statement.bind(key.digest, at: 0)
+      try statement.bind(key.id?.description ?? "", at: 1)
+      try statement.bind(key.sender, at: 2)
+    }
+    guard try statement.step() else { return .unknown }
+    guard statement.integer(at: 1) != 0 else { return .equivocation }
+    return .recorded(DiffState(rawValue: statement.text(at: 0) ?? "") ?? .applied)
+  }
+
+  /// Opens an entry; its counts are written by ``close(_:with:on:)``. A waiting entry of the same file is taken over.
+  ///
+  /// - Returns: The entry's number.
+  public static func open(
+    _ key: LedgerKey, state: DiffState, file: String, reason: String? = nil, at time: Int64,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Int64 {
+    let statement = try connection.prepare(
+      """
+      INSERT INTO main.buckia_ledger(diff, sender, digest, raw, state, file, reason, recorded_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+      """)
+    let old = try connection.prepare(
+      "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'")
+    try old.bind(optional: key.id?.description, at: 0)
+    try old.bind(key.sender, at: 1)
+    try old.bind(key.digest, at: 2)
+    try old.run()
+    try statement.bind(optional: key.id?.description, at: 0)
+    try statement.bind(key.sender, at: 1)
+    try statement.bind(key.digest, at: 2)
+    try statement.bind(Int64(key.isRaw ? 1 : 0), at: 3)
+    try statement.bind(state.rawValue, at: 4)
+    try statement.bind(file, at: 5)
+    try statement.bind(optional: reason, at: 6)
+    try statement.bind(time, at: 7)
+    try statement.run()
+    return try connection.integer("SELECT last_insert_rowid()") ?? 0
+  }
+
+  /// Writes the counts of an entry.
+  static func close(_ entry: Int64, with counts: ApplyCounts, on connection: borrowing SQLiteConnection) throws {
+    let statement = try connection.prepare(
+      """
+      UPDATE main.buckia_ledger SET inserted = ?1, updated = ?2, deleted = ?3, conflicts = ?4, omitted = ?5
+      WHERE entry = ?6
+      """)
+    try statement.bind(Int64(counts.inserted), at: 0)
+    try statement.bind(Int64(counts.updated), at: 1)
+    try statement.bind(Int64(counts.deleted), at: 2)
+    try statement.bind(Int64(counts.conflicts), at: 3)
+    try statement.bind(Int64(counts.omitted), at: 4)
+    try statement.bind(entry, at: 5)
+    try statement.run()
+  }
+
+  /// Everything recorded, oldest first: the ledger and what was refused.
+  public static func entries(on connection: borrowing SQLiteConnection) throws -> [LedgerEntry] {
+    var entries: [LedgerEntry] = []
+    let query = """
+      SELECT diff, sender, state, recorded_at, inserted, updated, deleted, conflicts, omitted, reason, file,
+             lower(hex(digest)) AS digest, entry
+      FROM main.buckia_ledger
+      UNION ALL
+      SELECT diff, sender, state, last_at, 0, 0, 0, 0, 0, reason, file, lower(hex(digest)), 0
+      FROM main.buckia_refused
+      ORDER BY recorded_at, entry, digest
+      """
+    try connection.forEachRow(of: query) { row in
+      entries.append(
+        LedgerEntry(
+          id: row.text(at: 0).flatMap { KSUID($0) }, sender: Self.shown(sender: row.text(at: 1) ?? ""),
+          state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
+          inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
+          conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),
+          file: row.text(at: 10) ?? "", digest: row.text(at: 11) ?? ""))
+    }
+    return entries
+  }
+}
+
+extension Ledger {
+  /// A sender for people: "unsigned", or "key …".
+  public static func shown(sender: String) -> String { sender.isEmpty ? "unsigned" : "key \(sender)" }
+}
+
+extension SQLiteStatement {
+  /// Binds text, or NULL.
+  func bind(optional value: String?, at index: Int) throws(SQLiteError) {
+    if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+  }
+
+  /// Binds a blob, or NULL.
+  func bind(optional value: [UInt8]?, at index: Int) throws(SQLiteError) {
+    if let value { try bind(value, at: index) } else { try bindNull(at: index) }
+  }
+}

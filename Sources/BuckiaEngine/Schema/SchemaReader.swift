@@ -1,0 +1,216 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What kind of object a table name stands for. See <https://sqlite.org/pragma.html#pragma_table_list>.
+public enum TableKind: Equatable, Sendable {
+  /// An ordinary table.
+  case table
+  /// A view.
+  case view
+  /// A virtual table, with the name of its module.
+  case virtual(module: String)
+  /// A table that holds the insides of a virtual table.
+  case shadow(of: String)
+}
+
+/// One entry of a database's schema.
+public struct SchemaEntry: Sendable {
+  /// The name as it was created.
+  public let name: TableName
+  /// What it is.
+  public let kind: TableKind
+  /// Whether it is a WITHOUT ROWID table.
+  let isWithoutRowID: Bool
+  /// Whether it is a STRICT table.
+  let isStrict: Bool
+}
+
+/// Reads the definitions of one database through its own connection.
+///
+/// Nothing is cached: read again after the schema has changed.
+public struct SchemaReader: ~Copyable {
+  /// All tables and views but SQLite's own, in the order they were created.
+  public let entries: [SchemaEntry]
+
+  /// Lists the schema of `main`.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
+  public init(_ connection: borrowing SQLiteConnection) throws {
+    var sources: [(name: String, sql: String)] = []
+    try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
+      sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? ""))
+    }
+    var kinds: [String: (type: String, withoutRowID: Bool, strict: Bool)] = [:]
+    try connection.forEachRow(of: "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main'") { row in
+      kinds[row.text(at: 0) ?? ""] = (row.text(at: 1) ?? "", row.integer(at: 2) != 0, row.integer(at: 3) != 0)
+    }
+    var loaded: Set<String> = []
+    try connection.forEachRow(of: "SELECT lower(name) FROM pragma_module_list") { loaded.insert($0.text(at: 0) ?? "") }
+    let virtual = sources.filter { kinds[$0.name]?.type == "virtual" }.map { source in
+      let module = Self.module(of: source.sql)
+      return VirtualTable(name: source.name, module: module, isLoaded: loaded.contains(ASCIIName.folded(module)))
+    }
+    entries = sources.compactMap { source in
+      guard let entry = kinds[source.name], !ASCIIName.folded(source.name).hasPrefix("sqlite_") else { return nil }
+      let kind: TableKind
+      if entry.type == "view" {
+        kind = .view
+      } else if entry.type == "virtual" {
+        kind = .virtual(module: virtual.first { $0.name == source.name }?.module ?? "")
+      } else if let owner = Self.shadowOwner(of: source.name, isMarked: entry.type == "shadow", among: virtual) {
+        kind = .shadow(of: owner)
+      } else {
+        kind = .table
+      }
+      return SchemaEntry(
+        name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict)
+    }
+  }
+
+  /// The entry of that name, whatever its case.
+  public func entry(named name: TableName) -> SchemaEntry? { entries.first { $0.name == name } }
+
+  /// The suffixes of the tables that SQLite's own virtual tables keep their content in.
+  ///
+  /// `PRAGMA table_list` marks them, but only while the module is loaded, and a file may come from a program that has
+  /// modules which are missing here.
+  private static let shadowSuffixes = [
+    "_node", "_parent", "_rowid", "_content", "_segments", "_segdir", "_docsize", "_stat", "_data", "_idx", "_config",
+  ]
+
+  private struct VirtualTable {
+    let name: String
+    let module: String
+    let isLoaded: Bool
+  }
+
+  private static func shadowOwner(of name: String, isMarked: Bool, among tables: [VirtualTable]) -> String? {
+    let folded = ASCIIName.folded(name)
+    let owner = tables.first { owner in
+      let prefix = ASCIIName.folded(owner.name)
+      if isMarked { return folded.hasPrefix(prefix + "_") }
+      return !owner.isLoaded && shadowSuffixes.contains { folded == prefix + $0 }
+    }
+    return owner?.name ?? (isMarked ? "" : nil)
+  }
+
+  /// The module's name in `CREATE VIRTUAL TABLE name USING module(…)`.
+  private static func module(of sql: String) -> String {
+    let words = sql.split(whereSeparator: { " \t\n\r(".contains($0) })
+    guard let using = words.firstIndex(where: { ASCIIName.folded(String($0)) == "using" }), using + 1 < words.count
+    else { return "" }
+    return String(words[using + 1])
+  }
+
+  /// Reads the definition of an ordinary table.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  public func definition(
+    of entry: SchemaEntry, on connection: borrowing SQLiteConnection
+  ) throws -> TableDefinition {
+    let name = entry.name.text
+    var columns: [ColumnDefinition] = []
+    var generated: [GeneratedColumn] = []
+    var key: [(position: Int64, column: Int)] = []
+    let query = "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')"
+    try connection.forEachRow(of: query, binding: [name]) { row in
+      let column = row.text(at: 0) ?? ""
+      let type = row.text(at: 1) ?? ""
+      switch row.integer(at: 5) {
+      case 2: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: false))
+      case 3: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: true))
+      default:
+        if row.integer(at: 4) > 0 { key.append((row.integer(at: 4), columns.count)) }
+        let source = row.text(at: 3)
+        let literal = source.flatMap(LiteralDefault.init(columnDefault:))
+        columns.append(
+          ColumnDefinition(
+            name: column, declaredType: type, isNotNull: row.integer(at: 2) != 0, defaultValue: literal,
+            hasExpressionDefault: source != nil && literal == nil))
+      }
+    }
+    var isAutoIncrement = false
+    for index in columns.indices {
+      let metadata = try connection.columnMetadata(table: name, column: columns[index].name)
+      columns[index].collation = metadata.collation
+      if metadata.isAutoIncrement { isAutoIncrement = true }
+    }
+    key.sort { $0.position < $1.position }
+    return TableDefinition(
+      name: name, columns: columns, generated: generated, primaryKey: key.map(\.column),
+      isWithoutRowID: entry.isWithoutRowID, isStrict: entry.isStrict, isAutoIncrement: isAutoIncrement,
+      unique: try uniqueConstraints(of: name, columns: columns, on: connection),
+      foreignKeys: try foreignKeys(of: name, on: connection))
+  }
+
+  /// UNIQUE constraints and whole unique indexes whose columns are compared as the columns themselves are.
+  private func uniqueConstraints(
+    of table: String, columns: [ColumnDefinition], on connection: borrowing SQLiteConnection
+  ) throws -> [[Int]] {
+    var indexes: [String] = []
+    let list = "SELECT name FROM pragma_index_list(?, 'main') WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
+    try connection.forEachRow(of: list, binding: [table]) { indexes.append($0.text(at: 0) ?? "") }
+    var constraints: [[Int]] = []
+    for index in indexes {
+      var members: [Int] = []
+      var isPlain = true
+      let parts = "SELECT name, coll FROM pragma_index_xinfo(?, 'main') WHERE key"
+      try connection.forEachRow(of: parts, binding: [index]) { row in
+        let collation = row.text(at: 1) ?? ""
+        let found = row.text(at: 0).flatMap { name in columns.firstIndex { ASCIIName.matches($0.name, name) } }
+        if let found, ASCIIName.matches(columns[found].collation, collation) {
+          members.append(found)
+        } else {
+          isPlain = false
+        }
+      }
+      if isPlain, !members.isEmpty { constraints.append(members) }
+    }
+    return constraints.reversed()
+  }
+
+  private func foreignKeys(of table: String, on connection: borrowing SQLiteConnection) throws -> [ForeignKey] {
+    var keys: [(id: Int64, key: ForeignKey)] = []
+    let query = """
+      SELECT id, "table", "from", "to", on_update, on_delete FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq
+      """
+    try connection.forEachRow(of: query, binding: [table]) { row in
+      let id = row.integer(at: 0)
+      if keys.last?.id != id {
+        keys.append(
+          (
+            id,
+            ForeignKey(
+              columns: [], parent: row.text(at: 1) ?? "",
+              onUpdate: ForeignKey.Action(rawValue: row.text(at: 4) ?? "") ?? .noAction,
+              onDelete: ForeignKey.Action(rawValue: row.text(at: 5) ?? "") ?? .noAction)
+          ))
+      }
+      keys[keys.count - 1].key.columns.append(row.text(at: 2) ?? "")
+      if let parent = row.text(at: 3) { keys[keys.count - 1].key.parentColumns.append(parent) }
+    }
+    return keys.map(\.key).reversed()
+  }
+}
+
+extension LiteralDefault {
+  /// Takes a default as `PRAGMA table_info` shows it.
+  ///
+  /// Besides literals SQLite takes a bare word or one in double quotes for text here.
+  init?(columnDefault sql: String) {
+    if let literal = LiteralDefault(parsing: sql) {
+      self = literal
+      return
+    }
+    let bytes = Array(sql.utf8)
+    if bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22, !bytes.dropFirst().dropLast().contains(0x22) {
+      self.init(parsing: SQLText.literal(String(sql.dropFirst().dropLast())))
+      return
+    }
+    let isWord = bytes.allSatisfy {
+      (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0) || $0 == 0x5f || $0 >= 0x80
+    }
+    guard isWord, let first = bytes.first, !(0x30...0x39).contains(first) else { return nil }
+    self.init(parsing: SQLText.literal(sql))
+  }
+}

@@ -1,0 +1,44 @@
+/// Declared types as they may be written into a CREATE TABLE.
+extension ColumnDefinition {
+  /// The words that would end a type name and begin something else.
+  private static let reservedWords: Set<String> = [
+    "AS", "CHECK", "COLLATE", "CONSTRAINT", "DEFAULT", "DEFERRABLE", "FOREIGN", "GENERATED", "INITIALLY", "NOT", "NULL",
+    "PRIMARY", "REFERENCES", "UNIQUE", "ON", "ALWAYS", "AUTOINCREMENT", "SELECT", "TABLE", "VALUES", "WHERE",
+  ]
+
+  /// The longest declared type that is written as it came, in bytes.
+  private static let typeByteLimit = 256
+
+  /// The declared type if it is a plain type name, else the name of its affinity.
+  ///
+  /// A plain one is words of letters, digits and `_`, with up to two numbers in parentheses
+  /// (<https://sqlite.org/syntax/type-name.html>). Anything else could smuggle a constraint into a definition.
+  public var safeType: String {
+    Self.isPlainTypeName(declaredType) ? declaredType : affinity.rawValue.uppercased()
+  }
+
+  private static func isPlainTypeName(_ type: String) -> Bool {
+    guard type.utf8.count <= typeByteLimit else { return false }
+    var words = type[...]
+    if type.last == ")" {
+      guard let open = type.firstIndex(of: "(") else { return false }
+      let numbers = type[type.index(after: open)...].dropLast().split(separator: ",", omittingEmptySubsequences: false)
+      guard (1...2).contains(numbers.count), numbers.allSatisfy(isNumber) else { return false }
+      words = type[..<open]
+    }
+    return words.split(whereSeparator: { $0 == " " }).allSatisfy { word in
+      guard let first = word.utf8.first, !(0x30...0x39).contains(first) else { return false }
+      return word.utf8.allSatisfy(isWordByte) && !reservedWords.contains(ASCIIName.uppercased(String(word)))
+    }
+  }
+
+  private static func isNumber(_ text: Substring) -> Bool {
+    let digits = text.utf8.filter { $0 != 0x20 }
+    return !digits.isEmpty && digits.count <= 18 && digits.allSatisfy { (0x30...0x39).contains($0) }
+  }
+
+  private static func isWordByte(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
+      || byte >= 0x80
+  }
+}

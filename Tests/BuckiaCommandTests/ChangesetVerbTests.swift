@@ -1,0 +1,210 @@
+import Foundation
+import Testing
+
+@Suite("buckia changeset and show, on raw changesets")
+struct ChangesetVerbTests {
+  /// A database, two days of changes, and what it was before.
+  private func twoDays() throws -> Workbench {
+    let bench = try Workbench()
+    try bench.sql(
+      "notes.db",
+      "CREATE TABLE notes(id INTEGER PRIMARY KEY, text, weight); INSERT INTO notes VALUES(1, 'a', 1), (2, 'b', 2), (3, 'c', 3)"
+    )
+    try FileManager.default.copyItem(atPath: bench.path("notes.db"), toPath: bench.path("before.db"))
+    try bench.record(
+      "notes.db",
+      "INSERT INTO notes VALUES(9, 'i', x'00ff'); UPDATE notes SET text = 'B' WHERE id = 2; DELETE FROM notes WHERE id = 3",
+      to: "monday.changeset")
+    try bench.record(
+      "notes.db", "UPDATE notes SET text = 'I' WHERE id = 9; DELETE FROM notes WHERE id = 1", to: "tuesday.changeset")
+    return bench
+  }
+
+  @Test("show lists what a raw changeset does")
+  func show() throws {
+    try Transcript(
+      """
+      $ buckia changeset sort monday.changeset -o sorted
+      sorted  … bytes in …
+
+        table  inserted  updated  deleted
+        notes         1        1        1
+      $ buckia show sorted
+      file  sorted (… bytes)
+      kind  raw changeset: nothing says who made it, and its columns have no names
+
+        table  inserted  updated  deleted  key
+        notes         1        1        1  column1
+
+      notes
+        - column1 3
+        ~ column1 2: column2 'b' → 'B'
+        + column1 9, column2 'i', column3 x'00ff'
+      $ buckia show sorted --limit 1
+      …
+      notes
+        - column1 3
+        … and 2 more (--all shows them)
+      $ buckia show sorted --limit 0
+      file  sorted (… bytes)
+      …
+        notes         1        1        1  column1
+      $ buckia show sorted --quiet
+      $ buckia show sorted --json
+      {
+        "version": 1,
+        "manifest": null,
+        "changes": [
+          {"table":"notes","op":"delete","key":{"column1":3},"old":{"column1":3,"column2":"c","column3":3},"new":null},
+          {"table":"notes","op":"update","key":{"column1":2},"old":{"column1":2,"column2":"b"},"new":{"column2":"B"}},
+          {"table":"notes","op":"insert","key":{"column1":9},"old":null,"new":{"column1":9,"column2":"i","column3":{"blob":"00ff"}}}
+        ]
+      }
+      """
+    ).play(on: twoDays())
+  }
+
+  @Test("concat, then invert, takes a database back")
+  func undo() throws {
+    let bench = try twoDays()
+    try Transcript(
+      """
+      $ buckia changeset concat monday.changeset tuesday.changeset -o both.changeset
+      both.changeset  … bytes in …
+
+        table  inserted  updated  deleted
+        notes         1        1        2
+      $ buckia changeset invert both.changeset -o undo.changeset --json
+      {
+      …
+        "path": "undo.changeset",
+      …
+      }
+      """
+    ).play(on: bench)
+    try bench.applyWithSQLite("undo.changeset", to: "notes.db")
+    #expect(
+      try bench.sql("notes.db", "SELECT * FROM notes") == (try bench.sql("before.db", "SELECT * FROM notes")))
+  }
+
+  @Test("A folder gets a file named by an id, which says what it is")
+  func folders() throws {
+    let bench = try twoDays()
+    try FileManager.default.createDirectory(atPath: bench.path("out"), withIntermediateDirectories: true)
+    let document = try bench.buckia(["changeset", "sort", "monday.changeset", "-o", "out", "--json"]).json
+    let id = try #require(document["id"] as? String)
+    #expect(try bench.names(in: "out") == ["\(id).changeset"])
+    #expect(document["path"] as? String == "out/\(id).changeset")
+    #expect(try bench.buckia(["show", "out/\(id).changeset"]).status == 0)
+  }
+
+  @Test("A file that is there is only replaced with --force")
+  func force() throws {
+    try Transcript(
+      """
+      $ buckia changeset sort monday.changeset -o tuesday.changeset
+      ? 1
+      2> buckia: tuesday.changeset: there is a file of that name already (--force replaces it); …
+      $ buckia changeset sort monday.changeset -o tuesday.changeset --force --quiet
+      $ buckia show tuesday.changeset --limit 0
+      …
+        notes         1        1        1  column1
+      $ buckia changeset sort monday.changeset -o no/such/folder
+      ? 1
+      2> buckia: no/such/folder: it cannot be written: No such file or directory; …
+      """
+    ).play(on: twoDays())
+  }
+
+  @Test("Changes that cancel each other out leave no file")
+  func nothingLeft() throws {
+    try Transcript(
+      """
+      $ buckia changeset invert monday.changeset -o undo --quiet
+      $ buckia changeset concat monday.changeset undo -o rest
+      Nothing remains to be changed, so no file was written.
+      $ ls
+      before.db
+      monday.changeset
+      notes.db
+      tuesday.changeset
+      undo
+      """
+    ).play(on: twoDays())
+  }
+
+  @Test("Standard input and output are files, too")
+  func pipes() throws {
+    let bench = try twoDays()
+    let monday = try Data(contentsOf: bench.folder.appendingPathComponent("monday.changeset"))
+    let inverted = try bench.buckia(["changeset", "invert", "-", "-o", "undo"], input: monday)
+    #expect(inverted.status == 0)
+    #expect(
+      try bench.buckia(["changeset", "invert", "undo", "-o", "-"]).output == String(decoding: monday, as: UTF8.self))
+    #expect(try bench.buckia(["show", "-"], input: monday).output.hasPrefix("file  standard input ("))
+    let both = try bench.buckia(["changeset", "sort", "undo", "-o", "-", "--json"])
+    #expect(both.status == 64)
+  }
+
+  @Test("A diff file cannot be made of raw changesets, which have no definitions")
+  func needsDefinitions() throws {
+    try Transcript(
+      """
+      $ buckia changeset sort monday.changeset -o monday.bdiff
+      ? 1
+      2> buckia: a diff file needs the definitions of its tables, and a raw changeset has none; …
+      """
+    ).play(on: twoDays())
+  }
+
+  @Test("A patchset is not inverted")
+  func patchset() throws {
+    let bench = try twoDays()
+    try bench.record("notes.db", "UPDATE notes SET weight = 5", to: "patch", asPatchset: true)
+    let outcome = try bench.buckia(["changeset", "invert", "patch", "-o", "x", "--json"])
+    #expect(outcome.status == 1)
+    let error = try #require(try outcome.json["error"] as? [String: Any])
+    #expect(error["code"] as? String == "needsChangeset")
+    #expect(outcome.diagnostics.hasPrefix("buckia: "))
+  }
+
+  @Test(
+    "What is no changeset is refused by name",
+    arguments: ["", "T", "not a changeset at all", "SQLite format 3\u{0}"])
+  func garbage(text: String) throws {
+    let bench = try Workbench()
+    try Data(text.utf8).write(to: bench.folder.appendingPathComponent("file"))
+    for verb in [["show"], ["changeset", "sort"]] {
+      let outcome = try bench.buckia(verb + ["file"])
+      #expect(outcome.status == 1)
+      #expect(outcome.output.isEmpty)
+      #expect(outcome.diagnostics.hasPrefix("buckia: file: "), "\(outcome.diagnostics)")
+    }
+    #expect(try bench.names() == ["file"])
+  }
+
+  @Test("Links and folders are not followed")
+  func specialFiles() throws {
+    let bench = try twoDays()
+    try FileManager.default.createSymbolicLink(
+      atPath: bench.path("link"), withDestinationPath: bench.path("monday.changeset"))
+    for name in ["link", ".", "missing"] {
+      let outcome = try bench.buckia(["show", name, "--json"])
+      #expect(outcome.status == 1)
+      let error = try #require(try outcome.json["error"] as? [String: Any])
+      #expect(error["path"] as? String == name)
+    }
+  }
+
+  @Test("Names from a stranger are escaped")
+  func hostileNames() throws {
+    let bench = try Workbench()
+    try bench.sql("notes.db", "CREATE TABLE \"a\u{1B}[31m\u{202E}\nb\"(id INTEGER PRIMARY KEY, t)")
+    try bench.record(
+      "notes.db", "INSERT INTO \"a\u{1B}[31m\u{202E}\nb\" VALUES(1, 'x\u{1B}]0;title\u{7}')", to: "evil.changeset")
+    let output = try bench.buckia(["show", "evil.changeset"]).output
+    #expect(output.contains(#"a\u{1B}[31m\u{202E}\nb"#))
+    #expect(output.contains(#"'x\u{1B}]0;title\u{7}'"#))
+    #expect(!output.unicodeScalars.contains("\u{1B}"))
+  }
+}

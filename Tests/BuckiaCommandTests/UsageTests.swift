@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+@Suite("The command line as a whole")
+struct UsageTests {
+  @Test("The version names the libraries it runs on")
+  func version() throws {
+    let outcome = try Workbench().buckia(["--version"])
+    #expect(outcome.status == 0)
+    #expect(outcome.output.contains(/^buckia \d+\.\d+\.\d+ \(SQLite 3\.\d+\.\d+, zstd 1\.\d+\.\d+\)\n$/))
+  }
+
+  @Test(
+    "Every verb has help with an example",
+    arguments: [
+      ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["doctor"], ["ksuid", "new"],
+      ["ksuid", "show"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"],
+    ])
+  func help(verb: [String]) throws {
+    let outcome = try Workbench().buckia(verb + ["--help"])
+    #expect(outcome.status == 0)
+    #expect(outcome.output.contains("Example:\n  buckia \(verb.joined(separator: " "))"))
+    #expect(outcome.output.contains("--json"))
+    #expect(outcome.output.contains("--quiet"))
+    #expect(outcome.diagnostics.isEmpty)
+  }
+
+  @Test(
+    "What is not understood exits with 64, and says so on standard error",
+    arguments: [
+      ["frobnicate"], ["diff"], ["diff", "one"], ["diff", "a", "b", "--method", "pages"], ["apply", "db"],
+      ["apply", "db", "f", "--on-conflict", "latest"], ["apply", "db", "f", "--schema", "hold"],
+      ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "f", "--identity", "key"],
+      ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],
+      ["show", "a", "--html", "b"],
+    ])
+  func usage(arguments: [String]) throws {
+    let outcome = try Workbench().buckia(arguments)
+    #expect(outcome.status == 64)
+    #expect(outcome.output.isEmpty)
+    #expect(!outcome.diagnostics.isEmpty)
+  }
+
+  @Test("With --json a usage error is a document on standard output, too")
+  func usageAsJSON() throws {
+    let outcome = try Workbench().buckia(["diff", "one", "--json"])
+    #expect(outcome.status == 64)
+    let error = try #require(try outcome.json["error"] as? [String: Any])
+    #expect(error["code"] as? String == "usage")
+    #expect((error["message"] as? String)?.contains("new") == true)
+    #expect(!outcome.diagnostics.isEmpty)
+  }
+
+  @Test("An unknown value lists what there is")
+  func listsValues() throws {
+    let outcome = try Workbench().buckia(["apply", "db", "f", "--on-conflict", "latest"])
+    #expect(outcome.diagnostics.contains("'keep-local', 'take-incoming' or 'abort'"))
+  }
+}
