@@ -10,12 +10,16 @@ public enum SchemaDocument {
   ///
   /// - Throws: `DiffFileError` with code `badSchema` or `badName` for what ``parse(_:)`` would refuse.
   public static func bytes(_ tables: [TableDefinition]) throws(DiffFileError) -> [UInt8] {
-    let document: JSONValue = ["format": .integer(format), "tables": .array(tables.map(json))]
-    let bytes = document.bytes()
-    guard try parse(bytes) == tables else {
+    let bytes = canonicalBytes(tables)
+    guard canonicalBytes(try parse(bytes)) == bytes else {
       throw DocumentKind.schema.fault("tables", "would not be read as written")
     }
     return bytes
+  }
+
+  private static func canonicalBytes(_ tables: [TableDefinition]) -> [UInt8] {
+    let document: JSONValue = ["format": .integer(format), "tables": .array(tables.map(json))]
+    return document.bytes()
   }
 
   /// Reads and checks definitions.
@@ -105,7 +109,7 @@ public enum SchemaDocument {
       table.primaryKey = try fields.ordinals("primaryKey", below: count)
       table.unique = try fields.list("unique", limit: DiffFileLimits.constraints) {
         (value, path) throws(DiffFileError) in
-        try JSONFields.ordinals(value, at: path, below: count, of: document)
+        try JSONFields.ordinals(value, at: path, below: count, of: document, repeats: true)
       }
       table.foreignKeys = try fields.list("foreignKeys", limit: DiffFileLimits.constraints) {
         (value, path) throws(DiffFileError) in try foreignKey(value, at: path)

@@ -61,11 +61,8 @@ enum SchemaRules {
       guard names.insert(Folded(name)).inserted else {
         throw document.fault("columns", "names \(ShownText.quoted(name)) twice in \(shown)")
       }
-      guard DeclaredType.isPlain(type) else {
-        throw document.fault(
-          "columns",
-          "gives \(ShownText.quoted(name)) of \(shown) the type \(ShownText.quoted(type)), which is no type name")
-      }
+      // Any text: whoever creates a column writes only what is plainly a type (`ColumnDefinition.safeType`).
+      try checkName(type, "declared type")
     }
     for column in table.columns { try checkName(column.collation, "collation") }
     // Elsewhere a column may well be called `rowid`: SQLite then lets it hide the real one, which is not needed there.

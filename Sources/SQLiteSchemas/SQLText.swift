@@ -11,7 +11,9 @@ public enum ASCIIName {
   }
 
   /// Whether SQLite takes both for the same name.
-  public static func matches(_ first: String, _ second: String) -> Bool { folded(first) == folded(second) }
+  public static func matches(_ first: String, _ second: String) -> Bool {
+    folded(first).utf8.elementsEqual(folded(second).utf8)
+  }
 }
 
 /// Text as SQL source.

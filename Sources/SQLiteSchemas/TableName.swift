@@ -20,16 +20,23 @@ public struct TableName: Hashable, Sendable, CustomStringConvertible, Expressibl
   public var quoted: String { SQLText.identifier(text) }
 
   /// Two spellings of one table are equal.
-  public static func == (first: TableName, second: TableName) -> Bool { first.folded == second.folded }
+  ///
+  /// Bytes are compared: to Swift's strings two ways to write an accented letter are equal, to SQLite they are not.
+  public static func == (first: TableName, second: TableName) -> Bool {
+    first.folded.utf8.elementsEqual(second.folded.utf8)
+  }
 
   /// Hashes what `==` compares.
-  public func hash(into hasher: inout Hasher) { hasher.combine(folded) }
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(folded.utf8.count)
+    for byte in folded.utf8 { hasher.combine(byte) }
+  }
 
   /// Why a diff may never name this table, whatever the local database holds, or nil.
   ///
   /// SQLite's own tables, ours and the names of its pragma functions stay at home.
   public var refusal: String? {
-    for prefix in ["sqlite_", "buckia_", "pragma_"] where folded.hasPrefix(prefix) {
+    for prefix in ["sqlite_", "buckia_", "pragma_"] where folded.utf8.starts(with: prefix.utf8) {
       return "names that begin with \(prefix) are reserved"
     }
     if text.isEmpty { return "the name is empty" }

@@ -57,7 +57,8 @@ struct ZstdFrame: Equatable {
       isLast = bits & 1 == 1
       let kind = bits >> 1 & 3
       let size = bits >> 3
-      guard kind != 3, size <= ZstdFrame.blockBytes else {
+      // The library takes an empty block for empty whatever its kind says.
+      guard kind != 3, size <= ZstdFrame.blockBytes, size > 0 || kind == 0 else {
         throw ZstdFrame.fault("a block's header is impossible", at: offset)
       }
       // Kind 1 is one byte repeated `size` times.

@@ -142,8 +142,9 @@ struct JSONFields {
     return try JSONFields.ordinals(value, at: field(name), below: bound, of: document)
   }
 
+  /// Column numbers, each below `bound`; `repeats` says whether one may come twice, as UNIQUE (a, a) has it.
   static func ordinals(
-    _ value: JSONValue, at path: String, below bound: Int, of document: DocumentKind
+    _ value: JSONValue, at path: String, below bound: Int, of document: DocumentKind, repeats: Bool = false
   ) throws(DiffFileError) -> [Int] {
     guard case .array(let values) = value else { throw document.fault(path, "is \(value.kind), not a list") }
     var seen: Set<Int> = []
@@ -152,7 +153,7 @@ struct JSONFields {
       guard case .integer(let number) = value, number >= 0, number < Int64(bound) else {
         throw document.fault(path, "names a column that does not exist")
       }
-      guard seen.insert(Int(number)).inserted else { throw document.fault(path, "names a column twice") }
+      guard seen.insert(Int(number)).inserted || repeats else { throw document.fault(path, "names a column twice") }
       ordinals.append(Int(number))
     }
     return ordinals

@@ -59,7 +59,7 @@ public struct JSONObject: Equatable, Sendable {
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
-  ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+  ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   /// Text.
   public init(stringLiteral value: String) { self = .string(value) }
@@ -67,8 +67,6 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
   public init(integerLiteral value: Int64) { self = .integer(value) }
   /// A truth value.
   public init(booleanLiteral value: Bool) { self = .bool(value) }
-  /// `null`
-  public init(nilLiteral: ()) { self = .null }
   /// A list.
   public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
   /// An object; the order of the literal is kept.

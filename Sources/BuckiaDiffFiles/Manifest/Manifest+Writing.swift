@@ -51,7 +51,7 @@ extension Manifest.Chain {
       if let follows {
         ["id": .string(follows.id.description), "manifestSHA256": .string(follows.manifestSHA256.description)]
       } else {
-        nil
+        .null
       }
     object.append("follows", predecessor)
     object.append("replaces", .text(replaces?.description))

@@ -1,4 +1,5 @@
 import BuckiaKSUID
+import CBuckiaZstd
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -18,6 +19,9 @@ public struct DiffFileWriter: Sendable {
   public var signer: ManifestSigner?
   /// Bounds that a reader will set, so that nothing is written that could not be read.
   public var limits = DiffFileLimits()
+
+  /// The version of the zstd library, such as `1.5.4`. Another version may compress the same bytes differently.
+  public static var zstdVersion: String { String(cString: ZSTD_versionString()) }
 
   /// Makes a writer of unsigned files.
   public init() {}
