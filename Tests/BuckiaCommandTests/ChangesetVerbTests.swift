@@ -104,7 +104,7 @@ struct ChangesetVerbTests {
       """
       $ buckia changeset sort monday.changeset -o tuesday.changeset
       ? 1
-      2> buckia: tuesday.changeset: there is a file of that name already (--force replaces it); …
+      2> buckia: tuesday.changeset: a file of that name is there already; --force replaces it
       $ buckia changeset sort monday.changeset -o tuesday.changeset --force --quiet
       $ buckia show tuesday.changeset --limit 0
       …
