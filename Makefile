@@ -10,6 +10,8 @@ MAKEFLAGS += --no-print-directory
 SWIFT ?= swift
 # Where the demo looks for GeoPackages; it says so and goes on without them when there are none.
 GPKG ?= ../shared/data/gpkg
+# How the demo is built: debug shares its build with the tests and is there sooner, release is several times faster.
+CONFIGURATION ?= debug
 # Debian's names of the libraries.
 PACKAGES := libsqlite3-dev libzstd-dev
 # Homebrew's folder is on no search path by itself.
@@ -44,10 +46,10 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }
 
 demo: dependencies ## sends one person's changes into another person's database
-	@$(call say,building (a first build takes a few minutes))
-	@$(SWIFT) build -c release --product buckia $(FLAGS)
-	@$(SWIFT) build -c release --product BuckiaDemo $(FLAGS)
-	@"$$($(SWIFT) build -c release --show-bin-path)/BuckiaDemo" --sample Schemas/sample --geopackages "$(GPKG)"
+	@$(call say,building (a first build takes a minute or more))
+	@$(SWIFT) build -c $(CONFIGURATION) --product buckia $(FLAGS)
+	@$(SWIFT) build -c $(CONFIGURATION) --product BuckiaDemo $(FLAGS)
+	@"$$($(SWIFT) build -c $(CONFIGURATION) --show-bin-path)/BuckiaDemo" --sample Schemas/sample --geopackages "$(GPKG)"
 
 lint: ## checks the format of all sources
 	@$(call say,checking the format)
