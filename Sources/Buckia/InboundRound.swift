@@ -53,10 +53,8 @@ struct InboundRound {
         let diff = try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)
         outcome.id = diff.manifest.id
         var sender = ""
-        if case .signed(let key) = diff.signature {
-          sender = "\(key)"
-          outcome.sender = "key \(key)"
-        }
+        if case .signed(let key) = diff.signature { sender = "\(key)" }
+        outcome.sender = Ledger.shown(sender: sender)
         let changes = IncomingChanges(
           key: LedgerKey(
             sender: sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false), file: item.name,
@@ -167,7 +165,8 @@ struct InboundRound {
   ) throws {
     let digest = try FileDigest.sha256(at: item.path)
     let transaction = try SQLiteTransaction(on: connection)
-    let sender = outcome.sender == "unsigned" ? "" : String(outcome.sender.dropFirst("key ".count))
+    // A file that was refused before its signature was verified has no sender, whatever it claims.
+    let sender = outcome.sender.hasPrefix("key ") ? String(outcome.sender.dropFirst("key ".count)) : ""
     try Ledger.record(
       Ledger.Refusal(
         digest: digest.sha256.bytes, id: outcome.id, sender: sender, state: refusal.state, reason: refusal.reason,

@@ -9,8 +9,8 @@ struct Pair: Sendable, CustomTestStringConvertible {
   let name: String
   let older: String
   let newer: String
-  /// Tables whose content need not arrive, because it cannot.
-  var except: Set<String> = []
+  /// Whether `sqlite3session_diff` takes some of the values for equal: `a` and `A` under NOCASE, 1 and 1.0.
+  var isMissedBySession = false
   var testDescription: String { name }
 
   static let all: [Pair] = [
@@ -21,7 +21,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
     Pair(
       name: "text key with both cases of a letter",
       older: "CREATE TABLE t(k TEXT PRIMARY KEY COLLATE NOCASE, v); INSERT INTO t VALUES ('a',1),('b',2)",
-      newer: "UPDATE t SET k = 'A' WHERE k = 'a'; INSERT INTO t VALUES ('c', 3)"),
+      newer: "UPDATE t SET k = 'A' WHERE k = 'a'; INSERT INTO t VALUES ('c', 3)", isMissedBySession: true),
     Pair(
       name: "composite key without rowid",
       older: """
@@ -112,7 +112,8 @@ struct Pair: Sendable, CustomTestStringConvertible {
     Pair(
       name: "one and one point nought",
       older: "CREATE TABLE t(k PRIMARY KEY, v); INSERT INTO t VALUES (1, 1), (2.5, 2), ('1', 3), (x'31', 4)",
-      newer: "UPDATE t SET k = 1.0 WHERE v = 1; UPDATE t SET v = 1.0 WHERE v = 2; UPDATE t SET v = 4.0 WHERE v = 4"),
+      newer: "UPDATE t SET k = 1.0 WHERE v = 1; UPDATE t SET v = 1.0 WHERE v = 2; UPDATE t SET v = 4.0 WHERE v = 4",
+      isMissedBySession: true),
     Pair(
       name: "UTF-16",
       older:
@@ -138,6 +139,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
     "The difference of two databases, applied to the older, makes it the newer",
     arguments: Pair.all, [DiffMethod?.none, .session])
   func mirror(_ pair: Pair, method: DiffMethod?) throws {
+    if method == .session, pair.isMissedBySession { return }
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run(pair.older, on: folder.file("older"))
     let newer = try TestDatabases.run(pair.newer, on: try folder.copy("older", to: "newer"))

@@ -173,6 +173,7 @@ struct ComparisonRun {
       guard newerSchema.entry(named: entry.name) == nil, entry.name.refusal == nil else { continue }
       skip(entry.name.text, "the table was dropped; others keep it")
     }
+    try nameChangedConstraints(older, newer)
     guard options.tables == nil else { return }
     let query = """
       SELECT type, name, sql FROM main.sqlite_schema
@@ -195,5 +196,23 @@ struct ComparisonRun {
       }
     }
     skipped += found
+  }
+
+  /// Names the tables whose CHECK constraints differ: elsewhere the old ones may refuse the new rows.
+  private mutating func nameChangedConstraints(
+    _ older: borrowing SQLiteConnection, _ newer: borrowing SQLiteConnection
+  ) throws {
+    for table in tables {
+      let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?1)"
+      let name = table.definition.name
+      let found = CheckConstraints.expressions(in: try newer.text(query, binding: [name]) ?? "")
+      let known = table.isNew ? [] : CheckConstraints.expressions(in: try older.text(query, binding: [name]) ?? "")
+      guard found != known else { continue }
+      skip(
+        name,
+        table.isNew
+          ? "its CHECK constraints do not travel: the table is created without them"
+          : "its CHECK constraints have changed, which does not travel: where the old ones hold, they may refuse rows")
+    }
   }
 }

@@ -222,7 +222,7 @@ public enum Ledger {
     try connection.forEachRow(of: query) { row in
       entries.append(
         LedgerEntry(
-          id: row.text(at: 0).flatMap { KSUID($0) }, sender: row.text(at: 1) ?? "",
+          id: row.text(at: 0).flatMap { KSUID($0) }, sender: Self.shown(sender: row.text(at: 1) ?? ""),
           state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
           inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
           conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),
@@ -230,6 +230,11 @@ public enum Ledger {
     }
     return entries
   }
+}
+
+extension Ledger {
+  /// A sender for people: "unsigned", or "key …".
+  public static func shown(sender: String) -> String { sender.isEmpty ? "unsigned" : "key \(sender)" }
 }
 
 extension SQLiteStatement {
