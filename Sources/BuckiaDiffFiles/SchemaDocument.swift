@@ -129,6 +129,7 @@ public enum SchemaDocument {
     var column = ColumnDefinition(name: try fields.string("name"))
     column.declaredType = try fields.string("type")
     column.isNotNull = try fields.bool("notNull")
+    guard fields.rest["default"] != nil else { throw fields.fault("default", "is missing") }
     if let sql = try fields.optionalString("default") {
       // The text must be the canonical spelling, so that what is compared and hashed is what is used.
       guard let literal = LiteralDefault(parsing: sql), literal.sql.utf8.elementsEqual(sql.utf8) else {

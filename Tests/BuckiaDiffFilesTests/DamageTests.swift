@@ -8,8 +8,18 @@ import Testing
     var writer = DiffFileWriter()
     if signed { writer.signer = try Sample.signer() }
     let path = folder.file("sound")
-    try writer.write(
-      signed ? try Sample.fullDraft() : Sample.plainDraft, changeset: ChangesetSpool(Sample.changeset), to: path)
+    if signed {
+      try writer.write(try Sample.fullDraft(), changeset: ChangesetSpool(Sample.changeset), to: path)
+    } else {
+      // As small as can be, since every bit of it is tried.
+      var changes = ChangesetWriter()
+      changes.beginTable(ChangesetTable(name: Sample.log.name, keyFlags: [1, 0]))
+      changes.beginChange(.insert)
+      changes.append(integer: 7)
+      changes.append(text: "a line")
+      let draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .included([Sample.log]))
+      try writer.write(draft, changeset: ChangesetSpool(changes.bytes), to: path)
+    }
     return try bytes(at: path)
   }
 
@@ -45,6 +55,31 @@ import Testing
       damaged[index] ^= mask
       let path = try folder.write(damaged, as: "flipped")
       #expect(refusal(at: path) != nil, "byte \(index) may change unnoticed")
+    }
+  }
+
+  @Test func `Whatever the lengths of the seal are, no bit of it may flip`() throws {
+    // Copies of four zeros passed for a repeated zero and an empty block, when the seal still had such blocks.
+    let folder = try TemporaryFolder()
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var generator = SeededGenerator(state: seed)
+    for round in 0..<4 {
+      var changes = ChangesetWriter()
+      changes.beginTable(ChangesetTable(name: "t", keyFlags: [1]))
+      changes.beginChange(.insert)
+      changes.append(integer: Int64(bitPattern: generator.next()))
+      let draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent)
+      let path = folder.file("round-\(round)")
+      try DiffFileWriter().write(draft, changeset: ChangesetSpool(changes.bytes), to: path)
+      let sound = try bytes(at: path)
+      for index in (sound.count - 44)..<sound.count {
+        for bit in 0..<8 {
+          var damaged = sound
+          damaged[index] ^= 1 << bit
+          let flipped = try folder.write(damaged, as: "flipped")
+          #expect(refusal(at: flipped) != nil, "seed \(seed), round \(round), byte \(index), bit \(bit)")
+        }
+      }
     }
   }
 }

@@ -17,8 +17,9 @@ final class ArchiveReader {
   /// Reads the header of the first member, which alone says its own size.
   func firstMember(named name: String, limit: Int) throws(DiffFileError) -> Int64 {
     let header = try peekHeader()
-    guard let size = TarHeader.claimedSize(header) else { throw headerFault(header, name: name, size: 0) }
-    guard TarHeader.bytes(name: name, size: size) == header else { throw headerFault(header, name: name, size: size) }
+    guard let size = TarHeader.claimedSize(header), TarHeader.bytes(name: name, size: size) == header else {
+      throw DiffFileError(.badTarHeader, "the archive does not begin with the tar header of \(name)", offset: 0)
+    }
     guard size <= Int64(limit) else {
       throw DiffFileError(.tooLarge, "it has \(size) bytes; the limit is \(limit)", member: name)
     }
@@ -110,8 +111,8 @@ final class ArchiveReader {
     let expected = TarHeader.bytes(name: name, size: size)
     let place = zip(header, expected).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? 0
     return DiffFileError(
-      .badTarHeader, "the tar header is not the one of \(ShownText.quoted(name)) with \(size) bytes",
-      member: name, offset: offset - TarHeader.blockBytes + place)
+      .badTarHeader, "the tar header of \(ShownText.quoted(name)) with \(size) bytes is not what stands there",
+      offset: offset - TarHeader.blockBytes + place)
   }
 
   private func take(upTo limit: Int) throws(DiffFileError) -> UnsafeRawBufferPointer {

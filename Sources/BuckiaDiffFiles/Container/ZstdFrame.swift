@@ -57,9 +57,13 @@ struct ZstdFrame: Equatable {
       isLast = bits & 1 == 1
       let kind = bits >> 1 & 3
       let size = bits >> 3
-      // The library takes an empty block for empty whatever its kind says.
-      guard kind != 3, size <= ZstdFrame.blockBytes, size > 0 || kind == 0 else {
+      guard kind != 3, size <= ZstdFrame.blockBytes else {
         throw ZstdFrame.fault("a block's header is impossible", at: offset)
+      }
+      // zstd ends a flushed frame with one empty block. Elsewhere they only allow a frame to be written in many ways,
+      // and the library takes an empty block for empty whatever its kind says.
+      guard size > 0 || (isLast && kind == 0) else {
+        throw ZstdFrame.fault("an empty block stands where none belongs", at: offset)
       }
       // Kind 1 is one byte repeated `size` times.
       storedBytes = kind == 1 ? 1 : size

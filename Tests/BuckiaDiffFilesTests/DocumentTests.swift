@@ -1,0 +1,138 @@
+import SQLiteSchemas
+import Testing
+
+@testable import BuckiaDiffFiles
+
+@Suite struct DocumentTests {
+  @Test func `The order and text of a manifest are fixed`() throws {
+    var manifest = try Sample.fullManifest()
+    manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: try Sample.fixed(0))]
+    manifest.tables = [Sample.tables[0]]
+    guard case .object(let object) = manifest.json else { return #expect(Bool(false)) }
+    #expect(
+      object.members.map(\.name) == [
+        "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "tables", "members",
+        "renames", "mood",
+      ])
+    #expect(
+      object["tables"]?.text()
+        == #"[{"name":"notes","columns":3,"key":"primary","order":"key","inserted":2,"updated":1,"#
+        + #""deleted":1,"withdrawn":0}]"#)
+    #expect(try Manifest(parsing: manifest.json.bytes()) == manifest)
+  }
+
+  @Test func `Null stands for absent`() throws {
+    var manifest = Manifest(id: Sample.id)
+    manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: try Sample.fixed(0))]
+    let text = manifest.json.text().replacing("\"tables\"", with: "\"sender\":null,\"chain\":null,\"tables\"")
+    #expect(try Manifest(parsing: Array(text.utf8)) == manifest)
+  }
+
+  @Test(arguments: [
+    ("\"stream\":\"5", "\"stream\":\"A", "chain.stream"),
+    ("\"sequence\":2", "\"sequence\":0", "chain.sequence"),
+    ("\"sequence\":2", "\"sequence\":1", "chain.follows"),
+    ("\"sequence\":2", "\"sequence\":9007199254740992", "chain.sequence"),
+    ("\"replaces\":null", "\"replaces\":\"\(String(repeating: "0", count: 32))\"", "chain.replaces"),
+    ("\"follows\":{", "\"follows\":{\"x\":1,", "chain.follows.x"),
+    ("\"state\":\"held\"", "\"state\":\"lost\"", "acks[0].except[0].state"),
+    ("\"through\":12", "\"through\":\"12\"", "acks[0].through"),
+    ("\"salt\":\"44", "\"salt\":\"", "audience.salt"),
+    ("\"recipients\":[", "\"recipients\":[\"\",", "audience.recipients[0]"),
+    ("\"kind\":\"delta\"", "\"kind\":\"gift\"", "kind"),
+    ("\"kind\":\"delta\"", "\"kind\":7", "kind"),
+    ("\"critical\":[\"chain\",", "\"critical\":[\"chain\",\"chain\",", "critical"),
+    ("\"dataset\":\"11", "\"dataset\":\"1", "dataset"),
+  ])
+  func `A field that breaks its rule is named`(find: String, put: String, field: String) throws {
+    var manifest = try Sample.fullManifest()
+    manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: try Sample.fixed(0))]
+    let text = manifest.json.text().replacing(find, with: put)
+    #expect(text != manifest.json.text())
+    let error = try #require(throws: DiffFileError.self) { try Manifest(parsing: Array(text.utf8)) }
+    #expect(error.code == .badManifest, "\(error)")
+    #expect(error.description.hasPrefix("manifest.json: \"\(field)\" "), "\(error)")
+  }
+
+  @Test func `Table definitions are written, read and named by one digest`() throws {
+    var odd = TableDefinition(name: "it's \"odd\"\n表", columns: [ColumnDefinition(name: "", declaredType: "int, x")])
+    odd.columns.append(ColumnDefinition(name: "rowid", hasExpressionDefault: true, collation: "german"))
+    odd.columns.append(ColumnDefinition(name: "e\u{301}"))
+    odd.columns.append(ColumnDefinition(name: "\u{e9}", defaultValue: LiteralDefault(parsing: "x'00ff'")))
+    odd.primaryKey = [2, 0]
+    odd.unique = [[1, 1]]
+    odd.isWithoutRowID = true
+    odd.isStrict = true
+    let bytes = try SchemaDocument.bytes([odd] + Sample.schema)
+    let read = try SchemaDocument.parse(bytes)
+    #expect(try SchemaDocument.bytes(read) == bytes)
+    odd.columns[1].hasExpressionDefault = false
+    #expect(read == [odd] + Sample.schema)
+  }
+
+  @Test func `Definitions that nothing could be built from are refused by the writer too`() throws {
+    let column = ColumnDefinition(name: "a")
+    let many = (0...DiffFileLimits.columns).map { ColumnDefinition(name: "c\($0)") }
+    let bad: [TableDefinition] = [
+      TableDefinition(name: "t", columns: []),
+      TableDefinition(name: "t", columns: [column, ColumnDefinition(name: "A")], primaryKey: [0]),
+      TableDefinition(name: "t", columns: [column], generated: [GeneratedColumn(name: "a", isStored: true)]),
+      TableDefinition(name: "t", columns: [column], isWithoutRowID: true),
+      TableDefinition(name: "t", columns: [column], primaryKey: [0], isAutoIncrement: true),
+      TableDefinition(name: "t", columns: [column], unique: [[]]),
+      TableDefinition(name: "t", columns: [column], foreignKeys: [ForeignKey(columns: ["b"], parent: "p")]),
+      TableDefinition(name: "t", columns: [column], foreignKeys: [ForeignKey(columns: ["a"], parent: "sqlite_x")]),
+      TableDefinition(name: String(repeating: "t", count: 1025), columns: [column]),
+      TableDefinition(name: "t\0", columns: [column]),
+      TableDefinition(name: "t", columns: [ColumnDefinition(name: "_RowID_")]),
+      TableDefinition(name: "t", columns: many),
+    ]
+    for table in bad {
+      let error = try #require(throws: DiffFileError.self) { try SchemaDocument.bytes([table]) }
+      #expect([.badSchema, .badName].contains(error.code), "\(error)")
+    }
+    #expect(throws: DiffFileError.self) { try SchemaDocument.bytes([Sample.log, Sample.log]) }
+  }
+
+  @Test func `Annotations are written and read, saying nothing twice`() throws {
+    let annotations = try #require(try Sample.fullDraft().annotations)
+    #expect(try Annotations(parsing: annotations.bytes()) == annotations)
+    #expect(
+      String(decoding: annotations.bytes(), as: UTF8.self)
+        == "{\"format\":1,\"origins\":[\"\(Sample.id)\",\"\(Sample.earlier)\"],\"runs\":["
+        + #"{"count":1,"origin":1,"kind":"withdraw"},"#
+        + #"{"count":3,"origin":0,"columns":[{"column":2,"origin":1}]},{"count":1,"origin":1}]}"#)
+  }
+
+  @Test(arguments: [
+    #"{"format":1,"origins":[],"runs":[{"count":1,"origin":0}]}"#,
+    #"{"format":1,"origins":["x"],"runs":[]}"#,
+    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv","0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[]}"#,
+    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":0,"origin":0}]}"#,
+    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"kind":"x"}]}"#,
+    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"more":1}]}"#,
+    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"columns":"#
+      + #"[{"column":1,"origin":0},{"column":1,"origin":0}]}]}"#,
+  ])
+  func `Annotations that break a rule are refused`(text: String) throws {
+    let error = try #require(throws: DiffFileError.self) { try Annotations(parsing: Array(text.utf8)) }
+    #expect(error.code == .badAnnotations)
+  }
+
+  @Test func `A header is what POSIX says it is`() {
+    let header = TarHeader.bytes(name: "changeset", size: 8_589_934_591)
+    #expect(header.count == 512)
+    #expect(String(decoding: header[124..<135], as: UTF8.self) == "77777777777")
+    #expect(TarHeader.claimedSize(header) == 8_589_934_591)
+    let sum = header.enumerated().reduce(0) { $0 + ((148..<156).contains($1.offset) ? 32 : Int($1.element)) }
+    let octal = String(sum, radix: 8)
+    let padded = String(repeating: "0", count: 6 - octal.count) + octal
+    #expect(Array(header[148..<156]) == Array("\(padded)\0 ".utf8))
+  }
+
+  @Test func `Errors of a stranger's making cannot steer a terminal`() {
+    let error = DiffFileError(.badName, "the table \(ShownText.quoted("a\u{1b}[2J\u{202e}b"))", path: "x\ny")
+    #expect(error.description.hasPrefix(#"x\u{a}y: the table "a\u{1b}[2J\u{202e}b""#))
+    #expect(ShownText.quoted(String(repeating: "a", count: 200)).count == 103)
+  }
+}

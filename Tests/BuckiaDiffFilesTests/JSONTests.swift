@@ -1,0 +1,101 @@
+import Testing
+
+@testable import BuckiaDiffFiles
+
+@Suite struct JSONTests {
+  @Test(
+    arguments: [
+      ("", .truncated, 0), ("{", .truncated, 1), ("[1,", .truncated, 3), ("\"a", .truncated, 2), ("tru", .truncated, 3),
+      ("truth", .unexpectedCharacter, 3), ("nil", .unexpectedCharacter, 1), ("'a'", .unexpectedCharacter, 0),
+      ("[1,]", .unexpectedCharacter, 3), ("{\"a\":1,}", .unexpectedCharacter, 7), ("{a:1}", .unexpectedCharacter, 1),
+      ("{\"a\" 1}", .unexpectedCharacter, 5), ("[1 2]", .unexpectedCharacter, 3), ("-", .unexpectedCharacter, 1),
+      ("+1", .unexpectedCharacter, 0), ("01", .notAnInteger, 0), ("-0", .notAnInteger, 0), ("1.0", .notAnInteger, 0),
+      ("1e3", .notAnInteger, 0), ("[-1.5]", .notAnInteger, 1), ("NaN", .unexpectedCharacter, 0),
+      ("9223372036854775808", .outOfRange, 0), ("-9223372036854775809", .outOfRange, 0),
+      ("99999999999999999999999999", .outOfRange, 0), ("1 2", .trailingData, 2), ("{}{}", .trailingData, 2),
+      ("\"\u{1}\"", .controlCharacter, 1), ("\"\n\"", .controlCharacter, 1), ("\"\\x\"", .badEscape, 1),
+      ("\"\\u12g4\"", .badEscape, 5), ("\"\\ud800\"", .loneSurrogate, 1), ("\"\\ud800\\n\"", .loneSurrogate, 1),
+      ("\"\\udc00\"", .loneSurrogate, 1), ("\"\\ud800\\ud800\"", .loneSurrogate, 1),
+      ("{\"a\":1,\"a\":2}", .duplicateName, 7), ("{\"a\":1,\"\\u0061\":2}", .duplicateName, 7),
+      ("\u{feff}{}", .byteOrderMark, 0), ("{} // comment", .trailingData, 3),
+    ] as [(String, JSONError.Code, Int)])
+  func `What is not strict JSON is refused with its place`(text: String, code: JSONError.Code, offset: Int) {
+    #expect(throws: JSONError(code, offset: offset)) { try JSONParser.parse(Array(text.utf8)) }
+  }
+
+  @Test(
+    arguments: [
+      [0x22, 0xff, 0x22], [0x22, 0xc0, 0x80, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22],
+      [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22],
+      [0x22, 0xe2, 0x82, 0x22],
+    ] as [[UInt8]])
+  func `Bytes that are no UTF-8 are refused`(bytes: [UInt8]) throws {
+    let error = try #require(throws: JSONError.self) { try JSONParser.parse(bytes) }
+    #expect(error.code == .notUTF8)
+    #expect(error.offset == 1)
+  }
+
+  @Test(arguments: [
+    "null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808", "[]", "{}", "\"\"",
+    "[1,[2,[3]],{\"a\":{\"b\":null}}]", "{\"b\":1,\"a\":2}",
+    "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0000\\u001f/ü\u{1F600}\u{2028}\"",
+  ])
+  func `The canonical form is read and written again`(text: String) throws {
+    let value = try JSONParser.parse(Array(text.utf8))
+    #expect(value.text() == text)
+    #expect(try JSONParser.parse(Array(value.prettyText().utf8)) == value)
+  }
+
+  @Test func `Escapes and white space are understood`() throws {
+    let text = " { \"\\u00e9\\ud83d\\ude00\\/\" :\t[ 1 ,\n2 ]\r} "
+    #expect(try JSONParser.parse(Array(text.utf8)) == ["é\u{1F600}/": [1, 2]])
+  }
+
+  @Test func `Nesting is bounded at sixteen`() throws {
+    func nested(_ depth: Int) -> [UInt8] {
+      [UInt8](repeating: 0x5b, count: depth) + [UInt8](repeating: 0x5d, count: depth)
+    }
+    #expect(throws: Never.self) { try JSONParser.parse(nested(16)) }
+    #expect(throws: JSONError(.tooDeep, offset: 16)) { try JSONParser.parse(nested(17)) }
+    #expect(throws: JSONError(.tooDeep, offset: 16)) { try JSONParser.parse([UInt8](repeating: 0x5b, count: 100_000)) }
+  }
+
+  @Test func `Two spellings of one accented letter are two names`() throws {
+    let value = try JSONParser.parse(Array("{\"\u{e9}\":1,\"e\u{301}\":2}".utf8))
+    guard case .object(let object) = value else { return #expect(Bool(false)) }
+    #expect(object["e\u{301}"] == 2)
+  }
+
+  @Test func `Reals are written plain, or by name`() {
+    let value: JSONValue = [.real(0.5), .real(1e300), .real(-.infinity), .real(.nan)]
+    #expect(value.text() == "[0.5,1e+300,{\"real\":\"-Infinity\"},{\"real\":\"NaN\"}]")
+  }
+
+  @Test func `People get lines and indentation`() {
+    let value: JSONValue = ["id": "a", "tables": [["name": "notes", "inserted": 2], ["name": "tags"]], "none": []]
+    #expect(
+      value.prettyText() == """
+        {
+          "id": "a",
+          "tables": [
+            {"name": "notes", "inserted": 2},
+            {"name": "tags"}
+          ],
+          "none": []
+        }
+        """)
+  }
+
+  @Test func `Random bytes never do worse than an error`() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var generator = SeededGenerator(state: seed)
+    let letters = Array("{}[]\",:\\u0aed8 -1.tfn".utf8)
+    for _ in 0..<3_000 {
+      let count = Int.random(in: 0...30, using: &generator)
+      let bytes = (0..<count).map { _ in letters.randomElement(using: &generator) ?? 0 }
+      let value: JSONValue
+      do throws(JSONError) { value = try JSONParser.parse(bytes) } catch { continue }
+      #expect(try JSONParser.parse(value.bytes()) == value, "seed \(seed)")
+    }
+  }
+}

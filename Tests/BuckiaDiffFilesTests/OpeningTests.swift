@@ -1,0 +1,190 @@
+import Foundation
+import SQLiteChangesets
+import Testing
+
+@testable import BuckiaDiffFiles
+
+@Suite struct OpeningTests {
+  private func written(in folder: TemporaryFolder) throws -> String {
+    let path = folder.file(DiffFileName.diff(Sample.id))
+    try DiffFileWriter().write(Sample.plainDraft, changeset: ChangesetSpool(Sample.changeset), to: path)
+    return path
+  }
+
+  private static var zerosDraft: DiffFileDraft { DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent) }
+
+  /// A changeset that shrinks to a hundredth.
+  private static var zeros: ChangesetSpool {
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
+    writer.beginChange(.insert)
+    writer.append(integer: 1)
+    [UInt8](repeating: 0, count: 100_000).withUnsafeBytes { writer.append(.blob, $0) }
+    return ChangesetSpool(writer.bytes)
+  }
+
+  private func rawRefusal(at path: String) -> DiffFileError? {
+    do throws(DiffFileError) {
+      _ = try RawChangeset.verified(at: path)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test func `Only regular files are read`() throws {
+    let folder = try TemporaryFolder()
+    let sound = try written(in: folder)
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: sound)
+    #expect(mkfifo(folder.file("pipe"), 0o600) == 0)
+    for path in [folder.file("link"), folder.file("pipe"), folder.path, "/dev/null"] {
+      #expect(refusal(at: path)?.code == .notRegularFile, "\(path)")
+      #expect(rawRefusal(at: path)?.code == .notRegularFile, "\(path)")
+      #expect(refusal(at: path)?.path == path)
+      #expect(refusal(at: path)?.isTransient == false)
+      #expect(throws: DiffFileError.self) { try FileDigest.sha256(at: path) }
+    }
+    let missing = refusal(at: folder.file("missing"))
+    #expect(missing?.code == .unreadable)
+    #expect(missing?.systemError == ENOENT)
+    #expect(missing?.isTransient == true)
+  }
+
+  @Test func `In a folder the name is the id`() throws {
+    let folder = try TemporaryFolder()
+    let sound = try written(in: folder)
+    #expect(refusal(at: sound, name: .mustMatch) == nil)
+    let copy = folder.file("copy.bdiff")
+    try FileManager.default.copyItem(atPath: sound, toPath: copy)
+    #expect(refusal(at: copy, name: .mustMatch)?.code == .idMismatch)
+    #expect(refusal(at: copy, name: .ifNamedByID) == nil)
+    let renamed = folder.file(DiffFileName.diff(Sample.later))
+    try FileManager.default.moveItem(atPath: copy, toPath: renamed)
+    #expect(refusal(at: renamed, name: .mustMatch)?.code == .idMismatch)
+    #expect(refusal(at: renamed, name: .ifNamedByID)?.code == .idMismatch)
+  }
+
+  @Test func `Limits are kept`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("zeros")
+    try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: path)
+    #expect(refusal(at: path, limits: DiffFileLimits(contentBytes: 100))?.code == .tooLarge)
+    #expect(refusal(at: path, limits: DiffFileLimits(freeContentBytes: 100, expansion: 10))?.code == .tooLarge)
+    #expect(refusal(at: path, limits: DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
+    let limited = try FileDigest.sha256(at: path, limit: 10)
+    #expect(!limited.isWhole)
+    #expect(limited.sha256 != (try FileDigest.sha256(at: path)).sha256)
+  }
+
+  @Test func `Nothing is overwritten unless asked`() throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write([1, 2, 3], as: "taken")
+    var writer = DiffFileWriter()
+    let spool = ChangesetSpool(Sample.changeset)
+    let error = try #require(throws: DiffFileError.self) {
+      try writer.write(Sample.plainDraft, changeset: spool, to: path)
+    }
+    #expect(error.code == .alreadyExists)
+    #expect(!error.isTransient)
+    #expect(try bytes(at: path) == [1, 2, 3])
+    writer.replacesExisting = true
+    try writer.write(Sample.plainDraft, changeset: spool, to: path)
+    #expect(refusal(at: path) == nil)
+    #expect(try folder.names == ["taken"])
+  }
+
+  @Test func `A failure leaves nothing behind`() throws {
+    let folder = try TemporaryFolder()
+    var draft = Sample.plainDraft
+    draft.schema = .included([Sample.log])
+    let error = try #require(throws: DiffFileError.self) {
+      try DiffFileWriter().write(draft, changeset: ChangesetSpool(Sample.changeset), to: folder.file("a"))
+    }
+    #expect(error.code == .contradiction)
+    #expect(error.path == folder.file("a"))
+    var writer = DiffFileWriter()
+    writer.limits = DiffFileLimits(freeContentBytes: 10, expansion: 1)
+    #expect(throws: DiffFileError.self) {
+      try writer.write(Self.zerosDraft, changeset: Self.zeros, to: folder.file("a"))
+    }
+    let missing = try #require(throws: DiffFileError.self) {
+      try writer.write(Sample.plainDraft, changeset: ChangesetSpool(), to: folder.file("no/such/folder"))
+    }
+    #expect(missing.code == .unwritable)
+    #expect(try folder.names == [])
+  }
+
+  @Test func `A raw changeset is read with its counts, a patchset too`() throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(Sample.changeset, as: DiffFileName.changeset(Sample.id))
+    let raw = try RawChangeset.verified(at: path)
+    #expect(raw.id == Sample.id)
+    #expect(raw.digest == RunningDigest.of(Sample.changeset))
+    #expect(raw.inspection.tables.map(\.inserted) == [2, 1])
+    #expect(raw.inspection.changes == 5)
+    #expect(raw.format == .changeset)
+    #expect(try raw.changeset.bytes() == Sample.changeset)
+
+    var patch = ChangesetWriter()
+    patch.beginTable(ChangesetTable(name: "empty", format: .patchset, keyFlags: [1]))
+    patch.beginTable(ChangesetTable(name: "t", format: .patchset, keyFlags: [1, 0]))
+    patch.beginChange(.delete)
+    patch.append(integer: 1)
+    let rawPatch = try RawChangeset.verified(at: folder.write(patch.bytes, as: "some.patchset"))
+    #expect(rawPatch.id == nil)
+    #expect(rawPatch.format == .patchset)
+    #expect(rawPatch.inspection.tables.map(\.header.name) == ["t"])
+  }
+
+  @Test func `Raw files that are no changeset are refused`() throws {
+    let folder = try TemporaryFolder()
+    #expect(rawRefusal(at: try folder.write([], as: "empty"))?.code == .truncated)
+    #expect(rawRefusal(at: try folder.write(Array("text".utf8), as: "text"))?.code == .badChangeset)
+    var schema = ChangesetWriter()
+    schema.beginTable(ChangesetTable(name: "sqlite_schema", keyFlags: [1]))
+    let named = rawRefusal(at: try folder.write(schema.bytes, as: "named"))
+    #expect(named?.code == .badName)
+    #expect(named?.table == "sqlite_schema")
+    for count in 1..<Sample.changeset.count {
+      // Whole changes may be missing at the end, which only a manifest can tell.
+      let error = rawRefusal(at: try folder.write(Array(Sample.changeset[..<count]), as: "cut"))
+      #expect(error == nil || error?.code == .badChangeset, "\(count)")
+    }
+  }
+
+  @Test func `A full disk is the disk's fault`() throws {
+    #if os(Linux)
+      let folder = try TemporaryFolder()
+      let volume = folder.file("small")
+      try FileManager.default.createDirectory(atPath: volume, withIntermediateDirectories: false)
+      guard getuid() == 0, try run("/bin/mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", volume]) != nil else {
+        print("skipped: a small volume can only be mounted by root")
+        return
+      }
+      defer { do { _ = try run("/bin/umount", ["-l", volume]) } catch { print("could not unmount \(volume)") } }
+      var changes = ChangesetWriter()
+      changes.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
+      changes.beginChange(.insert)
+      changes.append(integer: 1)
+      var generator = SeededGenerator(state: 1)
+      let noise = (0..<(40 << 20) / 8).map { _ in generator.next() }
+      noise.withUnsafeBytes { changes.append(.blob, $0) }
+      let spool = ChangesetSpool(changes.bytes)
+      let draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent)
+
+      let writing = try #require(throws: DiffFileError.self) {
+        try DiffFileWriter().write(draft, changeset: spool, to: "\(volume)/new")
+      }
+      #expect(writing.code == .fullDisk)
+      #expect(writing.isTransient)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: volume) == [])
+
+      let path = folder.file("large")
+      try DiffFileWriter().write(draft, changeset: spool, to: path)
+      let spooling = try #require(refusal(at: path, spoolFolder: volume))
+      #expect(spooling.code == .fullDisk)
+      #expect(spooling.isTransient)
+      #expect(spooling.path == path)
+    #endif
+  }
+}
