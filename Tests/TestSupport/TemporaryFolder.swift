@@ -24,4 +24,24 @@ public final class TemporaryFolder: Sendable {
     try FileManager.default.copyItem(atPath: from, toPath: file(name))
     return file(name)
   }
+
+  /// Makes a folder within it.
+  public func makeFolder(_ name: String) throws {
+    try FileManager.default.createDirectory(atPath: file(name), withIntermediateDirectories: true)
+  }
+
+  /// The names in a folder within it, sorted.
+  public func names(in name: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: file(name)).sorted()
+  }
+
+  /// Writes a file.
+  @discardableResult
+  public func write(_ bytes: [UInt8], to name: String) throws -> String {
+    try Data(bytes).write(to: URL(fileURLWithPath: file(name)))
+    return file(name)
+  }
 }
+
+/// The bytes of a file.
+public func fileBytes(_ path: String) throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(fileURLWithPath: path))) }

@@ -1,0 +1,167 @@
+import Buckia
+import BuckiaEngine
+import SQLiteChangesets
+import Testing
+import TestSupport
+
+private let notes = """
+  CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT, stars INTEGER, code TEXT UNIQUE);
+  INSERT INTO notes VALUES (1, 'one', 1, 'a'), (2, 'two', 2, 'b'), (3, 'three', 3, 'c')
+  """
+
+@Suite struct ConflictTests {
+  /// What one person did, what another sends, and what must come of it under each policy.
+  struct Case: Sendable, CustomTestStringConvertible {
+    let name: String
+    let local: String
+    let incoming: String
+    /// The row with id 1 (or 4) afterwards, `keep-local` and `take-incoming`.
+    let kept: [String]
+    let taken: [String]
+    let kind: ConflictKind?
+    var outcomes: [ConflictOutcome] = [.keptLocal, .tookIncoming]
+    var testDescription: String { name }
+
+    static let all = [
+      Case(
+        name: "the same cell", local: "UPDATE notes SET stars = 10 WHERE id = 1",
+        incoming: "UPDATE notes SET stars = 20 WHERE id = 1", kept: ["1|10"], taken: ["1|20"], kind: .data),
+      Case(
+        name: "another cell of the row", local: "UPDATE notes SET text = 'mine' WHERE id = 1",
+        incoming: "UPDATE notes SET stars = 20 WHERE id = 1", kept: ["1|20"], taken: ["1|20"], kind: nil),
+      Case(
+        name: "equal edits", local: "UPDATE notes SET stars = 20 WHERE id = 1",
+        incoming: "UPDATE notes SET stars = 20 WHERE id = 1", kept: ["1|20"], taken: ["1|20"], kind: nil),
+      Case(
+        name: "changed here, deleted there", local: "UPDATE notes SET stars = 10 WHERE id = 1",
+        incoming: "DELETE FROM notes WHERE id = 1", kept: ["1|10"], taken: [], kind: .data),
+      Case(
+        name: "deleted here, changed there", local: "DELETE FROM notes WHERE id = 1",
+        incoming: "UPDATE notes SET stars = 20 WHERE id = 1", kept: [], taken: [], kind: .notFound,
+        outcomes: [.omitted, .omitted]),
+      Case(
+        name: "deleted on both sides", local: "DELETE FROM notes WHERE id = 1",
+        incoming: "DELETE FROM notes WHERE id = 1", kept: [], taken: [], kind: nil),
+      Case(
+        name: "two rows with one key", local: "INSERT INTO notes VALUES (4, 'mine', 10, 'm')",
+        incoming: "INSERT INTO notes VALUES (4, 'theirs', 20, 't')", kept: ["1|1", "4|10"], taken: ["1|1", "4|20"],
+        kind: .conflict),
+      Case(
+        name: "equal rows with one key", local: "INSERT INTO notes VALUES (4, 'both', 10, 'm')",
+        incoming: "INSERT INTO notes VALUES (4, 'both', 10, 'm')", kept: ["1|1", "4|10"], taken: ["1|1", "4|10"],
+        kind: nil),
+      Case(
+        name: "a value that is taken", local: "INSERT INTO notes VALUES (5, 'mine', 10, 'x')",
+        incoming: "INSERT INTO notes VALUES (4, 'theirs', 20, 'x')", kept: ["1|1"], taken: ["1|1"], kind: .constraint,
+        outcomes: [.omitted, .omitted]),
+    ]
+  }
+
+  @Test(arguments: Case.all, [ConflictPolicy.keepLocal, .takeIncoming])
+  func everyConflictIsSettledAndRecordedWithBothVersions(_ item: Case, _ policy: ConflictPolicy) throws {
+    let post = try Post(notes)
+    try TestDatabases.run(item.local, on: post.mine)
+    try post.send(item.incoming)
+    let report = try post.apply(ApplyOptions(conflicts: policy))
+    #expect(report.diffs.map(\.state) == [.applied])
+    let rows = try post.rows("SELECT id, stars FROM notes WHERE id IN (1, 4) ORDER BY id")
+    #expect(rows == (policy == .keepLocal ? item.kept : item.taken))
+    let records = try post.database.conflicts()
+    #expect(report.diffs.first?.conflicts == records.count)
+    guard let kind = item.kind else {
+      #expect(records.isEmpty)
+      return
+    }
+    let record = try #require(records.first)
+    #expect(records.count == 1)
+    #expect(record.kind == kind)
+    #expect(record.outcome == item.outcomes[policy == .keepLocal ? 0 : 1])
+    #expect(record.diff == report.diffs.first?.id?.description)
+    #expect(record.key.map(\.column) == ["id"])
+    #expect((record.incoming == nil) == item.incoming.hasPrefix("DELETE"))
+    #expect((record.base == nil) == item.incoming.hasPrefix("INSERT"))
+    #expect(kind == .constraint ? record.reason?.contains("UNIQUE") == true : record.reason == nil)
+    if kind == .data || kind == .conflict {
+      #expect(record.local?.first { $0.column == "stars" }?.value == .integer(10))
+    }
+    #expect(record.incoming?.first { $0.column == "stars" }.map { $0.value == .integer(20) } ?? true)
+  }
+
+  @Test("Under the policy \"abort\" a conflict refuses the whole file", arguments: Case.all.filter { $0.kind != nil })
+  func abort(_ item: Case) throws {
+    let post = try Post(notes)
+    try TestDatabases.run(item.local, on: post.mine)
+    let before = try post.everythingButOurs()
+    try post.send("\(item.incoming); INSERT INTO notes VALUES (99, 'along', 1, 'z'); CREATE TABLE t(x PRIMARY KEY)")
+    let report = try post.apply(ApplyOptions(conflicts: .abort))
+    #expect(report.diffs.map(\.state) == [.rejected])
+    #expect(report.diffs.first?.code == "conflict")
+    #expect(try post.everythingButOurs() == before)
+    #expect(try post.database.conflicts().isEmpty)
+  }
+
+  @Test("A resolver decides for itself, and sees all three versions")
+  func resolver() throws {
+    let post = try Post(notes)
+    try TestDatabases.run("UPDATE notes SET stars = 10", on: post.mine)
+    try post.send("UPDATE notes SET stars = stars + 20")
+    var seen: [ChangesetValue?] = []
+    let report = try post.apply { conflict in
+      let stars = conflict.columns.firstIndex(of: "stars") ?? 0
+      seen += [conflict.base?[stars], conflict.local?[stars], conflict.incoming?[stars]]
+      return conflict.base?[0] == .integer(2) ? .takeIncoming : .useDefault
+    }
+    #expect(seen == [1, 10, 21, 2, 10, 22, 3, 10, 23].map { .integer($0) })
+    #expect(report.diffs.first?.conflicts == 3)
+    #expect(try post.rows("SELECT stars FROM notes ORDER BY id") == ["10", "22", "10"])
+  }
+
+  @Test("What a resolver throws reaches the caller, and nothing of the file is applied")
+  func resolverThrows() throws {
+    struct Enough: Error {}
+    let post = try Post(notes)
+    try TestDatabases.run("UPDATE notes SET stars = 10", on: post.mine)
+    let before = try post.everythingButOurs()
+    try post.send("UPDATE notes SET stars = stars + 20; INSERT INTO notes VALUES (0, '', 0, '')")
+    #expect(throws: Enough.self) { try post.apply { _ in throw Enough() } }
+    #expect(try post.everythingButOurs() == before)
+  }
+
+  @Test("A conflict keeps columns that exist only here")
+  func localColumns() throws {
+    let post = try Post(notes)
+    try TestDatabases.run(
+      "ALTER TABLE notes ADD COLUMN private TEXT DEFAULT 'p'; INSERT INTO notes VALUES (4, 'm', 1, 'm', 'secret')",
+      on: post.mine)
+    try post.send("INSERT INTO notes VALUES (4, 'theirs', 20, 't'), (5, 'new', 1, 'n')")
+    try post.apply(ApplyOptions(conflicts: .takeIncoming))
+    #expect(
+      try post.rows("SELECT id, stars, private = 'secret', private = 'p' FROM notes WHERE id > 3 ORDER BY id")
+        == ["4|20|1|0", "5|1|0|1"])
+    let local = try #require(try post.database.conflicts().first?.local)
+    #expect(local.last?.column == "private")
+    #expect(local.last?.value == .text("secret"))
+  }
+
+  @Test("A row whose parent went meanwhile is reported, and old violations are not")
+  func foreignKeys() throws {
+    let post = try Post(
+      """
+      CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p(id) ON DELETE CASCADE);
+      INSERT INTO p VALUES (1), (2), (3); INSERT INTO c VALUES (1, 1), (50, 777)
+      """)
+    try TestDatabases.run("DELETE FROM p WHERE id = 2; INSERT INTO c VALUES (9, 3)", on: post.mine)
+    try post.send("INSERT INTO c VALUES (2, 2); DELETE FROM p WHERE id = 3")
+    let report = try post.apply()
+    #expect(report.diffs.map(\.state) == [.applied])
+    let records = try post.database.conflicts()
+    #expect(records.map(\.kind) == [.foreignKey, .foreignKey])
+    #expect(Set(records.compactMap { $0.key.first?.value }.map { "\($0)" }) == ["integer(2)", "integer(9)"])
+    #expect(try post.rows("SELECT id FROM c ORDER BY id") == ["1", "2", "9", "50"], "no cascade took the local row")
+    let other = try Post(
+      "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p(id))")
+    try other.send("INSERT INTO c VALUES (2, 2)")
+    #expect(try other.apply(ApplyOptions(conflicts: .abort)).diffs.map(\.state) == [.rejected])
+    #expect(try other.rows("SELECT count(*) FROM c") == ["0"])
+  }
+}

@@ -1,0 +1,92 @@
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteSchemas
+import TestSupport
+
+/// Two people's databases and the folder between them.
+struct Post {
+  let folder: TemporaryFolder
+  /// What both had in the beginning.
+  let base: String
+  /// The receiver's copy.
+  let mine: String
+  /// Where diff files arrive.
+  let inbound: String
+  private let home: BuckiaHome
+
+  init(_ schema: String) throws {
+    folder = try TemporaryFolder()
+    base = try TestDatabases.run(schema, on: folder.file("base.sqlite"))
+    mine = try folder.copy("base.sqlite", to: "mine.sqlite")
+    inbound = folder.file("inbound")
+    home = BuckiaHome(path: folder.file("home"))
+    try folder.makeFolder("inbound")
+  }
+
+  var database: DatabaseManager { DatabaseManager(mine) }
+
+  /// Somebody changes a copy of the base and sends what changed.
+  @discardableResult
+  func send(_ edits: String, raw: Bool = false, to output: DiffOutput? = nil) throws -> DiffReport {
+    let theirs = try folder.copy("base.sqlite", to: "theirs-\(UInt64.random(in: 0...UInt64.max)).sqlite")
+    try TestDatabases.run(edits, on: theirs)
+    return try DatabaseManager.createDatabaseDiff(
+      from: base, to: theirs, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), home: home)
+  }
+
+  /// Applies the inbound folder.
+  @discardableResult
+  func apply(_ options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil) throws -> ApplyReport {
+    try database.processInboundChanges([inbound], options: options, resolver: resolver)
+  }
+
+  /// Puts a changeset of one's own making into the inbound folder, as a diff file.
+  @discardableResult
+  func plant(
+    _ changeset: [UInt8], definitions: [TableDefinition], id: KSUID = Post.id(at: 1_700_000_000)
+  ) throws -> String {
+    let path = "\(inbound)/\(DiffFileName.diff(id))"
+    try DiffFileWriter().write(
+      DiffFileDraft(manifest: Manifest(id: id), schema: .included(definitions)),
+      changeset: ChangesetSpool(changeset), to: path)
+    return path
+  }
+
+  /// Puts a raw changeset of one's own making into the inbound folder.
+  @discardableResult
+  func plantRaw(_ changeset: [UInt8], id: KSUID = Post.id(at: 1_700_000_000)) throws -> String {
+    let path = "\(inbound)/\(DiffFileName.changeset(id))"
+    try RawChangesetWriter.write(ChangesetSpool(changeset), to: path, replacing: false)
+    return path
+  }
+
+  /// A random id of a given second.
+  static func id(at unixSeconds: Int64) -> KSUID {
+    KSUID(
+      timestamp: UInt32(unixSeconds - KSUID.epoch), payloadHigh: .random(in: 0...UInt64.max),
+      payloadLow: .random(in: 0...UInt64.max))
+  }
+
+  /// Rows of the receiver's database.
+  func rows(_ sql: String) throws -> [String] { try TestDatabases.rows(sql, on: mine) }
+
+  /// Everything in the receiver's database that is not ours: tables with their rows, and the schema.
+  func everythingButOurs() throws -> [String: [String]] {
+    var all = try TestDatabases.content(of: mine)
+    all["schema"] = try rows(
+      "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE tbl_name NOT LIKE 'buckia%' ORDER BY name")
+    return all
+  }
+}
+
+/// An INSERT of integers into one table, as changeset bytes.
+func insertion(into table: String, keyFlags: [UInt8] = [1, 0], values: [Int64] = [1, 2]) -> [UInt8] {
+  var writer = ChangesetWriter()
+  writer.beginTable(ChangesetTable(name: table, keyFlags: keyFlags))
+  writer.beginChange(.insert)
+  for value in values { writer.append(integer: value) }
+  return writer.bytes
+}
