@@ -17,8 +17,8 @@ struct SampleAct {
     }
     print(
       """
-      Both had the same \(try rowCount("before.sqlite")) rows (before.sqlite). Since then Anna recorded, renamed and deleted, \
-      in a newer version of the app, with one more table and one more column. Ben changed his copy, too.
+      Both had the same \(try rowCount("before.sqlite")) rows: before.sqlite. Since then Anna recorded, renamed and deleted, in
+      a newer version of the app that has one more table and one more column. Ben changed his copy, too.
 
       Anna ships what changed:
       """)
@@ -30,7 +30,7 @@ struct SampleAct {
     try workspace.makeFolder("inbound")
     try workspace.copy(URL(fileURLWithPath: workspace.path("outbox/\(file)")), to: "inbound/\(file)")
     try workspace.type("verify", "inbound")
-    try workspace.type("show", "inbound/\(file)", "--limit", "2")
+    try workspace.type("show", "inbound/\(file)", "--limit", "1")
 
     print("\nHe applies it to his database:")
     try workspace.type("apply", "ben.sqlite", "inbound")
@@ -42,8 +42,12 @@ struct SampleAct {
     try workspace.type("log", "ben.sqlite")
     try workspace.type("apply", "ben.sqlite", "outbox/\(file)")
 
-    print("\nChecked with plain SQL:")
+    print("\nChecked with plain SQL, row by row, against Anna's database:")
     try check()
+  }
+
+  private func pad(_ text: String, _ width: Int) -> String {
+    text.padding(toLength: max(width, text.count), withPad: " ", startingAt: 0)
   }
 
   private func rowCount(_ database: String) throws -> String {
@@ -61,15 +65,18 @@ struct SampleAct {
   /// What Ben has, and Anna has not, must be his own doing, and the other way round only the rows both changed.
   private func check() throws {
     let ben = workspace.path("ben.sqlite")
+    print("  \(pad("table", 16))only Ben has  only Anna has")
     for difference in try TableComparison.differences(between: ben, and: workspace.path("anna.sqlite")) {
-      let (ben, anna) = (difference.onlyInFirst, difference.onlyInSecond)
-      print("  \(difference.table): \(ben) rows are Ben's alone, \(anna) Anna's alone")
-      guard difference.onlyInSecond <= 4 else { throw DemoError("Ben lacks rows of Anna's") }
+      let (benHas, annaHas) = (difference.onlyInFirst, difference.onlyInSecond)
+      print("  \(pad(difference.table, 16))\(pad("\(benHas) rows", 14))\(annaHas) rows")
+      guard annaHas <= 4 else { throw DemoError("Ben lacks rows of Anna's") }
     }
     let connection = try SQLiteConnection(opening: ben, as: .readOnly)
+    print(
+      "  That is what Ben did himself: new recordings, new prices, a plan, a recording he threw away, and his bell.")
     let integrity = try connection.text("PRAGMA integrity_check") ?? "no answer"
     let orphans = try connection.integer("SELECT count(*) FROM pragma_foreign_key_check") ?? -1
-    print("  integrity check: \(integrity); rows that refer to nothing: \(orphans)")
+    print("  SQLite's integrity check says \(integrity); \(orphans) rows refer to one that is not there.")
     guard integrity == "ok", orphans == 0 else { throw DemoError("Ben's database is damaged") }
   }
 }

@@ -47,26 +47,37 @@ struct Workspace {
   /// Shows a command as a person types it, runs it, and lets it print.
   func type(_ arguments: String...) throws {
     print("\n$ buckia \(arguments.joined(separator: " "))")
-    try start(arguments, silently: false)
+    try start(arguments)
   }
 
-  /// Runs a command and returns how long it took, in seconds.
+  /// Runs a command with `--json` and returns how long it worked, in seconds, as it says itself.
   func runSilently(_ arguments: String...) throws -> Double {
-    let began = ContinuousClock.now
-    try start(arguments, silently: true)
-    return (ContinuousClock.now - began) / .seconds(1)
+    let report = path("report.json")
+    guard FileManager.default.createFile(atPath: report, contents: nil) else {
+      throw DemoError("\(report) cannot be written")
+    }
+    try start(arguments + ["--json"], printingTo: try FileHandle(forWritingTo: URL(fileURLWithPath: report)))
+    let document = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: report)))
+    guard let seconds = (document as? [String: Any])?["seconds"] as? Double else {
+      throw DemoError("buckia \(arguments.joined(separator: " ")) did not say how long it took")
+    }
+    return seconds
   }
 
-  private func start(_ arguments: [String], silently: Bool) throws {
+  private func start(_ arguments: [String], printingTo output: FileHandle = .standardOutput) throws {
     // What we printed so far must stand above what the command prints.
     fflush(nil)
     let process = Process()
     process.executableURL = buckia
     process.arguments = arguments
     process.currentDirectoryURL = folder
-    if silently { process.standardOutput = FileHandle.nullDevice }
+    process.environment = ProcessInfo.processInfo.environment.merging(["BUCKIA_HOME": path("home")]) { $1 }
+    process.standardOutput = output
+    // `waitUntilExit` looks twenty times a second only; a demo should not take its time.
+    let end = DispatchSemaphore(value: 0)
+    process.terminationHandler = { _ in end.signal() }
     try process.run()
-    process.waitUntilExit()
+    end.wait()
     guard process.terminationStatus == 0 else {
       throw DemoError("buckia \(arguments.joined(separator: " ")) exited with \(process.terminationStatus)")
     }

@@ -33,31 +33,31 @@ struct ChangesetVerbTests {
       file  sorted (… bytes)
       kind  raw changeset: nothing says who made it, and its columns have no names
 
-        table  inserted  updated  deleted  key
-        notes         1        1        1  column1
+        table  inserted  updated  deleted
+        notes         1        1        1
 
       notes
-        - column1 3
-        ~ column1 2: column2 'b' → 'B'
-        + column1 9, column2 'i', column3 x'00ff'
+        - column 1 3
+        ~ column 1 2: column 2 'b' → 'B'
+        + column 1 9, column 2 'i', column 3 x'00ff'
       $ buckia show sorted --limit 1
       …
       notes
-        - column1 3
+        - column 1 3
         … and 2 more (--all shows them)
       $ buckia show sorted --limit 0
       file  sorted (… bytes)
       …
-        notes         1        1        1  column1
+        notes         1        1        1
       $ buckia show sorted --quiet
       $ buckia show sorted --json
       {
         "version": 1,
         "manifest": null,
         "changes": [
-          {"table":"notes","op":"delete","key":{"column1":3},"old":{"column1":3,"column2":"c","column3":3},"new":null},
-          {"table":"notes","op":"update","key":{"column1":2},"old":{"column1":2,"column2":"b"},"new":{"column2":"B"}},
-          {"table":"notes","op":"insert","key":{"column1":9},"old":null,"new":{"column1":9,"column2":"i","column3":{"blob":"00ff"}}}
+          {"table":"notes","op":"delete","key":{"column 1":3},"old":{"column 1":3,"column 2":"c","column 3":3},"new":null},
+          {"table":"notes","op":"update","key":{"column 1":2},"old":{"column 1":2,"column 2":"b"},"new":{"column 2":"B"}},
+          {"table":"notes","op":"insert","key":{"column 1":9},"old":null,"new":{"column 1":9,"column 2":"i","column 3":{"blob":"00ff"}}}
         ]
       }
       """
@@ -104,11 +104,11 @@ struct ChangesetVerbTests {
       """
       $ buckia changeset sort monday.changeset -o tuesday.changeset
       ? 1
-      2> buckia: tuesday.changeset: there is a file of that name already (--force replaces it); …
+      2> buckia: tuesday.changeset: a file of that name is there already; --force replaces it
       $ buckia changeset sort monday.changeset -o tuesday.changeset --force --quiet
       $ buckia show tuesday.changeset --limit 0
       …
-        notes         1        1        1  column1
+        notes         1        1        1
       $ buckia changeset sort monday.changeset -o no/such/folder
       ? 1
       2> buckia: no/such/folder: it cannot be written: No such file or directory; …

@@ -23,7 +23,7 @@ struct ChangesetResult {
   ) throws -> ExitStatus {
     let definitions = try commonDefinitions()
     let summary = try changeset.withBytes { try ChangesetSummary.of($0) }
-    if options.path == OpenedChanges.standardInput {
+    if options.path == ArgumentFile.standardInput {
       guard !console.isJSON else { throw ChangesetProblem.twoThingsOnStandardOutput }
       try changeset.withBytes { bytes in
         try bytes.withUnsafeBytes { try FileHandle.standardOutput.write(contentsOf: Data($0)) }
@@ -67,7 +67,7 @@ struct ChangesetResult {
     guard let definitions else { throw ChangesetProblem.noDefinitions }
     if let rich = inputs.first(where: { $0.carriesMore }) { throw ChangesetProblem.carriesMore(rich.path) }
     var manifest = Manifest(id: id)
-    manifest.dataset = inputs[0].envelope?.manifest.dataset
+    manifest.dataset = inputs.first?.dataset
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(definitions), tablesInKeyOrder: tablesInKeyOrder)
     var writer = DiffFileWriter()
@@ -92,7 +92,7 @@ struct ChangesetResult {
     var ordered: [TableDefinition] = []
     var isComplete = true
     for input in inputs {
-      guard let definitions = input.envelope?.definitions else {
+      guard let definitions = input.definitions else {
         isComplete = false
         continue
       }
@@ -135,13 +135,6 @@ struct ChangesetResult {
       ])
     }
     return table.isEmpty ? [] : [""] + table.lines(style: style)
-  }
-}
-
-extension OpenedChanges {
-  /// Whether the file holds what would have to follow its changes into a new diff file.
-  fileprivate var carriesMore: Bool {
-    envelope.map { $0.annotations != nil || !$0.attachments.isEmpty } ?? false
   }
 }
 

@@ -108,7 +108,7 @@ extension DiffOutcome {
     var notes: [String] = []
     if let reason { notes.append("\(style(state.rawValue, state.role)): \(reason.escaped)") }
     notes += schemaChanges.map { "schema: \($0.escaped)" }
-    if omitted > 0 { notes.append("\(omitted.counted("change")) could not be written; see the conflicts") }
+    if omitted > 0 { notes.append("\(omitted.counted("change")) left out; the conflicts tell which") }
     if heldParts > 0 { notes.append("\(heldParts.counted("part")) wait for an upgrade of the app") }
     notes += warnings.map { "\(style("note", .notable)): \($0.escaped)" }
     return notes.isEmpty ? [] : ["", style(name.escaped, .strong)] + notes.map { "  \($0)" }

@@ -57,10 +57,11 @@ extension ConflictRecord {
 
   /// Whether the versions differ in a column: the others would only hide what it is about.
   private func isWorthShowing(_ column: String) -> Bool {
-    let versions = [base, local, incoming].compactMap { Self.value(of: column, in: $0) }
-    guard let first = versions.first else { return false }
+    let rows = [base, local, incoming].compactMap { $0 }
+    let values = rows.compactMap { Self.value(of: column, in: $0) }
     // A row that stands alone is shown whole, but for its key, which stands above.
-    return versions.count == 1 ? !key.contains { $0.column == column } : versions.contains { $0 != first }
+    guard rows.count > 1 else { return !key.contains { $0.column == column } }
+    return values.contains { $0 != values.first }
   }
 
   private static func value(of column: String, in cells: [Cell]?) -> ChangesetValue? {

@@ -33,6 +33,10 @@ struct ErrorReport {
       self.init(
         code: error.isBusy ? "busy" : "sqlite-\(error.code)", message: error.description, path: error.path,
         status: error.isBusy ? .busy : .failed)
+    case let error as DiffFileError where error.code == .alreadyExists:
+      self.init(
+        code: error.code.rawValue, message: "\(error.path ?? "the file"): \(error.message); --force replaces it",
+        path: error.path)
     case let error as DiffFileError:
       self.init(code: error.code.rawValue, message: error.description, path: error.path, offset: error.offset)
     case let error as ChangesetProblem:

@@ -17,8 +17,7 @@ struct ApplyVerb: Verb {
         buckia apply notes.sqlite inbound
       """)
 
-  @Argument(help: "The database.")
-  var database: String
+  @OptionGroup var target: DatabaseOptions
 
   @Argument(help: "Diff files, raw changesets and inbound folders.")
   var paths: [String]
@@ -58,11 +57,11 @@ struct ApplyVerb: Verb {
     let options = ApplyOptions(
       conflicts: onConflict, schema: schema, triggers: triggers == .on, trust: trust, keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
-    let report = try DatabaseManager(database).processInboundChanges(
+    let report = try target.manager.processInboundChanges(
       paths, options: options, progress: { path, number, count in progress.update("\(number) of \(count): \(path)…") })
     progress.clear()
     try console.document(report.json)
-    try console.say(report.lines(database: database, style: console.style))
+    try console.say(report.lines(database: target.database, style: console.style))
     if let failure = report.failure { try console.explain(ErrorReport(failure)) }
     return report.status(failsOnConflict: failOnConflict)
   }

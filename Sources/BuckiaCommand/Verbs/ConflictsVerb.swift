@@ -13,8 +13,7 @@ struct ConflictsVerb: Verb {
         buckia conflicts notes.sqlite --last 5
       """)
 
-  @Argument(help: "The database.")
-  var database: String
+  @OptionGroup var target: DatabaseOptions
 
   @Option(help: ArgumentHelp("Show the newest so many only.", valueName: "count"))
   var last: Int?
@@ -26,7 +25,7 @@ struct ConflictsVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let all = try DatabaseManager(database).conflicts()
+    let all = try target.manager.conflicts()
     let shown = Array(all.suffix(last ?? all.count))
     try console.document(shown.json)
     if all.isEmpty { try console.say("There are no conflicts.") }

@@ -11,13 +11,12 @@ struct DoctorVerb: Verb {
         buckia doctor notes.sqlite
       """)
 
-  @Argument(help: "The database.")
-  var database: String
+  @OptionGroup var target: DatabaseOptions
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try DatabaseManager(database).examine()
+    let report = try target.manager.examine()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return .done

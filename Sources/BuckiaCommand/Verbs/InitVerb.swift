@@ -15,8 +15,7 @@ struct InitVerb: Verb {
         buckia init notes.sqlite --trust any
       """)
 
-  @Argument(help: "The database; it is made when it does not exist.")
-  var database: String
+  @OptionGroup var target: DatabaseOptions
 
   @Option(help: "Who is believed: any sender, or known contacts only.")
   var trust: TrustMode?
@@ -24,14 +23,14 @@ struct InitVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try DatabaseManager(database).initialize(trust: trust)
+    let report = try target.manager.initialize(trust: trust)
     try console.document([
       "version": 1,
       "created": .bool(report.created),
       "createdDatabase": .bool(report.createdDatabase),
       "trust": .string(report.trust.rawValue),
     ])
-    if report.createdDatabase { try console.say("\(database.escaped) is a new, empty database.") }
+    if report.createdDatabase { try console.say("\(target.database.escaped) is a new, empty database.") }
     try console.say(report.created ? "The ledger tables were made." : "The ledger tables are there already.")
     try console.say("Trust: \(report.trust.explanation)")
     return .done

@@ -11,13 +11,12 @@ struct LogVerb: Verb {
         buckia log notes.sqlite
       """)
 
-  @Argument(help: "The database.")
-  var database: String
+  @OptionGroup var target: DatabaseOptions
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let entries = try DatabaseManager(database).log()
+    let entries = try target.manager.log()
     try console.document(entries.json)
     try console.say(entries.lines(style: console.style))
     return .done

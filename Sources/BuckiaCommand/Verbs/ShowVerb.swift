@@ -1,5 +1,7 @@
 import ArgumentParser
+import Buckia
 import BuckiaDiffFiles
+import Foundation
 import SQLiteChangesets
 
 /// `buckia show`
@@ -32,40 +34,47 @@ struct ShowVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let changes = try OpenedChanges(argument: file)
-    if console.isJSON {
-      try printDocument(of: changes, on: console)
-    } else {
-      try console.say(changes.headerLines(style: console.style))
-      try printChanges(of: changes, on: console)
+    try ArgumentFile.withPath(file) { path in
+      let inspected = try DiffInspection.open(path)
+      if console.isJSON {
+        try printDocument(of: inspected, on: console)
+      } else if console.showsText {
+        let summary = try inspected.changeset.withBytes { try ChangesetSummary.of($0) }
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+        let header = ShownHeader(
+          path: ArgumentFile.name(of: file), size: size, file: inspected, summary: summary)
+        try console.say(header.lines(style: console.style))
+        try printChanges(of: inspected, summary: summary, on: console)
+      }
     }
     return .done
   }
 
   /// The document, written change by change: it need not fit in memory.
-  private func printDocument(of changes: OpenedChanges, on console: Console) throws {
-    let manifest = try changes.envelope.map { try JSONParser.parse($0.manifestBytes) } ?? .null
-    try console.write("{\n  \"version\": 1,\n  \"manifest\": \(manifest.text()),\n  \"changes\": [")
+  private func printDocument(of inspected: InspectedFile, on console: Console) throws {
+    let manifest = inspected.manifest?.text() ?? "null"
+    try console.write("{\n  \"version\": 1,\n  \"manifest\": \(manifest),\n  \"changes\": [")
     var separator = "\n"
-    try forEachChange(of: changes, limit: limit ?? .max) { change in
+    try forEachChange(of: inspected, limit: limit ?? .max) { change in
       try console.write("\(separator)    \(change.json.text())")
       separator = ",\n"
     }
     try console.write("\n  ]\n}\n")
   }
 
-  private func printChanges(of changes: OpenedChanges, on console: Console) throws {
-    guard console.showsText else { return }
+  private func printChanges(
+    of inspected: InspectedFile, summary: ChangesetSummary, on console: Console
+  ) throws {
     let limit = all ? Int.max : limit ?? 10
+    guard limit > 0 else { return }
     var table: String?
     var shown = 0
     func endTable() throws {
-      guard let name = table, let counts = changes.tables.first(where: { $0.header.name == name }) else { return }
-      let rest = Int(counts.inserted + counts.updated + counts.deleted) - shown
-      if rest > 0 { try console.say(console.style("  … and \(rest.grouped) more (--all shows them)", .faint)) }
+      let count = summary.tables.first { $0.table.name == table }?.changeCount ?? 0
+      guard count > shown else { return }
+      try console.say(console.style("  … and \((count - shown).grouped) more (--all shows them)", .faint))
     }
-    guard limit > 0 else { return }
-    try forEachChange(of: changes, limit: limit) { change in
+    try forEachChange(of: inspected, limit: limit) { change in
       if change.table != table {
         try endTable()
         table = change.table
@@ -79,56 +88,43 @@ struct ShowVerb: Verb {
   }
 
   /// Gives the first `limit` changes of each table to `body`, in the order of the file.
-  private func forEachChange(of changes: OpenedChanges, limit: Int, _ body: (RowChange) throws -> Void) throws {
-    try changes.changeset.withBytes { bytes in
-      var reader = ChangesetReader()
-      var columns: [String] = []
-      var counts: [String: Int] = [:]
-      while let change = try reader.next(in: bytes) {
-        guard let table = reader.table else { continue }
-        if change.startsTable { columns = changes.columns(of: table) }
-        counts[table.name, default: 0] += 1
-        guard counts[table.name, default: 0] <= limit else { continue }
-        try body(RowChange(change, of: reader, table: table, columns: columns, in: bytes))
-      }
+  private func forEachChange(
+    of inspected: InspectedFile, limit: Int, _ body: (InspectedFile.ShownChange) throws -> Void
+  ) throws {
+    var counts: [String: Int] = [:]
+    try inspected.forEachChange { change in
+      counts[change.table, default: 0] += 1
+      if counts[change.table, default: 0] <= limit { try body(change) }
     }
   }
 }
 
-extension OpenedChanges {
-  /// What a person wants to know before the changes: where it comes from and how much it does.
-  fileprivate func headerLines(style: Style) -> [String] {
+/// What a person wants to know before the changes: where a file comes from and how much it does.
+private struct ShownHeader {
+  let path: String
+  let size: Int
+  let file: InspectedFile
+  let summary: ChangesetSummary
+
+  func lines(style: Style) -> [String] {
     var facts = TextTable(["", ""])
     func add(_ name: String, _ value: String) { facts.add([.init(name, .faint), .init(value)]) }
-    add("file", "\(path.escaped) (\(ByteCount(fileBytes)))")
-    if let id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
-    if let envelope {
-      add("sender", envelope.sender)
-      add("kind", envelope.manifest.kind.rawValue)
+    add("file", "\(path.escaped) (\(ByteCount(size)))")
+    if let id = file.id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
+    if case .object(let manifest)? = file.manifest {
+      add("sender", file.sender.escaped)
+      if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
     } else {
-      let format = tables.first?.header.format == .patchset ? "patchset" : "changeset"
+      let format = summary.format == .patchset ? "patchset" : "changeset"
       add("kind", "raw \(format): nothing says who made it, and its columns have no names")
     }
-    var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted"), "key"])
-    for entry in tables {
-      let columns = columns(of: entry.header)
-      let key = entry.header.keyFlags.indices.filter(entry.header.isKey).map { columns[$0].escaped(limit: 40) }
+    var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted")])
+    for entry in summary.tables {
       table.add([
-        .init(entry.header.name.escaped(limit: 60)), .count(Int(entry.inserted), .good),
-        .count(Int(entry.updated), .notable), .count(Int(entry.deleted), .bad),
-        .init(key.joined(separator: ", "), .faint),
+        .init(entry.table.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
+        .count(entry.deleted, .bad),
       ])
     }
     return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table.lines(style: style))
-  }
-}
-
-extension OpenedChanges.Envelope {
-  /// The sender, for people: only a signature makes a claim true.
-  var sender: String {
-    switch signature {
-    case .signed(let key): "key \(key)"
-    case .unsigned: manifest.sender?.identity.map { "unsigned, claims to be key \($0)" } ?? "unsigned"
-    }
   }
 }

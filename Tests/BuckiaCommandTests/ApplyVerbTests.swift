@@ -1,0 +1,269 @@
+import Foundation
+import SQLiteConnections
+import Testing
+
+@Suite("buckia apply, log, conflicts, verify, init and doctor")
+struct ApplyVerbTests {
+  /// Anna's changes as a diff file in `inbound`, and Ben's database, in which he changed the same row.
+  private func annaAndBen() throws -> (bench: Workbench, id: String) {
+    let bench = try DiffVerbTests.pair()
+    try FileManager.default.createDirectory(atPath: bench.path("inbound"), withIntermediateDirectories: true)
+    try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("ben.db"))
+    try bench.sql("ben.db", "UPDATE notes SET text = 'Ben' WHERE id = 2; INSERT INTO notes VALUES(10, 'mine')")
+    let document = try bench.buckia(["diff", "old.db", "new.db", "-o", "inbound", "--json"]).json
+    return (bench, try #require(document["id"] as? String))
+  }
+
+  @Test("A folder is applied once; the conflict is kept, the file goes, and the ledger knows")
+  func story() throws {
+    let (bench, id) = try annaAndBen()
+    try Transcript(
+      """
+      $ cp inbound/\(id).bdiff sent.bdiff
+      $ buckia verify inbound
+            file                                       signature  sender
+      good  inbound/\(id).bdiff  none       unsigned
+      $ buckia apply ben.db inbound
+      state    file                               sender    inserted  updated  deleted  conflicts
+      applied  \(id).bdiff  unsigned         2        –        1          1
+
+      \(id).bdiff
+      …
+      3 rows changed by 1 file in ….
+      The ledger tables (buckia_…) were made in ben.db.
+      Trust: any (…)
+      1 conflict. See it with: buckia conflicts ben.db
+      $ ls inbound
+      $ buckia conflicts ben.db
+      #1  notes, id = 2
+        The row was changed here, too; what is here stayed. From \(id)
+        column  as its author saw it  here   incoming
+        text    'b'                   'Ben'  'B'
+      $ buckia log ben.db
+      when                     state    diff                         sender    inserted  updated  deleted  conflicts
+      … UTC  applied  \(id)  unsigned         2        –        1          1
+      $ buckia apply ben.db sent.bdiff
+      state            file        sender    inserted  updated  deleted  conflicts
+      already-applied  sent.bdiff  unsigned         –        –        –          –
+
+      0 rows changed by 0 files in ….
+      Trust: any (…)
+      $ sql ben.db SELECT * FROM notes
+      1|a|NULL
+      2|Ben|NULL
+      4|d|NULL
+      10|mine|NULL
+      $ sql ben.db SELECT * FROM tags
+      x
+      $ ls
+      ben.db
+      inbound
+      new.db
+      old.db
+      sent.bdiff
+      """
+    ).play(on: bench)
+  }
+
+  @Test("The documents have the agreed shape")
+  func documents() throws {
+    let (bench, id) = try annaAndBen()
+    let verified = try #require(try bench.buckia(["verify", "inbound", "--json"]).json["files"] as? [[String: Any]])
+    #expect(Set(verified[0].keys) == ["path", "id", "ok", "sender", "signature", "encrypted", "reason"])
+    #expect(verified[0]["id"] as? String == id)
+    #expect(verified[0]["ok"] as? Bool == true)
+
+    let shown = try bench.buckia(["show", "inbound/\(id).bdiff", "--json"]).json
+    #expect((shown["manifest"] as? [String: Any])?["id"] as? String == id)
+    let changes = try #require(shown["changes"] as? [[String: Any]])
+    #expect(changes.count == 4)
+    #expect(changes.allSatisfy { Set($0.keys) == ["table", "op", "key", "old", "new"] })
+
+    let applied = try bench.buckia(["apply", "ben.db", "inbound", "--json", "--keep"]).json
+    #expect(applied["trust"] as? String == "any")
+    #expect(applied["ignored"] as? Int == 0)
+    #expect(applied["seconds"] as? Double != nil)
+    let diff = try #require((applied["diffs"] as? [[String: Any]])?.first)
+    let keys: Set<String> = [
+      "id", "path", "sender", "state", "inserted", "updated", "deleted", "conflicts", "omitted", "schemaChanges",
+      "heldParts", "reason",
+    ]
+    #expect(keys.isSubset(of: diff.keys))
+    #expect(diff["state"] as? String == "applied")
+    #expect(diff["conflicts"] as? Int == 1)
+    #expect((diff["schemaChanges"] as? [String])?.count == 2)
+    #expect(try bench.names(in: "inbound") == ["\(id).bdiff"])
+
+    let entry = try #require(
+      (try bench.buckia(["log", "ben.db", "--json"]).json["entries"] as? [[String: Any]])?.first)
+    #expect(entry["id"] as? String == id)
+    #expect(entry["state"] as? String == "applied")
+    #expect((entry["appliedAt"] as? String)?.contains(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) == true)
+
+    let records = try bench.buckia(["conflicts", "ben.db", "--json"]).json["conflicts"] as? [[String: Any]]
+    let record = try #require(records?.first)
+    #expect(record["diff"] as? String == id)
+    #expect(record["kind"] as? String == "data")
+    #expect(record["outcome"] as? String == "kept-local")
+    #expect((record["key"] as? [String: Any])?["id"] as? Int == 2)
+    #expect((record["base"] as? [String: Any])?["text"] as? String == "b")
+    #expect((record["local"] as? [String: Any])?["text"] as? String == "Ben")
+    #expect((record["incoming"] as? [String: Any])?["text"] as? String == "B")
+  }
+
+  @Test("--dry-run changes nothing at all")
+  func dryRun() throws {
+    let (bench, _) = try annaAndBen()
+    let before = try Data(contentsOf: bench.folder.appendingPathComponent("ben.db"))
+    let outcome = try bench.buckia(["apply", "ben.db", "inbound", "--dry-run"])
+    #expect(outcome.status == 0)
+    #expect(outcome.output.contains("This was a dry run: nothing was changed. It would be 3 rows."))
+    #expect(try Data(contentsOf: bench.folder.appendingPathComponent("ben.db")) == before)
+    #expect(try bench.names(in: "inbound").count == 1)
+  }
+
+  @Test("A policy decides, and a person is asked for with exit code 2")
+  func policies() throws {
+    let (bench, _) = try annaAndBen()
+    #expect(try bench.buckia(["apply", "ben.db", "inbound", "--on-conflict", "abort"]).status == 2)
+    #expect(try bench.sql("ben.db", "SELECT text FROM notes WHERE id = 2") == ["Ben"])
+    #expect(try bench.names(in: "inbound").count == 1)
+    let taken = try bench.buckia([
+      "apply", "ben.db", "inbound", "--on-conflict", "take-incoming", "--fail-on-conflict",
+    ])
+    #expect(taken.status == 2)
+    #expect(try bench.sql("ben.db", "SELECT text FROM notes WHERE id = 2") == ["B"])
+  }
+
+  @Test("A damaged file is refused with its reason and does not stop the others")
+  func damaged() throws {
+    let (bench, id) = try annaAndBen()
+    let later = try bench.buckia(["ksuid", "new"]).output.split(separator: "\n")[0]
+    var bytes = try Data(contentsOf: bench.folder.appendingPathComponent("inbound/\(id).bdiff"))
+    bytes[bytes.count / 2] ^= 0xff
+    try bytes.write(to: bench.folder.appendingPathComponent("inbound/\(later).bdiff"))
+    try Data("hello".utf8).write(to: bench.folder.appendingPathComponent("inbound/letter.txt"))
+    try Transcript(
+      """
+      $ buckia verify inbound
+      ? 1
+            file …
+      good  inbound/\(id).bdiff …
+      BAD   inbound/\(later).bdiff …
+
+      inbound/\(later).bdiff: …
+      $ buckia apply ben.db inbound
+      ? 1
+      state     file …
+      applied   \(id).bdiff …
+      rejected  \(later).bdiff …
+      …
+      \(later).bdiff
+        rejected: …
+      …
+      1 other file in the folder was left alone.
+      …
+      $ ls inbound
+      \(later).bdiff
+      letter.txt
+      $ buckia log ben.db
+      …
+      … rejected: …
+      """
+    ).play(on: bench)
+  }
+
+  @Test("A locked database is busy, with exit code 3")
+  func busy() throws {
+    let (bench, _) = try annaAndBen()
+    let other = try SQLiteConnection(opening: bench.path("ben.db"), as: .readWrite)
+    try other.execute("BEGIN EXCLUSIVE")
+    let outcome = try bench.buckia(["log", "ben.db", "--busy-timeout", "0", "--json"])
+    #expect(outcome.status == 3)
+    #expect((try outcome.json["error"] as? [String: Any])?["code"] as? String == "busy")
+    #expect(try bench.buckia(["apply", "ben.db", "inbound", "--busy-timeout", "0"]).status == 3)
+    try other.execute("ROLLBACK")
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+  }
+
+  @Test("What is missing is named", arguments: [["log", "no.db"], ["conflicts", "no.db"], ["doctor", "no.db"]])
+  func missing(arguments: [String]) throws {
+    let bench = try Workbench()
+    let outcome = try bench.buckia(arguments)
+    #expect(outcome.status == 1)
+    #expect(outcome.diagnostics.hasPrefix("buckia: no.db: "))
+    #expect(try bench.names().isEmpty)
+  }
+
+  @Test("A path that does not exist stops apply before anything happens")
+  func missingPath() throws {
+    let (bench, _) = try annaAndBen()
+    let outcome = try bench.buckia(["apply", "ben.db", "inbound", "nowhere"])
+    #expect(outcome.status == 1)
+    #expect(outcome.diagnostics.hasPrefix("buckia: nowhere: "))
+    #expect(try bench.names(in: "inbound").count == 1)
+  }
+
+  @Test("init makes the ledger, says what it did, and keeps the trust mode")
+  func initialize() throws {
+    try Transcript(
+      """
+      $ buckia init new.db
+      new.db is a new, empty database.
+      The ledger tables were made.
+      Trust: any (…)
+      $ buckia init new.db --trust known
+      The ledger tables are there already.
+      Trust: known (only diff files signed by a known contact are applied)
+      $ buckia log new.db
+      The ledger is empty: no diff file has arrived yet.
+      $ buckia conflicts new.db
+      There are no conflicts.
+      """
+    ).play(on: Workbench())
+  }
+
+  @Test("doctor tells what replicates and what stays at home")
+  func doctor() throws {
+    let bench = try Workbench()
+    try bench.sql(
+      "app.db",
+      "CREATE TABLE notes(id INTEGER PRIMARY KEY, t); CREATE TABLE log(line); CREATE VIRTUAL TABLE words USING fts5(w)")
+    let document = try bench.buckia(["doctor", "app.db", "--json"]).json
+    let tables = try #require(document["replicates"] as? [[String: Any]])
+    #expect(Set(tables.compactMap { $0["name"] as? String }) == ["notes", "log"])
+    let skipped = try #require(document["skipped"] as? [[String: Any]])
+    #expect(skipped.contains { $0["name"] as? String == "words" })
+    #expect(skipped.allSatisfy { ($0["reason"] as? String)?.isEmpty == false })
+    let text = try bench.buckia(["doctor", "app.db"])
+    #expect(text.status == 0)
+    #expect(text.output.hasPrefix("2 tables replicate:\n"))
+    #expect(text.output.contains("Stays at home:\n"))
+  }
+
+  @Test("A diff file can be inverted, joined and sorted into a diff file")
+  func changesetOfDiffFiles() throws {
+    let (bench, id) = try annaAndBen()
+    try Transcript(
+      """
+      $ cp old.db copy.db
+      $ buckia apply copy.db inbound --keep --quiet
+      $ buckia changeset invert inbound/\(id).bdiff -o undo.bdiff --quiet
+      $ buckia verify undo.bdiff --quiet
+      $ buckia apply copy.db undo.bdiff --quiet
+      $ sql copy.db SELECT id, text FROM notes
+      1|a
+      2|b
+      3|c
+      $ buckia changeset sort inbound/\(id).bdiff -o sorted.bdiff --quiet
+      $ buckia changeset concat sorted.bdiff undo.bdiff -o none.bdiff
+      Nothing remains to be changed, so no file was written.
+      $ buckia changeset sort inbound/\(id).bdiff -o plain.changeset --quiet
+      $ buckia show plain.changeset --limit 0
+      …
+        notes         1        1        1
+        tags          1        –        –
+      """
+    ).play(on: bench)
+  }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import Testing
+
+@Suite("buckia diff")
+struct DiffVerbTests {
+  /// Two databases: a row changed, one gone, one new, and a table and a column that are new.
+  static func pair() throws -> Workbench {
+    let bench = try Workbench()
+    try bench.sql(
+      "old.db", "CREATE TABLE notes(id INTEGER PRIMARY KEY, text); INSERT INTO notes VALUES(1, 'a'), (2, 'b'), (3, 'c')"
+    )
+    try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("new.db"))
+    try bench.sql(
+      "new.db",
+      """
+      UPDATE notes SET text = 'B' WHERE id = 2; DELETE FROM notes WHERE id = 3; INSERT INTO notes VALUES(4, 'd');
+      ALTER TABLE notes ADD COLUMN stars INTEGER; CREATE TABLE tags(name TEXT PRIMARY KEY); INSERT INTO tags VALUES('x')
+      """)
+    return bench
+  }
+
+  @Test("A diff says what changed and how to go on")
+  func text() throws {
+    try Transcript(
+      """
+      $ buckia diff old.db new.db -o changes.bdiff
+      changes.bdiff  … bytes in …
+
+        table   inserted  updated  deleted  method
+        notes          1        1        1  …  new column stars
+        tags           1        –        –  …  new table
+        in all         2        1        1
+
+      Apply it with: buckia apply DB changes.bdiff
+      $ buckia show changes.bdiff
+      file    changes.bdiff (… bytes)
+      made    … UTC, id …
+      sender  unsigned
+      kind    delta
+
+        table  inserted  updated  deleted
+        notes         1        1        1
+        tags          1        –        –
+
+      notes
+        - id 3
+        ~ id 2: text 'b' → 'B'
+        + id 4, text 'd', stars NULL
+
+      tags
+        + name 'x'
+      """
+    ).play(on: Self.pair())
+  }
+
+  @Test("A folder gets a file named by its id, and the document tells where it is")
+  func folder() throws {
+    let bench = try Self.pair()
+    try FileManager.default.createDirectory(atPath: bench.path("out"), withIntermediateDirectories: true)
+    let outcome = try bench.buckia(["diff", "old.db", "new.db", "-o", "out", "--json"])
+    #expect(outcome.status == 0)
+    let document = try outcome.json
+    #expect(document["version"] as? Int == 1)
+    let id = try #require(document["id"] as? String)
+    #expect(document["path"] as? String == "out/\(id).bdiff")
+    #expect(try bench.names(in: "out") == ["\(id).bdiff"])
+    let size = try FileManager.default.attributesOfItem(atPath: bench.path("out/\(id).bdiff"))[.size] as? Int
+    #expect(document["bytes"] as? Int == size)
+    #expect(document["method"] as? String == "auto")
+    #expect(document["seconds"] as? Double != nil)
+    #expect((document["skipped"] as? [Any])?.isEmpty == true)
+    let tables = try #require(document["tables"] as? [[String: Any]])
+    #expect(tables.map { $0["name"] as? String } == ["notes", "tags"])
+    #expect(tables[0]["inserted"] as? Int == 1)
+    #expect(tables[0]["updated"] as? Int == 1)
+    #expect(tables[0]["deleted"] as? Int == 1)
+    #expect(tables[0]["method"] as? String == "rows" || tables[0]["method"] as? String == "session")
+  }
+
+  @Test("Without -o the file goes into the current folder; --raw makes a changeset of it")
+  func currentFolder() throws {
+    let bench = try Self.pair()
+    try bench.sql("new.db", "DROP TABLE tags; ALTER TABLE notes DROP COLUMN stars")
+    let document = try bench.buckia(["diff", "old.db", "new.db", "--raw", "--json"]).json
+    let id = try #require(document["id"] as? String)
+    #expect(try bench.names() == ["\(id).changeset", "new.db", "old.db"])
+    try bench.applyWithSQLite("\(id).changeset", to: "old.db")
+    #expect(
+      try bench.sql("old.db", "SELECT * FROM notes") == (try bench.sql("new.db", "SELECT * FROM notes")))
+  }
+
+  @Test("No changes, no file, and a document that says so")
+  func noChanges() throws {
+    let bench = try Workbench()
+    try bench.sql("a.db", "CREATE TABLE t(id INTEGER PRIMARY KEY); INSERT INTO t VALUES(1)")
+    try Transcript(
+      """
+      $ cp a.db b.db
+      $ mkdir out
+      $ buckia diff a.db b.db -o out
+      No changes, so no file was written (…).
+      $ buckia diff a.db b.db -o out/file.bdiff --quiet
+      $ ls out
+      """
+    ).play(on: bench)
+    let document = try bench.buckia(["diff", "a.db", "b.db", "-o", "out", "--json"]).json
+    #expect(document["id"] is NSNull)
+    #expect(document["path"] is NSNull)
+    #expect((document["tables"] as? [Any])?.isEmpty == true)
+  }
+
+  @Test("A file that is there stays, unless --force replaces it")
+  func force() throws {
+    try Transcript(
+      """
+      $ buckia diff old.db new.db -o changes --quiet
+      $ buckia diff old.db new.db -o changes
+      ? 1
+      2> buckia: changes: a file of that name is there already; --force replaces it
+      $ buckia diff new.db old.db -o changes --force --quiet
+      $ buckia show changes --limit 0
+      …
+        notes         1        1        1
+      $ ls
+      changes
+      new.db
+      old.db
+      """
+    ).play(on: Self.pair())
+  }
+
+  @Test("--tables and --method choose what is compared and how", arguments: ["auto", "rows", "session"])
+  func choices(method: String) throws {
+    let bench = try Self.pair()
+    let document = try bench.buckia([
+      "diff", "old.db", "new.db", "-o", "x", "--tables", "tags", "--method", method, "--json",
+    ]).json
+    #expect((document["tables"] as? [[String: Any]])?.map { $0["name"] as? String } == ["tags"])
+    #expect(document["method"] as? String == method)
+  }
+
+  @Test(
+    "What cannot be read is named, and no file is written",
+    arguments: [["missing.db", "new.db"], ["old.db", "text.db"], ["old.db", "new.db", "--tables", "nowhere"]])
+  func failures(arguments: [String]) throws {
+    let bench = try Self.pair()
+    try Data(String(repeating: "This is no database. ", count: 100).utf8)
+      .write(to: bench.folder.appendingPathComponent("text.db"))
+    let outcome = try bench.buckia(["diff"] + arguments + ["-o", "out.bdiff", "--json"])
+    #expect(outcome.status == 1)
+    let error = try #require(try outcome.json["error"] as? [String: Any])
+    let message = try #require(error["message"] as? String)
+    #expect(message.contains("missing.db") || message.contains("text.db") || message.contains("nowhere"))
+    #expect(error["code"] as? String != nil)
+    #expect(error.keys.contains("path"))
+    #expect(error.keys.contains("offset"))
+    #expect(outcome.diagnostics == "buckia: \(message)\n")
+    #expect(try bench.names() == ["new.db", "old.db", "text.db"])
+  }
+
+  @Test("--home says where the clock of the ids is kept")
+  func home() throws {
+    let bench = try Self.pair()
+    let outcome = try bench.buckia(["diff", "old.db", "new.db", "-o", "x", "--home", "mine", "--json"])
+    let id = try #require(try outcome.json["id"] as? String)
+    #expect(try String(contentsOfFile: bench.path("mine/clock"), encoding: .utf8) == "\(id)\n")
+  }
+}
