@@ -55,6 +55,10 @@ struct InboundRound {
         var sender = ""
         if case .signed(let key) = diff.signature { sender = "\(key)" }
         outcome.sender = Ledger.shown(sender: sender)
+        try Self.requireWhatWeCanDo(diff)
+        if !diff.attachments.isEmpty {
+          outcome.warnings.append("\(diff.attachments.count) attached files were not unpacked; `tar --zstd -xf` does it")
+        }
         let changes = IncomingChanges(
           key: LedgerKey(
             sender: sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false), file: item.name,
@@ -89,6 +93,20 @@ struct InboundRound {
       } catch {
         outcomes[outcomes.count - 1].warnings.append(error.description)
       }
+    }
+  }
+
+  /// Refuses what this version can read but not do: half of a diff must not pass for the whole.
+  private static func requireWhatWeCanDo(_ diff: borrowing DiffFile) throws {
+    if diff.schema == nil, diff.manifest.schema != nil {
+      throw Refusal(
+        state: .rejected, code: BuckiaError.Code.unknownSchema.rawValue,
+        reason: "its table definitions did not travel along, and are not known here; ask for a file that has them")
+    }
+    if diff.manifest.tables.contains(where: { $0.withdrawn > 0 }) {
+      throw Refusal(
+        state: .rejected, code: BuckiaError.Code.unsupported.rawValue,
+        reason: "it withdraws shared rows, which this version of Buckia cannot do; update Buckia")
     }
   }
 
