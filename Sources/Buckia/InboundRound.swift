@@ -57,7 +57,8 @@ struct InboundRound {
         outcome.sender = Ledger.shown(sender: sender)
         try Self.requireWhatWeCanDo(diff)
         if !diff.attachments.isEmpty {
-          outcome.warnings.append("\(diff.attachments.count) attached files were not unpacked; `tar --zstd -xf` does it")
+          outcome.warnings.append(
+            "its \(diff.attachments.count) attached files were not unpacked; `tar --zstd -xf` does it")
         }
         let changes = IncomingChanges(
           key: LedgerKey(
