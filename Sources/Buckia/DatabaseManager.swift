@@ -35,6 +35,7 @@ public struct DatabaseManager: Sendable {
   ///
   /// - Parameter trust: Who is believed from now on; nil leaves it as it is (`any` in a new ledger).
   /// - Throws: `SQLiteError` when the database cannot be opened or written, `EngineError` for a newer ledger.
+  @discardableResult
   public func initialize(trust: TrustMode? = nil) throws -> InitReport {
     let existed = FileSystem.exists(path)
     let connection = try SQLiteConnection(opening: path, as: .create, busyTimeout: busyTimeout)

@@ -150,7 +150,7 @@ struct InboundRound {
       let isRecorded = error.code != .unreadable && error.code != .notRegularFile
       return Refusal(
         state: .rejected, code: error.code.rawValue, reason: error.description, isRecorded: isRecorded)
-    case let error as EngineError where error.code != .transactionLost && error.code != .cancelled:
+    case let error as EngineError where error.code != .cancelled:
       return Refusal(state: .rejected, code: error.code.rawValue, reason: error.description)
     case let error as ChangesetError:
       return Refusal(state: .rejected, code: error.code.rawValue, reason: error.description)

@@ -29,8 +29,6 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
     public static let conflict = Code(rawValue: "conflict")
     /// A change does not have the values it needs.
     public static let badChange = Code(rawValue: "bad-change")
-    /// The application's transaction was rolled back by SQLite.
-    public static let transactionLost = Code(rawValue: "transaction-lost")
     /// The caller stopped the work.
     public static let cancelled = Code(rawValue: "cancelled")
   }

@@ -80,12 +80,13 @@ extension Changesets {
 extension ChangesetIndex.Table {
   /// Writes one change for each row; the entries must be sorted by key.
   fileprivate func fold(_ bytes: RawSpan, into output: ChangesetSpool) throws {
+    var reader = ChangesetReader(at: 0, in: table)
     var writer = ChangesetWriter()
     var hasHeader = false
     for row in rows(in: bytes) {
       if row.count == 1 {
         writer.append(entries[row.lowerBound].start..<entries[row.lowerBound].end, of: bytes)
-      } else if let change = try folded(row, in: bytes) {
+      } else if let change = try folded(row, with: &reader, in: bytes) {
         change.write(to: &writer, in: table, bytes: bytes)
       } else {
         continue
@@ -108,10 +109,12 @@ extension ChangesetIndex.Table {
     return rows.sorted { entries[$0.lowerBound].ordinal < entries[$1.lowerBound].ordinal }
   }
 
-  private func folded(_ row: Range<Int>, in bytes: RawSpan) throws(ChangesetError) -> RowChange? {
+  private func folded(
+    _ row: Range<Int>, with reader: inout ChangesetReader, in bytes: RawSpan
+  ) throws(ChangesetError) -> RowChange? {
     var result: RowChange?
     for index in row {
-      var reader = ChangesetReader(resuming: table, at: entries[index].start)
+      reader.move(to: entries[index].start)
       guard let change = try reader.next(in: bytes) else { continue }
       let next = RowChange(
         operation: change.operation, isIndirect: change.isIndirect, old: reader.old, new: reader.new)

@@ -85,24 +85,24 @@ public struct ChangesetReader: Sendable {
   /// Where the next call goes on reading.
   public private(set) var position: Int
 
+  /// The key columns of the table, so that the short DELETE of a patchset costs no walk over thousands of columns that
+  /// a header may claim.
+  private var keyColumns: [Int] = []
+  /// Whether `old` and `new` are all undefined.
+  private var oldIsClear = true
+  private var newIsClear = true
+
   /// Starts at the given offset, where a table header must stand (or the end).
   public init(at position: Int = 0) { self.position = position }
 
   /// Starts at a change inside the changes of a table whose header was read before.
   public init(at position: Int, in table: ChangesetTable) {
     self.position = position
-    self.table = table
-    old = Array(repeating: .undefined, count: table.columnCount)
-    new = old
+    use(table)
   }
 
-  /// Goes on reading the changes of a table whose header was read before, at the offset of one of them.
-  init(resuming table: ChangesetTable, at position: Int) {
-    self.table = table
-    self.position = position
-    old = Array(repeating: .undefined, count: table.columnCount)
-    new = old
-  }
+  /// Moves to the offset of another change of the same table.
+  mutating func move(to position: Int) { self.position = position }
 
   /// Reads the next change.
   ///
@@ -128,22 +128,28 @@ public struct ChangesetReader: Sendable {
     let isPatchset = table.format == .patchset
     switch operation {
     case .insert:
-      clear(&old)
-      try Self.readRecord(of: table, into: &new, at: &position, keysOnly: false, in: bytes)
+      clearOld()
+      newIsClear = false
+      try Self.readRecord(of: table, into: &new, at: &position, in: bytes)
       guard new.allSatisfy(\.isDefined) else { throw failure(.misplacedValue, at: start) }
     case .delete:
-      clear(&new)
-      try Self.readRecord(of: table, into: &old, at: &position, keysOnly: isPatchset, in: bytes)
-      for column in old.indices where !old[column].isDefined && (!isPatchset || table.isKey(column)) {
-        throw failure(.misplacedValue, at: start)
+      clearNew()
+      oldIsClear = false
+      if isPatchset {
+        for column in keyColumns {
+          // Other columns of `old` are never set in a patchset.
+          old[column] = try Self.readValue(of: table, at: &position, in: bytes)
+          guard old[column].isDefined else { throw failure(.misplacedValue, at: start) }
+        }
+      } else {
+        try Self.readRecord(of: table, into: &old, at: &position, in: bytes)
+        guard old.allSatisfy(\.isDefined) else { throw failure(.misplacedValue, at: start) }
       }
     case .update:
-      if isPatchset {
-        clear(&old)
-      } else {
-        try Self.readRecord(of: table, into: &old, at: &position, keysOnly: false, in: bytes)
-      }
-      try Self.readRecord(of: table, into: &new, at: &position, keysOnly: false, in: bytes)
+      if isPatchset { clearOld() } else { try Self.readRecord(of: table, into: &old, at: &position, in: bytes) }
+      oldIsClear = false
+      newIsClear = false
+      try Self.readRecord(of: table, into: &new, at: &position, in: bytes)
       for column in new.indices {
         if table.isKey(column) {
           // A patchset's UPDATE is one record, with the key in it; the key is what the row is found by.
@@ -163,8 +169,30 @@ public struct ChangesetReader: Sendable {
     ChangesetError(code, offset: offset, table: table?.name)
   }
 
-  private func clear(_ values: inout [ValueSlice]) {
-    for index in values.indices { values[index] = .undefined }
+  private mutating func clearOld() {
+    guard !oldIsClear else { return }
+    for index in old.indices { old[index] = .undefined }
+    oldIsClear = true
+  }
+
+  private mutating func clearNew() {
+    guard !newIsClear else { return }
+    for index in new.indices { new[index] = .undefined }
+    newIsClear = true
+  }
+
+  private mutating func use(_ table: ChangesetTable) {
+    self.table = table
+    keyColumns = table.keyFlags.indices.filter { table.isKey($0) }
+    if old.count == table.columnCount {
+      clearOld()
+      clearNew()
+    } else {
+      old = Array(repeating: .undefined, count: table.columnCount)
+      new = old
+      oldIsClear = true
+      newIsClear = true
+    }
   }
 
   private mutating func readHeader(_ format: ChangesetFormat, in bytes: RawSpan) throws(ChangesetError) {
@@ -188,28 +216,24 @@ public struct ChangesetReader: Sendable {
     guard cursor < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
     let name = String(decoding: bytes.array(nameStart..<cursor), as: UTF8.self)
     position = cursor + 1
-    table = ChangesetTable(name: name, format: format, keyFlags: keyFlags)
     headerRange = start..<position
     nameRange = nameStart..<cursor
-    if old.count != count {
-      old = Array(repeating: .undefined, count: count)
-      new = old
-    }
+    use(ChangesetTable(name: name, format: format, keyFlags: keyFlags))
   }
 
   private static func readRecord(
-    of table: ChangesetTable, into values: inout [ValueSlice], at position: inout Int, keysOnly: Bool,
-    in bytes: RawSpan
+    of table: ChangesetTable, into values: inout [ValueSlice], at position: inout Int, in bytes: RawSpan
   ) throws(ChangesetError) {
-    for column in values.indices {
-      if keysOnly, !table.isKey(column) {
-        values[column] = .undefined
-        continue
-      }
-      let start = position
-      do { values[column] = try ValueSlice(reading: bytes, at: &position) } catch {
-        throw ChangesetError(error.code, offset: start, table: table.name)
-      }
+    for column in values.indices { values[column] = try readValue(of: table, at: &position, in: bytes) }
+  }
+
+  private static func readValue(
+    of table: ChangesetTable, at position: inout Int, in bytes: RawSpan
+  ) throws(ChangesetError) -> ValueSlice {
+    do throws(ChangesetError) {
+      return try ValueSlice(reading: bytes, at: &position)
+    } catch {
+      throw ChangesetError(error.code, offset: position, table: table.name)
     }
   }
 }

@@ -1,79 +1,98 @@
 /// Where the key of a table's changes stands in their bytes, and how keys compare.
 ///
 /// Changes are given by the offset of their operation byte, in bytes that a `ChangesetReader` has walked over without an
-/// error. Nothing is allocated: sorting asks these questions millions of times.
+/// error. Sorting asks these questions millions of times: nothing is allocated when the key is in column order, and no
+/// walk is longer than its record, whatever the header claims.
 struct KeyLayout: Sendable {
   /// The key columns in key order: by their ordinals when the header gives them, else as they stand in the table.
   let columns: [Int]
-  private let table: ChangesetTable
+  /// The same columns, counted among the key columns only: their places in the DELETE of a patchset.
+  private let ranks: [Int]
+  /// The indices of `columns` in the order in which a record holds them.
+  private let indicesInColumnOrder: [Int]
+  private let isInColumnOrder: Bool
+  private let format: ChangesetFormat
 
   init(_ table: ChangesetTable) {
-    self.table = table
     let inTableOrder = table.keyFlags.indices.filter { table.isKey($0) }
-    let byOrdinal = inTableOrder.sorted { table.keyFlags[$0] < table.keyFlags[$1] }
-    let areOrdinals = byOrdinal.enumerated().allSatisfy { Int(table.keyFlags[$1]) == $0 + 1 }
-    columns = areOrdinals ? byOrdinal : inTableOrder
+    let byOrdinal = inTableOrder.indices.sorted {
+      table.keyFlags[inTableOrder[$0]] < table.keyFlags[inTableOrder[$1]]
+    }
+    let areOrdinals = byOrdinal.enumerated().allSatisfy { Int(table.keyFlags[inTableOrder[$1]]) == $0 + 1 }
+    ranks = areOrdinals ? byOrdinal : Array(inTableOrder.indices)
+    columns = ranks.map { inTableOrder[$0] }
+    let ranks = ranks
+    indicesInColumnOrder = ranks.indices.sorted { ranks[$0] < ranks[$1] }
+    isInColumnOrder = ranks.elementsEqual(inTableOrder.indices)
+    format = table.format
   }
 
   /// Compares the keys of two changes by value: negative, zero or positive.
   func order(_ one: Int, _ other: Int, in bytes: RawSpan) -> Int {
-    var (mine, theirs) = (walk(one, in: bytes), walk(other, in: bytes))
-    for column in columns {
-      let order = mine.value(of: column, in: bytes).order(against: theirs.value(of: column, in: bytes), in: bytes)
-      if order != 0 { return order }
-    }
-    return 0
+    compare(one, other, in: bytes) { $0.order(against: $1, in: bytes) }
   }
 
   /// Orders keys that are equal by value but not the same (1 and 1.0); zero only for identical ones.
   func tieBreak(_ one: Int, _ other: Int, in bytes: RawSpan) -> Int {
-    var (mine, theirs) = (walk(one, in: bytes), walk(other, in: bytes))
-    for column in columns {
-      let order = mine.value(of: column, in: bytes).tieBreak(against: theirs.value(of: column, in: bytes), in: bytes)
+    compare(one, other, in: bytes) { $0.tieBreak(against: $1, in: bytes) }
+  }
+
+  /// Whether a change has NULL in its key: such a key names no row, as NULL equals nothing.
+  func hasNull(_ change: Int, in bytes: RawSpan) -> Bool {
+    values(of: change, in: bytes).contains { $0.kind == .null }
+  }
+
+  private func compare(
+    _ one: Int, _ other: Int, in bytes: RawSpan, by order: (ValueSlice, ValueSlice) -> Int
+  ) -> Int {
+    guard isInColumnOrder else {
+      let (mine, theirs) = (values(of: one, in: bytes), values(of: other, in: bytes))
+      for place in columns.indices {
+        let order = order(mine[place], theirs[place])
+        if order != 0 { return order }
+      }
+      return 0
+    }
+    let (myPlaces, theirPlaces) = (places(in: one, bytes), places(in: other, bytes))
+    var (mine, theirs) = (RecordWalk(of: one), RecordWalk(of: other))
+    for place in columns.indices {
+      let order = order(mine.value(at: myPlaces[place], in: bytes), theirs.value(at: theirPlaces[place], in: bytes))
       if order != 0 { return order }
     }
     return 0
   }
 
-  /// Whether a change has NULL in its key: such a key names no row, as NULL equals nothing.
-  func hasNull(_ change: Int, in bytes: RawSpan) -> Bool {
-    var walk = walk(change, in: bytes)
-    return columns.contains { walk.value(of: $0, in: bytes).kind == .null }
+  /// The values of a change's key, in key order.
+  private func values(of change: Int, in bytes: RawSpan) -> [ValueSlice] {
+    let places = places(in: change, bytes)
+    var values = [ValueSlice](repeating: .undefined, count: columns.count)
+    var walk = RecordWalk(of: change)
+    for index in indicesInColumnOrder { values[index] = walk.value(at: places[index], in: bytes) }
+    return values
   }
 
-  private func walk(_ change: Int, in bytes: RawSpan) -> RecordWalk {
-    // The key is in the first record of every change: the old one of UPDATE and DELETE, the new one of INSERT and of a
-    // patchset's UPDATE.
-    let isKeyOnly = table.format == .patchset && bytes.byte(at: change) == ChangeOperation.delete.rawValue
-    return RecordWalk(start: change + 2, keyFlags: isKeyOnly ? table.keyFlags : nil)
+  /// At which places of its first record a change holds its key.
+  ///
+  /// That is the old record of UPDATE and DELETE, the new one of INSERT and of a patchset's UPDATE.
+  private func places(in change: Int, _ bytes: RawSpan) -> [Int] {
+    format == .patchset && bytes.byte(at: change) == ChangeOperation.delete.rawValue ? ranks : columns
   }
 }
 
-/// Walks from value to value of one record.
+/// Walks from value to value of the first record of a change.
 private struct RecordWalk {
-  private let start: Int
-  /// When given, the record holds only the columns that are flagged here.
-  private let keyFlags: [UInt8]?
-  private var column = 0
+  private var place = 0
   private var position: Int
 
-  init(start: Int, keyFlags: [UInt8]?) {
-    self.start = start
-    self.keyFlags = keyFlags
-    position = start
-  }
+  init(of change: Int) { position = change + 2 }
 
-  /// The value of a column; quick when columns are asked for in rising order.
-  mutating func value(of wanted: Int, in bytes: RawSpan) -> ValueSlice {
-    if wanted < column {
-      column = 0
-      position = start
+  /// The value at a place, which must be behind the ones asked for before.
+  mutating func value(at wanted: Int, in bytes: RawSpan) -> ValueSlice {
+    while place < wanted {
+      _ = ValueSlice(verified: bytes, at: &position)
+      place += 1
     }
-    while column < wanted {
-      if keyFlags.map({ $0[column] != 0 }) ?? true { _ = ValueSlice(verified: bytes, at: &position) }
-      column += 1
-    }
-    column += 1
+    place += 1
     return ValueSlice(verified: bytes, at: &position)
   }
 }

@@ -7,16 +7,19 @@ extension TableDefinition {
   public static let newColumnLimit = 64
   /// The most columns of a table, SQLite's own default.
   public static let columnLimit = 2000
+  /// The longest name or declared type that travels, in bytes.
+  public static let nameByteLimit = 1024
 
   /// Why this table may not be created from its definition, or nil.
   public var creationRefusal: String? {
     if let refusal = TableName(name).refusal { return refusal }
     if columns.isEmpty { return "it has no columns" }
     if columns.count > Self.columnLimit { return "it has more than \(Self.columnLimit) columns" }
-    var seen: Set<String> = []
+    // Bytes, because Swift takes composed and decomposed letters for equal and SQLite does not.
+    var seen: Set<[UInt8]> = []
     for column in columns {
       if let refusal = column.creationRefusal { return "column \"\(column.name)\": \(refusal)" }
-      if !seen.insert(ASCIIName.folded(column.name)).inserted { return "two columns are named \"\(column.name)\"" }
+      if !seen.insert(Array(ASCIIName.folded(column.name).utf8)).inserted { return "two columns are named \"\(column.name)\"" }
     }
     if isWithoutRowID, primaryKey.isEmpty { return "a WITHOUT ROWID table needs a primary key" }
     if isStrict, let column = columns.first(where: { !Self.strictTypes.contains(ASCIIName.folded($0.declaredType)) }) {

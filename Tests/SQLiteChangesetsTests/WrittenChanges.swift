@@ -56,10 +56,19 @@ extension ChangesetWriter {
 
 /// The bytes of a changeset of one table.
 func changeset(
-  _ name: String = "notes", key: [UInt8] = [1, 0], format: ChangesetFormat = .changeset, _ changes: TestChange...
+  _ name: String, key: [UInt8] = [1, 0], format: ChangesetFormat = .changeset, _ changes: TestChange...
 ) -> [UInt8] {
+  changeset(ChangesetTable(name: name, format: format, keyFlags: key), changes)
+}
+
+/// The bytes of a changeset of the table "notes".
+func changeset(key: [UInt8] = [1, 0], format: ChangesetFormat = .changeset, _ changes: TestChange...) -> [UInt8] {
+  changeset(ChangesetTable(name: "notes", format: format, keyFlags: key), changes)
+}
+
+func changeset(_ table: ChangesetTable, _ changes: [TestChange]) -> [UInt8] {
   var writer = ChangesetWriter()
-  writer.beginTable(ChangesetTable(name: name, format: format, keyFlags: key))
+  writer.beginTable(table)
   for change in changes { writer.append(change) }
   return writer.bytes
 }

@@ -24,11 +24,6 @@ extension ApplyPlan {
       return result
     } catch {
       try connection.enableTriggers(firedTriggers)
-      guard connection.isInTransaction else {
-        throw EngineError(
-          .transactionLost,
-          "SQLite rolled the whole transaction back, with everything in it that came before: \(error)")
-      }
       throw error
     }
   }

@@ -21,6 +21,16 @@ public enum Replicability {
     if table.goesByRowID, RowMerge.rowIDName(of: table) == nil {
       return "it has no primary key, and its columns hide the rowid; give it a primary key"
     }
+    if table.goesByRowID, table.column(named: TableDefinition.rowIDColumn) != nil {
+      return "it has no primary key, and a column is named like the rowid; give it a primary key"
+    }
+    if table.columns.count + table.generated.count > TableDefinition.columnLimit {
+      return "it has more than \(TableDefinition.columnLimit) columns"
+    }
+    let texts = [table.name] + table.columns.flatMap { [$0.name, $0.declaredType, $0.collation] }
+    if texts.contains(where: { $0.utf8.count > TableDefinition.nameByteLimit }) {
+      return "a name or a declared type in it is longer than \(TableDefinition.nameByteLimit) bytes"
+    }
     return nil
   }
 }

@@ -4,6 +4,7 @@ import BuckiaEngine
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas
+import Testing
 import TestSupport
 
 /// Two people's databases and the folder between them.
@@ -41,6 +42,15 @@ struct Post {
   @discardableResult
   func apply(_ options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil) throws -> ApplyReport {
     try database.processInboundChanges([inbound], options: options, resolver: resolver)
+  }
+
+  /// The only file of the inbound folder, verified, as the engine takes it.
+  func changes() throws -> IncomingChanges {
+    let name = try #require(try folder.names(in: "inbound").first)
+    let diff = try DiffFile.verified(at: "\(inbound)/\(name)")
+    return IncomingChanges(
+      key: LedgerKey(sender: "", id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false), file: name,
+      definitions: diff.schema, changeset: diff.changeset)
   }
 
   /// Puts a changeset of one's own making into the inbound folder, as a diff file.

@@ -1,0 +1,177 @@
+import Buckia
+import BuckiaEngine
+import Foundation
+import SQLiteChangesets
+import SQLiteConnections
+import Testing
+import TestSupport
+
+private let notes = """
+  CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT);
+  WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO notes SELECT i, 'note ' || i FROM n
+  """
+
+@Suite struct BadDatabaseTests {
+  @Test("A locked database is busy, nothing is recorded, and the next try succeeds")
+  func locked() throws {
+    let post = try Post(notes)
+    try post.send("DELETE FROM notes WHERE id = 1")
+    var database = post.database
+    database.busyTimeout = 50
+    let other = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let transaction = try SQLiteTransaction(.immediate, on: other)
+    let error = #expect(throws: SQLiteError.self) { try database.processInboundChanges([post.inbound]) }
+    #expect(error?.isBusy == true)
+    #expect(error?.description.contains(post.mine) == true)
+    #expect(error?.description.contains("try again") == true)
+    transaction.rollback()
+    #expect(try post.apply().diffs.map(\.state) == [.applied])
+  }
+
+  @Test("What is no database is said so, and left as it is", arguments: [0, 1])
+  func notADatabase(_ kind: Int) throws {
+    let post = try Post(notes)
+    try post.send("DELETE FROM notes WHERE id = 1")
+    let bytes = Array(String(repeating: "This is a letter, not a database. ", count: 100).utf8)
+    let path = try post.folder.write(bytes, to: "letter.txt")
+    let error =
+      kind == 0
+      ? #expect(throws: SQLiteError.self) { try DatabaseManager(path).processInboundChanges([post.inbound]) }
+      : #expect(throws: SQLiteError.self) {
+        try DatabaseManager.createDatabaseDiff(from: post.base, to: path, output: .folder(post.inbound))
+      }
+    #expect(error?.isNotADatabase == true)
+    #expect(error?.description.contains(path) == true)
+    #expect(try fileBytes(path) == bytes)
+    #expect(try post.folder.names(in: "inbound").count == 1)
+  }
+
+  @Test("A damaged database is an error, and is not damaged further")
+  func damaged() throws {
+    let post = try Post(notes)
+    try post.send("UPDATE notes SET text = 'x'")
+    var bytes = try fileBytes(post.mine)
+    for page in 1..<(bytes.count / 4096) {
+      for offset in 0..<200 { bytes[page * 4096 + offset] = 0x5a }
+    }
+    try post.folder.write(bytes, to: "mine.sqlite")
+    let error = #expect(throws: SQLiteError.self) { try post.apply() }
+    #expect(error?.isCorrupt == true)
+    #expect(error?.description.contains("damaged") == true)
+    #expect(try post.folder.names(in: "inbound").count == 1)
+  }
+
+  @Test("A full disk is an error, nothing is applied, and the file stays")
+  func fullDisk() throws {
+    let post = try Post(notes)
+    try post.send("UPDATE notes SET text = text || hex(zeroblob(2000))")
+    try post.database.initialize()
+    let before = try post.everythingButOurs()
+    let pages = try #require(try post.rows("PRAGMA page_count").first.flatMap { Int($0) })
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    try connection.execute("PRAGMA max_page_count = \(pages + 5)")
+    // The limit belongs to a connection, so the engine is driven through this one.
+    let changes = try post.changes()
+    let error = #expect(throws: SQLiteError.self) {
+      let transaction = try SQLiteTransaction(on: connection)
+      let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0))
+      _ = try plan.apply(on: connection)
+      try transaction.commit()
+    }
+    #expect(error?.isFullDisk == true)
+    #expect(error?.description.contains("free some space") == true)
+    #expect(try connection.triggersEnabled)
+    #expect(try post.everythingButOurs() == before)
+    #expect(try post.database.log().isEmpty)
+  }
+
+  @Test("Where the clock of the ids cannot be kept, the report says so")
+  func noHome() throws {
+    let post = try Post(notes)
+    try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: post.mine)
+    let report = try DatabaseManager.createDatabaseDiff(
+      from: post.base, to: post.mine, output: .folder(post.folder.path), home: BuckiaHome(path: "/proc/none"))
+    #expect(report.tables.map(\.deleted) == [1])
+    #expect(report.warnings.contains { $0.contains("/proc/none") })
+  }
+
+  @Test("A database in WAL mode that another connection writes is read at one moment")
+  func liveWAL() throws {
+    let post = try Post(notes)
+    try TestDatabases.run(
+      "PRAGMA journal_mode = WAL; CREATE TABLE a(id INTEGER PRIMARY KEY, n); CREATE TABLE b(id INTEGER PRIMARY KEY, n);"
+        + "INSERT INTO a VALUES (1, 0); INSERT INTO b VALUES (1, 0)", on: post.mine)
+    let path = post.mine
+    let stop = Stop()
+    let writer = Thread {
+      do {
+        let connection = try SQLiteConnection(opening: path, as: .readWrite)
+        var round = 0
+        while !stop.isSet {
+          round += 1
+          try connection.execute("BEGIN; UPDATE a SET n = \(round); UPDATE b SET n = \(round); COMMIT")
+        }
+      } catch {
+        Issue.record(error)
+      }
+      stop.end()
+    }
+    writer.start()
+    for _ in 0..<30 {
+      let difference = try DatabaseComparison.run(older: post.base, newer: path)
+      var values: [Set<String>] = []
+      try difference.changeset.withBytes { bytes in
+        var reader = ChangesetReader()
+        while try reader.next(in: bytes) != nil {
+          if let value = ChangesetValue(reader.new[1], in: bytes) { values.append(["\(value)"]) }
+        }
+      }
+      #expect(values.count == 2)
+      #expect(Set(values).count == 1, "both tables were read from one commit: \(values)")
+    }
+    stop.set()
+    stop.waitForEnd()
+  }
+
+  @Test("Triggers are as before, whatever happens", arguments: [true, false])
+  func triggersRestored(_ enabled: Bool) throws {
+    let post = try Post(
+      """
+      CREATE TABLE notes(id INTEGER PRIMARY KEY, n); CREATE TABLE log(n);
+      CREATE TRIGGER t AFTER INSERT ON notes BEGIN INSERT INTO log VALUES (new.id); END
+      """)
+    try post.send("INSERT INTO notes VALUES (1, 1)")
+    let changes = try post.changes()
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    try connection.enableTriggers(enabled)
+    let transaction = try SQLiteTransaction(on: connection)
+    let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0))
+    let result = try plan.apply(on: connection)
+    try transaction.commit()
+    #expect(try connection.triggersEnabled == enabled)
+    #expect(result.changedTables == ["notes", "log"])
+    #expect(try connection.integer("SELECT count(*) FROM log") == 1, "the author's trigger ran, ours did not")
+  }
+}
+
+/// A flag between two threads.
+final class Stop: @unchecked Sendable {
+  // The condition guards both flags.
+  private let condition = NSCondition()
+  private var stopping = false
+  private var ended = false
+
+  var isSet: Bool { condition.withLock { stopping } }
+  func set() { condition.withLock { stopping = true } }
+  func end() {
+    condition.withLock {
+      ended = true
+      condition.broadcast()
+    }
+  }
+  func waitForEnd() {
+    condition.lock()
+    while !ended { condition.wait() }
+    condition.unlock()
+  }
+}

@@ -1,0 +1,230 @@
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+import BuckiaKSUID
+import Foundation
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+import Testing
+import TestSupport
+
+private let schema = """
+  CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER);
+  INSERT INTO notes VALUES (1, 1), (2, 2);
+  CREATE VIEW v AS SELECT * FROM notes;
+  CREATE VIRTUAL TABLE f USING fts5(a, b);
+  CREATE VIRTUAL TABLE r USING rtree(id, a, b);
+  CREATE TABLE gen(id INTEGER PRIMARY KEY, n AS (id + 1));
+  CREATE INDEX taken ON notes(n);
+  INSERT INTO f VALUES ('x', 'y')
+  """
+
+@Suite struct HostileInputTests {
+  /// A definition as the file claims it, with the changeset that goes with it.
+  struct Case: Sendable, CustomTestStringConvertible {
+    let name: String
+    let table: TableDefinition
+    /// Parts of the reason.
+    let reason: [String]
+    var testDescription: String { name }
+
+    init(_ name: String, table: String, columns: [String] = ["id", "n"], key: [Int] = [0], reason: String...) {
+      self.init(
+        name, TableDefinition(name: table, columns: columns.map { ColumnDefinition(name: $0) }, primaryKey: key),
+        reason: reason)
+    }
+
+    init(_ name: String, _ table: TableDefinition, reason: [String]) {
+      self.name = name
+      self.table = table
+      self.reason = reason
+    }
+
+    static let all = [
+      Case("a view", table: "v", reason: "\"v\"", "view"),
+      Case("a virtual table", table: "F", reason: "\"F\"", "virtual"),
+      Case("a shadow table", table: "f_content", reason: "f_content", "insides"),
+      Case("the node table of an R-tree", table: "R_NODE", columns: ["nodeno", "data"], reason: "R_NODE", "insides"),
+      Case("another key", table: "notes", key: [1], reason: "notes", "primary key"),
+      Case("no key", table: "notes", key: [], reason: "notes", "primary key"),
+      Case("a composite key", table: "notes", key: [0, 1], reason: "notes", "primary key"),
+      Case(
+        "text for numbers",
+        TableDefinition(
+          name: "notes",
+          columns: [
+            ColumnDefinition(name: "id", declaredType: "INTEGER"), ColumnDefinition(name: "n", declaredType: "TEXT"),
+          ], primaryKey: [0]), reason: ["notes.n", "incompatible type", "TEXT", "INTEGER"]),
+      Case("a generated column", table: "gen", reason: "gen.n", "generated"),
+      Case("the name of an index", table: "taken", reason: "taken"),
+      Case("the name of a module", table: "json_each", reason: "json_each", "module"),
+      Case("a pragma's function", table: "pragma_table_info", reason: "pragma_"),
+      Case("a column that hides the rowid", table: "new", columns: ["id", "rowid"], reason: "rowid"),
+      Case(
+        "a collation nobody has",
+        TableDefinition(
+          name: "new", columns: [ColumnDefinition(name: "id", collation: "evil"), ColumnDefinition(name: "n")],
+          primaryKey: [0]), reason: ["collating sequence", "evil"]),
+      Case(
+        "65 new columns", table: "notes", columns: ["id", "n"] + (0..<65).map { "c\($0)" },
+        reason: "64 columns", "notes"),
+    ]
+  }
+
+  @Test("A diff file that names what it may not is refused and changes nothing", arguments: Case.all)
+  func refused(_ item: Case) throws {
+    let post = try Post(schema)
+    let before = try post.everythingButOurs()
+    let columns = item.table.changesetColumns.count
+    let changeset = insertion(
+      into: item.table.name, keyFlags: item.table.keyFlags, values: (0..<columns).map { Int64(50 + $0) })
+    let path: String
+    do {
+      path = try post.plant(changeset, definitions: [item.table])
+    } catch let error as DiffFileError {
+      // Our own writer refuses to make some of them.
+      for part in item.reason { #expect(error.description.contains(part), "\(error)") }
+      return
+    }
+    let report = try post.apply()
+    #expect(report.diffs.map(\.state) == [.rejected])
+    let reason = try #require(report.diffs.first?.reason)
+    for part in item.reason { #expect(reason.contains(part), "\(reason)") }
+    #expect(try post.everythingButOurs() == before)
+    #expect(try post.database.log().map(\.state) == [.rejected])
+    #expect(try post.database.log().first?.file == URL(fileURLWithPath: path).lastPathComponent)
+  }
+
+  @Test(
+    "A raw changeset that names what it may not is refused and changes nothing",
+    arguments: [
+      ("sqlite_master", [UInt8]([1, 0])), ("SQLITE_sequence", [1, 0]), ("sqlite_stat1", [1, 0]),
+      ("buckia_ledger", [1, 0]), ("Buckia_Settings", [1, 0]), ("v", [1, 0]), ("f", [1, 0]), ("f_data", [1, 0]),
+      ("r_parent", [1, 0]), ("missing", [1, 0]), ("notes", [0, 1]), ("notes", [1, 1]), ("notes", [1, 0, 0]),
+      ("notes", [1]), ("", [1, 0]),
+    ])
+  func refusedRaw(_ table: String, _ keyFlags: [UInt8]) throws {
+    let post = try Post(schema)
+    try post.database.initialize()
+    let before = try post.everythingButOurs()
+    let settings = try post.rows("SELECT * FROM buckia_settings")
+    try post.plantRaw(insertion(into: table, keyFlags: keyFlags, values: keyFlags.map { _ in 50 }))
+    let report = try post.apply()
+    #expect(report.diffs.map(\.state) == [.rejected])
+    let reason = try #require(report.diffs.first?.reason)
+    #expect(table.isEmpty || reason.contains(table), "\(reason)")
+    #expect(try post.everythingButOurs() == before)
+    #expect(try post.rows("SELECT * FROM buckia_settings") == settings)
+  }
+
+  @Test("Nothing in a definition is run as SQL")
+  func injection() throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
+    let evil = "x\"); DROP TABLE notes; --"
+    var table = TableDefinition(
+      name: evil,
+      columns: [
+        ColumnDefinition(name: "id\" INTEGER, \"y", declaredType: "INTEGER, z TEXT CHECK (abs(1))"),
+        ColumnDefinition(
+          name: "it's; --", declaredType: "TEXT DEFAULT (load_extension('x'))",
+          defaultValue: LiteralDefault(parsing: "'''); DROP TABLE notes; --'")),
+      ], primaryKey: [0])
+    table.unique = [[1]]
+    try post.plant(insertion(into: evil, values: [5, 6]), definitions: [table])
+    #expect(try post.apply().diffs.map(\.state) == [.applied])
+    #expect(try post.rows("SELECT id FROM notes") == ["1"])
+    let columns = try post.rows("SELECT name, type FROM pragma_table_info('\(evil)')")
+    #expect(columns.count == 2)
+    #expect(try post.rows("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%CHECK%' AND tbl_name NOT LIKE 'buckia%'") == ["0"])
+    #expect(LiteralDefault(parsing: "1); DROP TABLE notes") == nil)
+    #expect(LiteralDefault(parsing: "abs(1)") == nil)
+    #expect(LiteralDefault(parsing: "'a' || 'b'") == nil)
+  }
+
+  @Test("A value that the column here would alter is refused; one that it keeps is fine")
+  func alteredValues() throws {
+    let post = try Post("CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE); INSERT INTO t VALUES (1, '2020-01-01')")
+    func table(_ type: String) -> TableDefinition {
+      TableDefinition(
+        name: "t",
+        columns: [
+          ColumnDefinition(name: "id", declaredType: "INTEGER"), ColumnDefinition(name: "d", declaredType: type),
+        ], primaryKey: [0])
+    }
+    func text(_ value: String, id: Int64) -> [UInt8] {
+      var writer = ChangesetWriter()
+      writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
+      writer.beginChange(.insert)
+      writer.append(integer: id)
+      writer.append(text: value)
+      return writer.bytes
+    }
+    try post.plant(text("2021-02-03", id: 2), definitions: [table("TEXT")], id: Post.id(at: 1_600_000_000))
+    try post.plant(text("007", id: 3), definitions: [table("TEXT")], id: Post.id(at: 1_600_000_001))
+    let report = try post.apply()
+    #expect(report.diffs.map(\.state) == [.applied, .rejected])
+    #expect(report.diffs.last?.code == "incompatible-type")
+    #expect(try post.rows("SELECT id FROM t ORDER BY id") == ["1", "2"])
+  }
+
+  @Test("A diff file that would create more than 64 tables is refused")
+  func manyTables() throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let tables = (0..<65).map {
+      TableDefinition(name: "t\($0)", columns: [ColumnDefinition(name: "a")], primaryKey: [0])
+    }
+    try post.plant(insertion(into: "t0", keyFlags: [1], values: [1]), definitions: tables)
+    let report = try post.apply()
+    #expect(report.diffs.map(\.state) == [.rejected])
+    #expect(report.diffs.first?.reason?.contains("65 tables") == true)
+    #expect(try TestDatabases.tables(of: post.mine) == ["notes"])
+  }
+
+  @Test("No truncation and no flipped byte of a diff file changes the database")
+  func damage() throws {
+    let post = try Post(schema)
+    let sent = try post.send(
+      "INSERT INTO notes VALUES (3, 3); UPDATE notes SET n = 9 WHERE id = 1; CREATE TABLE x(a PRIMARY KEY)")
+    let path = try #require(sent.path)
+    let name = URL(fileURLWithPath: path).lastPathComponent
+    let good = try fileBytes(path)
+    let before = try post.everythingButOurs()
+    var random = SystemRandomNumberGenerator()
+    for round in 0..<200 {
+      var bytes = good
+      if round.isMultiple(of: 2) {
+        bytes.removeLast(Int.random(in: 1...good.count, using: &random))
+      } else {
+        bytes[Int.random(in: 0..<good.count, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
+      }
+      try post.folder.write(bytes, to: "inbound/\(name)")
+      let report = try post.apply()
+      #expect(report.diffs.map(\.state) == [.rejected])
+      #expect(report.diffs.first?.reason?.contains(name) == true)
+    }
+    #expect(try post.everythingButOurs() == before)
+    #expect(try post.database.log().count <= 200)
+    try post.folder.write(good, to: "inbound/\(name)")
+    #expect(try post.apply().diffs.map(\.state) == [.applied])
+  }
+
+  @Test("At most a thousand refused files are remembered")
+  func boundedRefusals() throws {
+    let post = try Post(schema)
+    try post.database.initialize()
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let transaction = try SQLiteTransaction(on: connection)
+    for number in 0..<1_100 {
+      try Ledger.record(
+        Ledger.Refusal(
+          digest: [UInt8(number & 255), UInt8(number >> 8)], id: nil, sender: "", state: .rejected,
+          reason: String(repeating: "r", count: 5_000), file: "f\(number)"), at: Int64(number), on: connection)
+    }
+    try transaction.commit()
+    let log = try post.database.log()
+    #expect(log.count == 1_000)
+    #expect(log.first?.file == "f100")
+    #expect(log.allSatisfy { ($0.reason?.count ?? 0) <= 1_000 })
+  }
+}
