@@ -142,6 +142,12 @@ public struct TableDefinition: Equatable, Sendable {
     return flags
   }
 
+  /// Whether both tables tell their rows apart by columns of the same names, in the same order.
+  public func hasSameKey(as other: TableDefinition) -> Bool {
+    primaryKey.count == other.primaryKey.count
+      && zip(primaryKey, other.primaryKey).allSatisfy { ASCIIName.matches(columns[$0].name, other.columns[$1].name) }
+  }
+
   /// The index of the column of that name in `columns`, whatever its case.
   public func column(named name: String) -> Int? {
     let folded = ASCIIName.folded(name)

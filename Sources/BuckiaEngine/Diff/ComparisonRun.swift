@@ -84,9 +84,7 @@ struct ComparisonRun {
       nameLostParts(of: newer, columns: newer.columns)
       return newer
     }
-    let newerKey = newer.primaryKey.map { ASCIIName.folded(newer.columns[$0].name) }
-    let olderKey = older.primaryKey.map { ASCIIName.folded(older.columns[$0].name) }
-    guard newerKey == olderKey else {
+    guard newer.hasSameKey(as: older) else {
       skip(newer.name, "its primary key differs between the two databases, so its rows cannot be told apart")
       return nil
     }

@@ -105,9 +105,9 @@ struct SchemaPlan: Sendable {
 
   private mutating func match(_ incoming: TableDefinition, with existing: TableDefinition, mode: SchemaMode) throws {
     var local = existing
-    let incomingKey = incoming.primaryKey.map { ASCIIName.folded(incoming.columns[$0].name) }
-    let localKey = local.primaryKey.map { ASCIIName.folded(local.columns[$0].name) }
-    guard incomingKey == localKey else {
+    guard incoming.hasSameKey(as: local) else {
+      let incomingKey = incoming.primaryKey.map { incoming.columns[$0].name }
+      let localKey = local.primaryKey.map { local.columns[$0].name }
       throw EngineError(
         .keyDiffers,
         "table \"\(local.name)\" has another primary key: \(Self.list(incomingKey)) in the diff, \(Self.list(localKey)) here",
