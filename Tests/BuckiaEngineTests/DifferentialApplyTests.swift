@@ -70,7 +70,8 @@ extension ApplyScenario {
     if ours.isRefused {
       return stock.isRefused ? "the questions differ" : "refused, which SQLite applies"
     }
-    for table in tables where ours.content[table.name] != stock.content[table.name] || ours.questions != stock.questions {
+    for table in tables where ours.content[table.name] != stock.content[table.name] || ours.questions != stock.questions
+    {
       let mine = ours.questions.filter { $0.contains(" \(table.name) ") }
       let theirs = stock.questions.filter { $0.contains(" \(table.name) ") }
       if mine == theirs, ours.content[table.name] == stock.content[table.name] { continue }
@@ -78,7 +79,8 @@ extension ApplyScenario {
       let isRound = table.hasUnique && (settled >= 2 || (policy == .abort && stock.isRefused))
       // There the row is gone once it was to be replaced: the new one is not asked about again, and may get lost.
       let replaced = "conflict \(table.name) INSERT"
-      let isReplaced = policy == .takeIncoming && table.hasUnique && stock.questions.contains(replaced)
+      let isReplaced =
+        policy == .takeIncoming && table.hasUnique && stock.questions.contains(replaced)
         && (constraints(stock, table, "INSERT") > 0 || mine.count { $0 == replaced } > theirs.count { $0 == replaced })
       guard isRound || isReplaced else { return "table \(table.name) differs" }
       if let stranger = ours.rows[table.name]?.first(where: { !isFromBoth($0, table) }) {

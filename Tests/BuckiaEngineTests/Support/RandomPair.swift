@@ -61,7 +61,8 @@ struct RandomPair {
         tables[index].columns.append(RandomTable.Column(name: column.name, type: column.type))
       }
       let droppable = table.columns.indices.dropFirst().filter {
-        !table.key.contains($0) && !table.columns[$0].isUnique && table.columns[$0].check.isEmpty
+        !table.key.contains($0) && !table.columns[$0].isUnique && !table.columns[$0].isNotNull
+          && table.columns[$0].check.isEmpty
       }
       if random.oneIn(8), let column = droppable.randomElement(using: &random), table.columns.count > 2 {
         altered.insert(table.name)
@@ -111,7 +112,9 @@ struct RandomPair {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     var columns: [String] = []
     try SQLiteConnection(opening: model, as: .readOnly)
-      .forEachRow(of: "SELECT name FROM pragma_table_info(?1)", binding: [table]) { columns.append($0.text(at: 0) ?? "") }
+      .forEachRow(of: "SELECT name FROM pragma_table_info(?1)", binding: [table]) {
+        columns.append($0.text(at: 0) ?? "")
+      }
     let key = "SELECT count(*) FROM pragma_table_info(?1) WHERE pk > 0"
     if try connection.integer(key, binding: [table]) == 0 { columns.append("rowid") }
     return try Rows.lines(of: table, columns: columns, on: connection)

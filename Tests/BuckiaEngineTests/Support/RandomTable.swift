@@ -44,14 +44,16 @@ struct RandomTable {
   init(name: String, random: inout SeededGenerator) {
     self.name = name
     isStrict = random.oneIn(5)
-    let keyTypes = isStrict ? ["INTEGER", "TEXT", "REAL", "BLOB"] : ["INTEGER", "TEXT", "NOCASE", "REAL", "BLOB", "", "INT"]
+    let keyTypes =
+      isStrict ? ["INTEGER", "TEXT", "REAL", "BLOB"] : ["INTEGER", "TEXT", "NOCASE", "REAL", "BLOB", "", "INT"]
     let keyCount = random.oneIn(3) ? 2 : 1
     for index in 0..<keyCount {
       let type = random.pick(keyTypes)
       columns.append(
         Column(name: "k\(index)", type: type == "NOCASE" ? "TEXT" : type, collation: type == "NOCASE" ? "NOCASE" : ""))
     }
-    let types = isStrict ? ["INT", "TEXT", "REAL", "BLOB", "ANY"] : ["", "INTEGER", "TEXT", "REAL", "BLOB", "NUMERIC", "NOCASE"]
+    let types =
+      isStrict ? ["INT", "TEXT", "REAL", "BLOB", "ANY"] : ["", "INTEGER", "TEXT", "REAL", "BLOB", "NUMERIC", "NOCASE"]
     for index in 0..<Int.random(in: 1...4, using: &random) {
       let type = random.pick(types)
       columns.append(
@@ -85,7 +87,8 @@ struct RandomTable {
       table.variant = random.oneIn(2) ? .autoIncrement : .rowIDInName
     }
     if table.variant != .plain { table.isWithoutRowID = false }
-    table.values.hasNullKeys = values.hasNullKeys && !table.isWithoutRowID && table.variant != .autoIncrement
+    let isRowID = key.count == 1 && columns[key[0]].type == "INTEGER" && table.variant != .rowIDInName
+    table.values.hasNullKeys = values.hasNullKeys && !table.isWithoutRowID && !isRowID
     if random.oneIn(4) {
       let type = isStrict ? "TEXT" : ""
       table.generated.append("g \(type) AS (\(quoted(columns[key[0]].name)) || 'x')\(random.oneIn(2) ? " STORED" : "")")
@@ -117,7 +120,8 @@ struct RandomTable {
     case .withoutKey: break
     case .autoIncrement, .rowIDInName:
       let place = (order ?? Array(columns.indices)).firstIndex(of: key[0]) ?? 0
-      parts[place] = "\(quoted(columns[key[0]].name)) INTEGER PRIMARY KEY \(variant == .autoIncrement ? "AUTOINCREMENT" : "DESC")"
+      parts[place] =
+        "\(quoted(columns[key[0]].name)) INTEGER PRIMARY KEY \(variant == .autoIncrement ? "AUTOINCREMENT" : "DESC")"
     }
     let options = (isWithoutRowID ? ["WITHOUT ROWID"] : []) + (isStrict ? ["STRICT"] : [])
     return "CREATE TABLE \(quoted(name)) (\(parts.joined(separator: ", "))) \(options.joined(separator: ", "))"
