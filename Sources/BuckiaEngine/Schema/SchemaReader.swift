@@ -42,7 +42,9 @@ public struct SchemaReader: ~Copyable {
     }
     var kinds: [TableName: (type: String, withoutRowID: Bool, strict: Bool)] = [:]
     try connection.forEachRow(of: "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main'") { row in
-      kinds[TableName(row.text(at: 0) ?? "")] = (row.text(at: 1) ?? "", row.integer(at: 2) != 0, row.integer(at: 3) != 0)
+      kinds[TableName(row.text(at: 0) ?? "")] = (
+        row.text(at: 1) ?? "", row.integer(at: 2) != 0, row.integer(at: 3) != 0
+      )
     }
     var loaded: Set<String> = []
     try connection.forEachRow(of: "SELECT lower(name) FROM pragma_module_list") { loaded.insert($0.text(at: 0) ?? "") }
@@ -51,7 +53,9 @@ public struct SchemaReader: ~Copyable {
       return VirtualTable(name: source.name, module: module, isLoaded: loaded.contains(ASCIIName.folded(module)))
     }
     entries = sources.compactMap { source in
-      guard let entry = kinds[TableName(source.name)], !ASCIIName.folded(source.name).hasPrefix("sqlite_") else { return nil }
+      guard let entry = kinds[TableName(source.name)], !ASCIIName.folded(source.name).hasPrefix("sqlite_") else {
+        return nil
+      }
       let kind: TableKind
       if entry.type == "view" {
         kind = .view
