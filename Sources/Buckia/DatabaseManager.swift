@@ -65,7 +65,7 @@ public struct DatabaseManager: Sendable {
 
   func reader() throws -> SQLiteConnection {
     try requireDatabase()
-    return try SQLiteConnection(opening: path, as: .readOnly, busyTimeout: busyTimeout)
+    return try SnapshotReader.open(path, busyTimeout: busyTimeout)
   }
 
   func requireDatabase() throws {
