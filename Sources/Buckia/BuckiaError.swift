@@ -21,6 +21,10 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
     public static let fromTheFuture = Code(rawValue: "from-the-future")
     /// Another file with the same sender and id was applied.
     public static let equivocation = Code(rawValue: "equivocation")
+    /// The file names table definitions that did not travel along.
+    public static let unknownSchema = Code(rawValue: "unknown-schema")
+    /// The file asks for something this version cannot do.
+    public static let unsupported = Code(rawValue: "unsupported")
     /// The database does not exist.
     public static let noDatabase = Code(rawValue: "no-database")
   }

@@ -58,6 +58,20 @@ private struct Examination {
           + "and never created")
     }
     try lookForNullKeys(in: table, on: connection)
+    if !table.foreignKeys.isEmpty { lookForViolations(in: table, on: connection) }
+  }
+
+  private mutating func lookForViolations(in table: TableDefinition, on connection: borrowing SQLiteConnection) {
+    do {
+      let query = "SELECT count(*) FROM pragma_foreign_key_check(?1)"
+      let count = try connection.integer(query, binding: [table.name]) ?? 0
+      if count > 0 {
+        warnings.append("table \"\(table.name)\" has \(count) rows that refer to others that are not there")
+      }
+    } catch {
+      // SQLite cannot check a key whose parent has no unique index on its columns.
+      warnings.append("table \"\(table.name)\" has a foreign key that cannot be enforced: \(error.message)")
+    }
   }
 
   private mutating func lookForNullKeys(
@@ -78,10 +92,6 @@ private struct Examination {
     let triggers = "SELECT count(*) FROM main.sqlite_schema WHERE type = 'trigger'"
     if let count = try connection.integer(triggers), count > 0 {
       warnings.append("\(count) triggers: they do not fire while diffs are applied, unless `--triggers on` says so")
-    }
-    let violations = try connection.integer("SELECT count(*) FROM pragma_foreign_key_check") ?? 0
-    if violations > 0 {
-      warnings.append("\(violations) rows refer to others that are not there; see PRAGMA foreign_key_check")
     }
     let damage = try connection.text("PRAGMA quick_check(1)") ?? "ok"
     if damage != "ok" { warnings.append("the database is damaged: \(damage)") }

@@ -52,19 +52,17 @@ struct InboundRound {
       case .diff:
         let diff = try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)
         outcome.id = diff.manifest.id
-        var sender = ""
-        if case .signed(let key) = diff.signature { sender = "\(key)" }
-        outcome.sender = Ledger.shown(sender: sender)
-        let changes = IncomingChanges(
-          key: LedgerKey(
-            sender: sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false), file: item.name,
-          definitions: diff.schema, changeset: diff.changeset)
+        try Self.requireWhatWeCanDo(diff)
+        if !diff.attachments.isEmpty {
+          outcome.warnings.append(
+            "its \(diff.attachments.count) attached files were not unpacked; `tar --zstd -xf` does it")
+        }
+        let changes = IncomingChanges(diff, file: item.path)
+        outcome.sender = Ledger.shown(sender: changes.key.sender)
         try apply(changes, fileDigest: diff.fileDigest, outcome: &outcome, on: connection)
       case .changeset:
         let raw = try RawChangeset.verified(at: item.path)
-        let changes = IncomingChanges(
-          key: LedgerKey(sender: "", id: raw.id, digest: raw.digest.bytes, isRaw: true), file: item.name,
-          definitions: nil, changeset: raw.changeset)
+        let changes = IncomingChanges(raw, file: item.path)
         try apply(changes, fileDigest: raw.digest, outcome: &outcome, on: connection)
       }
     } catch let error as DiffFileError
@@ -77,8 +75,9 @@ struct InboundRound {
       outcome.state = refusal.state
       outcome.code = refusal.code
       outcome.reason = refusal.reason
+      let digest = refusal.isRecorded ? Self.digest(of: item, remarkingOn: &outcome) : nil
       outcomes.append(outcome)
-      if refusal.isRecorded { try record(refusal, item, outcome, on: connection) }
+      if let digest { try record(refusal, digest, item, outcome, on: connection) }
       return
     }
     outcomes.append(outcome)
@@ -89,6 +88,20 @@ struct InboundRound {
       } catch {
         outcomes[outcomes.count - 1].warnings.append(error.description)
       }
+    }
+  }
+
+  /// Refuses what this version can read but not do: half of a diff must not pass for the whole.
+  private static func requireWhatWeCanDo(_ diff: borrowing DiffFile) throws {
+    if diff.schema == nil, diff.manifest.schema != nil {
+      throw Refusal(
+        state: .rejected, code: BuckiaError.Code.unknownSchema.rawValue,
+        reason: "its table definitions did not travel along, and are not known here; ask for a file that has them")
+    }
+    if diff.manifest.tables.contains(where: { $0.withdrawn > 0 }) {
+      throw Refusal(
+        state: .rejected, code: BuckiaError.Code.unsupported.rawValue,
+        reason: "it withdraws shared rows, which this version of Buckia cannot do; update Buckia")
     }
   }
 
@@ -137,7 +150,7 @@ struct InboundRound {
     outcome.conflicts = result.counts.conflicts
     outcome.omitted = result.counts.omitted
     outcome.schemaChanges = result.schemaChanges
-    outcome.warnings = result.warnings
+    outcome.warnings += result.warnings
     outcome.changedTables = result.changedTables
   }
 
@@ -160,16 +173,26 @@ struct InboundRound {
     }
   }
 
+  /// What identifies a refused file; nil, with a remark, when it cannot be read any more.
+  private static func digest(of item: InboundItem, remarkingOn outcome: inout DiffOutcome) -> ContentDigest? {
+    do {
+      return try FileDigest.sha256(at: item.path).sha256
+    } catch {
+      outcome.warnings.append("the refusal is not recorded: \(error)")
+      return nil
+    }
+  }
+
   private func record(
-    _ refusal: Refusal, _ item: InboundItem, _ outcome: DiffOutcome, on connection: borrowing SQLiteConnection
+    _ refusal: Refusal, _ digest: ContentDigest, _ item: InboundItem, _ outcome: DiffOutcome,
+    on connection: borrowing SQLiteConnection
   ) throws {
-    let digest = try FileDigest.sha256(at: item.path)
     let transaction = try SQLiteTransaction(on: connection)
     // A file that was refused before its signature was verified has no sender, whatever it claims.
     let sender = outcome.sender.hasPrefix("key ") ? String(outcome.sender.dropFirst("key ".count)) : ""
     try Ledger.record(
       Ledger.Refusal(
-        digest: digest.sha256.bytes, id: outcome.id, sender: sender, state: refusal.state, reason: refusal.reason,
+        digest: digest.bytes, id: outcome.id, sender: sender, state: refusal.state, reason: refusal.reason,
         file: item.name), at: WallClock.unixMilliseconds, on: connection)
     try transaction.commit()
   }

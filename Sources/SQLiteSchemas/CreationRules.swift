@@ -19,7 +19,9 @@ extension TableDefinition {
     var seen: Set<[UInt8]> = []
     for column in columns {
       if let refusal = column.creationRefusal { return "column \"\(column.name)\": \(refusal)" }
-      if !seen.insert(Array(ASCIIName.folded(column.name).utf8)).inserted { return "two columns are named \"\(column.name)\"" }
+      guard seen.insert(Array(ASCIIName.folded(column.name).utf8)).inserted else {
+        return "two columns are named \"\(column.name)\""
+      }
     }
     if isWithoutRowID, primaryKey.isEmpty { return "a WITHOUT ROWID table needs a primary key" }
     if isStrict, let column = columns.first(where: { !Self.strictTypes.contains(ASCIIName.folded($0.declaredType)) }) {

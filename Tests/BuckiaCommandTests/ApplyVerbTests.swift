@@ -266,4 +266,16 @@ struct ApplyVerbTests {
       """
     ).play(on: bench)
   }
+
+  @Test("A diff file can come through a pipe, and is known when it comes again")
+  func pipe() throws {
+    let (bench, id) = try annaAndBen()
+    let file = try Data(contentsOf: bench.folder.appendingPathComponent("inbound/\(id).bdiff"))
+    #expect(try bench.buckia(["verify", "-"], input: file).status == 0)
+    #expect(
+      try bench.buckia(["apply", "ben.db", "-"], input: file).output.hasPrefix("state    file            sender"))
+    #expect(try bench.buckia(["log", "ben.db"]).output.contains(id))
+    let again = try bench.buckia(["apply", "ben.db", "inbound", "--json"]).json
+    #expect((again["diffs"] as? [[String: Any]])?.first?["state"] as? String == "already-applied")
+  }
 }

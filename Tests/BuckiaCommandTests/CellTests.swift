@@ -33,6 +33,7 @@ struct CellTests {
       (.integer(-7), "-7"),
       (.real(0.1), "0.1"),
       (.text("a\u{1B}b"), #"'a\u{1B}b'"#),
+      (.text("ship's bell"), "'ship''s bell'"),
       (.text(String(repeating: "x", count: 50)), "'\(String(repeating: "x", count: 40))…'"),
       (.blob([1, 2]), "x'0102'"),
       (.blob(Array(repeating: 9, count: 20)), "x'0909090909090909…' (20 bytes)"),

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("What the engine links")
@@ -17,14 +18,17 @@ struct LinkageTests {
 
   @Test("A program that uses the engine loads SQLite and no Foundation")
   func loadsNoFoundation() throws {
+    let folder = try TemporaryFolder()
     let process = Process()
     process.executableURL = try probe
+    process.arguments = [folder.path]
     let pipe = Pipe()
     process.standardOutput = pipe
     try process.run()
     let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
+    #expect(output.hasPrefix("applied: 2 rows, 1 ledger entry\n"))
     let libraries = output.split(separator: "\n").filter { $0.hasPrefix("library: ") }.map { $0.dropFirst(9) }
     // Without this the test would pass for a probe that prints nothing.
     #expect(libraries.contains { $0.contains("libsqlite3") }, "\(output)")

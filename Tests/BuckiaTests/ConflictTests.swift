@@ -164,4 +164,36 @@ private let notes = """
     #expect(try other.apply(ApplyOptions(conflicts: .abort)).diffs.map(\.state) == [.rejected])
     #expect(try other.rows("SELECT count(*) FROM c") == ["0"])
   }
+
+  @Test("A foreign key that SQLite could not enforce either stops nothing")
+  func unenforceableForeignKeys() throws {
+    let post = try Post(
+      """
+      CREATE TABLE p(a, b); CREATE TABLE c(id INTEGER PRIMARY KEY, x REFERENCES p(a));
+      CREATE TABLE d(id INTEGER PRIMARY KEY, x REFERENCES nowhere(a)); CREATE TABLE e(id INTEGER PRIMARY KEY, x REFERENCES p);
+      INSERT INTO p VALUES (1, 1)
+      """)
+    try post.send(
+      "INSERT INTO c VALUES (2, 2); INSERT INTO d VALUES (2, 2); INSERT INTO e VALUES (2, 2); DELETE FROM p")
+    #expect(try post.apply().diffs.map(\.state) == [.applied])
+    #expect(
+      try post.rows("SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM d), (SELECT count(*) FROM e)") == ["1|1|1"])
+    #expect(try post.database.examine().warnings.contains { $0.contains("cannot be enforced") })
+  }
+
+  @Test("Composite keys and keys that a parent changed are looked at, too")
+  func compositeForeignKeys() throws {
+    let post = try Post(
+      """
+      CREATE TABLE p(id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE, b, UNIQUE (a, b));
+      CREATE TABLE c(k TEXT PRIMARY KEY, a, b, FOREIGN KEY (a, b) REFERENCES p(a, b)) WITHOUT ROWID;
+      INSERT INTO p VALUES (1, 'x', 1), (2, 'y', 2), (3, 'z', 3); INSERT INTO c VALUES ('kept', 'X', 1)
+      """)
+    try TestDatabases.run("INSERT INTO c VALUES ('orphan', 'y', 2), ('half', 'nothing', NULL)", on: post.mine)
+    try post.send("UPDATE p SET b = 22 WHERE id = 2; INSERT INTO c VALUES ('new', 'z', 4), ('fine', 'Z', 3)")
+    try post.apply()
+    let keys = try post.database.conflicts().map { "\($0.kind) \($0.key.map { "\(String(describing: $0.value))" })" }
+    #expect(keys.count == 2)
+    #expect(keys.contains { $0.contains("orphan") } && keys.contains { $0.contains("new") })
+  }
 }

@@ -136,7 +136,10 @@ private let schema = """
     #expect(try post.rows("SELECT id FROM notes") == ["1"])
     let columns = try post.rows("SELECT name, type FROM pragma_table_info('\(evil)')")
     #expect(columns.count == 2)
-    #expect(try post.rows("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%CHECK%' AND tbl_name NOT LIKE 'buckia%'") == ["0"])
+    #expect(
+      try post.rows("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%CHECK%' AND tbl_name NOT LIKE 'buckia%'") == [
+        "0"
+      ])
     #expect(LiteralDefault(parsing: "1); DROP TABLE notes") == nil)
     #expect(LiteralDefault(parsing: "abs(1)") == nil)
     #expect(LiteralDefault(parsing: "'a' || 'b'") == nil)

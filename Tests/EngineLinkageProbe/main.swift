@@ -1,19 +1,32 @@
-// Uses the engine for something real, then prints the shared libraries this process has loaded, one a line.
+// Lets the engine do its whole work once, from diff to apply, then prints the shared libraries this process has loaded,
+// one a line.
 //
 // Linkers drop libraries nobody calls, so an import alone would prove nothing: what is called here is what counts.
+// The databases go into the folder that is the only argument.
 import BuckiaEngine
 import BuckiaKSUID
-import SQLiteChangesets
 import SQLiteConnections
 
-let connection = try SQLiteConnection(opening: ":memory:", as: .create)
-try connection.execute("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
-let session = try SQLiteSession(on: connection)
-try session.attach()
-try connection.execute("INSERT INTO notes VALUES(1, 'a')")
-let changeset = try session.changeset()
-var reader = ChangesetReader()
-let change = try reader.next(in: changeset.span.bytes)
-print("engine: SQLite \(SQLiteConnection.libraryVersion), \(DiffOptions().isRaw), \(String(describing: change))")
+/// Compares two databases and applies the difference to the older one.
+func ship(in folder: String) throws {
+  let older = "\(folder)/older.db"
+  let newer = "\(folder)/newer.db"
+  for path in [older, newer] {
+    try SQLiteConnection(opening: path, as: .create).execute("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
+  }
+  try SQLiteConnection(opening: newer, as: .readWrite).execute("INSERT INTO notes VALUES(1, 'a'), (2, 'b')")
 
+  let difference = try DatabaseComparison.run(older: older, newer: newer)
+  let incoming = IncomingChanges(
+    key: LedgerKey(sender: "", id: KSUID.minimum, digest: [UInt8](repeating: 7, count: 32), isRaw: false),
+    file: "probe", definitions: difference.tables.map(\.definition), changeset: difference.changeset)
+  let connection = try SQLiteConnection(opening: older, as: .readWrite)
+  let transaction = try SQLiteTransaction(on: connection)
+  let plan = try ApplyPlan(incoming, on: connection, settings: ApplySettings(time: 0))
+  let result = try plan.apply(on: connection)
+  try transaction.commit()
+  print("applied: \(result.counts.inserted) rows, \(try Ledger.entries(on: connection).count) ledger entry")
+}
+
+try ship(in: CommandLine.arguments.last ?? ".")
 for library in try LoadedLibraries.paths() { print("library: \(library)") }

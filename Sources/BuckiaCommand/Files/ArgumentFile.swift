@@ -7,22 +7,39 @@ enum ArgumentFile {
 
   /// Gives `body` the path of the file.
   ///
-  /// Standard input is copied into a temporary file first, readable by its owner alone and gone afterwards: files are
+  /// Standard input is copied into a temporary folder first, open to its owner alone and gone afterwards: files are
   /// checked wholly before they are used, and a pipe can be read only once.
   ///
   /// - Throws: Whatever `body` throws, and the system's errors for the copy.
   static func withPath<Result>(_ argument: String, _ body: (String) throws -> Result) throws -> Result {
     guard argument == standardInput else { return try body(argument) }
-    let copy = FileManager.default.temporaryDirectory.appendingPathComponent("standard-input-\(UUID().uuidString)")
-    let descriptor = open(copy.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: copy.path]) }
-    defer { unlink(copy.path) }
-    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    defer { removeOrSay(folder) }
+    // Ledgers keep a file's name: it should say where it came from.
+    let copy = folder.appendingPathComponent("standard-input")
+    try Data().write(to: copy)
+    let file = try FileHandle(forWritingTo: copy)
     while let piece = try FileHandle.standardInput.read(upToCount: 1 << 20), !piece.isEmpty {
       try file.write(contentsOf: piece)
     }
     try file.close()
     return try body(copy.path)
+  }
+
+  /// The same for several files, of which one may be standard input.
+  static func withPaths<Result>(_ arguments: [String], _ body: ([String]) throws -> Result) throws -> Result {
+    guard arguments.contains(standardInput) else { return try body(arguments) }
+    return try withPath(standardInput) { copy in
+      try body(arguments.map { $0 == standardInput ? copy : $0 })
+    }
+  }
+
+  private static func removeOrSay(_ folder: URL) {
+    do { try FileManager.default.removeItem(at: folder) } catch {
+      FileHandle.standardError.write(Data("buckia: \(folder.path) could not be removed: \(error)\n".utf8))
+    }
   }
 
   /// The file, for people.

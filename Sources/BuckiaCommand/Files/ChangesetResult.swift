@@ -55,7 +55,7 @@ struct ChangesetResult {
     case .folder(let folder):
       isDiffFile = definitions != nil
       let name = isDiffFile ? DiffFileName.diff(id) : DiffFileName.changeset(id)
-      path = folder == "." ? name : folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+      path = folder == "." ? name : folder == "/" ? folder + name : "\(folder)/\(name)"
     case .file(let file):
       isDiffFile = file.hasSuffix(DiffFileName.diffSuffix)
       path = file

@@ -19,7 +19,13 @@ enum OutputPath: Equatable {
     }
     var isFolder: ObjCBool = false
     let exists = FileManager.default.fileExists(atPath: option, isDirectory: &isFolder)
-    self = (exists && isFolder.boolValue) || option.hasSuffix("/") ? .folder(option) : .file(option)
+    guard (exists && isFolder.boolValue) || option.hasSuffix("/") else {
+      self = .file(option)
+      return
+    }
+    var folder = option[...]
+    while folder.count > 1, folder.last == "/" { folder.removeLast() }
+    self = .folder(String(folder))
   }
 
   /// The same for the façade.

@@ -22,7 +22,9 @@ extension ChangesetValue {
     case .null: return "NULL"
     case .integer(let number): return String(number)
     case .real(let number): return number.isFinite ? String(number) : number < 0 ? "-Infinity" : "Infinity"
-    case .text(let text): return "'\(text.escaped(limit: limit))'"
+    case .text(let text):
+      let quoted = text.escaped(limit: limit).split(separator: "'", omittingEmptySubsequences: false)
+      return "'\(quoted.joined(separator: "''"))'"
     case .blob(let bytes):
       let head = HexText.lowercase(Array(bytes.prefix(8)))
       return bytes.count <= 8 ? "x'\(head)'" : "x'\(head)…' (\(ByteCount(bytes.count)))"

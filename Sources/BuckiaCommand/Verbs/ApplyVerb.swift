@@ -19,7 +19,7 @@ struct ApplyVerb: Verb {
 
   @OptionGroup var target: DatabaseOptions
 
-  @Argument(help: "Diff files, raw changesets and inbound folders.")
+  @Argument(help: "Diff files, raw changesets and inbound folders, or - for standard input.")
   var paths: [String]
 
   @Option(help: ArgumentHelp("What to do where a row is not as its author saw it.", valueName: "policy"))
@@ -57,8 +57,11 @@ struct ApplyVerb: Verb {
     let options = ApplyOptions(
       conflicts: onConflict, schema: schema, triggers: triggers == .on, trust: trust, keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
-    let report = try target.manager.processInboundChanges(
-      paths, options: options, progress: { path, number, count in progress.update("\(number) of \(count): \(path)…") })
+    let report = try ArgumentFile.withPaths(paths) { paths in
+      try target.manager.processInboundChanges(
+        paths, options: options,
+        progress: { path, number, count in progress.update("\(number) of \(count): \(path)…") })
+    }
     progress.clear()
     try console.document(report.json)
     try console.say(report.lines(database: target.database, style: console.style))

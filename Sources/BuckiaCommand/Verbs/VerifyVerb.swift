@@ -13,13 +13,13 @@ struct VerifyVerb: Verb {
         buckia verify inbound
       """)
 
-  @Argument(help: "Diff files, raw changesets and inbound folders.")
+  @Argument(help: "Diff files, raw changesets and inbound folders, or - for standard input.")
   var paths: [String]
 
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try DiffInspection.verify(paths)
+    let report = try ArgumentFile.withPaths(paths) { try DiffInspection.verify($0) }
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return report.files.allSatisfy(\.isGood) ? .done : .failed

@@ -13,15 +13,16 @@ struct RunningDigest {
   }
 
   /// The digest of everything so far; more may follow.
-  var digest: ContentDigest {
-    let bytes = hasher.finalize().withUnsafeBytes { Array($0) }
-    guard let digest = ContentDigest(bytes) else { preconditionFailure("SHA-256 has 32 bytes") }
-    return digest
-  }
+  var digest: ContentDigest { ContentDigest(hasher.finalize()) }
 
   static func of(_ bytes: [UInt8]) -> ContentDigest {
     var running = RunningDigest()
     running.update(bytes)
     return running.digest
   }
+}
+
+extension ContentDigest {
+  /// Takes a digest as the library gives it, which always has 32 bytes.
+  init(_ digest: SHA256Digest) { bytes = digest.withUnsafeBytes { Array($0) } }
 }

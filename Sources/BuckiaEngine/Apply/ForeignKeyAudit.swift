@@ -5,9 +5,9 @@ import SQLiteSchemas
 /// Finds the foreign keys that a diff has broken, after it was applied with enforcement off.
 ///
 /// Enforcement is off while applying on a connection of ours, because the changes already hold what the author's
-/// foreign-key actions did; a second cascade here would take rows that only exist here. So what is broken is looked up
-/// (<https://sqlite.org/pragma.html#pragma_foreign_key_check>) and reported. Violations that have nothing to do with
-/// the changes were there before, and are left out.
+/// foreign-key actions did; a second cascade here would take rows that only exist here. So what the changes have broken
+/// is looked up and reported. Only rows they wrote, and rows that referred to what they took away, are looked at:
+/// violations that were there before are nobody's news, and the rest of the database is not read.
 struct ForeignKeyAudit {
   /// A row that refers to one that is not there.
   struct Violation {
@@ -18,129 +18,186 @@ struct ForeignKeyAudit {
     let message: String
   }
 
-  /// The most violations that are written down for one table.
+  /// The most violations that are written down for one foreign key.
   private static let limit = 10_000
 
-  /// The tables that were changed, with the changes.
+  /// The tables that were changed, with how their columns meet those of the changes.
   let changed: [TableName: TableMatch]
 
-  /// Looks at every table that was changed, or refers to one that was.
+  /// Looks at every foreign key whose table or parent was changed.
   func violations(in bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> [Violation] {
     let schema = try SchemaReader(connection)
+    let referring = try referringTables(on: connection)
     var found: [Violation] = []
-    for entry in schema.entries where entry.kind == .table && entry.name.refusal == nil {
-      let name = entry.name.text
-      guard try connection.integer("SELECT 1 FROM pragma_foreign_key_list(?1, 'main') LIMIT 1", binding: [name]) != nil
-      else { continue }
-      let table = try schema.definition(of: entry, on: connection)
-      let concerns = changed[entry.name] != nil || table.foreignKeys.contains { changed[TableName($0.parent)] != nil }
-      guard concerns else { continue }
-      let rows = try brokenRows(of: table, on: connection)
-      guard !rows.isEmpty else { continue }
-      found += try blamed(rows, table, schema, bytes, on: connection)
+    for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
+      let child = try schema.definition(of: entry, on: connection)
+      var rows: Set<[UInt8]> = []
+      for key in child.foreignKeys {
+        let parentName = TableName(key.parent)
+        guard changed[entry.name] != nil || changed[parentName] != nil,
+          let check = try ForeignKeyCheck(key, of: child, in: schema, on: connection)
+        else { continue }
+        var broken: [[UInt8]] = []
+        if let match = changed[entry.name] { broken += try check.written(match, in: bytes, Self.limit, on: connection) }
+        if let match = changed[parentName] {
+          broken += try check.orphaned(match, in: bytes, Self.limit, on: connection)
+        }
+        for row in broken where rows.insert(row).inserted {
+          found.append(
+            Violation(
+              table: entry.name, columns: child.changesetColumns, key: Set(child.goesByRowID ? [0] : child.primaryKey),
+              row: row,
+              message: "a row of table \"\(entry.name)\" refers to a row of \"\(parentName)\" that is not there"))
+        }
+      }
     }
     return found
   }
 
-  private struct BrokenRow {
-    let rowID: Int64
-    let parent: String
-    let key: Int
-  }
-
-  private func brokenRows(
-    of table: TableDefinition, on connection: borrowing SQLiteConnection
-  ) throws -> [BrokenRow] {
-    var rows: [BrokenRow] = []
-    let statement = try connection.prepare("PRAGMA main.foreign_key_check(\(SQLText.identifier(table.name)))")
-    // A parent table that does not exist, or has no fitting key, breaks every row: that is the schema's fault.
-    while rows.count < Self.limit, try statement.step() {
-      guard !statement.isNull(at: 1) else { continue }
-      rows.append(
-        BrokenRow(
-          rowID: statement.integer(at: 1), parent: statement.text(at: 2) ?? "", key: Int(statement.integer(at: 3))))
+  /// The tables that have a foreign key and were changed, or whose parent was.
+  private func referringTables(on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
+    var tables: Set<TableName> = []
+    let query = """
+      SELECT DISTINCT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+      WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
+      """
+    try connection.forEachRow(of: query) { row in
+      let child = TableName(row.text(at: 0) ?? "")
+      let parent = TableName(row.text(at: 1) ?? "")
+      if changed[child] != nil || changed[parent] != nil { tables.insert(child) }
     }
-    return rows
+    return tables
   }
+}
 
-  /// The broken rows that the changes wrote, or whose parent they took away.
-  private func blamed(
-    _ rows: [BrokenRow], _ table: TableDefinition, _ schema: borrowing SchemaReader, _ bytes: RawSpan,
+/// How one foreign key is checked.
+///
+/// Keys that SQLite itself could not enforce (no such parent, no unique index on its columns) are the schema's fault and
+/// are not checked: <https://sqlite.org/foreignkeys.html#fk_indexes>.
+private struct ForeignKeyCheck {
+  private let child: TableDefinition
+  private let parent: TableDefinition
+  private let parentColumns: [Int]
+  /// The local row: its columns as SQL, in the order of the layout.
+  private let layout: [String]
+  private let references: [String]
+  private let isMissing: String
+
+  init?(
+    _ key: ForeignKey, of child: TableDefinition, in schema: borrowing SchemaReader,
     on connection: borrowing SQLiteConnection
-  ) throws -> [Violation] {
-    let name = TableName(table.name)
-    let ownKey = table.goesByRowID ? [0] : table.primaryKey
-    let written = try touchedKeys(of: name, layout: ownKey, in: bytes) { $0 != .delete }
-    guard let rowID = RowMerge.rowIDName(of: table) else { return [] }
-    let layout = table.changesetColumns.enumerated().map { index, column in
-      table.goesByRowID && index == 0 ? rowID : SQLText.identifier(column)
-    }
-    let select = try connection.prepare(
-      "SELECT \(layout.joined(separator: ", ")) FROM main.\(name.quoted) WHERE \(rowID) = ?1")
-    var removed: [Int: Set<[UInt8]>] = [:]
-    var violations: [Violation] = []
-    // PRAGMA foreign_key_list numbers the keys from the last one declared.
-    let keys = Array(table.foreignKeys.reversed())
-    for row in rows where keys.indices.contains(row.key) {
-      let key = keys[row.key]
-      try select.bind(row.rowID, at: 0)
-      guard try select.step() else {
-        select.reset()
-        continue
-      }
-      let local = try LocalRow(copying: select)
-      select.reset()
-      let offset = table.goesByRowID ? 1 : 0
-      let own = key.columns.compactMap { table.column(named: $0).map { $0 + offset } }
-      if removed[row.key] == nil {
-        removed[row.key] = try removedParents(of: key, schema, in: bytes, on: connection)
-      }
-      let isWritten = written.contains(Self.encoded(ownKey.map { local.values[$0] }, of: local.record.span.bytes))
-      let lostParent = removed[row.key]?.contains(
-        Self.encoded(own.map { local.values[$0] }, of: local.record.span.bytes))
-      guard isWritten || lostParent == true else { continue }
-      violations.append(
-        Violation(
-          table: name, columns: table.changesetColumns, key: Set(ownKey), row: local.record,
-          message: "a row of table \"\(name)\" refers to a row of \"\(key.parent)\" that is not there"))
-    }
-    return violations
-  }
-
-  private func removedParents(
-    of key: ForeignKey, _ schema: borrowing SchemaReader, in bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Set<[UInt8]> {
-    let name = TableName(key.parent)
-    guard changed[name] != nil, let entry = schema.entry(named: name), entry.kind == .table else { return [] }
+  ) throws {
+    guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
     let parent = try schema.definition(of: entry, on: connection)
-    let offset = parent.goesByRowID ? 1 : 0
     let columns =
-      key.parentColumns.isEmpty
-      ? parent.primaryKey : key.parentColumns.compactMap { parent.column(named: $0).map { $0 + offset } }
-    return try touchedKeys(of: name, layout: columns, in: bytes) { $0 != .insert }
+      key.parentColumns.isEmpty ? parent.primaryKey : key.parentColumns.compactMap { parent.column(named: $0) }
+    let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
+    guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }
+    self.child = child
+    self.parent = parent
+    parentColumns = columns
+    layout =
+      (child.goesByRowID ? [RowMerge.rowIDName(of: child) ?? "rowid"] : [])
+      + child.columns.map { SQLText.identifier($0.name) }
+    references = key.columns.map { "c.\(SQLText.identifier($0))" }
+    // The parent stands on the left, because its collating sequence decides.
+    let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = \($1)" }
+    isMissing =
+      "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
   }
 
-  /// The values that the changes of a table hold in some columns, given by their places in the local layout.
-  private func touchedKeys(
-    of name: TableName, layout: [Int], in bytes: RawSpan, where isWanted: (ChangeOperation) -> Bool
-  ) throws -> Set<[UInt8]> {
-    guard let match = changed[name] else { return [] }
-    let columns = layout.compactMap { place in match.columns.firstIndex(of: place) }
-    var keys: Set<[UInt8]> = []
-    var reader = ChangesetReader()
-    var isTable = false
-    while let change = try reader.next(in: bytes) {
-      if change.startsTable { isTable = reader.table.map { TableName($0.name) == name } ?? false }
-      guard isTable, isWanted(change.operation) else { continue }
-      let row = change.operation == .insert ? reader.new : reader.old
-      keys.insert(Self.encoded(columns.map { row[$0] }, of: bytes))
+  private func select(where condition: String) -> String {
+    let results = layout.map { "c.\($0)" }.joined(separator: ", ")
+    let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    return "SELECT \(results) FROM main.\(SQLText.identifier(child.name)) AS c "
+      + "WHERE \(condition) AND \(isSet) AND \(isMissing)"
+  }
+
+  /// Rows that the changes wrote and that refer to nothing.
+  func written(
+    _ match: TableMatch, in bytes: RawSpan, _ limit: Int, on connection: borrowing SQLiteConnection
+  ) throws -> [[UInt8]] {
+    let key = child.goesByRowID ? [0] : child.primaryKey
+    let columns = key.compactMap { match.columns.firstIndex(of: $0) }
+    let condition = key.enumerated().map { "c.\(layout[$0.element]) IS ?\($0.offset + 1)" }.joined(separator: " AND ")
+    let statement = try connection.prepare(select(where: condition), isPersistent: true)
+    var walk = TableWalk(of: TableName(child.name))
+    var broken: [[UInt8]] = []
+    while broken.count < limit, let change = try walk.next(in: bytes) {
+      guard change.operation != .delete else { continue }
+      let row = change.operation == .insert ? walk.reader.new : walk.reader.old
+      for (index, column) in columns.enumerated() { try statement.bind(row[column], in: bytes, at: index) }
+      while try statement.step() { broken.append(try LocalRow(copying: statement).record) }
+      statement.reset()
     }
-    return keys
+    return broken
   }
 
-  private static func encoded(_ values: [ValueSlice], of bytes: RawSpan) -> [UInt8] {
-    var writer = ChangesetWriter()
-    for value in values { writer.append(value, of: bytes) }
-    return writer.bytes
+  /// Rows that refer to what the changes took away.
+  func orphaned(
+    _ match: TableMatch, in bytes: RawSpan, _ limit: Int, on connection: borrowing SQLiteConnection
+  ) throws -> [[UInt8]] {
+    let offset = parent.goesByRowID ? 1 : 0
+    let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
+    guard columns.count == parentColumns.count else { return [] }
+    let names = columns.indices.map { "k\($0)" }.joined(separator: ", ")
+    let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS buckia_removed_\(columns.count)(\(names))")
+    try connection.execute("DELETE FROM temp.buckia_removed_\(columns.count)")
+    let insert = try connection.prepare(
+      "INSERT INTO temp.buckia_removed_\(columns.count) VALUES (\(values))", isPersistent: true)
+    let parentKey = parent.goesByRowID ? [] : parent.primaryKey
+    let key = parentKey.compactMap { match.columns.firstIndex(of: $0) }
+    let isSame = parentKey.enumerated().map {
+      "\(SQLText.identifier(parent.columns[$0.element].name)) IS ?\($0.offset + 1)"
+    }
+    let unchanged = try connection.prepare(
+      "SELECT \(parentColumns.map { SQLText.identifier(parent.columns[$0].name) }.joined(separator: ", ")) "
+        + "FROM main.\(SQLText.identifier(parent.name)) WHERE \(isSame.isEmpty ? "0" : isSame.joined(separator: " AND "))"
+    )
+    var walk = TableWalk(of: TableName(parent.name))
+    var isEmpty = true
+    while let change = try walk.next(in: bytes) {
+      let isGone =
+        change.operation == .delete
+        || change.operation == .update && columns.contains { walk.reader.new[$0].isDefined }
+      guard isGone else { continue }
+      if columns.contains(where: { !walk.reader.old[$0].isDefined }) {
+        // An UPDATE tells old values only of what it changed; the rest of the parent's key is still in the row.
+        for (index, column) in key.enumerated() { try unchanged.bind(walk.reader.old[column], in: bytes, at: index) }
+        defer { unchanged.reset() }
+        guard try unchanged.step() else { continue }
+        for index in columns.indices { try insert.bind(columnOf: unchanged, at: index) }
+      }
+      for (index, column) in columns.enumerated() where walk.reader.old[column].isDefined {
+        try insert.bind(walk.reader.old[column], in: bytes, at: index)
+      }
+      try insert.run()
+      isEmpty = false
+    }
+    guard !isEmpty else { return [] }
+    let condition =
+      "(\(references.joined(separator: ", "))) IN (SELECT \(names) FROM temp.buckia_removed_\(columns.count))"
+    let statement = try connection.prepare(select(where: condition))
+    var broken: [[UInt8]] = []
+    while broken.count < limit, try statement.step() { broken.append(try LocalRow(copying: statement).record) }
+    return broken
+  }
+}
+
+/// The changes of one table only.
+private struct TableWalk {
+  private(set) var reader = ChangesetReader()
+  private let table: TableName
+  private var isWanted = false
+
+  init(of table: TableName) { self.table = table }
+
+  mutating func next(in bytes: RawSpan) throws -> Change? {
+    while let change = try reader.next(in: bytes) {
+      if change.startsTable { isWanted = reader.table.map { TableName($0.name) == table } ?? false }
+      if isWanted { return change }
+    }
+    return nil
   }
 }

@@ -191,6 +191,17 @@ extension SQLiteStatement {
     }
   }
 
+  /// Binds the value that a column of another statement's row has, copying it.
+  func bind(columnOf row: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    switch row.storageClass(at: index) {
+    case .null: try bindNull(at: index)
+    case .integer: try bind(row.integer(at: index), at: index)
+    case .real: try bind(row.real(at: index), at: index)
+    case .text: try bind(row.text(at: index) ?? "", at: index)
+    case .blob: try bind(row.blob(at: index), at: index)
+    }
+  }
+
   /// Binds a row of values, the first at the given index; undefined ones are left alone.
   func bind(_ row: [ValueSlice], in bytes: RawSpan, from start: Int = 0) throws(SQLiteError) {
     for index in row.indices where row[index].isDefined { try bind(row[index], in: bytes, at: start + index) }

@@ -48,9 +48,7 @@ struct Post {
   func changes() throws -> IncomingChanges {
     let name = try #require(try folder.names(in: "inbound").first)
     let diff = try DiffFile.verified(at: "\(inbound)/\(name)")
-    return IncomingChanges(
-      key: LedgerKey(sender: "", id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false), file: name,
-      definitions: diff.schema, changeset: diff.changeset)
+    return IncomingChanges(diff, file: name)
   }
 
   /// Puts a changeset of one's own making into the inbound folder, as a diff file.

@@ -1,0 +1,38 @@
+import BuckiaDiffFiles
+import BuckiaEngine
+
+/// From verified files to what the engine plans and applies.
+///
+/// For applications that apply inside a transaction of their own, on their own connection:
+///
+/// ```swift
+/// try SQLiteConnection.borrowing(handle) { connection in
+///   let diff = try DiffFile.verified(at: path)
+///   let savepoint = try SQLiteTransaction(on: connection)
+///   let plan = try ApplyPlan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
+///   let changed = try plan.apply(on: connection).changedTables
+///   try savepoint.commit()
+///   return changed
+/// }
+/// ```
+extension IncomingChanges {
+  /// Takes the changes of a verified diff file.
+  ///
+  /// - Parameters:
+  ///   - diff: The file.
+  ///   - path: Where it was; the ledger keeps its name.
+  public init(_ diff: borrowing DiffFile, file path: String) {
+    var sender = ""
+    if case .signed(let key) = diff.signature { sender = key.description }
+    self.init(
+      key: LedgerKey(sender: sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
+      file: FileSystem.name(of: path), definitions: diff.schema, changeset: diff.changeset)
+  }
+
+  /// Takes the changes of a verified raw changeset.
+  public init(_ raw: borrowing RawChangeset, file path: String) {
+    self.init(
+      key: LedgerKey(sender: "", id: raw.id, digest: raw.digest.bytes, isRaw: true), file: FileSystem.name(of: path),
+      definitions: nil, changeset: raw.changeset)
+  }
+}

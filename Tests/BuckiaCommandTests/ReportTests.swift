@@ -1,0 +1,126 @@
+import BuckiaKSUID
+import SQLiteChangesets
+import Testing
+
+@testable import Buckia
+@testable import BuckiaCommand
+@testable import BuckiaEngine
+
+@Suite("Reports")
+struct ReportTests {
+  private let plain = Style(isColored: false)
+
+  private func report(
+    _ states: [(DiffState, conflicts: Int, code: String?)], failure: (any Error)? = nil
+  ) -> ApplyReport {
+    let diffs = states.map { state, conflicts, code in
+      var diff = DiffOutcome(id: nil, path: "inbound/x.bdiff", sender: "unsigned", state: state)
+      diff.conflicts = conflicts
+      diff.code = code
+      return diff
+    }
+    return ApplyReport(
+      trust: .any, diffs: diffs, ignored: 0, createdLedger: false, seconds: 0, isDryRun: false, failure: failure)
+  }
+
+  @Test("Nothing wrong, conflicts or not, exits with 0")
+  func done() {
+    #expect(report([]).status(failsOnConflict: true) == .done)
+    #expect(report([(.applied, 0, nil), (.alreadyApplied, 0, nil)]).status(failsOnConflict: true) == .done)
+    #expect(report([(.applied, 3, nil)]).status(failsOnConflict: false) == .done)
+  }
+
+  @Test(
+    "What waits for a person exits with 2",
+    arguments: [DiffState.waiting, .held, .quarantined])
+  func needsPerson(state: DiffState) {
+    #expect(report([(.applied, 0, nil), (state, 0, nil)]).status(failsOnConflict: false) == .needsPerson)
+  }
+
+  @Test("Conflicts ask for a person where that was asked for, and under the policy that aborts")
+  func conflicts() {
+    #expect(report([(.applied, 1, nil)]).status(failsOnConflict: true) == .needsPerson)
+    #expect(report([(.rejected, 1, "conflict")]).status(failsOnConflict: false) == .needsPerson)
+  }
+
+  @Test("A refused file weighs more than one that waits")
+  func refused() {
+    let mixed = report([(.waiting, 0, nil), (.rejected, 0, "badZstd"), (.rejected, 1, "conflict")])
+    #expect(mixed.status(failsOnConflict: true) == .failed)
+  }
+
+  @Test("What stopped the work decides the exit code and is in the document")
+  func failure() {
+    let stopped = report([(.applied, 0, nil)], failure: BuckiaError(.noDatabase, "gone", path: "a.db"))
+    #expect(stopped.status(failsOnConflict: false) == .failed)
+    #expect(stopped.json.text().contains(#""error":{"code":"no-database","message":"a.db: gone","path":"a.db""#))
+  }
+
+  @Test("Names and reasons of strangers are escaped in text, and whole in documents")
+  func hostile() {
+    let evil = "a\u{1B}[2J\u{202E}\nb"
+    var diff = DiffOutcome(id: nil, path: "inbound/\(evil)", sender: evil, state: .rejected)
+    diff.reason = evil
+    diff.schemaChanges = [evil]
+    diff.warnings = [evil]
+    let apply = ApplyReport(
+      trust: .any, diffs: [diff], ignored: 0, createdLedger: true, seconds: 0, isDryRun: false, failure: nil)
+    let skipped = [SkippedItem(name: evil, reason: evil)]
+    let conflict = ConflictRecord(
+      id: 1, diff: evil, table: evil, key: [(evil, .text(evil))], kind: .data, outcome: .keptLocal,
+      base: [(evil, .text(evil))], local: [(evil, .text("x"))], incoming: [(evil, nil)], reason: evil)
+    let entry = LedgerEntry(
+      id: nil, sender: evil, state: .rejected, recordedAt: 0, inserted: 0, updated: 0, deleted: 0, conflicts: 0,
+      omitted: 0, reason: evil, file: evil, digest: "00")
+    let file = VerifyReport.File(
+      path: evil, id: nil, isGood: false, sender: evil, signature: evil, isEncrypted: false, reason: evil)
+    let doctor = DoctorReport(replicates: [.init(name: evil, key: evil)], skipped: skipped, warnings: [evil])
+    var lines = apply.lines(database: evil, style: plain)
+    lines += skipped.lines(heading: "h", style: plain)
+    lines += conflict.lines(style: plain)
+    lines += [entry].lines(style: plain)
+    lines += VerifyReport(files: [file]).lines(style: plain)
+    lines += doctor.lines(style: plain)
+    for line in lines {
+      #expect(line.unicodeScalars.allSatisfy { $0 != "\u{1B}" && $0 != "\u{202E}" && $0 != "\n" }, "\(line)")
+    }
+    #expect(apply.json.text().contains(#""reason":"a\u001b[2J\#u{202E}\nb""#))
+  }
+
+  @Test("A conflict shows the columns that differ, and a row that stands alone as a whole")
+  func conflictColumns() {
+    let changed = ConflictRecord(
+      id: 7, diff: "d", table: "things", key: [("id", .integer(17))], kind: .data, outcome: .keptLocal,
+      base: [("id", .integer(17)), ("name", .text("radio")), ("note", nil)],
+      local: [("id", .integer(17)), ("name", .text("bell")), ("note", .text("mine"))],
+      incoming: [("id", nil), ("name", .text("ship")), ("note", nil)], reason: nil)
+    #expect(
+      changed.lines(style: plain) == [
+        "#7  things, id = 17",
+        "  The row was changed here, too; what is here stayed. From d",
+        "  column  as its author saw it  here    incoming",
+        "  name    'radio'               'bell'  'ship'",
+      ])
+    let alone = ConflictRecord(
+      id: 8, diff: "d", table: "things", key: [("id", .integer(1))], kind: .constraint, outcome: .omitted,
+      base: nil, local: nil, incoming: [("id", .integer(1)), ("name", .null)], reason: "NOT NULL constraint failed")
+    #expect(
+      alone.lines(style: plain) == [
+        "#8  things, id = 1",
+        "  A constraint of the table refuses the row; the change was left out. From d",
+        "  NOT NULL constraint failed",
+        "  column  as its author saw it  here    incoming",
+        "  name    no row                no row  NULL",
+      ])
+  }
+
+  @Test("Errors keep their code, file, place and exit code")
+  func errors() {
+    let changeset = ErrorReport(ChangesetError(.truncated, offset: 12, table: "t"))
+    #expect((changeset.code, changeset.offset, changeset.status) == ("truncated", 12, .failed))
+    let engine = ErrorReport(EngineError(.noSuchTable, "there is no table x"))
+    #expect(engine.json.text().contains(#""code":"no-such-table","message":"there is no table x","path":null"#))
+    let id = #expect(throws: KSUIDError.self) { try KSUID(parsing: "x") }
+    #expect(id.map { ErrorReport($0).status } == .usage)
+  }
+}

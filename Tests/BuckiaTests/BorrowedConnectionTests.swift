@@ -1,0 +1,63 @@
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+import SQLiteConnections
+import Testing
+import TestSupport
+
+@Suite struct BorrowedConnectionTests {
+  private static let schema =
+    "CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER UNIQUE); INSERT INTO notes VALUES (1, 1)"
+
+  @Test("A diff is applied inside the application's own transaction, and goes with it", arguments: [true, false])
+  func insideATransaction(_ commits: Bool) throws {
+    let post = try Post(Self.schema)
+    try post.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let outer = try SQLiteTransaction(on: connection)
+    try connection.execute("INSERT INTO notes VALUES (9, 9)")
+    let savepoint = try SQLiteTransaction(on: connection)
+    let isNested = savepoint.isNested
+    #expect(isNested)
+    let plan = try ApplyPlan(post.changes(), on: connection, settings: ApplySettings(time: 0))
+    #expect(try plan.apply(on: connection).changedTables == ["notes"])
+    try savepoint.commit()
+    if commits { try outer.commit() } else { outer.rollback() }
+    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == (commits ? ["1", "2", "9"] : ["1"]))
+    #expect(try post.database.log().count == (commits ? 1 : 0))
+  }
+
+  @Test("When a diff fails, what the application did before stays")
+  func failureInside() throws {
+    let post = try Post(Self.schema)
+    try post.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let outer = try SQLiteTransaction(on: connection)
+    try connection.execute("UPDATE notes SET n = 7; INSERT INTO notes VALUES (9, 9)")
+    let changes = try post.changes()
+    #expect(throws: EngineError.self) {
+      let savepoint = try SQLiteTransaction(on: connection)
+      let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(policy: .abort, time: 0))
+      _ = try plan.apply(on: connection)
+      try savepoint.commit()
+    }
+    let isOpen = connection.isInTransaction
+    #expect(isOpen)
+    try outer.commit()
+    #expect(try post.rows("SELECT id, n FROM notes ORDER BY id") == ["1|7", "9|9"])
+    #expect(try post.database.log().isEmpty)
+  }
+
+  @Test("Without a transaction nothing is applied")
+  func needsATransaction() throws {
+    let post = try Post(Self.schema)
+    try post.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let changes = try post.changes()
+    #expect(throws: SQLiteError.self) {
+      let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0))
+      _ = try plan.apply(on: connection)
+    }
+    #expect(try post.rows("SELECT id FROM notes") == ["1"])
+  }
+}
