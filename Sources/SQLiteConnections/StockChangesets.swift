@@ -51,9 +51,20 @@ public enum StockChangesets {
     return Array(UnsafeRawBufferPointer(start: output, count: Int(count)))
   }
 
+  /// One question that SQLite asks while it applies a changeset.
+  public struct Question: Sendable {
+    /// Why it asks.
+    public let kind: ConflictKind
+    /// The table; empty for foreign keys.
+    public let table: String
+    /// What the change does: 9 deletes, 18 inserts, 23 updates
+    /// (<https://sqlite.org/c3ref/c_alter_table.html>); 0 for foreign keys.
+    public let operation: Int32
+  }
+
   private final class Context {
-    let decide: (ConflictKind, String) -> Answer
-    init(_ decide: @escaping (ConflictKind, String) -> Answer) { self.decide = decide }
+    let decide: (Question) -> Answer
+    init(_ decide: @escaping (Question) -> Answer) { self.decide = decide }
   }
 
   /// Applies a changeset: `sqlite3changeset_apply_v2` without flags.
@@ -67,8 +78,21 @@ public enum StockChangesets {
     _ changeset: [UInt8], to connection: borrowing SQLiteConnection,
     decide: @escaping (ConflictKind, String) -> Answer
   ) throws(SQLiteError) {
+    try apply(changeset, to: connection, answering: { decide($0.kind, $0.table) })
+  }
+
+  /// Applies a changeset: `sqlite3changeset_apply_v2` without flags.
+  ///
+  /// - Parameters:
+  ///   - changeset: The bytes.
+  ///   - connection: The connection to change.
+  ///   - answer: Is asked about each conflict.
+  /// - Throws: `SQLiteError`; nothing has changed then.
+  public static func apply(
+    _ changeset: [UInt8], to connection: borrowing SQLiteConnection, answering answer: @escaping (Question) -> Answer
+  ) throws(SQLiteError) {
     var changeset = changeset
-    let context = Context(decide)
+    let context = Context(answer)
     let handle = connection.handle
     let code = withExtendedLifetime(context) {
       changeset.withUnsafeMutableBytes { bytes in
@@ -81,8 +105,9 @@ public enum StockChangesets {
             var columns: Int32 = 0
             var operation: Int32 = 0
             if kind != .foreignKey { sqlite3changeset_op(iterator, &table, &columns, &operation, nil) }
-            let name = table.map { String(cString: $0) } ?? ""
-            return Unmanaged<Context>.fromOpaque(context).takeUnretainedValue().decide(kind, name).rawValue
+            let question = Question(
+              kind: kind, table: table.map { String(cString: $0) } ?? "", operation: operation)
+            return Unmanaged<Context>.fromOpaque(context).takeUnretainedValue().decide(question).rawValue
           }, Unmanaged.passUnretained(context).toOpaque(), nil, nil, 0)
       }
     }

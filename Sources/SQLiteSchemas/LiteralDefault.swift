@@ -84,6 +84,8 @@ public struct LiteralDefault: Equatable, Sendable {
       let digits = rest.dropFirst(2)
       guard (1...16).contains(digits.count) else { return nil }
       guard digits.allSatisfy({ isDigit($0) || (0x41...0x46).contains($0) }) else { return nil }
+      // The least 64-bit integer has no negative; SQLite refuses to try.
+      guard sign.isEmpty || body != "0X8000000000000000" else { return nil }
       return sign + body
     }
     let whole = rest.prefix(while: isDigit)

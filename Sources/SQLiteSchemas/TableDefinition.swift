@@ -148,6 +148,15 @@ public struct TableDefinition: Equatable, Sendable {
       && zip(primaryKey, other.primaryKey).allSatisfy { ASCIIName.matches(columns[$0].name, other.columns[$1].name) }
   }
 
+  /// The affinity of a column here: `ANY` in a STRICT table stores everything as it comes
+  /// (<https://sqlite.org/stricttables.html>).
+  ///
+  /// - Parameter index: An index into `columns`.
+  public func affinity(at index: Int) -> Affinity {
+    let column = columns[index]
+    return isStrict && ASCIIName.matches(column.declaredType, "ANY") ? .blob : column.affinity
+  }
+
   /// The index of the column of that name in `columns`, whatever its case.
   public func column(named name: String) -> Int? {
     let folded = ASCIIName.folded(name)

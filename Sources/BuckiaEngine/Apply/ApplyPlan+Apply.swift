@@ -38,7 +38,9 @@ extension ApplyPlan {
     let enforcesForeignKeys = try connection.integer("PRAGMA foreign_keys") == 1
     if enforcesForeignKeys { try connection.execute("PRAGMA defer_foreign_keys = ON") }
 
-    var run = ApplyRun(schema: schema, decider: decider, canPark: !enforcesForeignKeys, progress: settings.progress)
+    // Parked rows are deleted and come back, which neither foreign-key actions nor triggers must see.
+    let canPark = !enforcesForeignKeys && !settings.firesTriggers
+    var run = ApplyRun(schema: schema, decider: decider, canPark: canPark, progress: settings.progress)
     try incoming.changeset.withBytes { bytes in
       try run.applyAll(bytes, on: connection)
       if enforcesForeignKeys {

@@ -1,5 +1,6 @@
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// A row as it is in the local database, kept as encoded values in the order of the table's layout.
 struct LocalRow {
@@ -30,15 +31,18 @@ struct LocalRow {
     return Array(record[..<values[count].start])
   }
 
-  /// Whether the value at `index` is what the change wants: same class and bytes, or numbers that are equal.
+  /// Whether the value at `index` is what its column makes of the change's: same class and bytes.
   ///
-  /// Numbers may differ in class because the column's affinity makes 1 out of 1.0 or the other way round.
-  func holds(_ value: ValueSlice, in bytes: RawSpan, at index: Int) -> Bool {
+  /// An INTEGER or NUMERIC column stores 1.0 as 1, a REAL one 1 as 1.0 and -0.0 as 0.0
+  /// (<https://sqlite.org/datatype3.html#type_affinity>). Elsewhere these are different values.
+  func holds(_ value: ValueSlice, in bytes: RawSpan, at index: Int, affinity: Affinity) -> Bool {
     let mine = values[index]
     let own = record.span.bytes
-    switch (mine.kind, value.kind) {
-    case (.integer, .real): return Double(mine.integer(in: own)) == value.real(in: bytes)
-    case (.real, .integer): return mine.real(in: own) == Double(value.integer(in: bytes))
+    switch (mine.kind, value.kind, affinity) {
+    case (.integer, .real, .integer), (.integer, .real, .numeric):
+      return Int64(exactly: value.real(in: bytes)) == mine.integer(in: own)
+    case (.real, .integer, .real): return mine.real(in: own) == Double(value.integer(in: bytes))
+    case (.real, .real, .real): return mine.real(in: own) == value.real(in: bytes)
     default: return mine.isIdentical(to: value, in: own, otherIn: bytes)
     }
   }

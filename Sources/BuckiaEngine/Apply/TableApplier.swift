@@ -87,6 +87,11 @@ final class TableApplier {
   private func update(
     _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
+    // Only a key became another that SQLite takes for equal, which it writes and never applies.
+    guard new.contains(where: \.isDefined) else {
+      counts.unchanged += 1
+      return
+    }
     guard try write(.update, old, new, bytes, guardedBy: .oldValues, on: connection) == 0 else {
       counts.updated += 1
       return
@@ -144,9 +149,7 @@ final class TableApplier {
       try prepared.statement.run()
       return connection.changes
     }
-    guard let prepared = try statements.update(old: old, new: new, guardedBy: guardKind, on: connection) else {
-      return 1
-    }
+    let prepared = try statements.update(old: old, new: new, guardedBy: guardKind, on: connection)
     try prepared.statement.bind(new, in: bytes)
     try prepared.statement.bind(compared, in: bytes, from: statements.columnCount)
     try prepared.statement.run()
@@ -170,7 +173,8 @@ final class TableApplier {
   /// Whether the local row already is what the change makes of it.
   private func holds(_ local: LocalRow, _ new: [ValueSlice], _ bytes: RawSpan) -> Bool {
     for index in new.indices where new[index].isDefined {
-      guard local.holds(new[index], in: bytes, at: statements.match.columns[index]) else { return false }
+      let place = statements.match.columns[index]
+      guard local.holds(new[index], in: bytes, at: place, affinity: statements.affinities[place]) else { return false }
     }
     return true
   }
@@ -192,31 +196,44 @@ final class TableApplier {
 
   // MARK: Constraints
 
+  /// As long as a list of refused changes is no longer than this, it is tried again while any of it settles.
+  private static let shortList = 64
+  /// How often parking is tried, each time without the rows that had to stay out.
+  private static let parkingRounds = 8
+
   /// Tries the refused changes again until no more of them can be applied; the rest are conflicts.
   func settleDeferred(_ bytes: RawSpan, on connection: borrowing SQLiteConnection, canPark: Bool) throws {
-    try retryDeferred(bytes, on: connection)
+    try retryDeferred(bytes, on: connection, untilStuck: !canPark)
     if canPark, deferred.count > 1 {
       try park(bytes, on: connection)
-      try retryDeferred(bytes, on: connection)
+      try retryDeferred(bytes, on: connection, untilStuck: false)
     }
     let remaining = deferred
     deferred = []
     for item in remaining {
       var reader = ChangesetReader(at: item.offset, in: header)
       guard let change = try reader.next(in: bytes) else { continue }
+      // The last attempt asks about the row once more, as SQLite does, before the constraint is asked about.
+      guard case .refused(let error) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection)
+      else { continue }
       let row = change.operation == .insert ? reader.new : reader.old
       let incident = ConflictIncident(
         kind: .constraint, operation: change.operation, old: reader.old, new: reader.new,
-        local: try localRow(row, bytes, on: connection), error: item.error)
+        local: try localRow(row, bytes, on: connection), error: error)
       // No answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
       _ = try takesIncoming(incident, bytes)
       try record(incident, .omitted, bytes, on: connection)
     }
   }
 
-  private func retryDeferred(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+  /// - Parameter untilStuck: Whether to go on while anything settles. Else a long list is given up when a round settles
+  ///   less than half of it, because the work would be quadratic.
+  private func retryDeferred(
+    _ bytes: RawSpan, on connection: borrowing SQLiteConnection, untilStuck: Bool
+  ) throws {
     var before = Int.max
     while !deferred.isEmpty, deferred.count < before {
+      if !untilStuck, deferred.count > Self.shortList, deferred.count > before / 2, before != Int.max { return }
       before = deferred.count
       let items = deferred
       deferred = []
@@ -232,13 +249,14 @@ final class TableApplier {
   ///
   /// What cannot be put back stays as it was and remains refused.
   private func park(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    var items = deferred
-    var excluded: [Deferred] = []
-    while items.count > 1 {
+    var items = deferred.filter(\.error.isUniqueness).map(\.offset)
+    for _ in 0..<Self.parkingRounds where items.count > 1 {
       try connection.execute("SAVEPOINT buckia_park")
-      let failure: Int?
+      let failed: Set<Int>
       do {
-        failure = try exchange(items.map(\.offset), bytes, on: connection)
+        failed = try exchange(items, bytes, on: connection)
+        try connection.execute(
+          failed.isEmpty ? "RELEASE buckia_park" : "ROLLBACK TO buckia_park; RELEASE buckia_park")
       } catch {
         // Inside an error there may be no transaction left to go back in; the caller rolls back everything then.
         if connection.isInTransaction {
@@ -246,38 +264,44 @@ final class TableApplier {
         }
         throw error
       }
-      guard let failure else {
-        try connection.execute("RELEASE buckia_park")
-        deferred = excluded
+      if failed.isEmpty {
+        counts.updated += items.count
+        let settled = Set(items)
+        deferred.removeAll { settled.contains($0.offset) }
         return
       }
-      try connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
-      excluded.append(items.remove(at: failure))
+      items.removeAll { failed.contains($0) }
     }
-    deferred = excluded + items
   }
 
   /// Takes out the rows of these updates and puts them back changed.
   ///
-  /// - Returns: nil when all are in place, else which one could not be done.
+  /// - Returns: Those that could not be done; everything is to be taken back then.
   private func exchange(
     _ offsets: [Int], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Int? {
-    var parked: [LocalRow] = []
-    for (index, offset) in offsets.enumerated() {
+  ) throws -> Set<Int> {
+    var parked: [(offset: Int, row: LocalRow)] = []
+    var failed: Set<Int> = []
+    for offset in offsets {
       var reader = ChangesetReader(at: offset, in: header)
       guard let change = try reader.next(in: bytes), change.operation == .update,
-        let local = try localRow(reader.old, bytes, on: connection), holds(local, reader.old, bytes)
-      else { return index }
-      parked.append(try local.replacing(reader.new, in: bytes, columns: statements.match.columns))
-      guard try write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == 1 else { return index }
+        let local = try localRow(reader.old, bytes, on: connection), holds(local, reader.old, bytes),
+        try write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == 1
+      else {
+        failed.insert(offset)
+        continue
+      }
+      parked.append((offset, try local.replacing(reader.new, in: bytes, columns: statements.match.columns)))
     }
     let restore = try statements.restore(on: connection)
-    for (index, row) in parked.enumerated() {
-      guard try row.insert(with: restore) else { return index }
-    }
-    restore.statement.clearBindings()
-    counts.updated += parked.count
-    return nil
+    defer { restore.statement.clearBindings() }
+    for item in parked where try !item.row.insert(with: restore) { failed.insert(item.offset) }
+    return failed
   }
+}
+
+extension SQLiteError {
+  /// Whether another row has the value or the key already: parking can help then.
+  /// See <https://sqlite.org/rescode.html#constraint_unique>.
+  fileprivate var isUniqueness: Bool { [1555, 2067, 2579].contains(code) }
 }

@@ -41,8 +41,12 @@ final class TableStatements {
   private let columns: [String]
   /// Whether each column of the changeset belongs to the key.
   let isKey: [Bool]
+  /// The affinity of each column of the local layout.
+  let affinities: [Affinity]
   /// A name for the rowid beside the layout: rows keep it while they are parked. Nil where the layout has it already.
   let hiddenRowID: String?
+  /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
+  private let rowID: String?
 
   private var insertion: Prepared?
   private var selection: Prepared?
@@ -63,6 +67,8 @@ final class TableStatements {
       local.primaryKey.count == 1
       && ASCIIName.matches(local.columns[local.primaryKey[0]].declaredType, "INTEGER")
     hiddenRowID = local.goesByRowID || isRowIDKey ? nil : rowID
+    self.rowID = rowID
+    affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
   }
 
   /// How many columns each change has.
@@ -78,7 +84,7 @@ final class TableStatements {
     }
     let condition = terms.joined(separator: " AND ")
     // Rows with NULL in the key can be there several times: one change is one row.
-    guard hasNullKey, let rowID = hiddenRowID else { return condition }
+    guard hasNullKey, let rowID else { return condition }
     return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition) LIMIT 1)"
   }
 
@@ -147,13 +153,12 @@ final class TableStatements {
     return made
   }
 
-  /// `?1…?n`: the new values; `?n+1…?2n`: the old ones. Nil when the change sets nothing.
+  /// `?1…?n`: the new values, at least one; `?n+1…?2n`: the old ones.
   func update(
     old: [ValueSlice], new: [ValueSlice], guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
-  ) throws -> Prepared? {
+  ) throws -> Prepared {
     let hasNullKey = hasNullKey(old)
     let changed = new.map(\.isDefined)
-    guard changed.contains(true) else { return nil }
     let compared = old.map { guardKind == .oldValues && $0.isDefined }
     let shape = UpdateShape(changed: changed, compared: compared, hasNullKey: hasNullKey)
     if let known = updates[shape] { return known }

@@ -66,6 +66,9 @@ struct SchemaPlan: Sendable {
     let siblings = Set(missing.map { TableName($0.name) })
     for definition in definitions {
       let name = TableName(definition.name)
+      guard matches[name] == nil else {
+        throw EngineError(.refusedDefinition, "table \"\(name)\" is defined twice", table: name.text)
+      }
       if let refusal = name.refusal {
         throw EngineError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
       }
@@ -122,11 +125,17 @@ struct SchemaPlan: Sendable {
     var columns: [Int] = incoming.goesByRowID ? [0] : []
     let offset = columns.count
     var checked: [(Int, Affinity)] = []
+    var taken: Set<Int> = []
     for (index, column) in incoming.columns.enumerated() {
       if let found = local.column(named: column.name) {
-        switch TypeCompatibility(incoming: column, local: local.columns[found]) {
+        guard taken.insert(found).inserted else {
+          throw EngineError(
+            .columnsDiffer, "the definition of table \"\(local.name)\" names column \"\(column.name)\" twice",
+            table: local.name, column: column.name)
+        }
+        switch TypeCompatibility(incoming: incoming.affinity(at: index), local: local.affinity(at: found)) {
         case .safe: break
-        case .dependsOnValues: checked.append((index + offset, local.columns[found].affinity))
+        case .dependsOnValues: checked.append((index + offset, local.affinity(at: found)))
         case .contradictory:
           throw EngineError(
             .incompatibleType,
@@ -155,6 +164,7 @@ struct SchemaPlan: Sendable {
           table: local.name)
       }
       steps.append(.addColumn(column, table: TableName(local.name)))
+      taken.insert(local.columns.count)
       columns.append(local.columns.count + offset)
       local.columns.append(column)
     }

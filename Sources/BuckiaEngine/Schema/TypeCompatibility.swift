@@ -14,9 +14,9 @@ enum TypeCompatibility: Equatable {
   /// Text on one side, numbers on the other.
   case contradictory
 
-  /// Judges two columns by their affinities.
-  init(incoming: ColumnDefinition, local: ColumnDefinition) {
-    switch (incoming.affinity, local.affinity) {
+  /// Judges the affinities of two columns.
+  init(incoming: Affinity, local: Affinity) {
+    switch (incoming, local) {
     case (_, .blob): self = .safe
     case (let first, let second) where first == second: self = .safe
     case (.integer, .numeric), (.numeric, .integer), (.real, .integer), (.real, .numeric): self = .safe

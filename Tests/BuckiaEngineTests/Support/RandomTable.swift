@@ -1,0 +1,149 @@
+/// A table whose definition follows from a seed, with values and statements that suit it.
+///
+/// Keys come from a small set, so that the changes of two people meet.
+struct RandomTable {
+  struct Column {
+    let name: String
+    let type: String
+    var collation = ""
+    var isUnique = false
+    var isNotNull = false
+    var check = ""
+  }
+
+  let name: String
+  var columns: [Column] = []
+  /// Indexes into `columns`, in key order.
+  var key: [Int] = []
+  var isWithoutRowID = false
+  var isStrict = false
+  var isKeyDescending = false
+
+  init(name: String, random: inout SeededGenerator) {
+    self.name = name
+    isStrict = random.oneIn(5)
+    let keyTypes = isStrict ? ["INTEGER", "TEXT", "REAL", "BLOB"] : ["INTEGER", "TEXT", "NOCASE", "REAL", "BLOB", "", "INT"]
+    let keyCount = random.oneIn(3) ? 2 : 1
+    for index in 0..<keyCount {
+      let type = random.pick(keyTypes)
+      columns.append(
+        Column(name: "k\(index)", type: type == "NOCASE" ? "TEXT" : type, collation: type == "NOCASE" ? "NOCASE" : ""))
+    }
+    let types = isStrict ? ["INT", "TEXT", "REAL", "BLOB", "ANY"] : ["", "INTEGER", "TEXT", "REAL", "BLOB", "NUMERIC", "NOCASE"]
+    for index in 0..<Int.random(in: 1...4, using: &random) {
+      let type = random.pick(types)
+      columns.append(
+        Column(name: "v \(index)", type: type == "NOCASE" ? "TEXT" : type, collation: type == "NOCASE" ? "NOCASE" : ""))
+    }
+    columns.shuffle(using: &random)
+    key = columns.indices.filter { columns[$0].name.hasPrefix("k") }.shuffled(using: &random)
+    isWithoutRowID = random.oneIn(3)
+    isKeyDescending = keyCount == 2 && random.oneIn(4)
+  }
+
+  /// The same table with constraints that refuse some rows.
+  func constrained(_ random: inout SeededGenerator) -> RandomTable {
+    var table = self
+    for index in columns.indices where !key.contains(index) {
+      if random.oneIn(3) { table.columns[index].isUnique = true }
+      if random.oneIn(6) { table.columns[index].isNotNull = true }
+      let column = quoted(columns[index].name)
+      if random.oneIn(6) { table.columns[index].check = "\(column) IS NULL OR \(column) IS NOT 3" }
+    }
+    return table
+  }
+
+  var hasUnique: Bool { columns.contains(where: \.isUnique) }
+
+  func quoted(_ name: String) -> String { "\"\(name)\"" }
+
+  /// The statement that makes it, with its columns in a given order.
+  func creation(order: [Int]? = nil) -> String {
+    var parts = (order ?? Array(columns.indices)).map { index -> String in
+      let column = columns[index]
+      var clause = "\(quoted(column.name)) \(column.type)"
+      if column.isNotNull { clause += " NOT NULL" }
+      if column.isUnique { clause += " UNIQUE" }
+      if !column.check.isEmpty { clause += " CHECK (\(column.check))" }
+      if !column.collation.isEmpty { clause += " COLLATE \(column.collation)" }
+      return clause
+    }
+    let members = key.map { quoted(columns[$0].name) + (isKeyDescending ? " DESC" : "") }
+    parts.append("PRIMARY KEY (\(members.joined(separator: ", ")))")
+    let options = (isWithoutRowID ? ["WITHOUT ROWID"] : []) + (isStrict ? ["STRICT"] : [])
+    return "CREATE TABLE \(quoted(name)) (\(parts.joined(separator: ", "))) \(options.joined(separator: ", "))"
+  }
+
+  // MARK: Values
+
+  func literal(for index: Int, _ random: inout SeededGenerator) -> String {
+    let column = columns[index]
+    if key.contains(index) { return keyLiteral(column, &random) }
+    if !random.oneIn(3), column.type.hasPrefix("INT") || column.type.isEmpty || column.type == "NUMERIC" {
+      return "\(Int.random(in: 0...5, using: &random))"
+    }
+    let numbers = ["1", "2", "3", "9223372036854775807", "-9223372036854775808"]
+    let reals = ["1.0", "2.5", "-0.0", "1e300", "9e999", "3.0"]
+    let texts = ["''", "'a'", "'A'", "'b'", "'1'", "'3'", "'ё'", "CAST(x'610062' AS TEXT)", "CAST(x'ff61' AS TEXT)"]
+    let blobs = ["x''", "x'00'", "x'31'", "zeroblob(200)"]
+    if random.oneIn(6) { return "NULL" }
+    guard isStrict else { return random.pick(numbers + reals + texts + blobs) }
+    switch column.type {
+    case "INT": return random.pick(numbers)
+    case "TEXT": return random.pick(texts)
+    case "REAL": return random.pick(reals)
+    case "BLOB": return random.pick(blobs)
+    default: return random.pick(numbers + reals + texts + blobs)
+    }
+  }
+
+  private func keyLiteral(_ column: Column, _ random: inout SeededGenerator) -> String {
+    switch column.type {
+    case "INTEGER", "INT": random.pick(["1", "2", "3", "4", "-1", "9007199254740993"])
+    case "TEXT": random.pick(["'a'", "'A'", "'b'", "''", "'ab'", "'é'"])
+    case "REAL": random.pick(["1.0", "2.5", "-1.5", "1e300"])
+    case "BLOB": random.pick(["x''", "x'00'", "x'0000'", "x'61'"])
+    default: random.pick(["1", "2", "2.5", "'1'", "'a'", "x'31'", "''"])
+    }
+  }
+
+  // MARK: Statements
+
+  /// A statement, or some, that change rows; never refused, at worst without effect.
+  func statement(_ random: inout SeededGenerator) -> String {
+    switch Int.random(in: 0..<10, using: &random) {
+    case 0...3:
+      let names = columns.map { quoted($0.name) }.joined(separator: ", ")
+      let values = columns.indices.map { literal(for: $0, &random) }.joined(separator: ", ")
+      return "INSERT OR IGNORE INTO \(quoted(name)) (\(names)) VALUES (\(values))"
+    case 4...6:
+      let others = columns.indices.filter { !key.contains($0) }.shuffled(using: &random)
+      let set = others.prefix(Int.random(in: 1...others.count, using: &random)).map {
+        "\(quoted(columns[$0].name)) = \(literal(for: $0, &random))"
+      }
+      return "UPDATE OR IGNORE \(quoted(name)) SET \(set.joined(separator: ", ")) WHERE \(condition(&random))"
+    case 7: return "DELETE FROM \(quoted(name)) WHERE \(condition(&random))"
+    case 8:
+      guard let index = columns.indices.first(where: { !key.contains($0) && columns[$0].type.hasPrefix("INT") }) else {
+        return "DELETE FROM \(quoted(name)) WHERE \(condition(&random))"
+      }
+      // Every number goes up by one, by way of negative ones, so that no two are equal in between.
+      let column = quoted(columns[index].name)
+      let small = "typeof(\(column)) = 'integer' AND abs(\(column) / 4) < 1000"
+      return """
+        UPDATE OR IGNORE \(quoted(name)) SET \(column) = -2000 - \(column) WHERE \(small);
+        UPDATE OR IGNORE \(quoted(name)) SET \(column) = -1999 - \(column) WHERE \(small)
+        """
+    default:
+      let index = key[Int.random(in: 0..<key.count, using: &random)]
+      let value = literal(for: index, &random)
+      return
+        "UPDATE OR IGNORE \(quoted(name)) SET \(quoted(columns[index].name)) = \(value) WHERE \(condition(&random))"
+    }
+  }
+
+  private func condition(_ random: inout SeededGenerator) -> String {
+    let index = key[Int.random(in: 0..<key.count, using: &random)]
+    return "\(quoted(columns[index].name)) \(random.pick(["=", "=", "=", ">"])) \(literal(for: index, &random))"
+  }
+}

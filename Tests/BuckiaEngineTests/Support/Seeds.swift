@@ -1,0 +1,43 @@
+import Foundation
+
+/// Randomness that a failing test can repeat: a multiplicative congruential walk with a mixed output (SplitMix64).
+///
+/// See Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// True in one of so many cases.
+  mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
+
+  /// One of several texts.
+  mutating func pick(_ choices: [String]) -> String {
+    choices.isEmpty ? "" : choices[Int.random(in: 0..<choices.count, using: &self)]
+  }
+
+  /// Several texts in a random order.
+  mutating func some(_ count: Int, of choices: [String]) -> [String] {
+    Array(choices.shuffled(using: &self).prefix(count))
+  }
+}
+
+/// Which seeds a property is tried with.
+///
+/// `BUCKIA_SEED=77` repeats one, `BUCKIA_SEEDS=20000` tries more than usual.
+enum Seeds {
+  static func range(_ usual: Int) -> Range<UInt64> {
+    let settings = ProcessInfo.processInfo.environment
+    if let one = settings["BUCKIA_SEED"].flatMap(UInt64.init), one < .max { return one..<(one + 1) }
+    let count = settings["BUCKIA_SEEDS"].flatMap(UInt64.init) ?? UInt64(usual)
+    return 0..<count
+  }
+}
