@@ -71,7 +71,10 @@ public struct DatabaseManager: Sendable {
   func requireDatabase() throws {
     guard FileSystem.exists(path) else {
       throw BuckiaError(
-        .noDatabase, "there is no such database; check the path, or make it with `buckia init`", path: path)
+        .noDatabase, "there is no such database; check the path (`buckia init` makes a new one)", path: path)
+    }
+    guard !FileSystem.isFolder(path) else {
+      throw BuckiaError(.noDatabase, "this is a folder, where a database was expected", path: path)
     }
   }
 }
