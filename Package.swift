@@ -24,8 +24,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets",
-        "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections",
+        "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 

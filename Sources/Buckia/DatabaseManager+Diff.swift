@@ -62,7 +62,8 @@ extension DatabaseManager {
     let isReplacing: Bool
     switch output {
     case .folder(let folder):
-      path = "\(folder)/\(isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))"
+      let name = isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id)
+      path = folder == "." ? name : folder.hasSuffix("/") ? "\(folder)\(name)" : "\(folder)/\(name)"
       isReplacing = false
     case .file(let file, let replacing):
       path = file

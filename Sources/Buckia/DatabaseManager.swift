@@ -65,13 +65,16 @@ public struct DatabaseManager: Sendable {
 
   func reader() throws -> SQLiteConnection {
     try requireDatabase()
-    return try SQLiteConnection(opening: path, as: .readOnly, busyTimeout: busyTimeout)
+    return try SnapshotReader.open(path, busyTimeout: busyTimeout)
   }
 
   func requireDatabase() throws {
     guard FileSystem.exists(path) else {
       throw BuckiaError(
-        .noDatabase, "there is no such database; check the path, or make it with `buckia init`", path: path)
+        .noDatabase, "there is no such database; check the path (`buckia init` makes a new one)", path: path)
+    }
+    guard !FileSystem.isFolder(path) else {
+      throw BuckiaError(.noDatabase, "this is a folder, where a database was expected", path: path)
     }
   }
 }

@@ -1,4 +1,4 @@
-import CBuckiaZstd
+import BuckiaDiffFiles
 import SQLiteConnections
 
 /// What `--version` prints.
@@ -8,7 +8,6 @@ enum Version {
 
   /// It, and the versions of the libraries it runs on: what a bug report should say.
   static var text: String {
-    let zstd = String(cString: ZSTD_versionString())
-    return "buckia \(number) (SQLite \(SQLiteConnection.libraryVersion), zstd \(zstd))"
+    "buckia \(number) (SQLite \(SQLiteConnection.libraryVersion), zstd \(DiffFileWriter.zstdVersion))"
   }
 }

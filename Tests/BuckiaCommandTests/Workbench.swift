@@ -32,7 +32,7 @@ final class Workbench {
   }
 
   /// The binary stands where the test bundle stands.
-  private static var binary: URL {
+  static var binary: URL {
     get throws {
       let here = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
       let folders = Bundle.allBundles.map { $0.bundleURL.deletingLastPathComponent() } + [here]

@@ -129,6 +129,15 @@ struct ComparisonRun {
       }
     }
     nameLostParts(of: newer, columns: added)
+    for (place, column) in newer.columns.enumerated() {
+      guard let index = older.column(named: column.name),
+        TypeCompatibility(incoming: newer.affinity(at: place), local: older.affinity(at: index)) == .contradictory
+      else { continue }
+      skip(
+        "\(newer.name).\(column.name)",
+        "its type has changed from \(older.columns[index].declaredType) to \(column.declaredType), which does not "
+          + "travel: where it has the old type, the diff is refused")
+    }
     for column in newer.generated where !older.generated.contains(where: { ASCIIName.matches($0.name, column.name) }) {
       skip("\(newer.name).\(column.name)", "a generated column is computed from its expression, which does not travel")
     }

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A `buckia` that has been started: it can be waited for, or killed.
+final class RunningCommand {
+  private let process = Process()
+  private let stem: String
+
+  /// Starts `buckia` in the folder of a workbench.
+  init(_ arguments: [String], on bench: Workbench, environment: [String: String] = [:]) throws {
+    stem = bench.path(".\(UUID().uuidString)")
+    for part in ["out", "err"] { try Data().write(to: URL(fileURLWithPath: "\(stem).\(part)")) }
+    process.executableURL = try Workbench.binary
+    process.arguments = arguments
+    process.currentDirectoryURL = bench.folder
+    process.environment = ProcessInfo.processInfo.environment
+      .merging(["BUCKIA_HOME": bench.path(".home"), "NO_COLOR": "1"]) { $1 }.merging(environment) { $1 }
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).out"))
+    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).err"))
+    try process.run()
+  }
+
+  deinit {
+    if process.isRunning {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+    for part in ["out", "err"] { unlink("\(stem).\(part)") }
+  }
+
+  /// Whether it has not ended yet.
+  var isRunning: Bool { process.isRunning }
+
+  /// Waits for the end. A crash is an error.
+  func outcome() throws -> Workbench.Outcome {
+    process.waitUntilExit()
+    func text(_ part: String) throws -> String {
+      String(decoding: try Data(contentsOf: URL(fileURLWithPath: "\(stem).\(part)")), as: UTF8.self)
+    }
+    let diagnostics = try text("err")
+    try #require(process.terminationReason == .exit, "buckia crashed: \(diagnostics)")
+    return Workbench.Outcome(status: process.terminationStatus, output: try text("out"), diagnostics: diagnostics)
+  }
+
+  /// Kills it without a chance to clean up, as a power cut does.
+  ///
+  /// - Returns: Whether it was still at work.
+  func killNow() -> Bool {
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal
+  }
+}
