@@ -4,7 +4,8 @@ extension ColumnDefinition {
   /// See <https://sqlite.org/lang_keywords.html>; most keywords there may serve as names.
   private static let reservedWords: Set<String> = [
     "ADD", "ALL", "ALTER", "ALWAYS", "AND", "AS", "AUTOINCREMENT", "BETWEEN", "CASE", "CHECK", "COLLATE", "COMMIT",
-    "CONSTRAINT", "CREATE", "CROSS", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE", "ESCAPE", "EXISTS",
+    "CONSTRAINT", "CREATE", "CROSS", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE", "ESCAPE", "EXCEPT",
+    "EXISTS",
     "FOREIGN", "FROM", "FULL", "GENERATED", "GROUP", "HAVING", "IN", "INDEX", "INDEXED", "INITIALLY", "INNER", "INSERT",
     "INTERSECT", "INTO", "IS", "ISNULL", "JOIN", "LEFT", "LIMIT", "NATURAL", "NOT", "NOTHING", "NOTNULL", "NULL", "ON",
     "OR", "ORDER", "OUTER", "PRIMARY", "REFERENCES", "RETURNING", "RIGHT", "SELECT", "SET", "TABLE", "THEN", "TO",
