@@ -26,10 +26,10 @@ struct ForeignKeyAudit {
 
   /// Looks at every foreign key whose table or parent was changed.
   func violations(in bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> [Violation] {
-    let referring = try referringTables(on: connection)
+    let sections = try TableSections(of: bytes)
+    let referring = try referringTables(sections, on: connection)
     guard !referring.isEmpty else { return [] }
     let schema = try SchemaReader(connection)
-    let sections = try TableSections(of: bytes)
     var found: [Violation] = []
     for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
       let child = try schema.definition(of: entry, on: connection)
@@ -43,7 +43,7 @@ struct ForeignKeyAudit {
         if let match = changed[entry.name] {
           broken += try check.written(match, sections, in: bytes, Self.limit, on: connection)
         }
-        if let match = changed[parentName] {
+        if let match = changed[parentName], sections.takeAway(from: parentName) {
           broken += try check.orphaned(match, sections, in: bytes, Self.limit, on: connection)
         }
         for row in broken where rows.insert(row).inserted {
@@ -58,8 +58,10 @@ struct ForeignKeyAudit {
     return found
   }
 
-  /// The tables that have a foreign key and were changed, or whose parent was.
-  private func referringTables(on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
+  /// The tables that have a foreign key and were changed, or whose parent may have lost a row they refer to.
+  private func referringTables(
+    _ sections: TableSections, on connection: borrowing SQLiteConnection
+  ) throws -> Set<TableName> {
     var tables: Set<TableName> = []
     let query = """
       SELECT DISTINCT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
@@ -68,7 +70,8 @@ struct ForeignKeyAudit {
     try connection.forEachRow(of: query) { row in
       let child = TableName(row.text(at: 0) ?? "")
       let parent = TableName(row.text(at: 1) ?? "")
-      if changed[child] != nil || changed[parent] != nil { tables.insert(child) }
+      let losesParents = changed[parent] != nil && sections.takeAway(from: parent)
+      if changed[child] != nil || losesParents { tables.insert(child) }
     }
     return tables
   }
