@@ -89,7 +89,11 @@ struct ComparisonRun {
       return nil
     }
     for column in older.columns where newer.column(named: column.name) == nil {
-      skip("\(newer.name).\(column.name)", "the column was dropped; others keep it")
+      let needsValue = column.isNotNull && (column.defaultValue?.isNull ?? !column.hasExpressionDefault)
+      skip(
+        "\(newer.name).\(column.name)",
+        "the column was dropped; others keep it"
+          + (needsValue ? ", and being NOT NULL without a default it will refuse new rows there" : ""))
     }
     var table = newer
     let added = newer.columns.filter { older.column(named: $0.name) == nil }

@@ -144,6 +144,14 @@ public struct SchemaReader: ~Copyable {
       if metadata.isAutoIncrement { isAutoIncrement = true }
     }
     key.sort { $0.position < $1.position }
+    if key.count == 1, !entry.isWithoutRowID,
+      ASCIIName.matches(columns[key[0].column].declaredType, "INTEGER"),
+      try connection.integer("SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", binding: [name]) != nil
+    {
+      // INTEGER PRIMARY KEY DESC is no rowid and may hold NULL (https://sqlite.org/lang_createtable.html#rowid). Made
+      // anew from its definition it would become one; INT is the same type and never does.
+      columns[key[0].column].declaredType = "INT"
+    }
     return TableDefinition(
       name: name, columns: columns, generated: generated, primaryKey: key.map(\.column),
       isWithoutRowID: entry.isWithoutRowID, isStrict: entry.isStrict, isAutoIncrement: isAutoIncrement,
