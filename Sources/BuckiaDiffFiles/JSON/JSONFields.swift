@@ -41,8 +41,10 @@ struct JSONFields {
   private func field(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
   /// Takes a member out; null counts as absent.
+  ///
+  /// Names are compared as bytes: to Swift `primaryKey` is the same with a Kelvin sign for its K, to others it is not.
   mutating func take(_ name: String) -> JSONValue? {
-    guard let index = rest.members.firstIndex(where: { $0.name == name }) else { return nil }
+    guard let index = rest.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
     let value = rest.members.remove(at: index).value
     return value == .null ? nil : value
   }
