@@ -22,7 +22,7 @@ INTERESTING := /^✔ Test run / || !/^(◇|✔ Test) / { print; fflush() }
 
 say = printf '== %s\n' '$(1)'
 
-.PHONY: help build test demo lint dependencies clean
+.PHONY: help build test demo bench lint dependencies clean
 
 help: ## shows this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -51,9 +51,14 @@ demo: dependencies ## sends one person's changes into another person's database
 	@$(SWIFT) build -q -c $(CONFIGURATION) --product BuckiaDemo $(FLAGS)
 	@"$$($(SWIFT) build -c $(CONFIGURATION) --show-bin-path)/BuckiaDemo" --sample Schemas/sample --geopackages "$(GPKG)"
 
+bench: dependencies ## measures the engine against the alternatives (some minutes; BUCKIA_BENCH_ROWS sets the size)
+	@$(call say,building and measuring)
+	@$(SWIFT) package -c release --package-path Benchmarks benchmark
+
 lint: ## checks the format of all sources
 	@$(call say,checking the format)
-	@$(SWIFT) format lint --strict -r Sources Tests Package.swift
+	@$(SWIFT) format lint --strict -r Sources Tests Package.swift \
+	  Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
 
 dependencies:
 	@command -v $(SWIFT) >/dev/null || { \
@@ -86,4 +91,4 @@ dependencies:
 	fi
 
 clean: ## removes everything that was built
-	@rm -rf .build
+	@rm -rf .build Benchmarks/.build

@@ -14,6 +14,8 @@ let package = Package(
     .library(name: "BuckiaEngine", targets: ["BuckiaEngine"]),
     .library(name: "BuckiaKSUID", targets: ["BuckiaKSUID"]),
     .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
+    .library(name: "SQLiteConnections", targets: ["SQLiteConnections"]),
+    .library(name: "SQLiteSchemas", targets: ["SQLiteSchemas"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),

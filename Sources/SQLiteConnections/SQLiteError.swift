@@ -23,10 +23,11 @@ public struct SQLiteError: Error, Sendable, CustomStringConvertible {
 
   init(handle: OpaquePointer?, code: Int32, path: String?, sql: String? = nil) {
     let extended = handle.map { sqlite3_extended_errcode($0) } ?? code
-    let text = handle.flatMap { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)
+    // The session calls return codes that the connection knows nothing of; its words belong to something else then.
+    let isOwn = extended & 0xff == code & 0xff
+    let text = (isOwn ? handle.flatMap { sqlite3_errmsg($0) } : nil) ?? sqlite3_errstr(code)
     self.init(
-      code: extended & 0xff == code & 0xff ? extended : code,
-      message: text.map { String(cString: $0) } ?? "unknown error", path: path, sql: sql)
+      code: isOwn ? extended : code, message: text.map { String(cString: $0) } ?? "unknown error", path: path, sql: sql)
   }
 
   /// The primary result code: the low byte.

@@ -2,8 +2,10 @@
 public enum ASCIIName {
   /// The name with A–Z folded to a–z.
   public static func folded(_ name: String) -> String {
-    String(decoding: name.utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+    String(decoding: name.utf8.map(folded), as: UTF8.self)
   }
+
+  private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
   /// The name with a–z folded to A–Z.
   static func uppercased(_ name: String) -> String {
@@ -12,7 +14,7 @@ public enum ASCIIName {
 
   /// Whether SQLite takes both for the same name.
   public static func matches(_ first: String, _ second: String) -> Bool {
-    folded(first).utf8.elementsEqual(folded(second).utf8)
+    first.utf8.elementsEqual(second.utf8) { folded($0) == folded($1) }
   }
 }
 

@@ -159,8 +159,7 @@ public struct TableDefinition: Equatable, Sendable {
 
   /// The index of the column of that name in `columns`, whatever its case.
   public func column(named name: String) -> Int? {
-    let folded = ASCIIName.folded(name)
-    return columns.firstIndex { ASCIIName.folded($0.name).utf8.elementsEqual(folded.utf8) }
+    columns.firstIndex { ASCIIName.matches($0.name, name) }
   }
 }
 

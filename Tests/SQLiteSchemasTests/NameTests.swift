@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct NameTests {
   static let names = [
-    "plain", "with space", "quo\"te", "\"", "\"\"", "it's", "semi;colon", "--", "/*", "[x]", "`", "ключ", "新しい 表", "e\u{301}", "é",
+    "plain", "with space", "quo\"te", "\"", "\"\"", "it's", "semi;colon", "--", "/*", "[x]", "`", "ключ", "新しい 表",
+    "e\u{301}", "é",
     "\u{301}", "👩‍👩‍👧", "select", "a\nb", "a.b", "%", "\\", "\u{200f}rtl",
   ]
 

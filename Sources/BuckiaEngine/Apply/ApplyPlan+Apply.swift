@@ -65,6 +65,7 @@ struct ApplyRun {
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
+  private var isChanged: Set<TableName> = []
 
   init(
     schema: SchemaPlan, decider: ConflictDecider, canPark: Bool, progress: @escaping (Int) throws -> Void
@@ -106,7 +107,7 @@ struct ApplyRun {
     counts.add(applier.counts)
     let name = applier.statements.name
     let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0
-    if hasChanged, !changedTables.contains(name) { changedTables.append(name) }
+    if hasChanged, isChanged.insert(name).inserted { changedTables.append(name) }
   }
 
   /// The application enforces foreign keys: what is violated at the end is asked about once, as SQLite does.
@@ -122,7 +123,7 @@ struct ApplyRun {
   }
 
   mutating func auditForeignKeys(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    let changed = schema.matches.filter { changedTables.contains($0.key) }
+    let changed = schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
     for violation in try ForeignKeyAudit(changed: changed).violations(in: bytes, on: connection) {
       counts.conflicts += 1

@@ -106,8 +106,9 @@ public struct ApplyPlan {
     let local = try SchemaReader(connection)
     let tables = try incoming.changeset.withBytes { bytes in try Self.tables(in: bytes) }
     if let definitions = incoming.definitions {
+      let known = Dictionary(definitions.map { (TableName($0.name), $0) }) { first, _ in first }
       for table in tables {
-        guard let definition = definitions.first(where: { TableName($0.name) == TableName(table.name) }) else {
+        guard let definition = known[TableName(table.name)] else {
           throw EngineError(
             .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
             table: table.name)

@@ -26,8 +26,10 @@ struct ForeignKeyAudit {
 
   /// Looks at every foreign key whose table or parent was changed.
   func violations(in bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> [Violation] {
-    let schema = try SchemaReader(connection)
     let referring = try referringTables(on: connection)
+    guard !referring.isEmpty else { return [] }
+    let schema = try SchemaReader(connection)
+    let sections = try TableSections(of: bytes)
     var found: [Violation] = []
     for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
       let child = try schema.definition(of: entry, on: connection)
@@ -38,9 +40,11 @@ struct ForeignKeyAudit {
           let check = try ForeignKeyCheck(key, of: child, in: schema, on: connection)
         else { continue }
         var broken: [[UInt8]] = []
-        if let match = changed[entry.name] { broken += try check.written(match, in: bytes, Self.limit, on: connection) }
+        if let match = changed[entry.name] {
+          broken += try check.written(match, sections, in: bytes, Self.limit, on: connection)
+        }
         if let match = changed[parentName] {
-          broken += try check.orphaned(match, in: bytes, Self.limit, on: connection)
+          broken += try check.orphaned(match, sections, in: bytes, Self.limit, on: connection)
         }
         for row in broken where rows.insert(row).inserted {
           found.append(
@@ -115,13 +119,14 @@ private struct ForeignKeyCheck {
 
   /// Rows that the changes wrote and that refer to nothing.
   func written(
-    _ match: TableMatch, in bytes: RawSpan, _ limit: Int, on connection: borrowing SQLiteConnection
+    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ limit: Int,
+    on connection: borrowing SQLiteConnection
   ) throws -> [[UInt8]] {
     let key = child.goesByRowID ? [0] : child.primaryKey
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
     let condition = key.enumerated().map { "c.\(layout[$0.element]) IS ?\($0.offset + 1)" }.joined(separator: " AND ")
     let statement = try connection.prepare(select(where: condition), isPersistent: true)
-    var walk = TableWalk(of: TableName(child.name))
+    var walk = sections.walk(of: TableName(child.name))
     var broken: [[UInt8]] = []
     while broken.count < limit, let change = try walk.next(in: bytes) {
       guard change.operation != .delete else { continue }
@@ -135,7 +140,8 @@ private struct ForeignKeyCheck {
 
   /// Rows that refer to what the changes took away.
   func orphaned(
-    _ match: TableMatch, in bytes: RawSpan, _ limit: Int, on connection: borrowing SQLiteConnection
+    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ limit: Int,
+    on connection: borrowing SQLiteConnection
   ) throws -> [[UInt8]] {
     let offset = parent.goesByRowID ? 1 : 0
     let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
@@ -155,7 +161,7 @@ private struct ForeignKeyCheck {
       "SELECT \(parentColumns.map { SQLText.identifier(parent.columns[$0].name) }.joined(separator: ", ")) "
         + "FROM main.\(SQLText.identifier(parent.name)) WHERE \(isSame.isEmpty ? "0" : isSame.joined(separator: " AND "))"
     )
-    var walk = TableWalk(of: TableName(parent.name))
+    var walk = sections.walk(of: TableName(parent.name))
     var isEmpty = true
     while let change = try walk.next(in: bytes) {
       let isGone =
@@ -182,22 +188,5 @@ private struct ForeignKeyCheck {
     var broken: [[UInt8]] = []
     while broken.count < limit, try statement.step() { broken.append(try LocalRow(copying: statement).record) }
     return broken
-  }
-}
-
-/// The changes of one table only.
-private struct TableWalk {
-  private(set) var reader = ChangesetReader()
-  private let table: TableName
-  private var isWanted = false
-
-  init(of table: TableName) { self.table = table }
-
-  mutating func next(in bytes: RawSpan) throws -> Change? {
-    while let change = try reader.next(in: bytes) {
-      if change.startsTable { isWanted = reader.table.map { TableName($0.name) == table } ?? false }
-      if isWanted { return change }
-    }
-    return nil
   }
 }

@@ -82,10 +82,18 @@ final class TableStatements {
       // A key without NULL is compared with =, so that its index serves; everything else with IS.
       return "\(columns[index]) \(isKey[index] && !hasNullKey ? "=" : "IS") ?\(firstParameter + index)"
     }
-    let condition = terms.joined(separator: " AND ")
+    let condition = Self.conjunction(terms[...])
     // Rows with NULL in the key can be there several times: one change is one row.
     guard hasNullKey, let rowID else { return condition }
     return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition) LIMIT 1)"
+  }
+
+  /// All terms joined by AND, as a balanced tree: written in a row they would nest as deep as they are many, and SQLite
+  /// allows 1,000 levels (<https://sqlite.org/limits.html#max_expr_depth>) where it allows 2,000 columns.
+  private static func conjunction(_ terms: ArraySlice<String>) -> String {
+    guard terms.count > 16 else { return terms.joined(separator: " AND ") }
+    let middle = terms.startIndex + terms.count / 2
+    return "(\(conjunction(terms[..<middle]))) AND (\(conjunction(terms[middle...])))"
   }
 
   /// `?1…?n`: the new row.

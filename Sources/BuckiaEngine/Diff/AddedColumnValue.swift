@@ -14,6 +14,13 @@ enum AddedColumnValue {
       "CREATE TABLE added(\(SQLText.identifier(column.name + "_")) INTEGER)\(isStrict ? " STRICT" : "")")
     try scratch.execute("INSERT INTO added VALUES (1)")
     try scratch.execute("ALTER TABLE added ADD COLUMN \(column.addClause)")
-    return try scratch.text("SELECT quote(\(SQLText.identifier(column.name))) FROM added") ?? "NULL"
+    let name = SQLText.identifier(column.name)
+    // quote() writes Inf for an infinite number, which is no literal.
+    let infinite = "CASE WHEN typeof(\(name)) = 'real' THEN (\(name) = 9e999) - (\(name) = -9e999) END"
+    switch try scratch.integer("SELECT \(infinite) FROM added") {
+    case 1: return "9e999"
+    case -1: return "-9e999"
+    default: return try scratch.text("SELECT quote(\(name)) FROM added") ?? "NULL"
+    }
   }
 }

@@ -89,7 +89,11 @@ struct ComparisonRun {
       return nil
     }
     for column in older.columns where newer.column(named: column.name) == nil {
-      skip("\(newer.name).\(column.name)", "the column was dropped; others keep it")
+      let needsValue = column.isNotNull && (column.defaultValue?.isNull ?? !column.hasExpressionDefault)
+      skip(
+        "\(newer.name).\(column.name)",
+        "the column was dropped; others keep it"
+          + (needsValue ? ", and being NOT NULL without a default it will refuse new rows there" : ""))
     }
     var table = newer
     let added = newer.columns.filter { older.column(named: $0.name) == nil }
@@ -209,11 +213,13 @@ struct ComparisonRun {
   private mutating func nameChangedConstraints(
     _ older: borrowing SQLiteConnection, _ newer: borrowing SQLiteConnection
   ) throws {
+    guard !tables.isEmpty else { return }
+    let newerSQL = try Self.createStatements(newer)
+    let olderSQL = try Self.createStatements(older)
     for table in tables {
-      let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?1)"
       let name = table.definition.name
-      let found = CheckConstraints.expressions(in: try newer.text(query, binding: [name]) ?? "")
-      let known = table.isNew ? [] : CheckConstraints.expressions(in: try older.text(query, binding: [name]) ?? "")
+      let found = CheckConstraints.expressions(in: newerSQL[TableName(name)] ?? "")
+      let known = table.isNew ? [] : CheckConstraints.expressions(in: olderSQL[TableName(name)] ?? "")
       guard found != known else { continue }
       skip(
         name,
@@ -221,5 +227,14 @@ struct ComparisonRun {
           ? "its CHECK constraints do not travel: the table is created without them"
           : "its CHECK constraints have changed, which does not travel: where the old ones hold, they may refuse rows")
     }
+  }
+
+  /// The statement that each table was created with.
+  private static func createStatements(_ connection: borrowing SQLiteConnection) throws -> [TableName: String] {
+    var statements: [TableName: String] = [:]
+    try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table'") { row in
+      statements[TableName(row.text(at: 0) ?? "")] = row.text(at: 1) ?? ""
+    }
+    return statements
   }
 }

@@ -34,6 +34,8 @@ struct RowMerge {
 
   /// A query for the columns of the changeset, in its order.
   private func query(_ table: TableDefinition, _ rows: Rows) throws -> String? {
+    let nullable = nullableKey(of: table).map(SQLText.identifier)
+    if rows == .withoutKey, nullable.isEmpty { return nil }
     var results: [String] = []
     if table.goesByRowID {
       guard let name = Self.rowIDName(of: table) else { return nil }
@@ -47,7 +49,6 @@ struct RowMerge {
       }
     }
     var sql = "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))"
-    let nullable = nullableKey(of: table).map(SQLText.identifier)
     switch rows {
     case .keyed:
       if !nullable.isEmpty { sql += " WHERE " + nullable.map { "\($0) IS NOT NULL" }.joined(separator: " AND ") }
@@ -55,7 +56,6 @@ struct RowMerge {
       let key = table.goesByRowID ? [results[0]] : keyColumns.map { "\(results[$0]) COLLATE \(collation)" }
       sql += " ORDER BY " + key.joined(separator: ", ")
     case .withoutKey:
-      guard !nullable.isEmpty else { return nil }
       sql += " WHERE " + nullable.map { "\($0) IS NULL" }.joined(separator: " OR ")
     }
     return sql

@@ -31,6 +31,8 @@ public struct SchemaEntry: Sendable {
 public struct SchemaReader: ~Copyable {
   /// All tables and views but SQLite's own, in the order they were created.
   public let entries: [SchemaEntry]
+  /// Where each name stands in `entries`.
+  private let places: [TableName: Int]
 
   /// Lists the schema of `main`.
   ///
@@ -52,7 +54,7 @@ public struct SchemaReader: ~Copyable {
       let module = Self.module(of: source.sql)
       return VirtualTable(name: source.name, module: module, isLoaded: loaded.contains(ASCIIName.folded(module)))
     }
-    entries = sources.compactMap { source in
+    let found: [SchemaEntry] = sources.compactMap { source in
       guard let entry = kinds[TableName(source.name)], !ASCIIName.folded(source.name).hasPrefix("sqlite_") else {
         return nil
       }
@@ -69,10 +71,12 @@ public struct SchemaReader: ~Copyable {
       return SchemaEntry(
         name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict)
     }
+    entries = found
+    places = Dictionary(found.enumerated().map { ($1.name, $0) }) { first, _ in first }
   }
 
   /// The entry of that name, whatever its case.
-  public func entry(named name: TableName) -> SchemaEntry? { entries.first { $0.name == name } }
+  public func entry(named name: TableName) -> SchemaEntry? { places[name].map { entries[$0] } }
 
   /// The suffixes of the tables that SQLite's own virtual tables keep their content in.
   ///
@@ -140,6 +144,14 @@ public struct SchemaReader: ~Copyable {
       if metadata.isAutoIncrement { isAutoIncrement = true }
     }
     key.sort { $0.position < $1.position }
+    if key.count == 1, !entry.isWithoutRowID,
+      ASCIIName.matches(columns[key[0].column].declaredType, "INTEGER"),
+      try connection.integer("SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", binding: [name]) != nil
+    {
+      // INTEGER PRIMARY KEY DESC is no rowid and may hold NULL (https://sqlite.org/lang_createtable.html#rowid). Made
+      // anew from its definition it would become one; INT is the same type and never does.
+      columns[key[0].column].declaredType = "INT"
+    }
     return TableDefinition(
       name: name, columns: columns, generated: generated, primaryKey: key.map(\.column),
       isWithoutRowID: entry.isWithoutRowID, isStrict: entry.isStrict, isAutoIncrement: isAutoIncrement,

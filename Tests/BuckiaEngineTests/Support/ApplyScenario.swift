@@ -10,6 +10,8 @@ struct ApplyScenario {
   struct Outcome {
     /// Every table's rows, as lines.
     var content: [String: [String]] = [:]
+    /// The same rows, column by column.
+    var rows: [String: [Rows.Row]] = [:]
     /// The questions that were asked, sorted.
     var questions: [String] = []
     /// Whether the whole file was refused.
@@ -67,13 +69,8 @@ struct ApplyScenario {
       let schema = try SchemaReader(author)
       definitions = try schema.entries.map { try schema.definition(of: $0, on: author) }
     }
-    for table in constrained {
-      authors[table.name] = try Rows.all(of: table.name, columns: table.columns.map(\.name), on: author)
-    }
-    let receiver = try makeReceiver(forStock: true)
-    for table in constrained {
-      locals[table.name] = try Rows.all(of: table.name, columns: table.columns.map(\.name), on: receiver)
-    }
+    authors = try rows(of: author)
+    locals = try rows(of: try makeReceiver(forStock: true))
   }
 
   /// The receiver's database. Stock apply needs the columns in the author's order.
@@ -92,6 +89,24 @@ struct ApplyScenario {
       content[table.name] = try Rows.lines(of: table.name, columns: table.columns.map(\.name), on: connection)
     }
     return content
+  }
+
+  private func rows(of connection: borrowing SQLiteConnection) throws -> [String: [Rows.Row]] {
+    var rows: [String: [Rows.Row]] = [:]
+    for table in tables {
+      rows[table.name] = try Rows.all(of: table.name, columns: table.columns.map(\.name), on: connection)
+    }
+    return rows
+  }
+
+  /// Whether an UPDATE changes nothing but the spelling of a key: `a` to `A` under NOCASE. Sessions record such a change;
+  /// applying it, SQLite 3.40 fails with an error in its own SQL. The engine leaves the row as it is.
+  func hasUpdateOfNothing() throws -> Bool {
+    var reader = ChangesetReader()
+    while let change = try reader.next(in: changes.span.bytes) {
+      if change.operation == .update, !reader.new.contains(where: \.isDefined) { return true }
+    }
+    return false
   }
 
   /// Applies with `sqlite3changeset_apply_v2`.
@@ -115,6 +130,7 @@ struct ApplyScenario {
     }
     outcome.questions = questions.list.sorted()
     outcome.content = try content(of: connection)
+    outcome.rows = try rows(of: connection)
     return outcome
   }
 
@@ -148,6 +164,7 @@ struct ApplyScenario {
     }
     outcome.questions = questions.list.sorted()
     outcome.content = try content(of: connection)
+    outcome.rows = try rows(of: connection)
     return outcome
   }
 }

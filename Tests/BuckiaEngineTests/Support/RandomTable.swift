@@ -18,18 +18,42 @@ struct RandomTable {
   var isWithoutRowID = false
   var isStrict = false
   var isKeyDescending = false
+  var variant = Variant.plain
+  var values = Values()
+  /// Generated columns as SQL, written among the others.
+  var generated: [String] = []
+
+  /// What kind of key the table has.
+  enum Variant {
+    case plain
+    /// No PRIMARY KEY at all.
+    case withoutKey
+    case autoIncrement
+    /// `INTEGER PRIMARY KEY DESC`, which is no rowid: <https://sqlite.org/lang_createtable.html#rowid>.
+    case rowIDInName
+  }
+
+  /// What values there may be.
+  struct Values {
+    /// Values that SQLite takes for equal and that are different: 1 and 1.0, 0.0 and -0.0, a and A under NOCASE.
+    var areLoose = true
+    var areInUTF16 = false
+    var hasNullKeys = false
+  }
 
   init(name: String, random: inout SeededGenerator) {
     self.name = name
     isStrict = random.oneIn(5)
-    let keyTypes = isStrict ? ["INTEGER", "TEXT", "REAL", "BLOB"] : ["INTEGER", "TEXT", "NOCASE", "REAL", "BLOB", "", "INT"]
+    let keyTypes =
+      isStrict ? ["INTEGER", "TEXT", "REAL", "BLOB"] : ["INTEGER", "TEXT", "NOCASE", "REAL", "BLOB", "", "INT"]
     let keyCount = random.oneIn(3) ? 2 : 1
     for index in 0..<keyCount {
       let type = random.pick(keyTypes)
       columns.append(
         Column(name: "k\(index)", type: type == "NOCASE" ? "TEXT" : type, collation: type == "NOCASE" ? "NOCASE" : ""))
     }
-    let types = isStrict ? ["INT", "TEXT", "REAL", "BLOB", "ANY"] : ["", "INTEGER", "TEXT", "REAL", "BLOB", "NUMERIC", "NOCASE"]
+    let types =
+      isStrict ? ["INT", "TEXT", "REAL", "BLOB", "ANY"] : ["", "INTEGER", "TEXT", "REAL", "BLOB", "NUMERIC", "NOCASE"]
     for index in 0..<Int.random(in: 1...4, using: &random) {
       let type = random.pick(types)
       columns.append(
@@ -53,7 +77,28 @@ struct RandomTable {
     return table
   }
 
+  /// The same table with another kind of key, and what else only a comparison meets.
+  func varied(_ values: Values, _ random: inout SeededGenerator) -> RandomTable {
+    var table = self
+    table.values = values
+    if !values.areLoose { for index in columns.indices { table.columns[index].collation = "" } }
+    if random.oneIn(4) { table.variant = .withoutKey }
+    if key.count == 1, columns[key[0]].type == "INTEGER", random.oneIn(2) {
+      table.variant = random.oneIn(2) ? .autoIncrement : .rowIDInName
+    }
+    if table.variant != .plain { table.isWithoutRowID = false }
+    let isRowID = key.count == 1 && columns[key[0]].type == "INTEGER" && table.variant != .rowIDInName
+    table.values.hasNullKeys = values.hasNullKeys && !table.isWithoutRowID && !isRowID
+    if random.oneIn(4) {
+      let type = isStrict ? "TEXT" : ""
+      table.generated.append("g \(type) AS (\(quoted(columns[key[0]].name)) || 'x')\(random.oneIn(2) ? " STORED" : "")")
+    }
+    return table
+  }
+
   var hasUnique: Bool { columns.contains(where: \.isUnique) }
+  /// Whether the key takes both cases of a letter for equal.
+  var isNoCase: Bool { key.contains { columns[$0].collation == "NOCASE" } }
 
   func quoted(_ name: String) -> String { "\"\(name)\"" }
 
@@ -68,8 +113,16 @@ struct RandomTable {
       if !column.collation.isEmpty { clause += " COLLATE \(column.collation)" }
       return clause
     }
+    parts += generated
     let members = key.map { quoted(columns[$0].name) + (isKeyDescending ? " DESC" : "") }
-    parts.append("PRIMARY KEY (\(members.joined(separator: ", ")))")
+    switch variant {
+    case .plain: parts.append("PRIMARY KEY (\(members.joined(separator: ", ")))")
+    case .withoutKey: break
+    case .autoIncrement, .rowIDInName:
+      let place = (order ?? Array(columns.indices)).firstIndex(of: key[0]) ?? 0
+      parts[place] =
+        "\(quoted(columns[key[0]].name)) INTEGER PRIMARY KEY \(variant == .autoIncrement ? "AUTOINCREMENT" : "DESC")"
+    }
     let options = (isWithoutRowID ? ["WITHOUT ROWID"] : []) + (isStrict ? ["STRICT"] : [])
     return "CREATE TABLE \(quoted(name)) (\(parts.joined(separator: ", "))) \(options.joined(separator: ", "))"
   }
@@ -83,8 +136,10 @@ struct RandomTable {
       return "\(Int.random(in: 0...5, using: &random))"
     }
     let numbers = ["1", "2", "3", "9223372036854775807", "-9223372036854775808"]
-    let reals = ["1.0", "2.5", "-0.0", "1e300", "9e999", "3.0"]
-    let texts = ["''", "'a'", "'A'", "'b'", "'1'", "'3'", "'ё'", "CAST(x'610062' AS TEXT)", "CAST(x'ff61' AS TEXT)"]
+    let reals = ["2.5", "1e300", "9e999", "-9e999"] + (values.areLoose ? ["1.0", "-0.0", "3.0"] : [])
+    let texts =
+      ["''", "'a'", "'A'", "'b'", "'1'", "'3'", "'ё'", "'a' || char(0) || 'b'", "char(120171)"]
+      + (values.areInUTF16 ? [] : ["CAST(x'ff61' AS TEXT)"])
     let blobs = ["x''", "x'00'", "x'31'", "zeroblob(200)"]
     if random.oneIn(6) { return "NULL" }
     guard isStrict else { return random.pick(numbers + reals + texts + blobs) }
@@ -98,8 +153,9 @@ struct RandomTable {
   }
 
   private func keyLiteral(_ column: Column, _ random: inout SeededGenerator) -> String {
-    switch column.type {
-    case "INTEGER", "INT": random.pick(["1", "2", "3", "4", "-1", "9007199254740993"])
+    if values.hasNullKeys, random.oneIn(6) { return "NULL" }
+    return switch column.type {
+    case "INTEGER", "INT": random.pick(["1", "2", "3", "4", "-1", "9007199254740993", "-9223372036854775808"])
     case "TEXT": random.pick(["'a'", "'A'", "'b'", "''", "'ab'", "'é'"])
     case "REAL": random.pick(["1.0", "2.5", "-1.5", "1e300"])
     case "BLOB": random.pick(["x''", "x'00'", "x'0000'", "x'61'"])
