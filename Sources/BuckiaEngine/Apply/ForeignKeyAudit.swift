@@ -101,7 +101,7 @@ private struct ForeignKeyCheck {
     self.parent = parent
     parentColumns = columns
     layout =
-      (child.goesByRowID ? [RowMerge.rowIDName(of: child) ?? "rowid"] : [])
+      (child.goesByRowID ? [child.rowIDName ?? "rowid"] : [])
       + child.columns.map { SQLText.identifier($0.name) }
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
     // The parent stands on the left, because its collating sequence decides.
