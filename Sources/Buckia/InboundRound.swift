@@ -160,10 +160,11 @@ struct InboundRound {
     switch error {
     case let refusal as Refusal: return refusal
     case let error as DiffFileError:
-      if error.isTransient, error.code != .unreadable { throw error }
-      let isRecorded = error.code != .unreadable && error.code != .notRegularFile
+      // A file may ask for more room than there is here, again with every try. That is no fault to write down, but must
+      // not keep the others waiting either.
       return Refusal(
-        state: .rejected, code: error.code.rawValue, reason: error.description, isRecorded: isRecorded)
+        state: .rejected, code: error.code.rawValue, reason: error.description,
+        isRecorded: !error.isTransient && error.code != .notRegularFile)
     case let error as EngineError where error.code != .cancelled:
       return Refusal(state: .rejected, code: error.code.rawValue, reason: error.description)
     case let error as ChangesetError:
