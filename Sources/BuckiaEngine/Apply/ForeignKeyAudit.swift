@@ -187,6 +187,9 @@ private struct ForeignKeyCheck {
     let statement = try connection.prepare(select(where: condition))
     var broken: [[UInt8]] = []
     while broken.count < limit, try statement.step() { broken.append(try LocalRow(copying: statement).record) }
+    statement.reset()
+    // The connection may be the application's, and stay open for days.
+    try connection.execute("DELETE FROM temp.buckia_removed_\(columns.count)")
     return broken
   }
 }
