@@ -62,7 +62,7 @@ lint: ## checks the format of all sources
 
 dependencies:
 	@command -v $(SWIFT) >/dev/null || { \
-	  echo 'Swift 6.1 or newer is needed and "$(SWIFT)" is not on the PATH. See https://www.swift.org/install' >&2; exit 1; }
+	  echo 'Swift 6.2 or newer is needed and "$(SWIFT)" is not on the PATH. See https://www.swift.org/install' >&2; exit 1; }
 	@if command -v dpkg >/dev/null; then \
 	  missing=''; \
 	  for package in $(PACKAGES); do \

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 import PackageDescription
 
 // Benchmarks are a package of their own, so that nobody who depends on Buckia resolves their libraries.

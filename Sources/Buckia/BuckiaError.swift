@@ -43,6 +43,9 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
     self.path = path
   }
 
+  /// What this version says of every encrypted file.
+  static let encryptedReason = "it is encrypted, and this version of Buckia cannot open encrypted files"
+
   /// The file and the sentence.
   public var description: String { path.map { "\($0): \(message)" } ?? message }
 }

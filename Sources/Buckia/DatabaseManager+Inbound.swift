@@ -47,10 +47,11 @@ extension DatabaseManager {
   ///   - options: How to apply.
   ///   - resolver: Is asked about each conflict, before the policy.
   ///   - progress: Is told about each file before it is opened: its path, its number from 1, and how many there are.
-  /// - Returns: What became of each file. When the database is locked, full or damaged midway, `failure` says so, and the
-  ///   files before that are done.
+  /// - Returns: What became of each file. When the database is locked, full or damaged midway, or `progress` throws,
+  ///   `failure` says so, and the files before that are done.
   /// - Throws: `BuckiaError` for a path that does not exist; `SQLiteError` when the database cannot be opened or written
-  ///   at all. Nothing has been changed then.
+  ///   at all; `EngineError` for a newer ledger; what stopped the work at the first file. Nothing has been changed then,
+  ///   but that the ledger tables may have been made.
   public func processInboundChanges(
     _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
     progress: (String, Int, Int) throws -> Void = { _, _, _ in }

@@ -27,17 +27,14 @@ public enum DiffInspection {
       case .encrypted:
         return file(
           item.id, isGood: false, sender: "unknown", signature: "unknown",
-          reason: "it is encrypted, and this version of Buckia cannot open encrypted files")
+          reason: BuckiaError.encryptedReason)
       case .changeset:
         let raw = try RawChangeset.verified(at: item.path)
         return file(raw.id, isGood: true)
       case .diff:
         let diff = try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)
-        switch diff.signature {
-        case .unsigned: return file(diff.manifest.id, isGood: true)
-        case .signed(let key):
-          return file(diff.manifest.id, isGood: true, sender: "key \(key)", signature: "valid")
-        }
+        let signature = diff.signature == .unsigned ? "none" : "valid"
+        return file(diff.manifest.id, isGood: true, sender: diff.signature.shownSender, signature: signature)
       }
     } catch {
       return file(
@@ -53,18 +50,15 @@ public enum DiffInspection {
     guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
     switch InboundItem(named: path).kind {
     case .encrypted:
-      throw BuckiaError(
-        .encrypted, "it is encrypted, and this version of Buckia cannot open encrypted files", path: path)
+      throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: path)
     case .changeset:
       let raw = try RawChangeset.verified(at: path)
       return InspectedFile(id: raw.id, manifest: nil, schema: nil, sender: "unsigned", changeset: raw.changeset)
     case .diff:
       let diff = try DiffFile.verified(at: path, name: .ifNamedByID)
-      var sender = "unsigned"
-      if case .signed(let key) = diff.signature { sender = "key \(key)" }
       return InspectedFile(
         id: diff.manifest.id, manifest: try JSONParser.parse(diff.manifestBytes), schema: diff.schema,
-        sender: sender, changeset: diff.changeset)
+        sender: diff.signature.shownSender, changeset: diff.changeset)
     }
   }
 }

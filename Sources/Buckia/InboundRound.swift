@@ -18,9 +18,6 @@ struct InboundRound {
     self.resolver = resolver
   }
 
-  /// How far ahead of the local clock an id may be, in seconds.
-  private static let clockTolerance: Int64 = 300
-
   /// Makes sure of the ledger and learns who is believed.
   mutating func begin(on connection: borrowing SQLiteConnection) throws {
     let transaction = try SQLiteTransaction(on: connection)
@@ -42,23 +39,26 @@ struct InboundRound {
   ///
   /// - Throws: What is not the file's fault: the database locked or damaged, a full disk, the application's wish to stop.
   mutating func take(_ item: InboundItem, on connection: borrowing SQLiteConnection) throws {
-    var outcome = DiffOutcome(id: item.id, path: item.path, sender: "unsigned", state: .rejected)
+    // A file that is refused before its signature is verified has no sender, whatever it claims.
+    var sender = ""
+    var outcome = DiffOutcome(id: item.id, path: item.path, sender: Ledger.shown(sender: sender), state: .rejected)
     do {
       switch item.kind {
       case .encrypted:
         throw Refusal(
           state: .rejected, code: BuckiaError.Code.encrypted.rawValue,
-          reason: "it is encrypted, and this version of Buckia cannot open encrypted files")
+          reason: BuckiaError.encryptedReason)
       case .diff:
         let diff = try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)
         outcome.id = diff.manifest.id
+        sender = diff.signature.sender
+        outcome.sender = Ledger.shown(sender: sender)
         try Self.requireWhatWeCanDo(diff)
         if !diff.attachments.isEmpty {
           outcome.warnings.append(
             "its \(diff.attachments.count) attached files were not unpacked; `tar --zstd -xf` does it")
         }
         let changes = IncomingChanges(diff, file: item.path)
-        outcome.sender = Ledger.shown(sender: changes.key.sender)
         try apply(changes, fileDigest: diff.fileDigest, outcome: &outcome, on: connection)
       case .changeset:
         let raw = try RawChangeset.verified(at: item.path)
@@ -74,10 +74,11 @@ struct InboundRound {
       let refusal = try Self.refusal(for: error)
       outcome.state = refusal.state
       outcome.code = refusal.code
-      outcome.reason = refusal.reason
+      // Engine and SQLite quote the names that stand in the file.
+      outcome.reason = ShownText.line(refusal.reason)
       let digest = refusal.isRecorded ? Self.digest(of: item, remarkingOn: &outcome) : nil
       outcomes.append(outcome)
-      if let digest { try record(refusal, digest, item, outcome, on: connection) }
+      if let digest { try record(outcome, of: sender, digest, item, on: connection) }
       return
     }
     outcomes.append(outcome)
@@ -127,7 +128,7 @@ struct InboundRound {
         state: .quarantined, code: BuckiaError.Code.untrusted.rawValue,
         reason: "this database believes known senders only, and this file is from a stranger")
     }
-    if let id = changes.key.id, id.unixSeconds > now / 1_000 + Self.clockTolerance {
+    if let id = changes.key.id, id.unixSeconds > now / 1_000 + KSUIDClock.tolerance {
       outcome.state = .waiting
       outcome.code = BuckiaError.Code.fromTheFuture.rawValue
       outcome.reason =
@@ -159,10 +160,11 @@ struct InboundRound {
     switch error {
     case let refusal as Refusal: return refusal
     case let error as DiffFileError:
-      if error.isTransient, error.code != .unreadable { throw error }
-      let isRecorded = error.code != .unreadable && error.code != .notRegularFile
+      // A file may ask for more room than there is here, again with every try. That is no fault to write down, but must
+      // not keep the others waiting either.
       return Refusal(
-        state: .rejected, code: error.code.rawValue, reason: error.description, isRecorded: isRecorded)
+        state: .rejected, code: error.code.rawValue, reason: error.description,
+        isRecorded: !error.isTransient && error.code != .notRegularFile)
     case let error as EngineError where error.code != .cancelled:
       return Refusal(state: .rejected, code: error.code.rawValue, reason: error.description)
     case let error as ChangesetError:
@@ -184,15 +186,13 @@ struct InboundRound {
   }
 
   private func record(
-    _ refusal: Refusal, _ digest: ContentDigest, _ item: InboundItem, _ outcome: DiffOutcome,
+    _ outcome: DiffOutcome, of sender: String, _ digest: ContentDigest, _ item: InboundItem,
     on connection: borrowing SQLiteConnection
   ) throws {
     let transaction = try SQLiteTransaction(on: connection)
-    // A file that was refused before its signature was verified has no sender, whatever it claims.
-    let sender = outcome.sender.hasPrefix("key ") ? String(outcome.sender.dropFirst("key ".count)) : ""
     try Ledger.record(
       Ledger.Refusal(
-        digest: digest.bytes, id: outcome.id, sender: sender, state: refusal.state, reason: refusal.reason,
+        digest: digest.bytes, id: outcome.id, sender: sender, state: outcome.state, reason: outcome.reason ?? "",
         file: item.name), at: WallClock.unixMilliseconds, on: connection)
     try transaction.commit()
   }

@@ -22,10 +22,9 @@ extension IncomingChanges {
   ///   - diff: The file.
   ///   - path: Where it was; the ledger keeps its name.
   public init(_ diff: borrowing DiffFile, file path: String) {
-    var sender = ""
-    if case .signed(let key) = diff.signature { sender = key.description }
     self.init(
-      key: LedgerKey(sender: sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
+      key: LedgerKey(
+        sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
       file: FileSystem.name(of: path), definitions: diff.schema, changeset: diff.changeset)
   }
 
@@ -35,4 +34,17 @@ extension IncomingChanges {
       key: LedgerKey(sender: "", id: raw.id, digest: raw.digest.bytes, isRaw: true), file: FileSystem.name(of: path),
       definitions: nil, changeset: raw.changeset)
   }
+}
+
+extension DiffFile.Signature {
+  /// The verified key of the sender in hex, as the ledger keeps it; empty when nobody signed.
+  var sender: String {
+    switch self {
+    case .unsigned: ""
+    case .signed(let key): key.description
+    }
+  }
+
+  /// The sender, for people.
+  var shownSender: String { Ledger.shown(sender: sender) }
 }

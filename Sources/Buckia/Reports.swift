@@ -87,8 +87,8 @@ public struct ApplyReport: Sendable {
   public let seconds: Double
   /// Whether nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
-  /// What stopped the work before all files were looked at: the database locked, the disk full. The files before it
-  /// are done.
+  /// What stopped the work before all files were looked at: the database locked, its disk full, the application's wish.
+  /// The files before it are done.
   public let failure: (any Error)?
 
   /// The files that were refused.

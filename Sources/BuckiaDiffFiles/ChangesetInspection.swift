@@ -107,6 +107,9 @@ public struct ChangesetInspection: Equatable, Sendable {
     guard header.name.utf8.count <= DiffFileLimits.nameBytes else {
       throw fault("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: offset)
     }
+    guard header.columnCount <= DiffFileLimits.columns + 1 else {
+      throw fault("a table has more than \(DiffFileLimits.columns) columns", at: offset, table: header.name)
+    }
     guard header.keyFlags.contains(where: { $0 != 0 }) else {
       throw fault("a table has no key", at: offset, table: header.name)
     }

@@ -44,7 +44,7 @@ public struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible
     self.systemError = systemError
   }
 
-  /// Whether the machine is at fault and not the file: it may succeed later, and no ledger should record a refusal.
+  /// Whether the machine may be at fault and not the file: it may succeed later, and no ledger should record a refusal.
   public var isTransient: Bool {
     [.fullDisk, .tooManyOpenFiles, .outOfMemory, .unreadable, .unwritable].contains(code)
   }

@@ -27,8 +27,6 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
     public static let refusedDefinition = Code(rawValue: "refused-definition")
     /// A conflict was met under the policy `abort`, or a resolver said so.
     public static let conflict = Code(rawValue: "conflict")
-    /// A change does not have the values it needs.
-    public static let badChange = Code(rawValue: "bad-change")
     /// The caller stopped the work.
     public static let cancelled = Code(rawValue: "cancelled")
   }

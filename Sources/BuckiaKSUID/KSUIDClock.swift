@@ -15,6 +15,11 @@
 /// let id = try clock.next(unixSeconds: now, using: &random)
 /// ```
 public struct KSUIDClock: Sendable {
+  /// How far ahead of the wall clock an id that was made elsewhere may be, in seconds: five minutes.
+  ///
+  /// Later ones must not be observed, or whoever made them sets the clock of everybody who does, for good.
+  public static let tolerance: Int64 = 300
+
   /// The greatest id made or observed so far.
   public var last: KSUID?
 

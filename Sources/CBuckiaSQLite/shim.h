@@ -1,7 +1,7 @@
 // SQLite's C API with the session extension, as SQLiteConnections sees it.
 //
 // Debian's sqlite3.h hides the session API unless both macros are defined before the include. Apple's
-// SDK ships the symbols but no prototypes, so they are declared below.
+// SDK ships the symbols but no prototypes, so those that are used are declared below.
 
 #ifndef BUCKIA_SQLITE_SHIM_H
 #define BUCKIA_SQLITE_SHIM_H
@@ -18,24 +18,12 @@
 typedef struct sqlite3_session sqlite3_session;
 typedef struct sqlite3_changeset_iter sqlite3_changeset_iter;
 
-#define SQLITE_CHANGESET_DATA 1
-#define SQLITE_CHANGESET_NOTFOUND 2
-#define SQLITE_CHANGESET_CONFLICT 3
-#define SQLITE_CHANGESET_CONSTRAINT 4
-#define SQLITE_CHANGESET_FOREIGN_KEY 5
-#define SQLITE_CHANGESET_OMIT 0
-#define SQLITE_CHANGESET_REPLACE 1
 #define SQLITE_CHANGESET_ABORT 2
 
 int sqlite3session_create(sqlite3 *db, const char *zDb, sqlite3_session **ppSession);
 void sqlite3session_delete(sqlite3_session *pSession);
-int sqlite3session_enable(sqlite3_session *pSession, int bEnable);
-int sqlite3session_indirect(sqlite3_session *pSession, int bIndirect);
 int sqlite3session_attach(sqlite3_session *pSession, const char *zTab);
 int sqlite3session_diff(sqlite3_session *pSession, const char *zFromDb, const char *zTbl, char **pzErrMsg);
-int sqlite3session_isempty(sqlite3_session *pSession);
-int sqlite3session_changeset(sqlite3_session *pSession, int *pnChangeset, void **ppChangeset);
-int sqlite3session_patchset(sqlite3_session *pSession, int *pnPatchset, void **ppPatchset);
 int sqlite3session_changeset_strm(
   sqlite3_session *pSession, int (*xOutput)(void *pOut, const void *pData, int nData), void *pOut);
 int sqlite3session_patchset_strm(

@@ -92,7 +92,7 @@ public final class ChangesetSpool {
   ///
   /// - Throws: `Failure`, as ``append(_:)-(UnsafeRawBufferPointer)``.
   public func append(_ bytes: [UInt8]) throws(Failure) {
-    try append(0..<bytes.count, of: bytes.span.bytes)
+    try bytes.withUnsafeBufferPointer { (buffer) throws(Failure) in try append(UnsafeRawBufferPointer(buffer)) }
   }
 
   /// Adds a range of other bytes.
@@ -121,7 +121,7 @@ public final class ChangesetSpool {
     guard descriptor >= 0, count > 0 else {
       // A copy of the array (not of its bytes), so that `body` may use the spool.
       let held = memory
-      return try body(held.span.bytes)
+      return try held.withRawSpan(body)
     }
     try flush()
     let mapped = count
@@ -149,7 +149,7 @@ public final class ChangesetSpool {
   private func flush() throws(Failure) {
     var held: [UInt8] = []
     swap(&held, &memory)
-    try held.span.bytes.withUnsafeBytes { (buffer) throws(Failure) in try write(buffer) }
+    try held.withUnsafeBufferPointer { (buffer) throws(Failure) in try write(UnsafeRawBufferPointer(buffer)) }
     // The first flush gives back a large block, later ones keep their small one.
     held.removeAll(keepingCapacity: held.count <= Self.writeSize)
     memory = held

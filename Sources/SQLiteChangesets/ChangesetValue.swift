@@ -24,12 +24,13 @@ public enum ChangesetValue: Equatable, Sendable {
   ///
   /// - Throws: `ChangesetError` when the bytes are anything else.
   public static func record(_ bytes: [UInt8]) throws(ChangesetError) -> [ChangesetValue?] {
-    let span = bytes.span.bytes
-    var values: [ChangesetValue?] = []
-    var position = 0
-    while position < span.byteCount {
-      values.append(ChangesetValue(try ValueSlice(reading: span, at: &position), in: span))
+    try bytes.withRawSpan { (span) throws(ChangesetError) in
+      var values: [ChangesetValue?] = []
+      var position = 0
+      while position < span.byteCount {
+        values.append(ChangesetValue(try ValueSlice(reading: span, at: &position), in: span))
+      }
+      return values
     }
-    return values
   }
 }

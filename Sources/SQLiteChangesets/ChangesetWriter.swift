@@ -24,9 +24,6 @@ public struct ChangesetWriter: Sendable {
   /// Forgets what has been written, keeping the memory.
   public mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
-  /// Takes back everything after the first `count` bytes.
-  public mutating func truncate(to count: Int) { bytes.removeSubrange(count...) }
-
   /// Opens the changes of a table.
   public mutating func beginTable(_ table: ChangesetTable) {
     bytes.append(table.format.rawValue)

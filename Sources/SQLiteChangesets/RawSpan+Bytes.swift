@@ -6,6 +6,20 @@
   import Darwin
 #endif
 
+extension [UInt8] {
+  /// Gives the bytes to `body`; they must not be kept beyond it.
+  ///
+  /// The array's own `span` would do, but needs macOS 26 and iOS 26.
+  ///
+  /// - Throws: Whatever `body` throws.
+  public func withRawSpan<Result, Failure: Error>(
+    _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    // Sound: the buffer is the array's, which stays as it is while `body` runs.
+    try withUnsafeBufferPointer { (buffer) throws(Failure) in try body(UnsafeRawBufferPointer(buffer).bytes) }
+  }
+}
+
 extension RawSpan {
   /// The byte at an offset; out of bounds traps, so callers check `byteCount` first.
   @inline(__always)

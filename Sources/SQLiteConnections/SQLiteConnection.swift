@@ -137,12 +137,9 @@ public struct SQLiteConnection: ~Copyable {
   /// How many rows the last INSERT, UPDATE or DELETE changed itself; triggers and foreign-key actions not counted.
   public var changes: Int { Int(sqlite3_changes64(handle)) }
 
-  /// How many rows all statements of this connection have changed, triggers and foreign-key actions included.
-  public var totalChanges: Int { Int(sqlite3_total_changes64(handle)) }
-
-  /// How many deferred foreign keys are violated just now in the open transaction.
+  /// Whether a deferred foreign key is violated just now in the open transaction.
   ///
-  /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html): 0 or 1.
+  /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html).
   public var hasDeferredForeignKeyViolations: Bool {
     var current: Int32 = 0
     var highest: Int32 = 0

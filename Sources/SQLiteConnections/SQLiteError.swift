@@ -47,8 +47,6 @@ public struct SQLiteError: Error, Sendable, CustomStringConvertible {
   public var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
   /// Whether a constraint refused a row.
   public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
-  /// Whether reading or writing the file failed in the system.
-  public var isInputOutput: Bool { primaryCode == SQLITE_IOERR }
   /// Whether the two schemas do not fit (session calls).
   public var isSchemaMismatch: Bool { primaryCode == SQLITE_SCHEMA }
   /// Whether the callback asked to stop (session calls).

@@ -133,11 +133,6 @@ public struct SQLiteStatement: ~Copyable {
   /// How many columns each row has.
   public var columnCount: Int { Int(sqlite3_column_count(statement)) }
 
-  /// The name of a column of the result.
-  public func columnName(at index: Int) -> String {
-    sqlite3_column_name(statement, Int32(index)).map { String(cString: $0) } ?? ""
-  }
-
   /// The storage class of a value, before any conversion.
   public func storageClass(at index: Int) -> StorageClass {
     StorageClass(rawValue: sqlite3_column_type(statement, Int32(index))) ?? .null

@@ -32,7 +32,10 @@ extension ColumnDefinition {
       guard (1...2).contains(numbers.count), numbers.allSatisfy(isNumber) else { return false }
       words = type[..<open]
     }
-    return words.split(whereSeparator: { $0 == " " }).allSatisfy { word in
+    let names = words.split(whereSeparator: { $0 == " " })
+    // Numbers stand behind a name only; no type at all is fine.
+    guard !names.isEmpty || type.isEmpty else { return false }
+    return names.allSatisfy { word in
       guard let first = word.utf8.first, !(0x30...0x39).contains(first) else { return false }
       return word.utf8.allSatisfy(isWordByte) && !reservedWords.contains(ASCIIName.uppercased(String(word)))
     }

@@ -129,6 +129,15 @@ public struct TableDefinition: Equatable, Sendable {
   /// Whether the table travels by rowid, because it has no primary key.
   public var goesByRowID: Bool { primaryKey.isEmpty }
 
+  /// The name by which the table's rowid can be asked for: one that no column has taken, or nil. Needs no quotes.
+  ///
+  /// Without a meaning for WITHOUT ROWID tables. See <https://sqlite.org/rowidtable.html>.
+  public var rowIDName: String? {
+    ["_rowid_", "rowid", "oid"].first { name in
+      column(named: name) == nil && !generated.contains { ASCIIName.matches($0.name, name) }
+    }
+  }
+
   /// The names of the columns of the table's changeset, in order: the rowid first where the table goes by it.
   public var changesetColumns: [String] {
     (goesByRowID ? [TableDefinition.rowIDColumn] : []) + columns.map(\.name)

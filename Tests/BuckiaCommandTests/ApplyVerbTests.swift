@@ -278,4 +278,26 @@ struct ApplyVerbTests {
     let again = try bench.buckia(["apply", "ben.db", "inbound", "--json"]).json
     #expect((again["diffs"] as? [[String: Any]])?.first?["state"] as? String == "already-applied")
   }
+
+  @Test("A file that asks for more room than there is does not keep the others waiting")
+  func noRoom() throws {
+    let bench = try Workbench()
+    try bench.sql("notes.db", "CREATE TABLE notes(id INTEGER PRIMARY KEY, text)")
+    try FileManager.default.copyItem(atPath: bench.path("notes.db"), toPath: bench.path("mine.db"))
+    try FileManager.default.createDirectory(atPath: bench.path("inbound"), withIntermediateDirectories: false)
+    // More than is kept in memory; the other one is younger, and small.
+    let large = "inbound/0ujsszwN8NRY24YaXiTIE2VWDTS.changeset"
+    try bench.record("notes.db", "INSERT INTO notes VALUES(1, zeroblob(34000000))", to: large)
+    try bench.record(
+      "notes.db", "INSERT INTO notes VALUES(2, 'small')", to: "inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.changeset")
+    let outcome = try bench.buckia(
+      ["apply", "mine.db", "inbound", "--json"], environment: ["TMPDIR": bench.path("missing")])
+    #expect(outcome.status == 1)
+    let states = (try outcome.json["diffs"] as? [[String: Any]])?.map { $0["state"] as? String }
+    #expect(states == ["rejected", "applied"])
+    #expect(try bench.sql("mine.db", "SELECT id FROM notes") == ["2"])
+    // It is not the file's fault, so the ledger holds nothing against it.
+    #expect(try bench.sql("mine.db", "SELECT count(*) FROM buckia_refused") == ["0"])
+    #expect(try bench.buckia(["apply", "mine.db", "inbound"]).status == 0)
+  }
 }

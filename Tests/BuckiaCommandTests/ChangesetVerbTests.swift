@@ -207,4 +207,16 @@ struct ChangesetVerbTests {
     #expect(output.contains(#"'x\u{1B}]0;title\u{7}'"#))
     #expect(!output.unicodeScalars.contains("\u{1B}"))
   }
+
+  @Test("An id from the future does not take the person's clock along")
+  func idFromTheFuture() throws {
+    let bench = try twoDays()
+    let greatest = "aWgEPTl1tmebfsQzFP4bxwgy80V.changeset"
+    try FileManager.default.copyItem(atPath: bench.path("monday.changeset"), toPath: bench.path(greatest))
+    #expect(try bench.buckia(["changeset", "sort", greatest, "-o", "sorted.changeset"]).status == 0)
+    let next = try bench.buckia(["ksuid", "new"])
+    #expect(next.status == 0)
+    // The letter that ids of the 2050s begin with.
+    #expect(next.output.utf8.lexicographicallyPrecedes("K".utf8), "\(next.output)")
+  }
 }

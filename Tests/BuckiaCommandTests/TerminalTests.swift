@@ -29,6 +29,14 @@ struct TerminalTests {
     #expect("ééé".escaped(limit: 3) == "ééé")
   }
 
+  @Test("A character with endless combining marks is cut, one that emoji are made of is not")
+  func combiningMarks() {
+    let endless = "a" + String(repeating: "\u{301}", count: 100_000)
+    #expect(endless.count == 1)
+    #expect(endless.escaped(limit: 3).unicodeScalars.count == 17)
+    #expect("👩🏽‍❤️‍💋‍👨🏿 x".escaped == "👩🏽‍❤️‍💋‍👨🏿 x")
+  }
+
   @Test("Columns are aligned, numbers to the right, whatever the script")
   func table() {
     var table = TextTable(["name", .number("rows"), "why"])

@@ -98,4 +98,16 @@ import Testing
       #expect(try JSONParser.parse(value.bytes()) == value, "seed \(seed)")
     }
   }
+
+  @Test func `What is printed cannot steer a terminal, and is the same document`() throws {
+    let text = "\u{9b}31m\u{7f}\u{1b}[2J \u{202e}fdp é 日本 \u{e0041}\u{10ffff}"
+    let value: JSONValue = ["a\u{85}": .string(text)]
+    let line = value.lineText()
+    #expect(
+      line == #"{"a\u0085":"\u009b31m\u007f\u001b[2J \u202efdp é 日本 \udb40\udc41\udbff\udfff"}"#)
+    #expect(value.prettyText().unicodeScalars.allSatisfy { ShownText.isSafe($0) || $0 == "\n" })
+    #expect(try JSONParser.parse(Array(line.utf8)) == value)
+    // The canonical form, which is hashed and signed, stays as the format has it.
+    #expect(value.text().unicodeScalars.contains("\u{9b}"))
+  }
 }

@@ -187,4 +187,16 @@ import Testing
       #expect(spooling.path == path)
     #endif
   }
+
+  @Test(arguments: [(2_001, true), (2_002, false), (65_536, false)])
+  func `A raw changeset has no more columns than a table can have`(columns: Int, isGood: Bool) throws {
+    let folder = try TemporaryFolder()
+    var writer = ChangesetWriter()
+    writer.beginTable(
+      ChangesetTable(name: "t", format: .patchset, keyFlags: [1] + [UInt8](repeating: 0, count: columns - 1)))
+    writer.beginChange(.delete)
+    writer.append(integer: 1)
+    let error = rawRefusal(at: try folder.write(writer.bytes, as: "raw"))
+    #expect(error?.code == (isGood ? nil : .badChangeset))
+  }
 }

@@ -105,6 +105,10 @@ extension VectorCase {
     VectorCase("badSchema-unknown-field.bdiff") {
       try schemaText { $0.replacing("\"strict\":", with: "\"check\":\"1\",\"strict\":") }
     },
+    // To Swift the Kelvin sign and the letter K are equal.
+    VectorCase("badSchema-kelvin-sign.bdiff") {
+      try schemaText { $0.replacing("\"primaryKey\"", with: "\"primary\u{212a}ey\"") }
+    },
     VectorCase("badName-schema.bdiff") {
       try schemaText { $0.replacing("\"name\":\"notes\"", with: "\"name\":\"pragma_table_list\"") }
     },

@@ -176,6 +176,9 @@ extension VectorCase {
       })
     },
     VectorCase("badManifest-path-up.bdiff") { try attached("a/../../b") },
+    // To Swift a slash and the combining mark behind it are one character; to a file system they are not.
+    VectorCase("badManifest-path-up-before-combining-mark.bdiff") { try attached("../\u{301}a") },
+    VectorCase("badManifest-path-backslash-before-combining-mark.bdiff") { try attached("a\\\u{301}b") },
     VectorCase("badManifest-path-absolute.bdiff") { try attached("/etc/passwd") },
     VectorCase("badManifest-path-control-character.bdiff") { try attached("a\u{1b}[31m") },
     VectorCase("badManifest-path-right-to-left.bdiff") { try attached("a\u{202e}gpj.exe") },

@@ -230,4 +230,42 @@ private let schema = """
     #expect(log.first?.file == "f100")
     #expect(log.allSatisfy { ($0.reason?.count ?? 0) <= 1_000 })
   }
+
+  @Test("A reason cannot steer a terminal, whatever the file calls its tables")
+  func namesInReasons() throws {
+    let post = try Post(schema)
+    try post.plantRaw(insertion(into: "a\u{1b}[2J\u{202e}b\nc"))
+    let reason = try #require(try post.apply().diffs.first?.reason)
+    #expect(reason.contains(#"a\u{1b}[2J\u{202e}b\u{a}c"#), "\(reason)")
+    #expect(try post.database.log().first?.reason == reason)
+  }
+
+  @Test("Updates of more shapes than statements are kept for are all applied")
+  func manyShapes() throws {
+    let columns = (0..<10).map { "c\($0)" }
+    let post = try Post(
+      """
+      CREATE TABLE t(id INTEGER PRIMARY KEY, \(columns.joined(separator: ", ")));
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1023)
+      INSERT INTO t(id, \(columns.joined(separator: ", "))) SELECT i\(columns.map { _ in ", 0" }.joined()) FROM n
+      """)
+    let edits = columns.indices.map { "UPDATE t SET c\($0) = 1 WHERE id & \(1 << $0);" }
+    try post.send(edits.joined())
+    #expect(try post.apply().diffs.map(\.updated) == [1_023])
+    let read = columns.indices.map { "(c\($0) << \($0))" }.joined(separator: " + ")
+    #expect(try post.rows("SELECT count(*) FROM t WHERE \(read) = id") == ["1023"])
+  }
+
+  @Test("A damaged conflict record is shown as far as it goes")
+  func damagedRecord() throws {
+    let post = try Post(schema)
+    try post.send("UPDATE notes SET n = 5 WHERE id = 1")
+    try TestDatabases.run("UPDATE notes SET n = 6 WHERE id = 1", on: post.mine)
+    #expect(try post.apply().diffs.map(\.conflicts) == [1])
+    // The local row says nothing, and the incoming one ends before the key.
+    try TestDatabases.run("UPDATE buckia_conflict SET local = x'0000', incoming = x'', base = x'00'", on: post.mine)
+    let record = try #require(try post.database.conflicts().first)
+    #expect(record.key.map(\.column) == ["id"])
+    #expect(record.key.map(\.value) == [nil])
+  }
 }

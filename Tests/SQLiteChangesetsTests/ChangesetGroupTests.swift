@@ -120,16 +120,16 @@ struct ChangesetGroupTests {
   @Test("what is refused leaves the group as it was")
   func refused() throws {
     var group = ChangesetGroup()
-    try group.add(changeset(insert).span.bytes)
+    try changeset(insert).withRawSpan { try group.add($0) }
     for bad in [
       changeset("other", .insert([1, 2])) + [1], changeset("new", .insert([1, 2])) + changeset(key: [1], .insert([1])),
       changeset(format: .patchset, insert),
     ] {
-      #expect(throws: ChangesetError.self) { try group.add(bad.span.bytes) }
+      #expect(throws: ChangesetError.self) { try bad.withRawSpan { try group.add($0) } }
     }
     // Had a refused input left its tables behind, this would not fit them.
-    try group.add(changeset("new", key: [1], .insert([1])).span.bytes)
-    try group.add(changeset(update).span.bytes)
+    try changeset("new", key: [1], .insert([1])).withRawSpan { try group.add($0) }
+    try changeset(update).withRawSpan { try group.add($0) }
     #expect(try lines(try group.joined().bytes) == ["notes INSERT - | 1 'b'", "new INSERT - | 1"])
     #expect(try group.joined().bytes == (try group.joined().bytes))
   }
@@ -140,7 +140,7 @@ struct ChangesetGroupTests {
       changeset(.insert([.integer(Int64(part)), .text(String(repeating: "x", count: 500))]), .insert([-1, "once"]))
     }
     var group = ChangesetGroup(gatheringInto: ChangesetSpool(memoryLimit: 100))
-    for part in parts { try group.add(part.span.bytes) }
+    for part in parts { try part.withRawSpan { try group.add($0) } }
     let joined = try group.joined(into: ChangesetSpool(memoryLimit: 0)).bytes
     #expect(joined == (try Changesets.concatenated(parts.map { ChangesetSpool($0) }).bytes))
     #expect(try lines(joined).count == 51)

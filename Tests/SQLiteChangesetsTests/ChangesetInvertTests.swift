@@ -24,7 +24,7 @@ struct ChangesetInvertTests {
   func patchset() throws {
     let output = ChangesetSpool()
     let bytes = changeset("people", format: .patchset, .insert([1, 2]))
-    let error = changesetError { try Changesets.inverted(bytes.span.bytes, into: output) }
+    let error = changesetError { _ = try bytes.withRawSpan { try Changesets.inverted($0, into: output) } }
     #expect(error == ChangesetError(.needsChangeset, offset: 0, table: "people"))
     #expect(output.isEmpty)
   }
@@ -33,7 +33,7 @@ struct ChangesetInvertTests {
   func missingOldValue() throws {
     let output = ChangesetSpool()
     let bytes = changeset(.insert([1, 2]), .update(old: [2, .undefined], new: [.undefined, 5]))
-    let error = changesetError { try Changesets.inverted(bytes.span.bytes, into: output) }
+    let error = changesetError { _ = try bytes.withRawSpan { try Changesets.inverted($0, into: output) } }
     #expect(error?.code == .misplacedValue)
     #expect(error?.offset == changeset(.insert([1, 2])).count)
     #expect(output.isEmpty)

@@ -9,7 +9,7 @@ struct ChangesetOrderTests {
       changeset("b", .insert([2, "x"]), .update(old: [9, 1], new: [.undefined, 2]), .insert([-1, "x"]))
       + changeset("a", .insert([5, 5]))
       + changeset("B", .delete([7, 1]), .update(old: [8, 1], new: [.undefined, 2]), .delete([3, 1]))
-    let order = try ChangesetOrder(byKeyOf: bytes.span.bytes)
+    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
     #expect(
       try lines(try Bytes.sorted(bytes)) == [
         "b DELETE | 3 1 -", "b DELETE | 7 1 -", "b UPDATE | 8 1 | . 2", "b UPDATE | 9 1 | . 2",
@@ -67,7 +67,7 @@ struct ChangesetOrderTests {
     let bytes =
       changeset("twice", .insert([5, 1]), .insert([3, 1])) + changeset("once", .insert([2, 1]), .insert([1, 1]))
       + changeset("twice", .delete([5, 1]))
-    let order = try ChangesetOrder(byKeyOf: bytes.span.bytes)
+    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
     #expect(order.tablesInAuthorOrder.map(\.name) == ["twice"])
     #expect(order.ordinals == [0, 1, 4, 3, 2])
     #expect(
@@ -83,7 +83,7 @@ struct ChangesetOrderTests {
     for (one, other) in pairs {
       let bytes = changeset(.insert([one, 1]), .insert([-5, 1]), .delete([other, 1]))
       #expect(try Bytes.sorted(bytes) == bytes)
-      #expect(try ChangesetOrder(byKeyOf: bytes.span.bytes).tablesInAuthorOrder.count == 1)
+      #expect(try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }.tablesInAuthorOrder.count == 1)
     }
     // In a composite key they need not be neighbours in any order that puts 1 before 1.0.
     let bytes = changeset(key: [1, 2], .insert([1, 7]), .insert([1, 8]), .insert([1.0, 9]), .delete([1.0, 7]))
@@ -93,7 +93,7 @@ struct ChangesetOrderTests {
   @Test("what is in order already is known to be, and comes back unchanged")
   func identity() throws {
     let bytes = changeset(.delete([9, 1]), .insert([1, 1]), .insert([2, 1])) + changeset("b", .insert([0, 0]))
-    let order = try ChangesetOrder(byKeyOf: bytes.span.bytes)
+    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
     #expect(order.isIdentity)
     #expect(order.ordinals == [0, 1, 2, 3])
     #expect(try Bytes.sorted(bytes) == bytes)
@@ -104,9 +104,10 @@ struct ChangesetOrderTests {
   @Test("an order is of no use for other bytes")
   func otherBytes() throws {
     let bytes = changeset(.insert([1, 1]))
-    let order = try ChangesetOrder(byKeyOf: bytes.span.bytes)
+    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
     let other = changeset(.insert([1, 1]), .insert([2, 1]))
-    #expect(changesetError { try order.write(other.span.bytes, into: ChangesetSpool()) }?.code == .badLength)
+    #expect(
+      changesetError { try other.withRawSpan { try order.write($0, into: ChangesetSpool()) } }?.code == .badLength)
   }
 
   @Test("NaN, which SQLite never writes, has a place too")

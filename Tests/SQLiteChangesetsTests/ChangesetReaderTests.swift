@@ -37,19 +37,20 @@ struct ChangesetReaderTests {
   @Test("a change says where it stands and what opens its table")
   func places() throws {
     let bytes = spelledOut + spelledOut
-    let span = bytes.span.bytes
-    var reader = ChangesetReader()
-    var changes: [Change] = []
-    var headers: [Range<Int>] = []
-    while let change = try reader.next(in: span) {
-      changes.append(change)
-      headers.append(reader.headerRange)
-      #expect(span.array(reader.nameRange) == Array("t".utf8))
+    try bytes.withRawSpan { span in
+      var reader = ChangesetReader()
+      var changes: [Change] = []
+      var headers: [Range<Int>] = []
+      while let change = try reader.next(in: span) {
+        changes.append(change)
+        headers.append(reader.headerRange)
+        #expect(span.array(reader.nameRange) == Array("t".utf8))
+      }
+      #expect(changes.map(\.startsTable) == [true, false, false, true, false, false])
+      #expect(changes.map(\.range.lowerBound) == [6, 21, 43, 56, 71, 93])
+      #expect(headers == [0..<6, 0..<6, 0..<6, 50..<56, 50..<56, 50..<56])
+      #expect(reader.position == bytes.count)
     }
-    #expect(changes.map(\.startsTable) == [true, false, false, true, false, false])
-    #expect(changes.map(\.range.lowerBound) == [6, 21, 43, 56, 71, 93])
-    #expect(headers == [0..<6, 0..<6, 0..<6, 50..<56, 50..<56, 50..<56])
-    #expect(reader.position == bytes.count)
   }
 
   @Test("patchsets hold the key of an UPDATE in its one record, and only the key of a DELETE")
@@ -71,13 +72,15 @@ struct ChangesetReaderTests {
     writer.beginTable(ChangesetTable(name: "wide", keyFlags: [1] + Array(repeating: 0, count: 299)))
     writer.append(.insert([1] + Array(repeating: .text(text), count: 299)))
     let bytes = writer.bytes
-    var reader = ChangesetReader()
-    let change = try #require(try reader.next(in: bytes.span.bytes))
-    #expect(change.startsTable)
-    #expect(reader.table?.columnCount == 300)
-    #expect(ChangesetValue(reader.new[299], in: bytes.span.bytes) == .text(text))
-    #expect(try reader.next(in: bytes.span.bytes) == nil)
-    #expect(try reader.next(in: bytes.span.bytes) == nil)
+    try bytes.withRawSpan { span in
+      var reader = ChangesetReader()
+      let change = try #require(try reader.next(in: span))
+      #expect(change.startsTable)
+      #expect(reader.table?.columnCount == 300)
+      #expect(ChangesetValue(reader.new[299], in: span) == .text(text))
+      #expect(try reader.next(in: span) == nil)
+      #expect(try reader.next(in: span) == nil)
+    }
   }
 
   @Test("nothing, and headers alone, hold no changes")

@@ -10,7 +10,7 @@ struct ChangesetSummaryTests {
       + changeset("a", .delete([1, 2]), .update(old: [3, .undefined], new: [.undefined, .undefined]))
       + changeset("none")
       + changeset("B", key: [2, 0], .insert([4, 4]), .delete([1, 1]))
-    let summary = try ChangesetSummary.of(bytes.span.bytes)
+    let summary = try bytes.withRawSpan { try ChangesetSummary.of($0) }
     #expect(summary.tables.map(\.table.name) == ["b", "a"])
     #expect(summary.tables.map(\.inserted) == [2, 0])
     #expect(summary.tables.map(\.updated) == [1, 1])
@@ -25,7 +25,7 @@ struct ChangesetSummaryTests {
   @Test("nothing sums up to nothing")
   func nothing() throws {
     let bytes: [UInt8] = []
-    let summary = try ChangesetSummary.of(bytes.span.bytes)
+    let summary = try bytes.withRawSpan { try ChangesetSummary.of($0) }
     #expect(summary.tables.isEmpty && summary.changeCount == 0 && summary.format == nil)
   }
 
@@ -36,7 +36,7 @@ struct ChangesetSummaryTests {
       changeset("notes", key: [0, 1], .insert([1, 2])), changeset("NOTES", key: [1, 1], .insert([1, 2])),
       changeset("Notes", key: [1], .insert([1])), changeset("nOTES", key: [1, 0, 0], .insert([1, 2, 3])),
     ] {
-      let error = changesetError { _ = try ChangesetSummary.of((first + second).span.bytes) }
+      let error = changesetError { _ = try (first + second).withRawSpan { try ChangesetSummary.of($0) } }
       #expect(error?.code == .incompatibleTables)
       #expect(error?.offset == first.count)
       #expect(error?.table?.lowercased() == "notes")
@@ -58,7 +58,7 @@ struct ChangesetSummaryTests {
     let bytes =
       changeset("\u{e9}", .insert([1, 2])) + changeset("e\u{301}", .insert([1, 2]))
       + changeset("Ж", .insert([1, 2])) + changeset("ж", .insert([1, 2])) + other + another
-    let summary = try ChangesetSummary.of(bytes.span.bytes)
+    let summary = try bytes.withRawSpan { try ChangesetSummary.of($0) }
     #expect(summary.tables.count == 6)
     #expect(try Bytes.sorted(bytes) == bytes)
     #expect(try Bytes.concatenated(bytes) == bytes)

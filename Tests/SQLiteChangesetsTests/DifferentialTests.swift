@@ -14,8 +14,8 @@ struct DifferentialTests {
       let database = try RandomDatabase(seed: seed, hasLooseKeys: true)
       try database.addTrigger()
       let (changeset, patchset) = try database.changes(20)
-      let summary = try ChangesetSummary.of(changeset.span.bytes)
-      let patchSummary = try ChangesetSummary.of(patchset.span.bytes)
+      let summary = try changeset.withRawSpan { try ChangesetSummary.of($0) }
+      let patchSummary = try patchset.withRawSpan { try ChangesetSummary.of($0) }
       #expect(summary.changeCount == patchSummary.changeCount, "seed \(seed)")
       #expect(summary.changeCount == (try wholeChanges(changeset).count), "seed \(seed)")
       #expect(summary.byteCount == changeset.count)
@@ -101,13 +101,13 @@ struct DifferentialTests {
         (first.changeset, middle), (first.patchset, middle), (first.changeset + second.changeset, after),
         (first.patchset + second.patchset, after),
       ] {
-        let order = try ChangesetOrder(byKeyOf: bytes.span.bytes)
+        let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
         let sorted = try Bytes.sorted(bytes)
         let (were, are) = (try wholeChanges(bytes), try wholeChanges(sorted))
         #expect(order.ordinals.map { were[$0] } == are, "seed \(seed)")
         #expect(order.ordinals.sorted() == Array(were.indices), "seed \(seed)")
         #expect(try Bytes.sorted(sorted) == sorted, "seed \(seed)")
-        #expect(try ChangesetOrder(byKeyOf: sorted.span.bytes).isIdentity, "seed \(seed)")
+        #expect(try sorted.withRawSpan { try ChangesetOrder(byKeyOf: $0) }.isIdentity, "seed \(seed)")
         let copy = try RandomDatabase(seed: seed)
         try StockChangesets.apply(sorted, to: copy.connection) { _, _ in .abort }
         #expect(try copy.content() == content, "seed \(seed)")
@@ -155,14 +155,15 @@ struct DifferentialTests {
       case .null: expected.append(.null)
       }
     }
-    let span = sorted.span.bytes
-    var reader = ChangesetReader()
-    var found: [ChangesetValue] = []
-    while try reader.next(in: span) != nil {
-      if let value = ChangesetValue(reader.new[0], in: span) { found.append(value) }
+    try sorted.withRawSpan { span in
+      var reader = ChangesetReader()
+      var found: [ChangesetValue] = []
+      while try reader.next(in: span) != nil {
+        if let value = ChangesetValue(reader.new[0], in: span) { found.append(value) }
+      }
+      #expect(found == expected, "seed \(seed)")
+      #expect(try ChangesetOrder(byKeyOf: span).tablesInAuthorOrder.isEmpty)
     }
-    #expect(found == expected, "seed \(seed)")
-    #expect(try ChangesetOrder(byKeyOf: span).tablesInAuthorOrder.isEmpty)
   }
 
   @Test("tables that do not fit are refused where SQLite refuses them")

@@ -94,7 +94,7 @@ struct HostileBytesTests {
   private func checkAll(_ bytes: [UInt8], _ note: String) {
     do {
       let changes = try wholeChanges(bytes)
-      let summary = changesetErrorOr { try ChangesetSummary.of(bytes.span.bytes) }
+      let summary = changesetErrorOr { try bytes.withRawSpan { try ChangesetSummary.of($0) } }
       if let summary {
         #expect(summary.changeCount == changes.count, "\(note)")
         let sorted = try Bytes.sorted(bytes)
@@ -102,7 +102,7 @@ struct HostileBytesTests {
         #expect(try Bytes.sorted(sorted) == sorted, "\(note)")
         let joined = try Bytes.concatenated(bytes, bytes)
         #expect(try Bytes.concatenated(joined) == joined, "\(note)")
-        #expect(try ChangesetSummary.of(joined.span.bytes).changeCount <= changes.count, "\(note)")
+        #expect(try joined.withRawSpan { try ChangesetSummary.of($0) }.changeCount <= changes.count, "\(note)")
       } else {
         #expect(throws: ChangesetError.self, "\(note)") { try Bytes.sorted(bytes) }
         #expect(throws: ChangesetError.self, "\(note)") { try Bytes.concatenated(bytes) }
@@ -114,7 +114,7 @@ struct HostileBytesTests {
       }
     } catch is ChangesetError {
       // The bytes are no changeset: every operation must say so.
-      #expect(throws: ChangesetError.self, "\(note)") { try ChangesetSummary.of(bytes.span.bytes) }
+      #expect(throws: ChangesetError.self, "\(note)") { try bytes.withRawSpan { try ChangesetSummary.of($0) } }
       #expect(throws: ChangesetError.self, "\(note)") { try Bytes.sorted(bytes) }
       #expect(throws: ChangesetError.self, "\(note)") { try Bytes.inverted(bytes) }
       #expect(throws: ChangesetError.self, "\(note)") { try Bytes.concatenated(bytes) }

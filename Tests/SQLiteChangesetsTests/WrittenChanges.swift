@@ -75,39 +75,41 @@ func changeset(_ table: ChangesetTable, _ changes: [TestChange]) -> [UInt8] {
 
 /// What changeset bytes say, a line for each change: `notes INSERT - | 1 'a'`, `*` for indirect, `.` for undefined.
 func lines(_ bytes: [UInt8]) throws -> [String] {
-  let span = bytes.span.bytes
-  var reader = ChangesetReader()
-  var lines: [String] = []
-  while let change = try reader.next(in: span) {
-    var line = (reader.table?.name ?? "") + " \(change.operation)".uppercased() + (change.isIndirect ? "*" : "")
-    for values in [reader.old, reader.new] {
-      line += values.contains(where: \.isDefined) ? " |" : " -"
-      guard values.contains(where: \.isDefined) else { continue }
-      for value in values {
-        switch ChangesetValue(value, in: span) {
-        case nil: line += " ."
-        case .null?: line += " NULL"
-        case .integer(let number)?: line += " \(number)"
-        case .real(let number)?: line += " \(number)"
-        case .text(let text)?: line += " '\(text)'"
-        case .blob(let blob)?: line += " x\(blob)"
+  try bytes.withRawSpan { span in
+    var reader = ChangesetReader()
+    var lines: [String] = []
+    while let change = try reader.next(in: span) {
+      var line = (reader.table?.name ?? "") + " \(change.operation)".uppercased() + (change.isIndirect ? "*" : "")
+      for values in [reader.old, reader.new] {
+        line += values.contains(where: \.isDefined) ? " |" : " -"
+        guard values.contains(where: \.isDefined) else { continue }
+        for value in values {
+          switch ChangesetValue(value, in: span) {
+          case nil: line += " ."
+          case .null?: line += " NULL"
+          case .integer(let number)?: line += " \(number)"
+          case .real(let number)?: line += " \(number)"
+          case .text(let text)?: line += " '\(text)'"
+          case .blob(let blob)?: line += " x\(blob)"
+          }
         }
       }
+      lines.append(line)
     }
-    lines.append(line)
+    return lines
   }
-  return lines
 }
 
 /// Each change as it stands in the bytes, behind the header of its table: equal sets, equal effect.
 func wholeChanges(_ bytes: [UInt8]) throws -> [[UInt8]] {
-  let span = bytes.span.bytes
-  var reader = ChangesetReader()
-  var changes: [[UInt8]] = []
-  while let change = try reader.next(in: span) {
-    changes.append(span.array(reader.headerRange) + span.array(change.range))
+  try bytes.withRawSpan { span in
+    var reader = ChangesetReader()
+    var changes: [[UInt8]] = []
+    while let change = try reader.next(in: span) {
+      changes.append(span.array(reader.headerRange) + span.array(change.range))
+    }
+    return changes
   }
-  return changes
 }
 
 extension ChangesetSpool {
@@ -120,10 +122,10 @@ extension ChangesetSpool {
 /// `Changesets`, from bytes to bytes.
 enum Bytes {
   static func inverted(_ bytes: [UInt8]) throws -> [UInt8] {
-    try Changesets.inverted(bytes.span.bytes).bytes
+    try bytes.withRawSpan { try Changesets.inverted($0) }.bytes
   }
   static func sorted(_ bytes: [UInt8]) throws -> [UInt8] {
-    try Changesets.sorted(bytes.span.bytes).bytes
+    try bytes.withRawSpan { try Changesets.sorted($0) }.bytes
   }
   static func concatenated(_ changesets: [UInt8]...) throws -> [UInt8] {
     try Changesets.concatenated(changesets.map { ChangesetSpool($0) }).bytes

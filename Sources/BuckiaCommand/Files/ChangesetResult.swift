@@ -76,10 +76,11 @@ struct ChangesetResult {
     return (id, path, Int(clamping: written.bytes))
   }
 
-  /// An id greater than those of the files it was made of.
+  /// An id greater than those of the files it was made of, unless these are from the future.
   private func newID(in home: BuckiaHome) throws -> KSUID {
     let now = Int64(Date().timeIntervalSince1970)
-    let made = try home.newIDs(after: inputs.compactMap(\.id), unixSeconds: now)
+    let observed = inputs.compactMap(\.id).filter { $0.unixSeconds <= now + KSUIDClock.tolerance }
+    let made = try home.newIDs(after: observed, unixSeconds: now)
     guard let id = made.ids.first else { throw ChangesetProblem.noID }
     return id
   }

@@ -6,6 +6,9 @@
 struct EscapedText: CustomStringConvertible, Equatable {
   let description: String
 
+  /// How many scalars of one character are shown: more than any emoji has. Combining marks have no end.
+  private static let scalarLimit = 16
+
   /// Escapes what a terminal would act on instead of showing it.
   ///
   /// - Parameters:
@@ -20,7 +23,11 @@ struct EscapedText: CustomStringConvertible, Equatable {
         break
       }
       count += 1
-      for scalar in character.unicodeScalars {
+      for (place, scalar) in character.unicodeScalars.enumerated() {
+        guard place < Self.scalarLimit else {
+          shown += "…"
+          break
+        }
         if Self.isHarmless(scalar) {
           shown.unicodeScalars.append(scalar)
         } else {

@@ -52,11 +52,11 @@ struct ShowVerb: Verb {
 
   /// The document, written change by change: it need not fit in memory.
   private func printDocument(of inspected: InspectedFile, on console: Console) throws {
-    let manifest = inspected.manifest?.text() ?? "null"
+    let manifest = inspected.manifest?.lineText() ?? "null"
     try console.write("{\n  \"version\": 1,\n  \"manifest\": \(manifest),\n  \"changes\": [")
     var separator = "\n"
     try forEachChange(of: inspected, limit: limit ?? .max) { change in
-      try console.write("\(separator)    \(change.json.text())")
+      try console.write("\(separator)    \(change.json.lineText())")
       separator = ",\n"
     }
     try console.write("\n  ]\n}\n")
@@ -67,10 +67,12 @@ struct ShowVerb: Verb {
   ) throws {
     let limit = all ? Int.max : limit ?? 10
     guard limit > 0 else { return }
+    let changeCounts = Dictionary(
+      summary.tables.map { ($0.table.name, $0.changeCount) }, uniquingKeysWith: { first, _ in first })
     var table: String?
     var shown = 0
     func endTable() throws {
-      let count = summary.tables.first { $0.table.name == table }?.changeCount ?? 0
+      let count = table.flatMap { changeCounts[$0] } ?? 0
       guard count > shown else { return }
       try console.say(console.style("  … and \((count - shown).grouped) more (--all shows them)", .faint))
     }

@@ -14,14 +14,15 @@ final class ArchiveWriter {
   /// Writes a member that is in memory.
   func append(_ name: String, _ bytes: [UInt8]) throws(DiffFileError) {
     try begin(name, size: Int64(bytes.count))
-    try bytes.span.bytes.withUnsafeBytes { (bytes) throws(DiffFileError) in try append(bytes) }
+    try put(bytes, .take)
+    left -= Int64(bytes.count)
     try end()
   }
 
   /// Opens a member of exactly `size` bytes.
   func begin(_ name: String, size: Int64) throws(DiffFileError) {
     let header = TarHeader.bytes(name: name, size: size)
-    try header.span.bytes.withUnsafeBytes { (bytes) throws(DiffFileError) in try put(bytes, .take) }
+    try put(header, .take)
     left = size
     padding = TarHeader.padding(after: size)
   }
@@ -48,8 +49,13 @@ final class ArchiveWriter {
   }
 
   private func putZeros(_ count: Int, _ goal: ZstdCompressor.Goal) throws(DiffFileError) {
-    let zeros = [UInt8](repeating: 0, count: count)
-    try zeros.span.bytes.withUnsafeBytes { (bytes) throws(DiffFileError) in try put(bytes, goal) }
+    try put([UInt8](repeating: 0, count: count), goal)
+  }
+
+  private func put(_ bytes: [UInt8], _ goal: ZstdCompressor.Goal) throws(DiffFileError) {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(DiffFileError) in
+      try put(UnsafeRawBufferPointer(buffer), goal)
+    }
   }
 
   private func put(_ bytes: UnsafeRawBufferPointer, _ goal: ZstdCompressor.Goal) throws(DiffFileError) {

@@ -1,28 +1,5 @@
 import BuckiaKSUID
 
-/// Which document of a diff file is being read: its member's name and the code of its faults.
-struct DocumentKind {
-  let member: String
-  let code: DiffFileError.Code
-
-  static let manifest = DocumentKind(member: "manifest.json", code: .badManifest)
-  static let schema = DocumentKind(member: "schema.json", code: .badSchema)
-  static let annotations = DocumentKind(member: "annotations", code: .badAnnotations)
-
-  func fault(_ field: String, _ problem: String, table: String? = nil) -> DiffFileError {
-    DiffFileError(code, "\"\(ShownText.line(field))\" \(problem)", member: member, table: table)
-  }
-
-  /// Parses the document's bytes.
-  func parse(_ bytes: [UInt8]) throws(DiffFileError) -> JSONValue {
-    do throws(JSONError) {
-      return try JSONParser.parse(bytes)
-    } catch {
-      throw DiffFileError(.badJSON, error.what, member: member, offset: error.offset)
-    }
-  }
-}
-
 /// The members of an object, taken one by one; what nobody asked for remains in ``rest``.
 struct JSONFields {
   let document: DocumentKind
@@ -41,8 +18,10 @@ struct JSONFields {
   private func field(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
   /// Takes a member out; null counts as absent.
+  ///
+  /// Names are compared as bytes: to Swift `primaryKey` is the same with a Kelvin sign for its K, to others it is not.
   mutating func take(_ name: String) -> JSONValue? {
-    guard let index = rest.members.firstIndex(where: { $0.name == name }) else { return nil }
+    guard let index = rest.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return nil }
     let value = rest.members.remove(at: index).value
     return value == .null ? nil : value
   }

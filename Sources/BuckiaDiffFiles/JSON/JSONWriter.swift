@@ -7,15 +7,20 @@ extension JSONValue {
 
   /// The canonical form as UTF-8.
   public func bytes() -> [UInt8] {
-    var writer = JSONWriter(indents: false)
+    var writer = JSONWriter(indents: false, escapesUnsafe: false)
     writer.append(self, level: 0)
     return writer.bytes
   }
 
-  /// The document for people: indented by two spaces; lists and objects of plain values that fit 80 columns
-  /// stand on one line.
-  public func prettyText() -> String {
-    var writer = JSONWriter(indents: true)
+  /// The document on one line, to be printed: characters that a terminal would act upon are escaped.
+  public func lineText() -> String { printed(indents: false) }
+
+  /// The document to be printed for people: indented by two spaces; lists and objects of plain values that fit 80
+  /// columns stand on one line. Characters that a terminal would act upon are escaped.
+  public func prettyText() -> String { printed(indents: true) }
+
+  private func printed(indents: Bool) -> String {
+    var writer = JSONWriter(indents: indents, escapesUnsafe: true)
     writer.append(self, level: 0)
     return String(decoding: writer.bytes, as: UTF8.self)
   }
@@ -25,9 +30,13 @@ private struct JSONWriter {
   static let lineWidth = 80
 
   let indents: Bool
+  let escapesUnsafe: Bool
   var bytes: [UInt8] = []
 
-  init(indents: Bool) { self.indents = indents }
+  init(indents: Bool, escapesUnsafe: Bool) {
+    self.indents = indents
+    self.escapesUnsafe = escapesUnsafe
+  }
 
   mutating func append(_ value: JSONValue, level: Int) {
     switch value {
@@ -67,7 +76,7 @@ private struct JSONWriter {
 
   private func fits(_ items: [(name: String?, value: JSONValue)], level: Int) -> Bool {
     guard items.count < Self.lineWidth else { return false }
-    var line = JSONWriter(indents: false)
+    var line = JSONWriter(indents: false, escapesUnsafe: escapesUnsafe)
     for item in items where line.bytes.count < Self.lineWidth {
       line.append(item.name ?? "")
       line.append(item.value, level: 0)
@@ -84,16 +93,18 @@ private struct JSONWriter {
 
   private mutating func append(_ text: String) {
     bytes.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-      case 0x08: write("\\b")
-      case 0x09: write("\\t")
-      case 0x0a: write("\\n")
-      case 0x0c: write("\\f")
-      case 0x0d: write("\\r")
-      case 0..<0x20: write("\\u00" + HexText.lowercase([byte]))
-      default: bytes.append(byte)
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": write("\\\"")
+      case "\\": write("\\\\")
+      case "\u{08}": write("\\b")
+      case "\t": write("\\t")
+      case "\n": write("\\n")
+      case "\u{0c}": write("\\f")
+      case "\r": write("\\r")
+      case _ where scalar.value < 0x20 || (escapesUnsafe && !ShownText.isSafe(scalar)):
+        for unit in scalar.utf16 { write("\\u" + HexText.lowercase([UInt8(unit >> 8), UInt8(unit & 0xff)])) }
+      default: bytes.append(contentsOf: scalar.utf8)
       }
     }
     bytes.append(UInt8(ascii: "\""))

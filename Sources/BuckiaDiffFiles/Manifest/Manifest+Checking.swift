@@ -7,7 +7,7 @@ extension Manifest {
   /// - Parameter splitBytes: The size at which the changeset is split into parts.
   func check(splitBytes: Int64) throws(DiffFileError) {
     let document = DocumentKind.manifest
-    guard Set(critical).count == critical.count else {
+    guard Set(critical.map { Array($0.utf8) }).count == critical.count else {
       throw document.fault("critical", "names a field twice")
     }
     try checkAdditional(document)
@@ -57,9 +57,9 @@ extension Manifest {
 
   /// A field that is known must not come back as an unknown one, or the document would have it twice.
   private func checkAdditional(_ document: DocumentKind) throws(DiffFileError) {
-    var names: Set<String> = []
+    var names = Set(Self.knownFields.map { Array($0.utf8) })
     for member in additional.members {
-      guard !Self.knownFields.contains(member.name), names.insert(member.name).inserted else {
+      guard names.insert(Array(member.name.utf8)).inserted else {
         throw document.fault(member.name, "appears twice")
       }
     }

@@ -22,8 +22,8 @@ enum MemberName {
     case schema: .schema
     case annotations: .annotations
     case changeset: .changeset
-    case _ where name.hasPrefix("\(changeset)."): .changeset
-    case _ where name.hasPrefix(filesPrefix): .file
+    case _ where name.utf8.starts(with: "\(changeset).".utf8): .changeset
+    case _ where name.utf8.starts(with: filesPrefix.utf8): .file
     default: nil
     }
   }
@@ -81,7 +81,7 @@ enum MemberName {
   /// Attachments stand in ascending order of their names' bytes, which also keeps a name from coming twice.
   private static func checkFiles(_ files: [Manifest.Member]) throws(DiffFileError) {
     let document = DocumentKind.manifest
-    var folders: Set<String> = []
+    var folders: Set<[UInt8]> = []
     var last: [UInt8] = []
     for file in files {
       try checkFileName(file.name)
@@ -90,23 +90,25 @@ enum MemberName {
         throw document.fault("members", "holds \(ShownText.quoted(file.name)) twice or out of order")
       }
       last = bytes
-      var parts = file.name.split(separator: "/")
-      while parts.count > 1 {
-        parts.removeLast()
-        folders.insert(parts.joined(separator: "/"))
-      }
+      for place in bytes.indices where bytes[place] == slash { folders.insert(Array(bytes[..<place])) }
     }
-    if let file = files.first(where: { folders.contains($0.name) }) {
+    if let file = files.first(where: { folders.contains(Array($0.name.utf8)) }) {
       throw document.fault("members", "holds \(ShownText.quoted(file.name)) as a file and as a folder")
     }
   }
 
+  private static let slash = UInt8(ascii: "/")
+
   /// A name that can be unpacked anywhere without leaving its folder or surprising a person.
+  ///
+  /// Bytes are looked at, as a file system does. To Swift a slash and a combining mark behind it are one character that is
+  /// no slash: `files/../` with a mark after it would have no part that is `..`.
   static func checkFileName(_ name: String) throws(DiffFileError) {
-    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    let parts = name.utf8.split(separator: slash, omittingEmptySubsequences: false)
     let isSafe =
       parts.count >= 2 && name.utf8.count <= byteLimit
-      && parts.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && !$0.contains("\\") && !$0.contains(":") }
+      && parts.allSatisfy { !$0.isEmpty && !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8) }
+      && !name.utf8.contains(UInt8(ascii: "\\")) && !name.utf8.contains(UInt8(ascii: ":"))
       && name.unicodeScalars.allSatisfy(ShownText.isSafe)
     guard isSafe else {
       throw DocumentKind.manifest.fault(

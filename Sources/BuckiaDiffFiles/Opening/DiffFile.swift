@@ -34,8 +34,22 @@ public struct DiffFile: ~Copyable {
   public struct Attachment {
     /// Its name below `files/`, safe to use as a relative path.
     public let name: String
-    /// Its bytes.
-    public let content: ChangesetSpool
+    /// Where its bytes stand among those of all attachments.
+    ///
+    /// They share one spool: a file of few bytes can hold thousands of attachments, and as many spools would take
+    /// gigabytes of memory, or all the files that a process may have open.
+    fileprivate let range: Range<Int>
+    fileprivate let all: ChangesetSpool
+
+    /// How many bytes it has.
+    public var byteCount: Int { range.count }
+
+    /// Gives its bytes to `body`; they must not be kept beyond it.
+    ///
+    /// - Throws: `ChangesetSpool.Failure` when a temporary file cannot be read; whatever `body` throws.
+    public func withBytes<Result>(_ body: (RawSpan) throws -> Result) throws -> Result {
+      try all.withBytes { try body($0.extracting(range)) }
+    }
   }
 
   /// The manifest.
@@ -65,8 +79,8 @@ public struct DiffFile: ~Copyable {
 
   /// Reads and checks a diff file.
   ///
-  /// The file is opened without following links, must be a regular file, and is read once. The changeset is spooled:
-  /// in memory while it is small, in an unlinked temporary file beyond 32 MiB.
+  /// The file is opened without following links, must be a regular file, and is read once. The changeset is spooled, and
+  /// so are all attachments together: in memory while they are small, in an unlinked temporary file beyond 32 MiB.
   ///
   /// - Parameters:
   ///   - path: The file.
@@ -104,6 +118,7 @@ public struct DiffFile: ~Copyable {
     var annotationBytes: [UInt8]?
     var attachments: [Attachment] = []
     let changeset = ChangesetSpool(folder: spoolFolder)
+    let attached = ChangesetSpool(folder: spoolFolder)
     for member in manifest.members {
       try archive.member(named: member.name, size: member.size)
       switch MemberName.role(of: member.name) {
@@ -111,10 +126,10 @@ public struct DiffFile: ~Copyable {
       case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
       case .changeset: try Self.spool(member, from: archive, into: changeset)
       case .file, nil:
-        let spool = ChangesetSpool(folder: spoolFolder, memoryLimit: 1 << 20)
-        try Self.spool(member, from: archive, into: spool)
-        let name = String(member.name.dropFirst(MemberName.filesPrefix.count))
-        attachments.append(Attachment(name: name, content: spool))
+        let start = attached.count
+        try Self.spool(member, from: archive, into: attached)
+        let name = String(member.name.unicodeScalars.dropFirst(MemberName.filesPrefix.unicodeScalars.count))
+        attachments.append(Attachment(name: name, range: start..<attached.count, all: attached))
       }
     }
     try archive.finish()

@@ -104,7 +104,7 @@ private struct ForeignKeyCheck {
     self.parent = parent
     parentColumns = columns
     layout =
-      (child.goesByRowID ? [RowMerge.rowIDName(of: child) ?? "rowid"] : [])
+      (child.goesByRowID ? [child.rowIDName ?? "rowid"] : [])
       + child.columns.map { SQLText.identifier($0.name) }
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
     // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
@@ -212,6 +212,9 @@ private struct ForeignKeyCheck {
     let statement = try connection.prepare(select(where: condition))
     var broken: [[UInt8]] = []
     while broken.count < limit, try statement.step() { broken.append(try LocalRow(copying: statement).record) }
+    statement.reset()
+    // The connection may be the application's, and stay open for days.
+    try connection.execute("DELETE FROM temp.buckia_removed_\(columns.count)")
     return broken
   }
 }

@@ -19,10 +19,12 @@ struct LocalRow {
   /// Takes a record apart.
   init(record: [UInt8]) throws {
     self.record = record
-    var values: [ValueSlice] = []
-    var position = 0
-    while position < record.count { values.append(try ValueSlice(reading: record.span.bytes, at: &position)) }
-    self.values = values
+    values = try record.withRawSpan { (bytes) throws(ChangesetError) in
+      var values: [ValueSlice] = []
+      var position = 0
+      while position < bytes.byteCount { values.append(try ValueSlice(reading: bytes, at: &position)) }
+      return values
+    }
   }
 
   /// The first `count` values.
@@ -37,13 +39,14 @@ struct LocalRow {
   /// (<https://sqlite.org/datatype3.html#type_affinity>). Elsewhere these are different values.
   func holds(_ value: ValueSlice, in bytes: RawSpan, at index: Int, affinity: Affinity) -> Bool {
     let mine = values[index]
-    let own = record.span.bytes
-    switch (mine.kind, value.kind, affinity) {
-    case (.integer, .real, .integer), (.integer, .real, .numeric):
-      return Int64(exactly: value.real(in: bytes)) == mine.integer(in: own)
-    case (.real, .integer, .real): return mine.real(in: own) == Double(value.integer(in: bytes))
-    case (.real, .real, .real): return mine.real(in: own) == value.real(in: bytes)
-    default: return mine.isIdentical(to: value, in: own, otherIn: bytes)
+    return record.withRawSpan { own in
+      switch (mine.kind, value.kind, affinity) {
+      case (.integer, .real, .integer), (.integer, .real, .numeric):
+        return Int64(exactly: value.real(in: bytes)) == mine.integer(in: own)
+      case (.real, .integer, .real): return mine.real(in: own) == Double(value.integer(in: bytes))
+      case (.real, .real, .real): return mine.real(in: own) == value.real(in: bytes)
+      default: return mine.isIdentical(to: value, in: own, otherIn: bytes)
+      }
     }
   }
 
@@ -54,11 +57,13 @@ struct LocalRow {
     var incoming: [Int: ValueSlice] = [:]
     for index in new.indices where new[index].isDefined { incoming[columns[index]] = new[index] }
     var writer = ChangesetWriter()
-    for (index, value) in values.enumerated() {
-      if let replacement = incoming[index] {
-        writer.append(replacement, of: bytes)
-      } else {
-        writer.append(value, of: record.span.bytes)
+    record.withRawSpan { own in
+      for (index, value) in values.enumerated() {
+        if let replacement = incoming[index] {
+          writer.append(replacement, of: bytes)
+        } else {
+          writer.append(value, of: own)
+        }
       }
     }
     return try LocalRow(record: writer.bytes)
@@ -66,12 +71,16 @@ struct LocalRow {
 
   /// Inserts the row; false when a constraint refuses it.
   func insert(with prepared: TableStatements.Prepared) throws -> Bool {
-    try prepared.statement.bind(values, in: record.span.bytes)
-    do {
-      try prepared.statement.run()
-      return true
-    } catch  where error.isConstraint {
-      return false
+    // The values are bound where they lie, so the statement runs while they are sure to stay there.
+    try record.withRawSpan { (bytes) throws(SQLiteError) in
+      try prepared.statement.bind(values, in: bytes)
+      do throws(SQLiteError) {
+        try prepared.statement.run()
+        return true
+      } catch {
+        guard error.isConstraint else { throw error }
+        return false
+      }
     }
   }
 }

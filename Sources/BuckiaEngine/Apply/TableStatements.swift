@@ -52,6 +52,8 @@ final class TableStatements {
   private var selection: Prepared?
   private var overwriting: Prepared?
   private var restoring: Prepared?
+  /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
+  private static let shapeLimit = 256
   private var updates: [UpdateShape: Prepared] = [:]
   private var deletes: [DeleteShape: Prepared] = [:]
 
@@ -59,7 +61,7 @@ final class TableStatements {
     self.match = match
     let local = match.local
     name = TableName(local.name)
-    let rowID = local.isWithoutRowID ? nil : RowMerge.rowIDName(of: local)
+    let rowID = local.isWithoutRowID ? nil : local.rowIDName
     layout = (local.goesByRowID ? [rowID ?? "rowid"] : []) + local.columns.map { SQLText.identifier($0.name) }
     columns = match.columns.map { [layout] in layout[$0] }
     isKey = header.keyFlags.map { $0 != 0 }
@@ -157,6 +159,7 @@ final class TableStatements {
       try connection.prepare(
         "DELETE FROM \(table) WHERE " + condition(compared: compared, hasNullKey: hasNullKey, firstParameter: 1),
         isPersistent: true))
+    if deletes.count >= Self.shapeLimit { deletes.removeAll() }
     deletes[shape] = made
     return made
   }
@@ -176,6 +179,7 @@ final class TableStatements {
         "UPDATE OR ABORT \(table) SET \(assignments.joined(separator: ", ")) WHERE "
           + condition(compared: compared, hasNullKey: hasNullKey, firstParameter: columns.count + 1),
         isPersistent: true))
+    if updates.count >= Self.shapeLimit { updates.removeAll() }
     updates[shape] = made
     return made
   }

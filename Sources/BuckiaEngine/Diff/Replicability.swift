@@ -18,7 +18,7 @@ public enum Replicability {
   /// Why the rows of a table cannot travel, or nil.
   public static func refusal(of table: TableDefinition) -> String? {
     if table.columns.isEmpty { return "it has no columns but generated ones" }
-    if table.goesByRowID, RowMerge.rowIDName(of: table) == nil {
+    if table.goesByRowID, table.rowIDName == nil {
       return "it has no primary key, and its columns hide the rowid; give it a primary key"
     }
     if table.goesByRowID, table.column(named: TableDefinition.rowIDColumn) != nil {

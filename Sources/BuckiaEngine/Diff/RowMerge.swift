@@ -14,13 +14,6 @@ struct RowMerge {
   /// Whether text is compared in a collation of ours, because a database is not in UTF-8.
   let needsByteCollation: Bool
 
-  /// The name by which a table without a key offers its rowid: one that no column has taken.
-  static func rowIDName(of table: TableDefinition) -> String? {
-    ["_rowid_", "rowid", "oid"].first { name in
-      table.column(named: name) == nil && !table.generated.contains { ASCIIName.matches($0.name, name) }
-    }
-  }
-
   /// Indexes of the key among the columns of the changeset.
   private var keyColumns: [Int] { newer.goesByRowID ? [0] : newer.primaryKey }
 
@@ -38,7 +31,7 @@ struct RowMerge {
     if rows == .withoutKey, nullable.isEmpty { return nil }
     var results: [String] = []
     if table.goesByRowID {
-      guard let name = Self.rowIDName(of: table) else { return nil }
+      guard let name = table.rowIDName else { return nil }
       results.append(name)
     }
     for column in newer.columns {

@@ -28,7 +28,7 @@ enum SessionComparison {
     guard try record(newer.name, in: session) else { return false }
     let recorded = try session.changeset()
     transaction.rollback()
-    let sorted = try Changesets.sorted(recorded.span.bytes)
+    let sorted = try recorded.withRawSpan { try Changesets.sorted($0) }
     try sorted.withBytes { bytes in
       var reader = ChangesetReader()
       while let change = try reader.next(in: bytes) {

@@ -42,7 +42,8 @@ final class ConflictLog {
     if let known = layouts[table] { return known }
     let newest = "SELECT max(layout) FROM main.buckia_layout WHERE table_name = ?1"
     if let known = try connection.integer(newest, binding: [table.text]),
-      try Self.columns(of: known, on: connection).map(\.name) == columns
+      try Self.columns(of: known, on: connection)
+        .elementsEqual(columns.indices.map { (columns[$0], key.contains($0)) }, by: ==)
     {
       layouts[table] = known
       return known
@@ -72,6 +73,12 @@ final class ConflictLog {
     return columns
   }
 
+  /// A value of a row; nil where the row is not there, or shorter than it should be in a damaged record.
+  private static func value(_ index: Int, of row: [ConflictRecord.Cell]?) -> ChangesetValue? {
+    guard let row, row.indices.contains(index) else { return nil }
+    return row[index].value
+  }
+
   /// All recorded conflicts, oldest first.
   static func records(on connection: borrowing SQLiteConnection) throws -> [ConflictRecord] {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
@@ -95,7 +102,7 @@ final class ConflictLog {
       let rows = (base: try row(6), local: try row(7), incoming: try row(8))
       let whole = rows.local ?? rows.incoming ?? rows.base ?? []
       let known = whole.enumerated().map { index, cell in
-        (cell.column, cell.value ?? rows.incoming?[index].value ?? rows.base?[index].value)
+        (cell.column, cell.value ?? Self.value(index, of: rows.incoming) ?? Self.value(index, of: rows.base))
       }
       records.append(
         ConflictRecord(

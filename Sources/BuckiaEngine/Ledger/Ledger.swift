@@ -109,7 +109,8 @@ public enum Ledger {
   public static func create(on connection: borrowing SQLiteConnection) throws -> Bool {
     if try exists(on: connection) { return false }
     try connection.execute(definition)
-    try connection.execute("INSERT INTO buckia_settings(name, value) VALUES ('format', \(format)), ('trust', 'any')")
+    try connection.execute(
+      "INSERT INTO main.buckia_settings(name, value) VALUES ('format', \(format)), ('trust', 'any')")
     return true
   }
 

@@ -116,7 +116,7 @@ struct SchemaPlan: Sendable {
         "table \"\(local.name)\" has another primary key: \(Self.list(incomingKey)) in the diff, \(Self.list(localKey)) here",
         table: local.name)
     }
-    if local.goesByRowID, RowMerge.rowIDName(of: local) == nil {
+    if local.goesByRowID, local.rowIDName == nil {
       throw EngineError(
         .keyDiffers, "table \"\(local.name)\" has no primary key, and its columns hide the rowid", table: local.name)
     }

@@ -220,7 +220,7 @@ extension LiteralDefault {
     }
     let bytes = Array(sql.utf8)
     if bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22, !bytes.dropFirst().dropLast().contains(0x22) {
-      self.init(parsing: SQLText.literal(String(sql.dropFirst().dropLast())))
+      self.init(parsing: SQLText.literal(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)))
       return
     }
     let isWord = bytes.allSatisfy {

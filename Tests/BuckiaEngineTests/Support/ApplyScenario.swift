@@ -102,11 +102,13 @@ struct ApplyScenario {
   /// Whether an UPDATE changes nothing but the spelling of a key: `a` to `A` under NOCASE. Sessions record such a change;
   /// applying it, SQLite 3.40 fails with an error in its own SQL. The engine leaves the row as it is.
   func hasUpdateOfNothing() throws -> Bool {
-    var reader = ChangesetReader()
-    while let change = try reader.next(in: changes.span.bytes) {
-      if change.operation == .update, !reader.new.contains(where: \.isDefined) { return true }
+    try changes.withRawSpan { bytes in
+      var reader = ChangesetReader()
+      while let change = try reader.next(in: bytes) {
+        if change.operation == .update, !reader.new.contains(where: \.isDefined) { return true }
+      }
+      return false
     }
-    return false
   }
 
   /// Applies with `sqlite3changeset_apply_v2`.
