@@ -44,7 +44,8 @@ public struct SQLiteConnection: ~Copyable {
     case .readOnly: flags |= SQLITE_OPEN_READONLY
     case .immutable:
       flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-      name = "file:\(Self.percentEncoded(path))?immutable=1"
+      // With an authority, though an empty one, because a path that begins with two slashes would name one.
+      name = "file:\(path.hasPrefix("/") ? "//" : "")\(Self.percentEncoded(path))?immutable=1"
     case .readWrite: flags |= SQLITE_OPEN_READWRITE
     case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
     }

@@ -1,9 +1,15 @@
 /// Declared types as they may be written into a CREATE TABLE.
 extension ColumnDefinition {
-  /// The words that would end a type name and begin something else.
+  /// The words that are no part of a type name to SQLite, or would end one and begin something else.
+  /// See <https://sqlite.org/lang_keywords.html>; most keywords there may serve as names.
   private static let reservedWords: Set<String> = [
-    "AS", "CHECK", "COLLATE", "CONSTRAINT", "DEFAULT", "DEFERRABLE", "FOREIGN", "GENERATED", "INITIALLY", "NOT", "NULL",
-    "PRIMARY", "REFERENCES", "UNIQUE", "ON", "ALWAYS", "AUTOINCREMENT", "SELECT", "TABLE", "VALUES", "WHERE",
+    "ADD", "ALL", "ALTER", "ALWAYS", "AND", "AS", "AUTOINCREMENT", "BETWEEN", "CASE", "CHECK", "COLLATE", "COMMIT",
+    "CONSTRAINT", "CREATE", "CROSS", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE", "ESCAPE", "EXCEPT",
+    "EXISTS",
+    "FOREIGN", "FROM", "FULL", "GENERATED", "GROUP", "HAVING", "IN", "INDEX", "INDEXED", "INITIALLY", "INNER", "INSERT",
+    "INTERSECT", "INTO", "IS", "ISNULL", "JOIN", "LEFT", "LIMIT", "NATURAL", "NOT", "NOTHING", "NOTNULL", "NULL", "ON",
+    "OR", "ORDER", "OUTER", "PRIMARY", "REFERENCES", "RETURNING", "RIGHT", "SELECT", "SET", "TABLE", "THEN", "TO",
+    "TRANSACTION", "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE",
   ]
 
   /// The longest declared type that is written as it came, in bytes.

@@ -79,9 +79,10 @@ extension ApplyScenario {
       let isRound = table.hasUnique && (settled >= 2 || (policy == .abort && stock.isRefused))
       // There the row is gone once it was to be replaced: the new one is not asked about again, and may get lost.
       let replaced = "conflict \(table.name) INSERT"
+      let isAskedAgain = mine.count { $0 == replaced } > theirs.count { $0 == replaced }
       let isReplaced =
-        policy == .takeIncoming && table.hasUnique && stock.questions.contains(replaced)
-        && (constraints(stock, table, "INSERT") > 0 || mine.count { $0 == replaced } > theirs.count { $0 == replaced })
+        policy == .takeIncoming && stock.questions.contains(replaced)
+        && (constraints(stock, table, "INSERT") > 0 || (table.hasUnique && isAskedAgain))
       guard isRound || isReplaced else { return "table \(table.name) differs" }
       if let stranger = ours.rows[table.name]?.first(where: { !isFromBoth($0, table) }) {
         return "table \(table.name) has a row that nobody wrote: \(stranger)"

@@ -36,7 +36,9 @@ extension ApplyPlan {
     let decider = ConflictDecider(
       policy: settings.policy, resolver: settings.resolver, log: try ConflictLog(entry: entry, on: connection))
     let enforcesForeignKeys = try connection.integer("PRAGMA foreign_keys") == 1
-    if enforcesForeignKeys { try connection.execute("PRAGMA defer_foreign_keys = ON") }
+    // Where the application defers them itself, its own open questions must not be forgotten with ours.
+    let defersAlready = try enforcesForeignKeys && connection.integer("PRAGMA defer_foreign_keys") == 1
+    if enforcesForeignKeys, !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
 
     // Parked rows are deleted and come back, which neither foreign-key actions nor triggers must see.
     let canPark = !enforcesForeignKeys && !settings.firesTriggers
@@ -45,6 +47,7 @@ extension ApplyPlan {
       try run.applyAll(bytes, on: connection)
       if enforcesForeignKeys {
         try run.settleDeferredForeignKeys(on: connection)
+        if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
       } else {
         try run.auditForeignKeys(bytes, on: connection)
       }
@@ -119,7 +122,6 @@ struct ApplyRun {
           table: TableName("(foreign keys)"), columns: [], key: [], row: [],
           message: "rows refer to others that are not there; see PRAGMA foreign_key_check"), on: connection)
     }
-    try connection.execute("PRAGMA defer_foreign_keys = OFF")
   }
 
   mutating func auditForeignKeys(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {

@@ -26,10 +26,10 @@ struct ForeignKeyAudit {
 
   /// Looks at every foreign key whose table or parent was changed.
   func violations(in bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> [Violation] {
-    let referring = try referringTables(on: connection)
+    let sections = try TableSections(of: bytes)
+    let referring = try referringTables(sections, on: connection)
     guard !referring.isEmpty else { return [] }
     let schema = try SchemaReader(connection)
-    let sections = try TableSections(of: bytes)
     var found: [Violation] = []
     for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
       let child = try schema.definition(of: entry, on: connection)
@@ -43,7 +43,7 @@ struct ForeignKeyAudit {
         if let match = changed[entry.name] {
           broken += try check.written(match, sections, in: bytes, Self.limit, on: connection)
         }
-        if let match = changed[parentName] {
+        if let match = changed[parentName], sections.takeAway(from: parentName) {
           broken += try check.orphaned(match, sections, in: bytes, Self.limit, on: connection)
         }
         for row in broken where rows.insert(row).inserted {
@@ -58,8 +58,10 @@ struct ForeignKeyAudit {
     return found
   }
 
-  /// The tables that have a foreign key and were changed, or whose parent was.
-  private func referringTables(on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
+  /// The tables that have a foreign key and were changed, or whose parent may have lost a row they refer to.
+  private func referringTables(
+    _ sections: TableSections, on connection: borrowing SQLiteConnection
+  ) throws -> Set<TableName> {
     var tables: Set<TableName> = []
     let query = """
       SELECT DISTINCT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
@@ -68,7 +70,8 @@ struct ForeignKeyAudit {
     try connection.forEachRow(of: query) { row in
       let child = TableName(row.text(at: 0) ?? "")
       let parent = TableName(row.text(at: 1) ?? "")
-      if changed[child] != nil || changed[parent] != nil { tables.insert(child) }
+      let losesParents = changed[parent] != nil && sections.takeAway(from: parent)
+      if changed[child] != nil || losesParents { tables.insert(child) }
     }
     return tables
   }
@@ -104,8 +107,9 @@ private struct ForeignKeyCheck {
       (child.goesByRowID ? [child.rowIDName ?? "rowid"] : [])
       + child.columns.map { SQLText.identifier($0.name) }
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
-    // The parent stands on the left, because its collating sequence decides.
-    let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = \($1)" }
+    // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
+    // child's away, which would also keep the parent's index from being used.
+    let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = +\($1)" }
     isMissing =
       "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
   }
@@ -124,16 +128,37 @@ private struct ForeignKeyCheck {
   ) throws -> [[UInt8]] {
     let key = child.goesByRowID ? [0] : child.primaryKey
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
-    let condition = key.enumerated().map { "c.\(layout[$0.element]) IS ?\($0.offset + 1)" }.joined(separator: " AND ")
-    let statement = try connection.prepare(select(where: condition), isPersistent: true)
     var walk = sections.walk(of: TableName(child.name))
     var broken: [[UInt8]] = []
+    var lookups: [[Bool]: TableStatements.Prepared] = [:]
+    var nullKeys: Set<[UInt8]> = []
     while broken.count < limit, let change = try walk.next(in: bytes) {
       guard change.operation != .delete else { continue }
       let row = change.operation == .insert ? walk.reader.new : walk.reader.old
-      for (index, column) in columns.enumerated() { try statement.bind(row[column], in: bytes, at: index) }
-      while try statement.step() { broken.append(try LocalRow(copying: statement).record) }
-      statement.reset()
+      let isNull = columns.map { row[$0].kind == .null }
+      if isNull.contains(true) {
+        // Rows with NULL in the key are told apart by content: all that share the key are found at once.
+        var writer = ChangesetWriter()
+        for column in columns { writer.append(row[column], of: bytes) }
+        guard nullKeys.insert(writer.bytes).inserted else { continue }
+      }
+      let lookup: TableStatements.Prepared
+      if let known = lookups[isNull] {
+        lookup = known
+      } else {
+        // `IS ?` would find NULL, too, but not by an index: each row would cost a scan of the table.
+        let terms = zip(key, isNull).enumerated().map { index, part in
+          "c.\(layout[part.0]) \(part.1 ? "IS NULL" : "= ?\(index + 1)")"
+        }
+        lookup = TableStatements.Prepared(
+          try connection.prepare(select(where: terms.joined(separator: " AND ")), isPersistent: true))
+        lookups[isNull] = lookup
+      }
+      for (index, column) in columns.enumerated() where !isNull[index] {
+        try lookup.statement.bind(row[column], in: bytes, at: index)
+      }
+      while try lookup.statement.step() { broken.append(try LocalRow(copying: lookup.statement).record) }
+      lookup.statement.reset()
     }
     return broken
   }
@@ -155,7 +180,7 @@ private struct ForeignKeyCheck {
     let parentKey = parent.goesByRowID ? [] : parent.primaryKey
     let key = parentKey.compactMap { match.columns.firstIndex(of: $0) }
     let isSame = parentKey.enumerated().map {
-      "\(SQLText.identifier(parent.columns[$0.element].name)) IS ?\($0.offset + 1)"
+      "\(SQLText.identifier(parent.columns[$0.element].name)) = ?\($0.offset + 1)"
     }
     let unchanged = try connection.prepare(
       "SELECT \(parentColumns.map { SQLText.identifier(parent.columns[$0].name) }.joined(separator: ", ")) "

@@ -205,8 +205,9 @@ final class TableApplier {
   func settleDeferred(_ bytes: RawSpan, on connection: borrowing SQLiteConnection, canPark: Bool) throws {
     try retryDeferred(bytes, on: connection, untilStuck: !canPark)
     if canPark, deferred.count > 1 {
+      let count = deferred.count
       try park(bytes, on: connection)
-      try retryDeferred(bytes, on: connection, untilStuck: false)
+      if deferred.count < count { try retryDeferred(bytes, on: connection, untilStuck: false) }
     }
     let remaining = deferred
     deferred = []

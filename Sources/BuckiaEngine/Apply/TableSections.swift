@@ -6,6 +6,7 @@ struct TableSections {
   fileprivate struct Section {
     let header: ChangesetTable
     var changes: Range<Int>
+    var takesAway: Bool
   }
 
   private var sections: [TableName: [Section]] = [:]
@@ -17,11 +18,13 @@ struct TableSections {
     var reader = ChangesetReader()
     var open: Section?
     while let change = try reader.next(in: bytes) {
+      let takesAway = change.operation != .insert
       if change.startsTable, let header = reader.table {
         close(open)
-        open = Section(header: header, changes: change.range)
+        open = Section(header: header, changes: change.range, takesAway: takesAway)
       } else if let start = open?.changes.lowerBound {
         open?.changes = start..<change.range.upperBound
+        if takesAway { open?.takesAway = true }
       }
     }
     close(open)
@@ -31,6 +34,9 @@ struct TableSections {
     guard let section else { return }
     sections[TableName(section.header.name), default: []].append(section)
   }
+
+  /// Whether any change of a table is a DELETE or an UPDATE: only these can take away a value that others refer to.
+  func takeAway(from table: TableName) -> Bool { sections[table]?.contains(where: \.takesAway) ?? false }
 
   /// A walk over the changes of one table, in their order.
   func walk(of table: TableName) -> TableWalk { TableWalk(sections: sections[table] ?? []) }
