@@ -63,7 +63,7 @@ extension DatabaseManager {
     switch output {
     case .folder(let folder):
       let name = isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id)
-      path = folder == "." ? name : folder.hasSuffix("/") ? "\(folder)\(name)" : "\(folder)/\(name)"
+      path = FileSystem.path(of: name, in: folder)
       isReplacing = false
     case .file(let file, let replacing):
       path = file

@@ -45,8 +45,16 @@ enum FileSystem {
     throw BuckiaError(.cannotRemove, "it was applied, but cannot be removed: \(lastError)", path: path)
   }
 
+  /// The path of a file in a folder, as a person would write it: plainly in the current one, without a second slash.
+  static func path(of name: String, in folder: String) -> String {
+    folder == "." ? name : folder.utf8.last == UInt8(ascii: "/") ? folder + name : "\(folder)/\(name)"
+  }
+
   /// The last part of a path.
-  static func name(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
+  static func name(of path: String) -> String {
+    let last = path.utf8.split(separator: UInt8(ascii: "/")).last
+    return last.map { String(Substring($0)) } ?? path
+  }
 
   /// The first bytes of a file; empty when it cannot be read.
   static func beginning(of path: String, count: Int) -> [UInt8] {

@@ -21,7 +21,7 @@ struct InboundItem: Sendable {
 
   /// Takes a file that was found in a folder; nil for names that are not ours.
   init?(in folder: String, name: String) {
-    path = "\(folder)/\(name)"
+    path = FileSystem.path(of: name, in: folder)
     isFromFolder = true
     if let id = DiffFileName.diffID(name) {
       self.id = id

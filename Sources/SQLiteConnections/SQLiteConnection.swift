@@ -137,6 +137,9 @@ public struct SQLiteConnection: ~Copyable {
   /// How many rows the last INSERT, UPDATE or DELETE changed itself; triggers and foreign-key actions not counted.
   public var changes: Int { Int(sqlite3_changes64(handle)) }
 
+  /// How many rows all statements of this connection have changed, triggers and foreign-key actions included.
+  public var totalChanges: Int { Int(sqlite3_total_changes64(handle)) }
+
   /// Whether a deferred foreign key is violated just now in the open transaction.
   ///
   /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html).

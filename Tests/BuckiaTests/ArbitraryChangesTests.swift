@@ -1,0 +1,112 @@
+import Buckia
+import BuckiaEngine
+import SQLiteChangesets
+import SQLiteConnections
+import Testing
+import TestSupport
+
+/// Changes that are well-formed and make no sense: any value in any column, keys of any kind, rows that are not there.
+@Suite struct ArbitraryChangesTests {
+  private static let schema = """
+    CREATE TABLE plain(id INTEGER PRIMARY KEY, a, b TEXT, c REAL UNIQUE);
+    CREATE TABLE keyed(k TEXT PRIMARY KEY COLLATE NOCASE, n INTEGER CHECK (n < 5)) WITHOUT ROWID;
+    CREATE TABLE loose(k, l, n, PRIMARY KEY (l, k));
+    CREATE TABLE strict(id INTEGER PRIMARY KEY, t TEXT NOT NULL, b BLOB) STRICT;
+    CREATE TABLE rows(a, b NUMERIC UNIQUE);
+    CREATE TABLE computed(id INTEGER PRIMARY KEY, a, twice AS (a * 2), parent REFERENCES plain(id) ON DELETE CASCADE);
+    INSERT INTO plain VALUES (1, 'x', 'y', 1.5), (2, NULL, '', 2), (3, 0, 'z', NULL);
+    INSERT INTO keyed VALUES ('a', 1), ('B', 2);
+    INSERT INTO loose VALUES (1, 2, 3), (NULL, 1, 1), (NULL, 1, 1), ('1', 2, 4);
+    INSERT INTO strict VALUES (1, 'a', x'00');
+    INSERT INTO rows VALUES (1, 1), ('a', 2);
+    INSERT INTO computed(id, a, parent) VALUES (1, 1, 1), (2, 2, 9)
+    """
+
+  /// Each table as a raw changeset names it.
+  private static let tables: [(name: String, keyFlags: [UInt8])] = [
+    ("plain", [1, 0, 0, 0]), ("keyed", [1, 0]), ("loose", [2, 1, 0]), ("strict", [1, 0, 0]), ("rows", [1, 0, 0]),
+    ("computed", [1, 0, 0]),
+  ]
+
+  @Test("Any well-formed changes are applied or refused whole, and leave the database sound", arguments: 0..<120)
+  func anything(seed: Int) throws {
+    var random = SplitMix(state: UInt64(seed))
+    let post = try Post(Self.schema)
+    var writer = ChangesetWriter()
+    let format: ChangesetFormat = Bool.random(using: &random) ? .changeset : .patchset
+    for _ in 0..<Int.random(in: 1...3, using: &random) {
+      let table = Self.tables[Int.random(in: Self.tables.indices, using: &random)]
+      let header = ChangesetTable(name: table.name, format: format, keyFlags: table.keyFlags)
+      writer.beginTable(header)
+      for _ in 0..<Int.random(in: 1...20, using: &random) { Self.write(header, to: &writer, &random) }
+    }
+    try post.plantRaw(writer.bytes)
+    let before = try post.everythingButOurs()
+    let policy = ConflictPolicy.allCases[seed % ConflictPolicy.allCases.count]
+    let report = try post.apply(ApplyOptions(conflicts: policy, triggers: seed.isMultiple(of: 2)))
+    #expect(report.failure == nil, "seed \(seed)")
+    let outcome = try #require(report.diffs.first, "seed \(seed)")
+    switch outcome.state {
+    case .applied: break
+    case .rejected: #expect(try post.everythingButOurs() == before, "seed \(seed)")
+    default: Issue.record("seed \(seed): \(outcome.state)")
+    }
+    #expect(try post.rows("PRAGMA integrity_check") == ["'111.107'"], "seed \(seed)")
+    #expect(try post.database.conflicts().count == outcome.conflicts || outcome.state == .rejected, "seed \(seed)")
+  }
+
+  private static func write(_ table: ChangesetTable, to writer: inout ChangesetWriter, _ random: inout SplitMix) {
+    let isPatchset = table.format == .patchset
+    let columns = table.keyFlags.indices
+    switch Int.random(in: 0..<3, using: &random) {
+    case 0:
+      writer.beginChange(.insert)
+      for _ in columns { writer.appendArbitrary(&random) }
+    case 1:
+      writer.beginChange(.delete)
+      for column in columns where !isPatchset || table.isKey(column) { writer.appendArbitrary(&random) }
+    default:
+      writer.beginChange(.update)
+      let isSet = columns.map { _ in Bool.random(using: &random) }
+      if !isPatchset {
+        for column in columns {
+          if isSet[column] || table.isKey(column) { writer.appendArbitrary(&random) } else { writer.appendUndefined() }
+        }
+      }
+      for column in columns {
+        let isThere = table.isKey(column) ? isPatchset : isSet[column]
+        if isThere { writer.appendArbitrary(&random) } else { writer.appendUndefined() }
+      }
+    }
+  }
+}
+
+extension ChangesetWriter {
+  /// Adds a value, most of them such as stand in some row.
+  fileprivate mutating func appendArbitrary(_ random: inout SplitMix) {
+    switch Int.random(in: 0..<12, using: &random) {
+    case 0: appendNull()
+    case 1: append(real: [1, 1.5, -0.0, .infinity, 0x1p63, 4e18].randomElement(using: &random) ?? 0)
+    case 2: append(integer: [.min, .max, 0, -1].randomElement(using: &random) ?? 0)
+    case 3: append(text: ["", "a", "A", "b", "1", "1e400", "x\0y"].randomElement(using: &random) ?? "")
+    case 4: [UInt8]([0xff, 0xfe]).withUnsafeBytes { append(.text, $0) }
+    case 5: [UInt8]([0]).withUnsafeBytes { append(.blob, $0) }
+    case 6: append(.blob, UnsafeRawBufferPointer(start: nil, count: 0))
+    // SQLite never writes it, but anybody else can.
+    case 7: append(real: .nan)
+    default: append(integer: Int64.random(in: 1...4, using: &random))
+    }
+  }
+}
+
+/// A small repeatable source of randomness.
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}
