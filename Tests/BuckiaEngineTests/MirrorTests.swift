@@ -160,4 +160,19 @@ struct Pair: Sendable, CustomTestStringConvertible {
       #expect(try DatabaseComparison.run(older: path, newer: path).isEmpty)
     }
   }
+
+  // SQLite adds such a column up to 3.40, and refuses it later.
+  @Test("A column whose default does not fit its STRICT type does not keep the rest from travelling")
+  func columnThatCannotBeAdded() throws {
+    let folder = try TemporaryFolder()
+    let older = try TestDatabases.run(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT) STRICT; INSERT INTO t VALUES (1, 'x')", on: folder.file("older"))
+    let newer = try TestDatabases.run(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, n INTEGER DEFAULT 'word') STRICT; INSERT INTO t VALUES (1, 'y', 5)",
+      on: folder.file("newer"))
+    let difference = try DatabaseComparison.run(older: older, newer: newer)
+    #expect(difference.tables.map(\.updated) == [1])
+    let travels = difference.tables.first?.newColumns == ["n"]
+    #expect(travels != difference.skipped.contains { $0.name == "t.n" })
+  }
 }

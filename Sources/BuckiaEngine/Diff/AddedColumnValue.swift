@@ -3,11 +3,21 @@ import SQLiteSchemas
 
 /// What rows that were there before get when a column is added: its default as the column would store it.
 enum AddedColumnValue {
+  /// Why SQLite would not add the column, or nil: a default of the wrong type in a STRICT table, for one.
+  static func refusal(of column: ColumnDefinition, isStrict: Bool) -> String? {
+    do {
+      _ = try literal(of: column, isStrict: isStrict)
+      return nil
+    } catch {
+      return "SQLite cannot add it to a table: \(error.message)"
+    }
+  }
+
   /// The value as an SQL literal: the default after the column's affinity has been applied, or NULL.
   ///
   /// `DEFAULT '5'` in an INTEGER column stores the number 5. SQLite itself is asked, in an empty database in memory, so
   /// that author and receiver cannot come to different results.
-  static func literal(of column: ColumnDefinition, isStrict: Bool) throws -> String {
+  static func literal(of column: ColumnDefinition, isStrict: Bool) throws(SQLiteError) -> String {
     guard column.addedValue != nil else { return "NULL" }
     let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
     try scratch.execute(

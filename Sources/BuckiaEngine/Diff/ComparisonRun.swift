@@ -109,14 +109,14 @@ struct ComparisonRun {
     }
     var allowed = 0
     for column in added {
-      var reason: String?
+      var column = column
       if let index = table.column(named: column.name), !column.hasKnownCollation {
-        table.columns[index].collation = "BINARY"
         skip(
           "\(newer.name).\(column.name)", "others get the column without its collating sequence \(column.collation)")
-      } else {
-        reason = column.creationRefusal
+        column.collation = "BINARY"
+        table.columns[index] = column
       }
+      var reason = column.creationRefusal ?? AddedColumnValue.refusal(of: column, isStrict: newer.isStrict)
       if allowed == TableDefinition.newColumnLimit {
         reason =
           "one diff file adds at most \(TableDefinition.newColumnLimit) columns to a table; apply this one, then diff again"
