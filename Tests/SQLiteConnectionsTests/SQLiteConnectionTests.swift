@@ -13,22 +13,21 @@ import Testing
     try connection.execute("")
   }
 
-  @Test("Changes are counted with and without what triggers did")
+  @Test("Changes are counted without what triggers did, and triggers can be off")
   func changes() throws {
     try connection.execute(
       """
       CREATE TABLE t(a); CREATE TABLE log(a);
       CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO log VALUES (new.a); END
       """)
-    let before = connection.totalChanges
     try connection.execute("INSERT INTO t VALUES (1), (2)")
     #expect(connection.changes == 2)
-    #expect(connection.totalChanges - before == 4)
+    #expect(try connection.integer("SELECT count(*) FROM log") == 2)
     #expect(try connection.triggersEnabled == true)
     try connection.enableTriggers(false)
     #expect(try connection.triggersEnabled == false)
     try connection.execute("INSERT INTO t VALUES (3)")
-    #expect(connection.totalChanges - before == 5)
+    #expect(try connection.integer("SELECT count(*) FROM log") == 2)
     try connection.enableTriggers(true)
     #expect(try connection.triggersEnabled == true)
   }

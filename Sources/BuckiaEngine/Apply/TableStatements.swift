@@ -25,12 +25,12 @@ final class TableStatements {
   private struct UpdateShape: Hashable {
     let changed: [Bool]
     let compared: [Bool]
-    let hasNullKey: Bool
+    let nullKeys: [Int]
   }
 
   private struct DeleteShape: Hashable {
     let compared: [Bool]
-    let hasNullKey: Bool
+    let nullKeys: [Int]
   }
 
   let match: TableMatch
@@ -78,15 +78,17 @@ final class TableStatements {
 
   private var table: String { "main.\(name.quoted)" }
 
-  private func condition(compared: [Bool], hasNullKey: Bool, firstParameter: Int) -> String {
+  private func condition(compared: [Bool], nullKeys: [Int] = [], firstParameter: Int) -> String {
     let terms = columns.indices.compactMap { index -> String? in
       guard isKey[index] || compared[index] else { return nil }
-      // A key without NULL is compared with =, so that its index serves; everything else with IS.
-      return "\(columns[index]) \(isKey[index] && !hasNullKey ? "=" : "IS") ?\(firstParameter + index)"
+      let parameter = "?\(firstParameter + index)"
+      // The key's index serves = and IS NULL, not IS with a parameter. The parameter is named all the same: it is bound.
+      if nullKeys.contains(index) { return "\(columns[index]) IS NULL AND \(parameter) IS NULL" }
+      return "\(columns[index]) \(isKey[index] ? "=" : "IS") \(parameter)"
     }
     let condition = Self.conjunction(terms[...])
     // Rows with NULL in the key can be there several times: one change is one row.
-    guard hasNullKey, let rowID else { return condition }
+    guard !nullKeys.isEmpty, let rowID else { return condition }
     return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition) LIMIT 1)"
   }
 
@@ -117,7 +119,7 @@ final class TableStatements {
     let made = Prepared(
       try connection.prepare(
         "SELECT \(results) FROM \(table) WHERE "
-          + condition(compared: nothing, hasNullKey: false, firstParameter: 1), isPersistent: true))
+          + condition(compared: nothing, firstParameter: 1), isPersistent: true))
     selection = made
     return made
   }
@@ -130,7 +132,7 @@ final class TableStatements {
     let made = Prepared(
       try connection.prepare(
         "UPDATE OR ABORT \(table) SET \(assignments) WHERE "
-          + condition(compared: nothing, hasNullKey: false, firstParameter: 1), isPersistent: true))
+          + condition(compared: nothing, firstParameter: 1), isPersistent: true))
     overwriting = made
     return made
   }
@@ -151,13 +153,13 @@ final class TableStatements {
   func delete(
     old: [ValueSlice], guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
   ) throws -> Prepared {
-    let hasNullKey = hasNullKey(old)
+    let nullKeys = nullKeys(of: old)
     let compared = old.map { guardKind == .oldValues && $0.isDefined }
-    let shape = DeleteShape(compared: compared, hasNullKey: hasNullKey)
+    let shape = DeleteShape(compared: compared, nullKeys: nullKeys)
     if let known = deletes[shape] { return known }
     let made = Prepared(
       try connection.prepare(
-        "DELETE FROM \(table) WHERE " + condition(compared: compared, hasNullKey: hasNullKey, firstParameter: 1),
+        "DELETE FROM \(table) WHERE " + condition(compared: compared, nullKeys: nullKeys, firstParameter: 1),
         isPersistent: true))
     if deletes.count >= Self.shapeLimit { deletes.removeAll() }
     deletes[shape] = made
@@ -168,16 +170,16 @@ final class TableStatements {
   func update(
     old: [ValueSlice], new: [ValueSlice], guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
   ) throws -> Prepared {
-    let hasNullKey = hasNullKey(old)
+    let nullKeys = nullKeys(of: old)
     let changed = new.map(\.isDefined)
     let compared = old.map { guardKind == .oldValues && $0.isDefined }
-    let shape = UpdateShape(changed: changed, compared: compared, hasNullKey: hasNullKey)
+    let shape = UpdateShape(changed: changed, compared: compared, nullKeys: nullKeys)
     if let known = updates[shape] { return known }
     let assignments = columns.indices.filter { changed[$0] }.map { "\(columns[$0]) = ?\($0 + 1)" }
     let made = Prepared(
       try connection.prepare(
         "UPDATE OR ABORT \(table) SET \(assignments.joined(separator: ", ")) WHERE "
-          + condition(compared: compared, hasNullKey: hasNullKey, firstParameter: columns.count + 1),
+          + condition(compared: compared, nullKeys: nullKeys, firstParameter: columns.count + 1),
         isPersistent: true))
     if updates.count >= Self.shapeLimit { updates.removeAll() }
     updates[shape] = made
@@ -185,8 +187,10 @@ final class TableStatements {
   }
 
   /// Whether a row has NULL in its key, so that nothing but its content tells it apart.
-  func hasNullKey(_ row: [ValueSlice]) -> Bool {
-    row.indices.contains { isKey[$0] && row[$0].kind == .null }
+  func hasNullKey(_ row: [ValueSlice]) -> Bool { !nullKeys(of: row).isEmpty }
+
+  private func nullKeys(of row: [ValueSlice]) -> [Int] {
+    row.indices.filter { isKey[$0] && row[$0].kind == .null }
   }
 }
 
