@@ -36,12 +36,14 @@ public enum Contender: String, CaseIterable, Sendable {
       var reader = ChangesetReader()
       while try reader.next(in: bytes) != nil {
         for (index, value) in reader.new.enumerated() {
+          // Sound: the bytes stay where they are until the loop ends.
+          let payload = bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }
           switch value.kind {
           case .undefined, .null: try insert.bindNull(at: index)
           case .integer: try insert.bind(value.integer(in: bytes), at: index)
           case .real: try insert.bind(value.real(in: bytes), at: index)
-          case .text: try insert.bind(textNoCopy: bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }, at: index)
-          case .blob: try insert.bind(blobNoCopy: bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }, at: index)
+          case .text: try insert.bind(textNoCopy: payload, at: index)
+          case .blob: try insert.bind(blobNoCopy: payload, at: index)
           }
         }
         try insert.run()
