@@ -32,20 +32,22 @@ public enum Contender: String, CaseIterable, Sendable {
   private func insertEach(_ work: InsertWorkload, on connection: borrowing SQLiteConnection) throws {
     let transaction = try SQLiteTransaction(on: connection)
     let insert = try connection.prepare("INSERT INTO t VALUES (?, ?, ?, ?, ?)", isPersistent: true)
-    let changeset = work.sorted
-    let bytes = changeset.span.bytes
-    var reader = ChangesetReader()
-    while try reader.next(in: bytes) != nil {
-      for (index, value) in reader.new.enumerated() {
-        switch value.kind {
-        case .undefined, .null: try insert.bindNull(at: index)
-        case .integer: try insert.bind(value.integer(in: bytes), at: index)
-        case .real: try insert.bind(value.real(in: bytes), at: index)
-        case .text: try insert.bind(textNoCopy: bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }, at: index)
-        case .blob: try insert.bind(blobNoCopy: bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }, at: index)
+    try work.sorted.withRawSpan { bytes in
+      var reader = ChangesetReader()
+      while try reader.next(in: bytes) != nil {
+        for (index, value) in reader.new.enumerated() {
+          // Sound: the bytes stay where they are until the loop ends.
+          let payload = bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }
+          switch value.kind {
+          case .undefined, .null: try insert.bindNull(at: index)
+          case .integer: try insert.bind(value.integer(in: bytes), at: index)
+          case .real: try insert.bind(value.real(in: bytes), at: index)
+          case .text: try insert.bind(textNoCopy: payload, at: index)
+          case .blob: try insert.bind(blobNoCopy: payload, at: index)
+          }
         }
+        try insert.run()
       }
-      try insert.run()
     }
     try transaction.commit()
   }

@@ -29,7 +29,7 @@ public final class InsertWorkload: Sendable {
       """)
     let changeset = try session.changeset()
     recorded = changeset
-    sorted = try Changesets.sorted(changeset.span.bytes).withBytes { $0.array(0..<$0.byteCount) }
+    sorted = try changeset.withRawSpan { try Changesets.sorted($0) }.withBytes { $0.array(0..<$0.byteCount) }
   }
 
   /// An empty database of this shape: a file in WAL mode, SQLite's default cache.
