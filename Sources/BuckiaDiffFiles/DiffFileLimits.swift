@@ -7,7 +7,7 @@ public struct DiffFileLimits: Sendable {
   /// The longest `schema.json` in bytes.
   public static let schemaBytes = 16 << 20
   /// The longest `annotations` in bytes.
-  public static let annotationsBytes = 64 << 20
+  public static let annotationsBytes = 16 << 20
   /// The most tables a manifest or a schema may list.
   public static let tables = 10_000
   /// The most columns of a table, generated ones included: SQLite's own default limit.

@@ -49,8 +49,7 @@ public struct SQLiteConnection: ~Copyable {
     case .readWrite: flags |= SQLITE_OPEN_READWRITE
     case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
     }
-    // A relative path that happens to begin with "file:" must not be read as a URI.
-    if access != .immutable, name.hasPrefix("file:") { name = "./\(name)" }
+    if access != .immutable { name = Self.plainName(path) }
     var opened: OpaquePointer?
     let code = sqlite3_open_v2(name, &opened, flags, nil)
     guard code == SQLITE_OK, let handle = opened else {
@@ -92,6 +91,21 @@ public struct SQLiteConnection: ~Copyable {
         message: "this connection belongs to another copy of SQLite in the same process; link both to one copy")
     }
     return try body(SQLiteConnection(borrowed: handle))
+  }
+
+  /// A file name that SQLite takes for one: a relative path that happens to begin with "file:" is no URI.
+  private static func plainName(_ path: String) -> String { path.hasPrefix("file:") ? "./\(path)" : path }
+
+  /// Attaches another database file, read or written as this connection is.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - schema: The name by which statements call it, a plain word.
+  /// - Throws: `SQLiteError` when it cannot be opened.
+  public func attach(_ path: String, as schema: String) throws(SQLiteError) {
+    let statement = try prepare("ATTACH ?1 AS \(schema)")
+    try statement.bind(Self.plainName(path), at: 0)
+    try statement.run()
   }
 
   private static func percentEncoded(_ path: String) -> String {

@@ -20,7 +20,7 @@ enum SessionComparison {
       newer.columns.map(\.name) == older.columns.map(\.name), newer.primaryKey == older.primaryKey
     else { return false }
     let connection = try SnapshotReader.open(newerPath)
-    try connection.execute("ATTACH \(SQLText.literal(olderPath)) AS \(olderName)")
+    try connection.attach(olderPath, as: olderName)
     let transaction = try SQLiteTransaction(.deferred, on: connection)
     for schema in ["main", olderName] where try hasNullKeys(newer, in: schema, on: connection) { return false }
     let session = try SQLiteSession(on: connection)
