@@ -34,15 +34,23 @@ public struct ChangesetOrder: Sendable {
   ///
   /// Takes memory for each change (about 100 bytes at most), however large it is.
   ///
+  /// - Parameters:
+  ///   - bytes: The changeset or patchset.
+  ///   - isSorted: Which tables are put in order; the others stay in author's order.
   /// - Throws: `ChangesetError` when the bytes are no changeset, or one table appears with different columns or keys.
-  public init(byKeyOf bytes: RawSpan) throws(ChangesetError) {
+  public init(
+    byKeyOf bytes: RawSpan, where isSorted: (ChangesetTable) -> Bool = { _ in true }
+  ) throws(ChangesetError) {
     byteCount = bytes.byteCount
     var index = try ChangesetIndex(of: bytes)
     for place in index.tables.indices {
       var table = index.take(place)
       table.sortByKey(in: bytes)
       let entries: [ChangesetIndex.Entry]
-      if table.entries.indices.dropFirst().contains(where: { table.haveEqualKeys($0 - 1, $0, in: bytes) }) {
+      let staysInAuthorOrder =
+        !isSorted(table.table)
+        || table.entries.indices.dropFirst().contains { table.haveEqualKeys($0 - 1, $0, in: bytes) }
+      if staysInAuthorOrder {
         tablesInAuthorOrder.append(table.table)
         entries = table.entries.sorted { $0.ordinal < $1.ordinal }
       } else {
@@ -95,6 +103,43 @@ public struct ChangesetOrder: Sendable {
         }
       }
       try output.append(run, of: bytes)
+    }
+  }
+}
+
+extension ChangesetOrder {
+  /// Whether the changes of each table stand in this order already: one pass, without memory for each change.
+  ///
+  /// - Parameters:
+  ///   - bytes: The changeset or patchset.
+  ///   - matters: Which tables are looked at.
+  /// - Throws: `ChangesetError` when the bytes are no changeset.
+  public static func isByKey(
+    _ bytes: RawSpan, where matters: (ChangesetTable) -> Bool = { _ in true }
+  ) throws(ChangesetError) -> Bool {
+    var reader = ChangesetReader()
+    var key: KeyLayout?
+    var previous: Change?
+    while let change = try reader.next(in: bytes) {
+      if change.startsTable {
+        key = reader.table.flatMap { matters($0) ? KeyLayout($0) : nil }
+        previous = nil
+      }
+      if let key, let previous {
+        let (before, now) = (Self.rank(previous.operation), Self.rank(change.operation))
+        guard before <= now else { return false }
+        if before == now, key.order(previous.range.lowerBound, change.range.lowerBound, in: bytes) > 0 { return false }
+      }
+      previous = change
+    }
+    return true
+  }
+
+  private static func rank(_ operation: ChangeOperation) -> Int {
+    switch operation {
+    case .delete: 0
+    case .update: 1
+    case .insert: 2
     }
   }
 }

@@ -3,7 +3,8 @@ import Testing
 
 /// The engine against `sqlite3changeset_apply_v2`, on random schemas, changes and receivers that went their own way.
 ///
-/// Two differences are meant, and told apart precisely: values that go round under UNIQUE are settled here and refused
+/// The order of questions is ours to choose, so under `abort` the one question may be any that SQLite would ask. Two more
+/// differences are meant, and told apart precisely: values that go round under UNIQUE are settled here and refused
 /// there, and an INSERT that takes the place of a row changes it here, where there it is deleted first and lost when
 /// the new one is then refused.
 @Suite struct DifferentialApplyTests {
@@ -20,8 +21,13 @@ import Testing
       let stock = try scenario.stock(policy)
       let ours = try scenario.engine(policy, asks: true)
       conflicts += stock.questions.isEmpty ? 0 : 1
-      if ours.content == stock.content, ours.questions == stock.questions, ours.isRefused == stock.isRefused {
-        continue
+      if ours.content == stock.content, ours.isRefused == stock.isRefused {
+        if ours.questions == stock.questions { continue }
+        if ours.isRefused, let question = ours.questions.first, ours.questions.count == 1,
+          try scenario.stock(.keepLocal).questions.contains(question)
+        {
+          continue
+        }
       }
       let excuse = scenario.excuse(for: ours, stock, policy)
       #expect(

@@ -101,6 +101,27 @@ struct ChangesetOrderTests {
     #expect(try Bytes.sorted(changeset()) == [])
   }
 
+  @Test("one pass tells whether changes stand in order, of all tables or of some")
+  func isByKey() throws {
+    func isByKey(_ bytes: [UInt8], only table: String? = nil) throws -> Bool {
+      try bytes.withRawSpan { try ChangesetOrder.isByKey($0) { table == nil || $0.name == table } }
+    }
+    let tidy = changeset(
+      "a", .delete([2, 1]), .delete([3, 1]), .update(old: [1, 1], new: [.undefined, 2]), .insert([0, 0]))
+    let backwards = changeset("b", .insert([2, 0]), .insert([1, 0]))
+    let mixed = changeset("c", .insert([1, 0]), .delete([2, 0]))
+    #expect(try isByKey([]))
+    #expect(try isByKey(tidy))
+    #expect(try !isByKey(backwards))
+    #expect(try !isByKey(mixed))
+    #expect(try isByKey(tidy + backwards + mixed, only: "a"))
+    #expect(try !isByKey(tidy + backwards + mixed, only: "c"))
+    for bytes in [tidy, backwards, mixed, tidy + backwards] { #expect(try isByKey(Bytes.sorted(bytes))) }
+    let order = try (backwards + mixed).withRawSpan { try ChangesetOrder(byKeyOf: $0) { $0.name == "c" } }
+    #expect(order.ordinals == [0, 1, 3, 2])
+    #expect(order.tablesInAuthorOrder.map(\.name) == ["b"])
+  }
+
   @Test("an order is of no use for other bytes")
   func otherBytes() throws {
     let bytes = changeset(.insert([1, 1]))

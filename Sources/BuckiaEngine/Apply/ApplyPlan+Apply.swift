@@ -43,7 +43,11 @@ extension ApplyPlan {
     // Parked rows are deleted and come back, which neither foreign-key actions nor triggers must see.
     let canPark = !enforcesForeignKeys && !settings.firesTriggers
     var run = ApplyRun(schema: schema, decider: decider, canPark: canPark, progress: settings.progress)
-    try incoming.changeset.withBytes { bytes in
+    // Foreign-key actions and triggers see the order of changes.
+    let changeset =
+      canPark
+      ? try ApplyOrder.quickest(incoming.changeset, into: schema.matches, on: connection) : incoming.changeset
+    try changeset.withBytes { bytes in
       try run.applyAll(bytes, on: connection)
       if enforcesForeignKeys {
         try run.settleDeferredForeignKeys(on: connection)
