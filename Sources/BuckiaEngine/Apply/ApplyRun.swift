@@ -1,0 +1,88 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The walk over the changes of one diff, table by table.
+struct ApplyRun {
+  let schema: SchemaPlan
+  let decider: ConflictDecider
+  let canPark: Bool
+  let progress: (Int) throws -> Void
+  private(set) var counts = ApplyCounts()
+  private(set) var changedTables: [TableName] = []
+  private var isChanged: Set<TableName> = []
+
+  init(
+    schema: SchemaPlan, decider: ConflictDecider, canPark: Bool, progress: @escaping (Int) throws -> Void
+  ) {
+    self.schema = schema
+    self.decider = decider
+    self.canPark = canPark
+    self.progress = progress
+  }
+
+  /// How many changes are applied between two looks at whether to go on.
+  private static let progressInterval = 4_096
+
+  mutating func applyAll(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    var reader = ChangesetReader()
+    var applier: TableApplier?
+    var done = 0
+    while let change = try reader.next(in: bytes) {
+      if change.startsTable, let header = reader.table {
+        try finish(applier, bytes, on: connection)
+        guard let match = schema.matches[TableName(header.name)] else {
+          throw EngineError(.missingTable, "table \"\(header.name)\" is not part of the plan", table: header.name)
+        }
+        applier = TableApplier(match, header: header, decider: decider)
+      }
+      try applier?.apply(change, reader, bytes, on: connection)
+      done += 1
+      if done.isMultiple(of: Self.progressInterval) { try progress(done) }
+    }
+    try finish(applier, bytes, on: connection)
+    try progress(done)
+  }
+
+  private mutating func finish(
+    _ applier: TableApplier?, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let applier else { return }
+    try applier.settleDeferred(bytes, on: connection, canPark: canPark)
+    counts.add(applier.counts)
+    let name = applier.statements.name
+    let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0
+    if hasChanged, isChanged.insert(name).inserted { changedTables.append(name) }
+  }
+
+  /// The application enforces foreign keys: what is violated at the end is asked about once, as SQLite does.
+  mutating func settleDeferredForeignKeys(on connection: borrowing SQLiteConnection) throws {
+    if connection.hasDeferredForeignKeyViolations {
+      counts.conflicts += 1
+      try decider.recordForeignKey(
+        ForeignKeyAudit.Violation(
+          table: TableName("(foreign keys)"), columns: [], key: [], row: [],
+          message: "rows refer to others that are not there; see PRAGMA foreign_key_check"), on: connection)
+    }
+  }
+
+  mutating func auditForeignKeys(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    let changed = schema.matches.filter { isChanged.contains($0.key) }
+    guard !changed.isEmpty else { return }
+    for violation in try ForeignKeyAudit(changed: changed).violations(in: bytes, on: connection) {
+      counts.conflicts += 1
+      try decider.recordForeignKey(violation, on: connection)
+    }
+  }
+}
+
+extension ApplyCounts {
+  mutating func add(_ other: ApplyCounts) {
+    inserted += other.inserted
+    updated += other.updated
+    deleted += other.deleted
+    conflicts += other.conflicts
+    omitted += other.omitted
+    unchanged += other.unchanged
+  }
+}
