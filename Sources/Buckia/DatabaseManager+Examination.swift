@@ -12,7 +12,7 @@ extension DatabaseManager {
     let schema = try SchemaReader(connection)
     var examination = Examination()
     for entry in schema.entries where entry.kind != .view {
-      if ASCIIName.folded(entry.name.text).hasPrefix("buckia_") { continue }
+      if Replicability.isOwn(entry.name) { continue }
       if let reason = Replicability.refusal(of: entry) {
         examination.skipped.append(SkippedItem(name: entry.name.text, reason: reason))
         continue
@@ -77,9 +77,7 @@ private struct Examination {
   private mutating func lookForNullKeys(
     in table: TableDefinition, on connection: borrowing SQLiteConnection
   ) throws {
-    let nullable = table.primaryKey.map { table.columns[$0] }.filter { !$0.isNotNull }
-    guard !nullable.isEmpty, !table.isWithoutRowID else { return }
-    let condition = nullable.map { "\(SQLText.identifier($0.name)) IS NULL" }.joined(separator: " OR ")
+    guard let condition = table.hasNullKeySQL else { return }
     let query = "SELECT count(*) FROM main.\(SQLText.identifier(table.name)) WHERE \(condition)"
     let count = try connection.integer(query) ?? 0
     if count > 0 {

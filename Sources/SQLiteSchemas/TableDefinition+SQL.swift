@@ -3,6 +3,17 @@
 /// Every name is quoted, every default is a literal, every type a plain one: nothing that came from a stranger is run
 /// as SQL. See <https://sqlite.org/lang_createtable.html> and <https://sqlite.org/lang_altertable.html>.
 extension TableDefinition {
+  /// The columns of the table's changeset as SQL, in order: the rowid first where the table goes by it.
+  public var changesetColumnsSQL: [String] {
+    (goesByRowID ? [rowIDName ?? "rowid"] : []) + columns.map { SQLText.identifier($0.name) }
+  }
+
+  /// A condition for the rows that have NULL in their key; nil for a table that cannot have any.
+  public var hasNullKeySQL: String? {
+    let terms = nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NULL" }
+    return terms.isEmpty ? nil : terms.joined(separator: " OR ")
+  }
+
   /// A CREATE TABLE statement for this table.
   ///
   /// - Parameter siblings: The tables created by the same diff; foreign keys to any other table are left out.

@@ -143,6 +143,15 @@ public struct TableDefinition: Equatable, Sendable {
     (goesByRowID ? [TableDefinition.rowIDColumn] : []) + columns.map(\.name)
   }
 
+  /// The places of the key among `changesetColumns`, in key order.
+  public var keyPlaces: [Int] { goesByRowID ? [0] : primaryKey }
+
+  /// The key columns that can hold NULL: SQLite allows it in a PRIMARY KEY outside WITHOUT ROWID tables
+  /// (<https://sqlite.org/lang_createtable.html#the_primary_key>).
+  public var nullableKeyColumns: [ColumnDefinition] {
+    isWithoutRowID ? [] : primaryKey.map { columns[$0] }.filter { !$0.isNotNull }
+  }
+
   /// The key bytes of the table's changeset header: 0 outside the key, else the position in it, from 1.
   public var keyFlags: [UInt8] {
     guard !goesByRowID else { return [1] + [UInt8](repeating: 0, count: columns.count) }

@@ -38,6 +38,13 @@ struct Pair: Sendable, CustomTestStringConvertible {
       older: "CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL,1),(NULL,1),(NULL,2),('a',1)",
       newer: "DELETE FROM t WHERE rowid = 1; UPDATE t SET v = 9 WHERE v = 2; INSERT INTO t VALUES (NULL,7)"),
     Pair(
+      name: "NULL in a key that is NOT NULL since",
+      older: "CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL,1),('a',1)",
+      newer: """
+        DELETE FROM t WHERE k IS NULL; ALTER TABLE t RENAME TO o; CREATE TABLE t(k TEXT NOT NULL PRIMARY KEY, v);
+        INSERT INTO t SELECT * FROM o; DROP TABLE o
+        """),
+    Pair(
       name: "generated columns",
       older: """
         CREATE TABLE t(a INTEGER PRIMARY KEY, g AS (b * 2), b, s TEXT AS (b || 'x') STORED);

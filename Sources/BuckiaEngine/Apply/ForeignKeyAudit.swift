@@ -49,7 +49,7 @@ struct ForeignKeyAudit {
         for row in broken where rows.insert(row).inserted {
           found.append(
             Violation(
-              table: entry.name, columns: child.changesetColumns, key: Set(child.goesByRowID ? [0] : child.primaryKey),
+              table: entry.name, columns: child.changesetColumns, key: Set(child.keyPlaces),
               row: row,
               message: "a row of table \"\(entry.name)\" refers to a row of \"\(parentName)\" that is not there"))
         }
@@ -103,9 +103,7 @@ private struct ForeignKeyCheck {
     self.child = child
     self.parent = parent
     parentColumns = columns
-    layout =
-      (child.goesByRowID ? [child.rowIDName ?? "rowid"] : [])
-      + child.columns.map { SQLText.identifier($0.name) }
+    layout = child.changesetColumnsSQL
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
     // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
     // child's away, which would also keep the parent's index from being used.
@@ -126,7 +124,7 @@ private struct ForeignKeyCheck {
     _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ limit: Int,
     on connection: borrowing SQLiteConnection
   ) throws -> [[UInt8]] {
-    let key = child.goesByRowID ? [0] : child.primaryKey
+    let key = child.keyPlaces
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
     var walk = sections.walk(of: TableName(child.name))
     var broken: [[UInt8]] = []

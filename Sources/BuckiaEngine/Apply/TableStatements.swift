@@ -62,7 +62,7 @@ final class TableStatements {
     let local = match.local
     name = TableName(local.name)
     let rowID = local.isWithoutRowID ? nil : local.rowIDName
-    layout = (local.goesByRowID ? [rowID ?? "rowid"] : []) + local.columns.map { SQLText.identifier($0.name) }
+    layout = local.changesetColumnsSQL
     columns = match.columns.map { [layout] in layout[$0] }
     isKey = header.keyFlags.map { $0 != 0 }
     let isRowIDKey =
@@ -75,6 +75,9 @@ final class TableStatements {
 
   /// How many columns each change has.
   var columnCount: Int { columns.count }
+
+  /// The layout and, where it is hidden, the rowid: all that a row must come back with after it was parked.
+  private var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
 
   private var table: String { "main.\(name.quoted)" }
 
@@ -115,7 +118,7 @@ final class TableStatements {
   func select(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let selection { return selection }
     let nothing = [Bool](repeating: false, count: columns.count)
-    let results = (layout + (hiddenRowID.map { [$0] } ?? [])).joined(separator: ", ")
+    let results = wholeRow.joined(separator: ", ")
     let made = Prepared(
       try connection.prepare(
         "SELECT \(results) FROM \(table) WHERE "
@@ -140,11 +143,10 @@ final class TableStatements {
   /// `?1…`: a whole local row as `select` gives it, put back.
   func restore(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let restoring { return restoring }
-    let names = layout + (hiddenRowID.map { [$0] } ?? [])
-    let values = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let made = Prepared(
       try connection.prepare(
-        "INSERT OR ABORT INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
+        "INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
     restoring = made
     return made
   }

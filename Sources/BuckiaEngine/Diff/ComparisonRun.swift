@@ -36,7 +36,7 @@ struct ComparisonRun {
       try newer.registerByteCollation()
     }
     for entry in newerSchema.entries where isWanted(entry.name) && entry.kind != .view {
-      if ASCIIName.folded(entry.name.text).hasPrefix("buckia_") { continue }
+      if Replicability.isOwn(entry.name) { continue }
       if let reason = Replicability.refusal(of: entry) {
         skip(entry.name.text, reason)
         continue

@@ -22,7 +22,9 @@ enum SessionComparison {
     let connection = try SnapshotReader.open(newerPath)
     try connection.attach(olderPath, as: olderName)
     let transaction = try SQLiteTransaction(.deferred, on: connection)
-    for schema in ["main", olderName] where try hasNullKeys(newer, in: schema, on: connection) { return false }
+    if try hasNullKeys(newer, in: "main", on: connection) || hasNullKeys(older, in: olderName, on: connection) {
+      return false
+    }
     let session = try SQLiteSession(on: connection)
     try session.attach(newer.name)
     guard try record(newer.name, in: session) else { return false }
@@ -54,10 +56,7 @@ enum SessionComparison {
   private static func hasNullKeys(
     _ table: TableDefinition, in schema: String, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    guard !table.isWithoutRowID else { return false }
-    let nullable = table.primaryKey.map { table.columns[$0] }.filter { !$0.isNotNull }
-    guard !nullable.isEmpty else { return false }
-    let condition = nullable.map { "\(SQLText.identifier($0.name)) IS NULL" }.joined(separator: " OR ")
+    guard let condition = table.hasNullKeySQL else { return false }
     let query = "SELECT 1 FROM \(schema).\(SQLText.identifier(table.name)) WHERE \(condition) LIMIT 1"
     return try connection.integer(query) != nil
   }

@@ -2,6 +2,9 @@ import SQLiteSchemas
 
 /// Which tables travel. One set of rules for diff, apply and `doctor`.
 public enum Replicability {
+  /// Whether a table is one of ours: it stays at home without a word, as SQLite's own do.
+  public static func isOwn(_ table: TableName) -> Bool { ASCIIName.folded(table.text).hasPrefix("buckia_") }
+
   /// Why an object of the schema cannot travel, or nil for a table that can.
   public static func refusal(of entry: SchemaEntry) -> String? {
     switch entry.kind {
