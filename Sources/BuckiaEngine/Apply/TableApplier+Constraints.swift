@@ -1,0 +1,116 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+// What becomes of changes that a constraint refused when the others of their table are done.
+extension TableApplier {
+  /// As long as a list of refused changes is no longer than this, it is tried again while any of it settles.
+  private static let shortList = 64
+  /// How often parking is tried, each time without the rows that had to stay out.
+  private static let parkingRounds = 8
+
+  /// Tries the refused changes again until no more of them can be applied; the rest are conflicts.
+  func settleDeferred(_ bytes: RawSpan, on connection: borrowing SQLiteConnection, canPark: Bool) throws {
+    try retryDeferred(bytes, on: connection, untilStuck: !canPark)
+    if canPark, deferred.count > 1 {
+      let count = deferred.count
+      try park(bytes, on: connection)
+      if deferred.count < count { try retryDeferred(bytes, on: connection, untilStuck: false) }
+    }
+    let remaining = deferred
+    deferred = []
+    for item in remaining {
+      var reader = ChangesetReader(at: item.offset, in: header)
+      guard let change = try reader.next(in: bytes) else { continue }
+      // The last attempt asks about the row once more, as SQLite does, before the constraint is asked about.
+      guard case .refused(let error) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection)
+      else { continue }
+      let row = change.operation == .insert ? reader.new : reader.old
+      let incident = ConflictIncident(
+        kind: .constraint, operation: change.operation, old: reader.old, new: reader.new,
+        local: try localRow(row, bytes, on: connection), error: error)
+      // No answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
+      _ = try takesIncoming(incident, bytes)
+      try record(incident, .omitted, bytes, on: connection)
+    }
+  }
+
+  /// - Parameter untilStuck: Whether to go on while anything settles. Else a long list is given up when a round settles
+  ///   less than half of it, because the work would be quadratic.
+  private func retryDeferred(
+    _ bytes: RawSpan, on connection: borrowing SQLiteConnection, untilStuck: Bool
+  ) throws {
+    var before = Int.max
+    while !deferred.isEmpty, deferred.count < before {
+      if !untilStuck, deferred.count > Self.shortList, deferred.count > before / 2, before != Int.max { return }
+      before = deferred.count
+      let items = deferred
+      deferred = []
+      for item in items {
+        var reader = ChangesetReader(at: item.offset, in: header)
+        guard let change = try reader.next(in: bytes) else { continue }
+        try apply(change, reader, bytes, on: connection)
+      }
+    }
+  }
+
+  /// Settles UNIQUE swaps and cycles: all rows concerned are taken out, then put back with their new values.
+  ///
+  /// What cannot be put back stays as it was and remains refused.
+  private func park(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    var items = deferred.filter(\.error.isUniqueness).map(\.offset)
+    for _ in 0..<Self.parkingRounds where items.count > 1 {
+      try connection.execute("SAVEPOINT buckia_park")
+      let failed: Set<Int>
+      do {
+        failed = try exchange(items, bytes, on: connection)
+        try connection.execute(
+          failed.isEmpty ? "RELEASE buckia_park" : "ROLLBACK TO buckia_park; RELEASE buckia_park")
+      } catch {
+        // Inside an error there may be no transaction left to go back in; the caller rolls back everything then.
+        if connection.isInTransaction {
+          try connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
+        }
+        throw error
+      }
+      if failed.isEmpty {
+        counts.updated += items.count
+        let settled = Set(items)
+        deferred.removeAll { settled.contains($0.offset) }
+        return
+      }
+      items.removeAll { failed.contains($0) }
+    }
+  }
+
+  /// Takes out the rows of these updates and puts them back changed.
+  ///
+  /// - Returns: Those that could not be done; everything is to be taken back then.
+  private func exchange(
+    _ offsets: [Int], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Set<Int> {
+    var parked: [(offset: Int, row: LocalRow)] = []
+    var failed: Set<Int> = []
+    for offset in offsets {
+      var reader = ChangesetReader(at: offset, in: header)
+      guard let change = try reader.next(in: bytes), change.operation == .update,
+        let local = try localRow(reader.old, bytes, on: connection), holds(local, reader.old, bytes),
+        try write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == 1
+      else {
+        failed.insert(offset)
+        continue
+      }
+      parked.append((offset, try local.replacing(reader.new, in: bytes, columns: statements.match.columns)))
+    }
+    let restore = try statements.restore(on: connection)
+    defer { restore.statement.clearBindings() }
+    for item in parked where try !item.row.insert(with: restore) { failed.insert(item.offset) }
+    return failed
+  }
+}
+
+extension SQLiteError {
+  /// Whether another row has the value or the key already: parking can help then.
+  /// See <https://sqlite.org/rescode.html#constraint_unique>.
+  fileprivate var isUniqueness: Bool { [1555, 2067, 2579].contains(code) }
+}
