@@ -25,14 +25,15 @@ extension IncomingChanges {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
-      file: FileSystem.name(of: path), definitions: diff.schema, changeset: diff.changeset)
+      file: FileSystem.name(of: path), definitions: diff.schema, changeset: diff.changeset,
+      summary: diff.inspection.summary)
   }
 
   /// Takes the changes of a verified raw changeset.
   public init(_ raw: borrowing RawChangeset, file path: String) {
     self.init(
       key: LedgerKey(sender: "", id: raw.id, digest: raw.digest.bytes, isRaw: true), file: FileSystem.name(of: path),
-      definitions: nil, changeset: raw.changeset)
+      definitions: nil, changeset: raw.changeset, summary: raw.inspection.summary)
   }
 }
 

@@ -20,9 +20,11 @@ public struct ChangesetInspection: Equatable, Sendable {
   }
 
   /// The tables in the order in which they first appear.
-  public private(set) var tables: [Table] = []
+  public let tables: [Table]
   /// How many changes there are.
-  public private(set) var changes: Int64 = 0
+  public let changes: Int64
+  /// What the engine wants to know before it applies them.
+  public let summary: ChangesetSummary
 
   /// Whether it is a patchset; nil when it has no changes.
   public var format: ChangesetFormat? { tables.first?.header.format }
@@ -32,15 +34,20 @@ public struct ChangesetInspection: Equatable, Sendable {
   /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for the spool's file.
   init(_ spool: ChangesetSpool, annotations: Annotations? = nil) throws(DiffFileError) {
     do {
-      self = try spool.withBytes { bytes in try ChangesetInspection(bytes, annotations: annotations) }
+      self = try spool.withBytes { bytes in
+        try ChangesetInspection(bytes, of: spool, annotations: annotations)
+      }
     } catch {
       throw DiffFileError(spooling: error)
     }
   }
 
   /// Reads all of a changeset.
-  init(_ bytes: RawSpan, annotations: Annotations?) throws(DiffFileError) {
+  private init(_ bytes: RawSpan, of spool: ChangesetSpool, annotations: Annotations?) throws(DiffFileError) {
     var reader = ChangesetReader()
+    var builder = ChangesetSummary.Builder()
+    var trail = SpoolTrail(of: spool)
+    var tables: [Table] = []
     var places: [TableName: Int] = [:]
     var cursor = AnnotationCursor(annotations)
     var place = 0
@@ -48,13 +55,23 @@ public struct ChangesetInspection: Equatable, Sendable {
     while let change = try Self.next(&reader, in: bytes) {
       if change.startsTable {
         let header = try Self.lastHeader(in: end..<change.range.lowerBound, of: bytes)
-        place = try enter(header, places: &places, at: reader.headerRange.lowerBound)
+        place = try Self.enter(header, &tables, places: &places, at: reader.headerRange.lowerBound)
       }
-      try count(change, in: place, run: cursor.next())
+      do throws(ChangesetError) { try builder.add(change, reader, in: bytes) } catch { throw DiffFileError(error) }
+      if let run = try cursor.next() { try tables[place].note(run, change) }
       end = change.range.upperBound
+      trail.advance(to: change.range.lowerBound)
     }
     if end < bytes.byteCount { _ = try Self.lastHeader(in: end..<bytes.byteCount, of: bytes) }
     try cursor.finish()
+    summary = builder.finish(bytes)
+    for (index, found) in summary.tables.enumerated() {
+      tables[index].inserted = Int64(found.inserted)
+      tables[index].updated = Int64(found.updated)
+      tables[index].deleted = Int64(found.deleted)
+    }
+    self.tables = tables
+    changes = Int64(summary.changeCount)
   }
 
   private static func next(
@@ -120,13 +137,13 @@ public struct ChangesetInspection: Equatable, Sendable {
     }
   }
 
-  private mutating func enter(
-    _ header: ChangesetTable, places: inout [TableName: Int], at offset: Int
+  private static func enter(
+    _ header: ChangesetTable, _ tables: inout [Table], places: inout [TableName: Int], at offset: Int
   ) throws(DiffFileError) -> Int {
     if let place = places[TableName(header.name)] {
       let known = tables[place].header
       guard known == header, known.name.utf8.elementsEqual(header.name.utf8) else {
-        throw Self.fault(
+        throw fault(
           "the table \(ShownText.quoted(header.name)) comes again with other columns, another key or another spelling",
           at: offset, table: header.name)
       }
@@ -140,24 +157,17 @@ public struct ChangesetInspection: Equatable, Sendable {
     places[TableName(header.name)] = tables.count - 1
     return tables.count - 1
   }
+}
 
-  private mutating func count(
-    _ change: Change, in place: Int, run: Annotations.Run?
-  ) throws(DiffFileError) {
-    changes += 1
-    switch change.operation {
-    case .insert: tables[place].inserted += 1
-    case .update: tables[place].updated += 1
-    case .delete: tables[place].deleted += 1
-    }
-    guard let run else { return }
-    let header = tables[place].header
+extension ChangesetInspection.Table {
+  /// Checks what the annotations say of a change, and counts withdrawals.
+  fileprivate mutating func note(_ run: Annotations.Run, _ change: Change) throws(DiffFileError) {
     if run.kind == .withdraw {
       guard change.operation == .delete else {
         throw DocumentKind.annotations.fault(
           "kind", "calls a change of \(ShownText.quoted(header.name)) a withdrawal that is no DELETE")
       }
-      tables[place].withdrawn += 1
+      withdrawn += 1
     }
     if let last = run.columns.last, last.column >= header.columnCount {
       throw DocumentKind.annotations.fault(

@@ -24,6 +24,8 @@ public struct ChangesetError: Error, Equatable, Sendable, CustomStringConvertibl
     case incompatibleTables
     /// The operation needs old values, which a patchset does not have.
     case needsChangeset
+    /// The changes go back and forth between tables more often than anything real does.
+    case tooManySections
   }
 
   /// What is wrong.
@@ -55,6 +57,7 @@ public struct ChangesetError: Error, Equatable, Sendable, CustomStringConvertibl
       case .mixedFormats: "changeset and patchset tables are mixed"
       case .misplacedValue: "a value is missing, or stands where none may be"
       case .incompatibleTables: "a table appears with different columns or another key"
+      case .tooManySections: "the changes go back and forth between tables too often"
       case .needsChangeset: "this needs a changeset, and a patchset has no old values"
       }
     return "\(what) (\(place))"

@@ -2,7 +2,7 @@
 ///
 /// Takes 32 bytes of memory for each change, however large the changes are; their bytes stay where they are.
 struct ChangesetIndex {
-  struct Entry {
+  struct Entry: RadixKeyed {
     /// The start of the key, as ``ValueSlice/orderPrefix(in:)`` gives it.
     let prefix: UInt64
     /// The offset of the change.
@@ -62,12 +62,10 @@ extension ChangesetIndex.Table {
   /// Sorts by key; keys that are equal by value stand together, identical ones among them in author's order.
   mutating func sortByKey(in bytes: RawSpan) {
     let key = key
-    entries.sort { one, other in
-      if one.prefix != other.prefix { return one.prefix < other.prefix }
+    // Entries come in author's order, and those that are equal in both stay in it.
+    entries.radixSort { one, other in
       let order = key.order(one.start, other.start, in: bytes)
-      if order != 0 { return order < 0 }
-      let tieBreak = key.tieBreak(one.start, other.start, in: bytes)
-      return tieBreak != 0 ? tieBreak < 0 : one.ordinal < other.ordinal
+      return order != 0 ? order : key.tieBreak(one.start, other.start, in: bytes)
     }
   }
 

@@ -38,6 +38,8 @@ public final class ChangesetSpool {
   private var descriptor: Int32 = -1
   private let folder: String
   private let memoryLimit: Int
+  /// Where the file is mapped just now, once for each `withBytes` that is running.
+  private var mappings: [(address: UnsafeMutableRawPointer, count: Int)] = []
 
   /// How many bytes are gathered for one write to the file: changes are small, system calls are not.
   private static let writeSize = 256 << 10
@@ -128,10 +130,28 @@ public final class ChangesetSpool {
     guard let address = mmap(nil, mapped, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
       throw Failure(action: "read", folder: folder, errno: errno)
     }
-    defer { munmap(address, mapped) }
+    mappings.append((address, mapped))
+    defer {
+      mappings.removeLast()
+      munmap(address, mapped)
+    }
     // Sound: the mapping covers `mapped` bytes and outlives `body`; nobody else has the unlinked file and the spool only
     // adds to it, so it cannot shrink.
     return try body(UnsafeRawBufferPointer(start: address, count: mapped).bytes)
+  }
+
+  /// Says that bytes which `withBytes` has given are not looked at for some time: a mapped file gives their memory back.
+  /// They can be read again, at the price of reading the file.
+  public func release(_ range: Range<Int>) {
+    guard !mappings.isEmpty else { return }
+    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+    let start = (range.lowerBound + page - 1) / page * page
+    let end = range.upperBound / page * page
+    guard start < end else { return }
+    for mapping in mappings where end <= mapping.count {
+      // Nothing is lost when the system does not follow the advice.
+      _ = madvise(mapping.address + start, end - start, MADV_DONTNEED)
+    }
   }
 
   private func moveToFile() throws(Failure) {

@@ -1,4 +1,4 @@
-/// What a changeset holds, counted in one pass.
+/// What a changeset holds and where, found in one walk over all of it.
 ///
 /// ```swift
 /// for entry in try ChangesetSummary.of(bytes).tables {
@@ -11,20 +11,40 @@ public struct ChangesetSummary: Equatable, Sendable {
     /// The table as its first header describes it.
     public let table: ChangesetTable
     /// How many rows are inserted.
-    public internal(set) var inserted = 0
+    public fileprivate(set) var inserted = 0
     /// How many rows are updated, those included for which no column is set.
-    public internal(set) var updated = 0
+    public fileprivate(set) var updated = 0
     /// How many rows are deleted.
-    public internal(set) var deleted = 0
+    public fileprivate(set) var deleted = 0
+    /// How often a change has a smaller key than the one before it: hardly ever where an author has sorted them, with
+    /// every second change where a hash table has.
+    public fileprivate(set) var descents = 0
+    /// For each key column, in the order of the table, which kinds of value it has in any change.
+    public fileprivate(set) var keyKinds: [ValueKinds]
 
     /// How many changes there are in all.
     public var changeCount: Int { inserted + updated + deleted }
+
+    fileprivate init(_ table: ChangesetTable) {
+      self.table = table
+      keyKinds = Array(repeating: [], count: table.keyFlags.count { $0 != 0 })
+    }
+  }
+
+  /// A stretch of changes of one table, behind one header.
+  public struct Section: Equatable, Sendable {
+    /// The table's place in `tables`.
+    public let table: Int
+    /// The bytes of its changes, without the header.
+    public fileprivate(set) var changes: Range<Int>
   }
 
   /// The tables that have changes, in order of first appearance.
   public private(set) var tables: [Table] = []
+  /// All sections that have changes, in file order.
+  public private(set) var sections: [Section] = []
   /// How many bytes there are in all, headers included.
-  public let byteCount: Int
+  public private(set) var byteCount = 0
 
   /// Whether it holds old values or not; nil when there are no changes.
   public var format: ChangesetFormat? { tables.first?.table.format }
@@ -37,26 +57,125 @@ public struct ChangesetSummary: Equatable, Sendable {
   /// How many rows are deleted in all tables.
   public var deleted: Int { tables.reduce(0) { $0 + $1.deleted } }
 
-  /// Reads and checks every change, and counts.
+  /// Reads and checks every change.
   ///
-  /// - Throws: `ChangesetError` when the bytes are no changeset, and with code `incompatibleTables` when one table
-  ///   appears with different columns or keys (its name compared without regard to the case of ASCII letters).
-  public static func of(_ bytes: RawSpan) throws(ChangesetError) -> ChangesetSummary {
-    var summary = ChangesetSummary(byteCount: bytes.byteCount)
-    var directory = TableDirectory()
+  /// - Parameters:
+  ///   - bytes: The changeset or patchset.
+  ///   - spool: The spool that the bytes are from: its memory is given back on the way.
+  /// - Throws: `ChangesetError` when the bytes are no changeset, with code `incompatibleTables` when one table
+  ///   appears with different columns or keys (its name compared without regard to the case of ASCII letters), with
+  ///   `tooManySections` beyond `ChangesetLimits.sections`.
+  public static func of(
+    _ bytes: RawSpan, releasing spool: ChangesetSpool? = nil
+  ) throws(ChangesetError) -> ChangesetSummary {
     var reader = ChangesetReader()
-    var place = 0
+    var builder = Builder()
+    var trail = SpoolTrail(of: spool)
     while let change = try reader.next(in: bytes) {
-      if change.startsTable, let found = try directory.place(of: reader, in: bytes) {
-        place = found
-        if found == summary.tables.count { summary.tables.append(Table(table: directory.entries[found].table)) }
-      }
+      try builder.add(change, reader, in: bytes)
+      trail.advance(to: change.range.lowerBound)
+    }
+    return builder.finish(bytes)
+  }
+
+  /// Gathers a summary from a walk that someone else makes, for whoever wants to look at the changes too.
+  public struct Builder {
+    private var summary = ChangesetSummary()
+    private var directory = TableDirectory()
+    private var place = 0
+    private var keyColumns: [Int] = []
+    private var key: KeyLayout?
+    private var previous: (prefix: UInt64, start: Int)?
+
+    /// Begins with nothing.
+    public init() {}
+
+    /// How many tables have been met.
+    public var tableCount: Int { summary.tables.count }
+
+    /// Adds the change that the reader stands on.
+    ///
+    /// - Returns: The table's place in the summary.
+    /// - Throws: `ChangesetError`, as `ChangesetSummary.of(_:)`.
+    @discardableResult
+    public mutating func add(
+      _ change: Change, _ reader: ChangesetReader, in bytes: RawSpan
+    ) throws(ChangesetError) -> Int {
+      if change.startsTable { try beginSection(change, reader, in: bytes) }
+      summary.sections[summary.sections.count - 1].changes =
+        summary.sections[summary.sections.count - 1].changes.lowerBound..<change.range.upperBound
       switch change.operation {
       case .insert: summary.tables[place].inserted += 1
       case .update: summary.tables[place].updated += 1
       case .delete: summary.tables[place].deleted += 1
       }
+      noteKey(change, reader, in: bytes)
+      return place
     }
-    return summary
+
+    private mutating func noteKey(_ change: Change, _ reader: ChangesetReader, in bytes: RawSpan) {
+      guard let key else { return }
+      let isInsert = change.operation == .insert
+      for (index, column) in keyColumns.enumerated() {
+        let kind = isInsert ? reader.new[column].kind : reader.old[column].kind
+        summary.tables[place].keyKinds[index].insert(ValueKinds(kind))
+      }
+      let first = isInsert ? reader.new[key.columns[0]] : reader.old[key.columns[0]]
+      let prefix = first.orderPrefix(in: bytes)
+      if let previous {
+        let descends =
+          previous.prefix == prefix
+          ? key.order(previous.start, change.range.lowerBound, in: bytes) > 0 : previous.prefix > prefix
+        if descends { summary.tables[place].descents += 1 }
+      }
+      previous = (prefix, change.range.lowerBound)
+    }
+
+    private mutating func beginSection(
+      _ change: Change, _ reader: ChangesetReader, in bytes: RawSpan
+    ) throws(ChangesetError) {
+      guard let found = try directory.place(of: reader, in: bytes) else { return }
+      let table = directory.entries[found].table
+      if found == summary.tables.count { summary.tables.append(Table(table)) }
+      guard summary.sections.count < ChangesetLimits.sections else {
+        throw ChangesetError(.tooManySections, offset: reader.headerRange.lowerBound, table: table.name)
+      }
+      place = found
+      keyColumns = table.keyFlags.indices.filter { table.isKey($0) }
+      key = KeyLayout(table)
+      previous = nil
+      summary.sections.append(Section(table: found, changes: change.range))
+    }
+
+    /// The summary of all that was added.
+    ///
+    /// - Parameter bytes: The whole changeset.
+    public consuming func finish(_ bytes: RawSpan) -> ChangesetSummary {
+      summary.byteCount = bytes.byteCount
+      return summary
+    }
   }
+}
+
+/// Kinds of value, as a set.
+public struct ValueKinds: OptionSet, Sendable {
+  /// One bit for each kind, by its raw value.
+  public let rawValue: UInt8
+
+  /// Makes a set from its bits.
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The set of one kind.
+  public init(_ kind: ValueKind) { self.init(rawValue: 1 << kind.rawValue) }
+
+  /// SQL NULL.
+  public static let null = ValueKinds(.null)
+  /// Integers.
+  public static let integer = ValueKinds(.integer)
+  /// Floating-point numbers.
+  public static let real = ValueKinds(.real)
+  /// Text.
+  public static let text = ValueKinds(.text)
+  /// Blobs.
+  public static let blob = ValueKinds(.blob)
 }

@@ -37,6 +37,13 @@ struct KeyLayout: Sendable {
     compare(one, other, in: bytes) { $0.tieBreak(against: $1, in: bytes) }
   }
 
+  /// The start of a change's key, as ``ValueSlice/orderPrefix(in:)`` gives it.
+  func prefix(of change: Int, in bytes: RawSpan) -> UInt64 {
+    var walk = RecordWalk(of: change)
+    let isShort = format == .patchset && bytes.byte(at: change) == ChangeOperation.delete.rawValue
+    return walk.value(at: isShort ? ranks[0] : columns[0], in: bytes).orderPrefix(in: bytes)
+  }
+
   /// Whether a change has NULL in its key: such a key names no row, as NULL equals nothing.
   func hasNull(_ change: Int, in bytes: RawSpan) -> Bool {
     values(of: change, in: bytes).contains { $0.kind == .null }

@@ -22,6 +22,7 @@ extension [UInt8] {
 
 extension RawSpan {
   /// The byte at an offset; out of bounds traps, so callers check `byteCount` first.
+  @inlinable
   @inline(__always)
   func byte(at offset: Int) -> UInt8 {
     // Sound: the load checks the bounds, and every bit pattern is a byte.
@@ -29,6 +30,7 @@ extension RawSpan {
   }
 
   /// Eight bytes as they stand; the caller says in which order they are. Out of bounds traps.
+  @inlinable
   @inline(__always)
   func loadEightBytes(at offset: Int) -> UInt64 {
     // Sound: the load checks the bounds, and every bit pattern is a number.

@@ -24,6 +24,7 @@ public struct SQLiteConnection: ~Copyable {
 
   let handle: OpaquePointer
   private let isOwned: Bool
+  private let cache = StatementCache()
 
   /// The file's path as it was given, for messages; `:memory:` for a database in memory.
   public let path: String
@@ -69,7 +70,10 @@ public struct SQLiteConnection: ~Copyable {
     path = sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? ""
   }
 
-  deinit { if isOwned { sqlite3_close_v2(handle) } }
+  deinit {
+    cache.statements = [:]
+    if isOwned { sqlite3_close_v2(handle) }
+  }
 
   /// Works on a connection that belongs to the application: GRDB, SQLite.swift, plain C.
   ///
@@ -127,6 +131,10 @@ public struct SQLiteConnection: ~Copyable {
     SQLiteError(handle: handle, code: code, path: path, sql: sql)
   }
 
+  /// The error behind the refusal that `SQLiteStatement.attempt` has just returned, with SQLite's words; good until the
+  /// next call on this connection.
+  public var lastRefusal: SQLiteError { lastError(sqlite3_errcode(handle)) }
+
   /// Runs one or more statements that return nothing.
   ///
   /// - Throws: `SQLiteError`; statements before the failing one have taken effect.
@@ -144,6 +152,22 @@ public struct SQLiteConnection: ~Copyable {
   public func prepare(_ sql: String, isPersistent: Bool = false) throws(SQLiteError) -> SQLiteStatement {
     try SQLiteStatement(sql, on: self, isPersistent: isPersistent)
   }
+
+  /// Prepares a statement that this connection keeps, or takes the one it has kept.
+  ///
+  /// For the statements of a fixed small set that are needed again and again. Bindings of the last use may still be
+  /// there. Whoever steps a query must reset it, or it keeps its read lock.
+  ///
+  /// - Throws: `SQLiteError` when the text is no valid statement here.
+  public func cached(_ sql: String) throws(SQLiteError) -> SQLiteCachedStatement {
+    if let known = cache.statements[sql] { return known }
+    let made = SQLiteCachedStatement(try prepare(sql, isPersistent: true))
+    cache.statements[sql] = made
+    return made
+  }
+
+  /// The most parameters that a statement may have.
+  public var parameterLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) }
 
   /// Whether a transaction is open.
   public var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
@@ -223,4 +247,16 @@ public struct SQLiteConnection: ~Copyable {
       }, nil)
     guard code == SQLITE_OK else { throw lastError(code) }
   }
+}
+
+/// A statement that its connection keeps for the next time.
+public final class SQLiteCachedStatement {
+  /// The statement.
+  public let statement: SQLiteStatement
+
+  fileprivate init(_ statement: consuming SQLiteStatement) { self.statement = statement }
+}
+
+private final class StatementCache {
+  var statements: [String: SQLiteCachedStatement] = [:]
 }

@@ -16,7 +16,7 @@ import TestSupport
     let session = try SQLiteSession(on: author)
     try session.attach()
     try author.execute(recorded)
-    let incoming = IncomingChanges(
+    let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: ChangesetSpool(try session.changeset()))
     return try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection)

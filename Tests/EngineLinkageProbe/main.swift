@@ -17,7 +17,7 @@ func ship(in folder: String) throws {
   try SQLiteConnection(opening: newer, as: .readWrite).execute("INSERT INTO notes VALUES(1, 'a'), (2, 'b')")
 
   let difference = try DatabaseComparison.run(older: older, newer: newer)
-  let incoming = IncomingChanges(
+  let incoming = try IncomingChanges(
     key: LedgerKey(sender: "", id: KSUID.minimum, digest: [UInt8](repeating: 7, count: 32), isRaw: false),
     file: "probe", definitions: difference.tables.map(\.definition), changeset: difference.changeset)
   let connection = try SQLiteConnection(opening: older, as: .readWrite)

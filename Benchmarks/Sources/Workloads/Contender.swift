@@ -20,7 +20,7 @@ public enum Contender: String, CaseIterable, Sendable {
     case .bareLoop: try insertEach(work, on: connection)
     case .engine:
       let transaction = try SQLiteTransaction(on: connection)
-      let changes = IncomingChanges(
+      let changes = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "benchmark",
         definitions: nil, changeset: ChangesetSpool(work.sorted))
       let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(policy: .abort, time: 0))

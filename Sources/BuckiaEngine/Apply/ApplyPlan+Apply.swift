@@ -16,19 +16,25 @@ extension ApplyPlan {
     guard connection.isInTransaction else {
       throw SQLiteError(code: 21, message: "apply needs an open transaction", path: connection.path)
     }
-    let firedTriggers = try connection.triggersEnabled
-    try connection.enableTriggers(settings.firesTriggers)
+    if let session {
+      // Whatever was read and prepared may speak of a schema that is rolled back now.
+      do { return try apply(in: session, on: connection) } catch {
+        session.forget()
+        throw error
+      }
+    }
+    let session = try ApplySession(on: connection, firesTriggers: settings.firesTriggers)
     do {
-      let result = try applyWithTriggersSet(on: connection)
-      try connection.enableTriggers(firedTriggers)
+      let result = try apply(in: session, on: connection)
+      try session.end(on: connection)
       return result
     } catch {
-      try connection.enableTriggers(firedTriggers)
+      try session.end(on: connection)
       throw error
     }
   }
 
-  private func applyWithTriggersSet(on connection: borrowing SQLiteConnection) throws -> ApplyResult {
+  private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     _ = try Ledger.create(on: connection)
     for step in schema.steps { try connection.execute(step.sql) }
     let entry = try Ledger.open(
@@ -40,20 +46,17 @@ extension ApplyPlan {
     let defersAlready = try enforcesForeignKeys && connection.integer("PRAGMA defer_foreign_keys") == 1
     if enforcesForeignKeys, !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
 
-    // Parked rows are deleted and come back, which neither foreign-key actions nor triggers must see.
-    let canPark = !enforcesForeignKeys && !settings.firesTriggers
-    var run = ApplyRun(schema: schema, decider: decider, canPark: canPark, progress: settings.progress)
-    // Foreign-key actions and triggers see the order of changes.
-    let changeset =
-      canPark
-      ? try ApplyOrder.quickest(incoming.changeset, into: schema.matches, on: connection) : incoming.changeset
-    try changeset.withBytes { bytes in
-      try run.applyAll(bytes, on: connection)
+    let isFree = !enforcesForeignKeys && !session.firesTriggers
+    var run = ApplyRun(
+      schema: schema, decider: decider, rules: ApplyRun.Rules(canPark: isFree, isOrderFree: isFree), session: session,
+      progress: settings.progress)
+    try incoming.changeset.withBytes { bytes in
+      try run.applyAll(incoming, bytes, on: connection)
       if enforcesForeignKeys {
         try run.settleDeferredForeignKeys(on: connection)
         if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
       } else {
-        try run.auditForeignKeys(bytes, on: connection)
+        try run.auditForeignKeys(incoming, bytes, on: connection)
       }
     }
     try Ledger.close(entry, with: run.counts, on: connection)

@@ -12,13 +12,29 @@ public struct IncomingChanges {
   public let definitions: [TableDefinition]?
   /// The changes.
   public let changeset: ChangesetSpool
+  /// What one walk over the changes has found.
+  public let summary: ChangesetSummary
 
   /// Says that the changes have been verified: digests, structure and sender.
-  public init(key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool) {
+  ///
+  /// - Parameter summary: What the walk that has checked the changes found in these very bytes.
+  public init(
+    key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool, summary: ChangesetSummary
+  ) {
     self.key = key
     self.file = file
     self.definitions = definitions
     self.changeset = changeset
+    self.summary = summary
+  }
+
+  /// Checks the structure of changes whose digest and sender have been verified.
+  ///
+  /// - Throws: `ChangesetError` when they are damaged, `ChangesetSpool.Failure` when the spool cannot be read.
+  public init(key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool) throws {
+    self.init(
+      key: key, file: file, definitions: definitions, changeset: changeset,
+      summary: try changeset.withBytes { try ChangesetSummary.of($0, releasing: changeset) })
   }
 }
 
@@ -86,6 +102,7 @@ public struct ApplyPlan {
   let incoming: IncomingChanges
   let settings: ApplySettings
   let schema: SchemaPlan
+  let session: ApplySession?
 
   /// The steps that make the schema fit.
   public var steps: [SchemaStep] { schema.steps }
@@ -96,67 +113,82 @@ public struct ApplyPlan {
   ///   - incoming: The verified changes.
   ///   - connection: The database, with a transaction open.
   ///   - settings: How to apply.
+  ///   - session: What is kept from one diff to the next; nil to begin afresh.
   /// - Throws: `EngineError` when the diff cannot or may not be applied, `SQLiteError` when the schema cannot be read,
   ///   `ChangesetError` when the changes are damaged. Nothing has been changed.
   public init(
-    _ incoming: IncomingChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings
+    _ incoming: IncomingChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
+    session: ApplySession? = nil
   ) throws {
     self.incoming = incoming
     self.settings = settings
-    let local = try SchemaReader(connection)
-    let tables = try incoming.changeset.withBytes { bytes in try Self.tables(in: bytes) }
+    self.session = session
+    let tables = incoming.summary.tables.map(\.table)
     if let definitions = incoming.definitions {
-      let known = Dictionary(definitions.map { (TableName($0.name), $0) }) { first, _ in first }
-      for table in tables {
-        guard let definition = known[TableName(table.name)] else {
-          throw EngineError(
-            .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
-            table: table.name)
-        }
-        guard zip(definition.keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) }),
-          definition.keyFlags.count == table.columnCount
-        else {
-          throw EngineError(
-            .columnsDiffer, "the changes and the definition of table \"\(table.name)\" contradict each other",
-            table: table.name)
-        }
+      try Self.requireDefinitions(definitions, of: tables)
+      if let session {
+        schema = try session.plan(for: definitions, mode: settings.schema, on: connection)
+      } else {
+        schema = try SchemaPlan(
+          definitions: definitions, mode: settings.schema, local: SchemaReader(connection), on: connection)
       }
-      schema = try SchemaPlan(definitions: definitions, mode: settings.schema, local: local, on: connection)
+    } else if let session {
+      schema = try SchemaPlan(positional: tables, local: session.schema(on: connection).schema, on: connection)
     } else {
-      schema = try SchemaPlan(positional: tables, local: local, on: connection)
+      schema = try SchemaPlan(positional: tables, local: SchemaReader(connection), on: connection)
     }
-    try incoming.changeset.withBytes { bytes in try requireUnalteredValues(in: bytes) }
+    try requireUnalteredValues()
   }
 
-  private static func tables(in bytes: RawSpan) throws -> [ChangesetTable] {
-    var reader = ChangesetReader()
-    var tables: [ChangesetTable] = []
-    var known: Set<TableName> = []
-    while let change = try reader.next(in: bytes) {
-      if change.startsTable, let table = reader.table, known.insert(TableName(table.name)).inserted {
-        tables.append(table)
+  private static func requireDefinitions(_ definitions: [TableDefinition], of tables: [ChangesetTable]) throws {
+    let known = Dictionary(definitions.map { (TableName($0.name), $0) }) { first, _ in first }
+    for table in tables {
+      guard let definition = known[TableName(table.name)] else {
+        throw EngineError(
+          .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
+          table: table.name)
+      }
+      guard zip(definition.keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) }),
+        definition.keyFlags.count == table.columnCount
+      else {
+        throw EngineError(
+          .columnsDiffer, "the changes and the definition of table \"\(table.name)\" contradict each other",
+          table: table.name)
       }
     }
-    return tables
   }
 
   /// Refuses the first value that its column here would store as something else.
-  private func requireUnalteredValues(in bytes: RawSpan) throws {
-    guard schema.matches.values.contains(where: { !$0.checkedValues.isEmpty }) else { return }
-    var reader = ChangesetReader()
-    var match: TableMatch?
-    while let change = try reader.next(in: bytes) {
-      if change.startsTable { match = reader.table.flatMap { schema.matches[TableName($0.name)] } }
-      for check in match?.checkedValues ?? [] where change.operation != .delete {
-        let value = reader.new[check.column]
-        if TypeCompatibility.alters(value, in: bytes, affinity: check.affinity), let match {
-          let column = match.local.changesetColumns[match.columns[check.column]]
-          throw EngineError(
-            .incompatibleType,
-            "column \"\(match.local.name).\(column)\" has an incompatible type here (\(check.affinity.rawValue)): "
-              + "it would alter incoming values",
-            table: match.local.name, column: column)
-        }
+  private func requireUnalteredValues() throws {
+    let isChecked = incoming.summary.tables.map {
+      schema.matches[TableName($0.table.name)]?.checkedValues.isEmpty == false
+    }
+    guard isChecked.contains(true) else { return }
+    try incoming.changeset.withBytes { bytes in
+      for section in incoming.summary.sections where isChecked[section.table] {
+        let table = incoming.summary.tables[section.table].table
+        guard let match = schema.matches[TableName(table.name)] else { continue }
+        try Self.requireUnalteredValues(of: ChangeWalk(section.changes, of: table), table, into: match, in: bytes)
+      }
+    }
+  }
+
+  private static func requireUnalteredValues(
+    of changes: ChangeWalk, _ table: ChangesetTable, into match: TableMatch, in bytes: RawSpan
+  ) throws {
+    var changes = changes
+    let decoded = DecodedChange(of: table)
+    while let place = changes.next(in: bytes) {
+      guard place.operation != .delete else { continue }
+      decoded.read(place, in: bytes)
+      for check in match.checkedValues
+      where TypeCompatibility.alters(decoded.new(check.column), in: bytes, affinity: check.affinity) {
+        let column = match.local.changesetColumns[match.columns[check.column]]
+        throw EngineError(
+          .incompatibleType,
+          "column \"\(match.local.name).\(column)\" has an incompatible type here (\(check.affinity.rawValue)): "
+            + "it would alter incoming values",
+          table: match.local.name, column: column)
       }
     }
   }

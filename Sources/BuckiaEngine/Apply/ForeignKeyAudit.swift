@@ -25,8 +25,10 @@ struct ForeignKeyAudit {
   let changed: [TableName: TableMatch]
 
   /// Looks at every foreign key whose table or parent was changed.
-  func violations(in bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> [Violation] {
-    let sections = try TableSections(of: bytes)
+  func violations(
+    _ summary: ChangesetSummary, in bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> [Violation] {
+    let sections = TableSections(summary)
     let referring = try referringTables(sections, on: connection)
     guard !referring.isEmpty else { return [] }
     let schema = try SchemaReader(connection)
@@ -126,18 +128,18 @@ private struct ForeignKeyCheck {
   ) throws -> [[UInt8]] {
     let key = child.keyPlaces
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
-    var walk = sections.walk(of: TableName(child.name))
+    guard var walk = sections.walk(of: TableName(child.name)) else { return [] }
+    let change = walk.change
     var broken: [[UInt8]] = []
     var lookups: [[Bool]: TableStatements.Prepared] = [:]
     var nullKeys: Set<[UInt8]> = []
-    while broken.count < limit, let change = try walk.next(in: bytes) {
+    while broken.count < limit, walk.next(in: bytes) {
       guard change.operation != .delete else { continue }
-      let row = change.operation == .insert ? walk.reader.new : walk.reader.old
-      let isNull = columns.map { row[$0].kind == .null }
+      let isNull = columns.map { change.row($0).kind == .null }
       if isNull.contains(true) {
         // Rows with NULL in the key are told apart by content: all that share the key are found at once.
         var writer = ChangesetWriter()
-        for column in columns { writer.append(row[column], of: bytes) }
+        for column in columns { writer.append(change.row(column), of: bytes) }
         guard nullKeys.insert(writer.bytes).inserted else { continue }
       }
       let lookup: TableStatements.Prepared
@@ -153,7 +155,7 @@ private struct ForeignKeyCheck {
         lookups[isNull] = lookup
       }
       for (index, column) in columns.enumerated() where !isNull[index] {
-        try lookup.statement.bind(row[column], in: bytes, at: index)
+        try lookup.statement.bind(change.row(column), in: bytes, at: index)
       }
       while try lookup.statement.step() { broken.append(try LocalRow(copying: lookup.statement).record) }
       lookup.statement.reset()
@@ -184,22 +186,23 @@ private struct ForeignKeyCheck {
       "SELECT \(parentColumns.map { SQLText.identifier(parent.columns[$0].name) }.joined(separator: ", ")) "
         + "FROM main.\(SQLText.identifier(parent.name)) WHERE \(isSame.isEmpty ? "0" : isSame.joined(separator: " AND "))"
     )
-    var walk = sections.walk(of: TableName(parent.name))
+    guard var walk = sections.walk(of: TableName(parent.name)) else { return [] }
+    let change = walk.change
     var isEmpty = true
-    while let change = try walk.next(in: bytes) {
+    while walk.next(in: bytes) {
       let isGone =
         change.operation == .delete
-        || change.operation == .update && columns.contains { walk.reader.new[$0].isDefined }
+        || change.operation == .update && columns.contains { change.new($0).isDefined }
       guard isGone else { continue }
-      if columns.contains(where: { !walk.reader.old[$0].isDefined }) {
+      if columns.contains(where: { !change.old($0).isDefined }) {
         // An UPDATE tells old values only of what it changed; the rest of the parent's key is still in the row.
-        for (index, column) in key.enumerated() { try unchanged.bind(walk.reader.old[column], in: bytes, at: index) }
+        for (index, column) in key.enumerated() { try unchanged.bind(change.old(column), in: bytes, at: index) }
         defer { unchanged.reset() }
         guard try unchanged.step() else { continue }
         for index in columns.indices { try insert.bind(columnOf: unchanged, at: index) }
       }
-      for (index, column) in columns.enumerated() where walk.reader.old[column].isDefined {
-        try insert.bind(walk.reader.old[column], in: bytes, at: index)
+      for (index, column) in columns.enumerated() where change.old(column).isDefined {
+        try insert.bind(change.old(column), in: bytes, at: index)
       }
       try insert.run()
       isEmpty = false

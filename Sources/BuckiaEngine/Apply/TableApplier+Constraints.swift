@@ -19,16 +19,15 @@ extension TableApplier {
     }
     let remaining = deferred
     deferred = []
+    isLastAttempt = true
     for item in remaining {
-      var reader = ChangesetReader(at: item.offset, in: header)
-      guard let change = try reader.next(in: bytes) else { continue }
       // The last attempt asks about the row once more, as SQLite does, before the constraint is asked about.
-      guard case .refused(let error) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection)
+      guard let place = ChangePlace(at: item.offset, in: bytes),
+        try attempt(place, bytes, on: connection) != nil
       else { continue }
-      let row = change.operation == .insert ? reader.new : reader.old
       let incident = ConflictIncident(
-        kind: .constraint, operation: change.operation, old: reader.old, new: reader.new,
-        local: try localRow(row, bytes, on: connection), error: error)
+        kind: .constraint, operation: place.operation, old: change.oldRow, new: change.newRow,
+        local: try localRow(bytes, on: connection), error: refusalWords)
       // No answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
       _ = try takesIncoming(incident, bytes)
       try record(incident, .omitted, bytes, on: connection)
@@ -47,9 +46,8 @@ extension TableApplier {
       let items = deferred
       deferred = []
       for item in items {
-        var reader = ChangesetReader(at: item.offset, in: header)
-        guard let change = try reader.next(in: bytes) else { continue }
-        try apply(change, reader, bytes, on: connection)
+        guard let place = ChangePlace(at: item.offset, in: bytes) else { continue }
+        try applyAlone(place, bytes, on: connection)
       }
     }
   }
@@ -58,7 +56,7 @@ extension TableApplier {
   ///
   /// What cannot be put back stays as it was and remains refused.
   private func park(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    var items = deferred.filter(\.error.isUniqueness).map(\.offset)
+    var items = deferred.filter(\.isUniqueness).map(\.offset)
     for _ in 0..<Self.parkingRounds where items.count > 1 {
       try connection.execute("SAVEPOINT buckia_park")
       let failed: Set<Int>
@@ -92,25 +90,31 @@ extension TableApplier {
     var parked: [(offset: Int, row: LocalRow)] = []
     var failed: Set<Int> = []
     for offset in offsets {
-      var reader = ChangesetReader(at: offset, in: header)
-      guard let change = try reader.next(in: bytes), change.operation == .update,
-        let local = try localRow(reader.old, bytes, on: connection), holds(local, reader.old, bytes),
-        try write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == 1
+      guard let place = ChangePlace(at: offset, in: bytes), place.operation == .update else {
+        failed.insert(offset)
+        continue
+      }
+      change.read(place, in: bytes)
+      guard let local = try localRow(bytes, on: connection), holdsOld(local, bytes),
+        try takeOut(bytes, on: connection)
       else {
         failed.insert(offset)
         continue
       }
-      parked.append((offset, try local.replacing(reader.new, in: bytes, columns: statements.match.columns)))
+      parked.append((offset, try local.replacing(change.newRow, in: bytes, columns: statements.match.columns)))
     }
     let restore = try statements.restore(on: connection)
     defer { restore.statement.clearBindings() }
     for item in parked where try !item.row.insert(with: restore) { failed.insert(item.offset) }
     return failed
   }
-}
 
-extension SQLiteError {
-  /// Whether another row has the value or the key already: parking can help then.
-  /// See <https://sqlite.org/rescode.html#constraint_unique>.
-  fileprivate var isUniqueness: Bool { [1555, 2067, 2579].contains(code) }
+  /// Deletes the row of the change in hand.
+  private func takeOut(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let prepared = try statements.remove(on: connection)
+    for column in 0..<statements.columnCount where statements.isKey[column] {
+      try prepared.statement.bind(change.old(column), in: bytes, at: column)
+    }
+    return try prepared.statement.attempt() == nil && connection.changes == 1
+  }
 }

@@ -9,17 +9,10 @@ import SQLiteSchemas
 /// again when the others of its table are done. Beyond them: columns go by name, tables without a key go by rowid, rows
 /// with NULL in the key by content, and values swapped under a UNIQUE constraint are settled by parking.
 final class TableApplier {
-  /// What became of a change at the first attempt.
-  enum Attempt {
-    case done
-    /// A constraint refused it; it is worth another attempt when the table's other changes are done.
-    case refused(SQLiteError)
-  }
-
   /// A change that a constraint refused.
   struct Deferred {
     let offset: Int
-    let error: SQLiteError
+    let isUniqueness: Bool
   }
 
   let statements: TableStatements
@@ -27,143 +20,229 @@ final class TableApplier {
   let decider: ConflictDecider
   var counts = ApplyCounts()
   var deferred: [Deferred] = []
+  /// The change in hand.
+  let change: DecodedChange
+  var batch: InsertBatch
+  /// Whether a change that is refused now stays refused, and what SQLite said of the last one.
+  var isLastAttempt = false
+  private(set) var refusalWords: SQLiteError?
+  /// Whether the last INSERT met a row with its key: the next one then looks before it leaps.
+  private var expectsConflict = false
 
-  init(_ match: TableMatch, header: ChangesetTable, decider: ConflictDecider) {
+  /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
+  ///   see the difference.
+  init(_ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, canBatch: Bool) {
+    self.statements = statements
     self.header = header
     self.decider = decider
-    statements = TableStatements(match, header: header)
+    change = DecodedChange(of: header)
+    batch = InsertBatch(columns: header.columnCount, limit: canBatch ? statements.batchLimit : 1)
   }
 
-  /// Applies the change that the reader stands on.
-  func apply(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws {
-    if case .refused(let error) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection) {
-      deferred.append(Deferred(offset: change.range.lowerBound, error: error))
+  /// Applies a change, or keeps it for the next batch: `flush` must follow the last one.
+  func apply(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    if place.operation == .insert, batch.isUsed {
+      batch.add(place.start)
+      if batch.isFull { try flush(bytes, on: connection) }
+      return
+    }
+    if !batch.isEmpty { try flush(bytes, on: connection) }
+    try applyAlone(place, bytes, on: connection)
+  }
+
+  /// Applies a change, and puts it aside where a constraint refuses it.
+  func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    if let refusal = try attempt(place, bytes, on: connection) {
+      deferred.append(Deferred(offset: place.start, isUniqueness: refusal.isUniqueness))
     }
   }
 
-  func attempt(
-    _ operation: ChangeOperation, _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
-  ) throws -> Attempt {
-    do {
-      switch operation {
-      case .insert: try insert(new, bytes, on: connection)
-      case .update: try update(old, new, bytes, on: connection)
-      case .delete: try delete(old, bytes, on: connection)
-      }
-      return .done
-    } catch let error as SQLiteError where error.isConstraint || error.isMismatch || error.isTooBig {
-      return .refused(error)
-    }
-  }
-
-  private func insert(_ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    let prepared = try statements.insert(on: connection)
-    do {
-      try prepared.statement.bind(new, in: bytes)
-      try prepared.statement.run()
-      counts.inserted += 1
-    } catch  where error.isConstraint {
-      guard let local = try localRow(new, bytes, on: connection) else { throw error }
-      if !decider.asksAboutEverything, holds(local, new, bytes) {
-        counts.unchanged += 1
-        return
-      }
-      let incident = ConflictIncident(kind: .conflict, operation: .insert, old: [], new: new, local: local, error: nil)
-      if try takesIncoming(incident, bytes) {
-        let overwrite = try statements.overwrite(on: connection)
-        try overwrite.statement.bind(new, in: bytes)
-        try overwrite.statement.run()
-        counts.updated += 1
-        try record(incident, .tookIncoming, bytes, on: connection)
+  /// Applies the INSERTs that wait for a batch to be full.
+  func flush(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    var next = 0
+    while next < batch.count {
+      let rows = batch.rows(from: next)
+      if rows > 1, try insert(rows, from: next, bytes, on: connection) {
+        counts.inserted += rows
       } else {
-        try record(incident, .keptLocal, bytes, on: connection)
+        // A batch is all or nothing: one that was refused goes in row by row.
+        for index in next..<(next + rows) {
+          let before = counts.inserted
+          if let place = ChangePlace(at: batch.start(index), in: bytes) {
+            try applyAlone(place, bytes, on: connection)
+          }
+          batch.noteSingle(wasRefused: counts.inserted == before)
+        }
       }
+      next += rows
+    }
+    batch.removeAll()
+  }
+
+  private func insert(
+    _ rows: Int, from first: Int, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let prepared = try statements.insert(rows: rows, on: connection)
+    let columns = statements.columnCount
+    var parameter = 0
+    for index in first..<(first + rows) {
+      var position = batch.start(index) + 2
+      for _ in 0..<columns {
+        try prepared.statement.bind(ValueSlice(verified: bytes, at: &position), in: bytes, at: parameter)
+        parameter += 1
+      }
+    }
+    guard try prepared.statement.attempt() != nil else { return true }
+    batch.noteRefusal(of: rows)
+    return false
+  }
+
+  /// Tries a change.
+  ///
+  /// - Returns: Why a constraint refuses it; nil when it was applied or decided as a conflict.
+  func attempt(
+    _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    change.read(place, in: bytes)
+    switch place.operation {
+    case .insert: return try insert(bytes, on: connection)
+    case .update: return try update(bytes, on: connection)
+    case .delete: return try delete(bytes, on: connection)
     }
   }
 
-  private func update(
-    _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws {
-    // Only a key became another that SQLite takes for equal, which it writes and never applies.
-    guard new.contains(where: \.isDefined) else {
-      counts.unchanged += 1
-      return
+  private func insert(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
+    if expectsConflict {
+      if let local = try localRow(bytes, on: connection) { return try meet(local, bytes, on: connection) }
+      expectsConflict = false
     }
-    guard try write(.update, old, new, bytes, guardedBy: .oldValues, on: connection) == 0 else {
-      counts.updated += 1
-      return
+    let prepared = try statements.insert(on: connection)
+    for column in 0..<statements.columnCount {
+      try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
-    let local = try localRow(old, bytes, on: connection)
-    if let local, !decider.asksAboutEverything, holds(local, new, bytes) {
+    guard let refusal = try run(prepared, on: connection) else {
+      counts.inserted += 1
+      return nil
+    }
+    guard refusal.isConstraint, let local = try localRow(bytes, on: connection) else { return refusal }
+    expectsConflict = true
+    return try meet(local, bytes, on: connection)
+  }
+
+  /// An INSERT meets a row with its key.
+  private func meet(
+    _ local: LocalRow, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
-      return
+      return nil
     }
     let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .update, old: old, new: new, local: local, error: nil)
-    if try takesIncoming(incident, bytes), local != nil {
-      _ = try write(.update, old, new, bytes, guardedBy: .none, on: connection)
-      counts.updated += 1
-      try record(incident, .tookIncoming, bytes, on: connection)
-    } else {
-      try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
+      kind: .conflict, operation: .insert, old: [], new: change.newRow, local: local, error: nil)
+    guard try takesIncoming(incident, bytes) else {
+      try record(incident, .keptLocal, bytes, on: connection)
+      return nil
     }
+    let overwrite = try statements.overwrite(on: connection)
+    for column in 0..<statements.columnCount {
+      try overwrite.statement.bind(change.new(column), in: bytes, at: column)
+    }
+    if let refusal = try run(overwrite, on: connection) { return refusal }
+    counts.updated += 1
+    try record(incident, .tookIncoming, bytes, on: connection)
+    return nil
   }
 
-  private func delete(_ old: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    guard try write(.delete, old, [], bytes, guardedBy: .oldValues, on: connection) == 0 else {
-      counts.deleted += 1
-      return
+  private func update(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
+    // Only a key became another that SQLite takes for equal, which it writes and never applies.
+    guard !change.changed.isEmpty else {
+      counts.unchanged += 1
+      return nil
     }
-    let local = try localRow(old, bytes, on: connection)
+    if let refusal = try write(bytes, guardedBy: .oldValues, on: connection) { return refusal }
+    guard connection.changes == 0 else {
+      counts.updated += 1
+      return nil
+    }
+    let local = try localRow(bytes, on: connection)
+    if let local, !decider.asksAboutEverything, holdsNew(local, bytes) {
+      counts.unchanged += 1
+      return nil
+    }
+    let incident = ConflictIncident(
+      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local,
+      error: nil)
+    guard try takesIncoming(incident, bytes), local != nil else {
+      try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
+      return nil
+    }
+    if let refusal = try write(bytes, guardedBy: .none, on: connection) { return refusal }
+    counts.updated += 1
+    try record(incident, .tookIncoming, bytes, on: connection)
+    return nil
+  }
+
+  private func delete(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
+    if let refusal = try write(bytes, guardedBy: .oldValues, on: connection) { return refusal }
+    guard connection.changes == 0 else {
+      counts.deleted += 1
+      return nil
+    }
+    let local = try localRow(bytes, on: connection)
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
-      return
+      return nil
     }
     let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .delete, old: old, new: [], local: local, error: nil)
-    if try takesIncoming(incident, bytes), local != nil {
-      _ = try write(.delete, old, [], bytes, guardedBy: .none, on: connection)
-      counts.deleted += 1
-      try record(incident, .tookIncoming, bytes, on: connection)
-    } else {
+      kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local, error: nil)
+    guard try takesIncoming(incident, bytes), local != nil else {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
+      return nil
     }
+    if let refusal = try write(bytes, guardedBy: .none, on: connection) { return refusal }
+    counts.deleted += 1
+    try record(incident, .tookIncoming, bytes, on: connection)
+    return nil
   }
 
-  /// Runs an UPDATE or DELETE and says how many rows it changed.
+  /// Runs the UPDATE or DELETE in hand; `changes` of the connection says whether there was a row for it.
   func write(
-    _ operation: ChangeOperation, _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan,
-    guardedBy guardKind: TableStatements.Guard, on connection: borrowing SQLiteConnection
-  ) throws -> Int {
-    // A statement that compares the key alone has no parameters for the other old values.
-    var compared = old
-    if guardKind == .none {
-      for index in compared.indices where !statements.isKey[index] { compared[index] = .undefined }
+    _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard, on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    let isUpdate = change.operation == .update
+    let prepared =
+      isUpdate
+      ? try statements.update(change, guardedBy: guardKind, on: connection)
+      : try statements.delete(change, guardedBy: guardKind, on: connection)
+    let columns = statements.columnCount
+    let firstOld = isUpdate ? columns : 0
+    for column in 0..<columns {
+      if isUpdate, change.new(column).isDefined {
+        try prepared.statement.bind(change.new(column), in: bytes, at: column)
+      }
+      // A statement that compares the key alone has no parameters for the other old values.
+      let isCompared = statements.isKey[column] || (guardKind == .oldValues && change.old(column).isDefined)
+      if isCompared { try prepared.statement.bind(change.old(column), in: bytes, at: firstOld + column) }
     }
-    if operation == .delete {
-      let prepared = try statements.delete(old: old, guardedBy: guardKind, on: connection)
-      try prepared.statement.bind(compared, in: bytes)
-      try prepared.statement.run()
-      return connection.changes
-    }
-    let prepared = try statements.update(old: old, new: new, guardedBy: guardKind, on: connection)
-    try prepared.statement.bind(new, in: bytes)
-    try prepared.statement.bind(compared, in: bytes, from: statements.columnCount)
-    try prepared.statement.run()
-    return connection.changes
+    return try run(prepared, on: connection)
   }
 
-  /// The local row with the key of a change; nil when there is none, or when the key holds NULL and names no row.
-  func localRow(
-    _ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> LocalRow? {
-    guard !statements.hasNullKey(row) else { return nil }
+  /// Runs a statement; on the last attempt the words of a refusal are kept, which the next statement would overwrite.
+  private func run(
+    _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    guard let refusal = try prepared.statement.attempt() else { return nil }
+    if isLastAttempt { refusalWords = connection.lastRefusal }
+    return refusal
+  }
+
+  /// The local row with the key of the change in hand; nil when there is none, or when the key holds NULL and names no
+  /// row.
+  func localRow(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> LocalRow? {
+    guard !change.hasNullKey else { return nil }
     let select = try statements.select(on: connection)
-    for index in row.indices where statements.isKey[index] {
-      try select.statement.bind(row[index], in: bytes, at: index)
+    for column in 0..<statements.columnCount where statements.isKey[column] {
+      try select.statement.bind(change.row(column), in: bytes, at: column)
     }
     defer { select.statement.reset() }
     guard try select.statement.step() else { return nil }
@@ -171,12 +250,21 @@ final class TableApplier {
   }
 
   /// Whether the local row already is what the change makes of it.
-  func holds(_ local: LocalRow, _ new: [ValueSlice], _ bytes: RawSpan) -> Bool {
-    for index in new.indices where new[index].isDefined {
-      let place = statements.match.columns[index]
-      guard local.holds(new[index], in: bytes, at: place, affinity: statements.affinities[place]) else { return false }
-    }
+  private func holdsNew(_ local: LocalRow, _ bytes: RawSpan) -> Bool {
+    for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
+  }
+
+  /// Whether the local row is as the author of the change saw it.
+  func holdsOld(_ local: LocalRow, _ bytes: RawSpan) -> Bool {
+    for column in 0..<statements.columnCount where !holds(local, change.old(column), at: column, bytes) { return false }
+    return true
+  }
+
+  private func holds(_ local: LocalRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
+    guard value.isDefined else { return true }
+    let place = statements.match.columns[column]
+    return local.holds(value, in: bytes, at: place, affinity: statements.affinities[place])
   }
 
   /// Asks what to do about a conflict.

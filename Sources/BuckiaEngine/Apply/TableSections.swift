@@ -1,65 +1,55 @@
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// Where the changes of each table stand in a changeset, so that those of one can be read without all the others.
+/// The changes of each table of a changeset, so that those of one can be read without all the others.
 struct TableSections {
-  fileprivate struct Section {
-    let header: ChangesetTable
-    var changes: Range<Int>
-    var takesAway: Bool
-  }
+  private let summary: ChangesetSummary
+  private let places: [TableName: Int]
 
-  private var sections: [TableName: [Section]] = [:]
-
-  /// Reads a changeset once.
-  ///
-  /// - Throws: `ChangesetError` when it is damaged.
-  init(of bytes: RawSpan) throws {
-    var reader = ChangesetReader()
-    var open: Section?
-    while let change = try reader.next(in: bytes) {
-      let takesAway = change.operation != .insert
-      if change.startsTable, let header = reader.table {
-        close(open)
-        open = Section(header: header, changes: change.range, takesAway: takesAway)
-      } else if let start = open?.changes.lowerBound {
-        open?.changes = start..<change.range.upperBound
-        if takesAway { open?.takesAway = true }
-      }
-    }
-    close(open)
-  }
-
-  private mutating func close(_ section: Section?) {
-    guard let section else { return }
-    sections[TableName(section.header.name), default: []].append(section)
+  init(_ summary: ChangesetSummary) {
+    self.summary = summary
+    places = Dictionary(summary.tables.enumerated().map { (TableName($1.table.name), $0) }) { first, _ in first }
   }
 
   /// Whether any change of a table is a DELETE or an UPDATE: only these can take away a value that others refer to.
-  func takeAway(from table: TableName) -> Bool { sections[table]?.contains(where: \.takesAway) ?? false }
+  func takeAway(from table: TableName) -> Bool {
+    places[table].map { summary.tables[$0].updated + summary.tables[$0].deleted > 0 } ?? false
+  }
 
-  /// A walk over the changes of one table, in their order.
-  func walk(of table: TableName) -> TableWalk { TableWalk(sections: sections[table] ?? []) }
+  /// A walk over the changes of one table, in their order; nil when it has none.
+  func walk(of table: TableName) -> TableWalk? {
+    guard let place = places[table] else { return nil }
+    return TableWalk(
+      summary.tables[place].table, sections: summary.sections.filter { $0.table == place }.map(\.changes))
+  }
 }
 
 /// A walk over the changes of one table only.
 struct TableWalk {
-  /// Stands on the change that was returned last.
-  private(set) var reader = ChangesetReader()
-  private var sections: ArraySlice<TableSections.Section>
-  private var end = 0
+  /// The change that was returned last.
+  let change: DecodedChange
+  private let table: ChangesetTable
+  private var sections: ArraySlice<Range<Int>>
+  private var walk: ChangeWalk
 
-  fileprivate init(sections: [TableSections.Section]) { self.sections = sections[...] }
+  fileprivate init(_ table: ChangesetTable, sections: [Range<Int>]) {
+    self.table = table
+    self.sections = sections[...]
+    walk = ChangeWalk(0..<0, of: table)
+    change = DecodedChange(of: table)
+  }
 
-  /// The next change, or nil when there is no other.
+  /// Goes on to the next change.
   ///
-  /// - Throws: `ChangesetError` when the bytes are not those that the sections were found in.
-  mutating func next(in bytes: RawSpan) throws -> Change? {
-    if reader.position >= end {
-      guard let section = sections.popFirst() else { return nil }
-      reader = ChangesetReader(at: section.changes.lowerBound, in: section.header)
-      end = section.changes.upperBound
+  /// - Returns: false when there is no other.
+  mutating func next(in bytes: RawSpan) -> Bool {
+    while true {
+      if let place = walk.next(in: bytes) {
+        change.read(place, in: bytes)
+        return true
+      }
+      guard let section = sections.popFirst() else { return false }
+      walk = ChangeWalk(section, of: table)
     }
-    return try reader.next(in: bytes)
   }
 }

@@ -22,15 +22,11 @@ final class TableStatements {
     case none
   }
 
-  private struct UpdateShape: Hashable {
-    let changed: [Bool]
-    let compared: [Bool]
-    let nullKeys: [Int]
-  }
-
-  private struct DeleteShape: Hashable {
-    let compared: [Bool]
-    let nullKeys: [Int]
+  /// What tells the UPDATEs and DELETEs of one table apart.
+  private struct Shape: Hashable {
+    let changed: ColumnMask
+    let compared: ColumnMask
+    let nullKeys: ColumnMask
   }
 
   let match: TableMatch
@@ -52,13 +48,20 @@ final class TableStatements {
   private var selection: Prepared?
   private var overwriting: Prepared?
   private var restoring: Prepared?
+  private var removal: Prepared?
   /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
   private static let shapeLimit = 256
-  private var updates: [UpdateShape: Prepared] = [:]
-  private var deletes: [DeleteShape: Prepared] = [:]
+  private var updates: [Shape: Prepared] = [:]
+  private var deletes: [Shape: Prepared] = [:]
+  /// The one that was used last: neighbours are mostly alike.
+  private var latestUpdate: (shape: Shape, prepared: Prepared)?
+  private var latestDelete: (shape: Shape, prepared: Prepared)?
+  /// INSERTs of several rows, by their number.
+  private var batches: [Int: Prepared] = [:]
 
-  init(_ match: TableMatch, header: ChangesetTable) {
+  init(_ match: TableMatch, header: ChangesetTable, on connection: borrowing SQLiteConnection) {
     self.match = match
+    batchLimit = connection.parameterLimit
     let local = match.local
     name = TableName(local.name)
     let rowID = local.isWithoutRowID ? nil : local.rowIDName
@@ -73,6 +76,8 @@ final class TableStatements {
     affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
   }
 
+  /// The most parameters that one statement may have here.
+  let batchLimit: Int
   /// How many columns each change has.
   var columnCount: Int { columns.count }
 
@@ -81,9 +86,11 @@ final class TableStatements {
 
   private var table: String { "main.\(name.quoted)" }
 
-  private func condition(compared: [Bool], nullKeys: [Int] = [], firstParameter: Int) -> String {
+  private func condition(
+    compared: ColumnMask = ColumnMask(), nullKeys: ColumnMask = ColumnMask(), firstParameter: Int
+  ) -> String {
     let terms = columns.indices.compactMap { index -> String? in
-      guard isKey[index] || compared[index] else { return nil }
+      guard isKey[index] || compared.contains(index) else { return nil }
       let parameter = "?\(firstParameter + index)"
       // The key's index serves = and IS NULL, not IS with a parameter. The parameter is named all the same: it is bound.
       if nullKeys.contains(index) { return "\(columns[index]) IS NULL AND \(parameter) IS NULL" }
@@ -117,12 +124,11 @@ final class TableStatements {
   /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last.
   func select(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let selection { return selection }
-    let nothing = [Bool](repeating: false, count: columns.count)
     let results = wholeRow.joined(separator: ", ")
     let made = Prepared(
       try connection.prepare(
         "SELECT \(results) FROM \(table) WHERE "
-          + condition(compared: nothing, firstParameter: 1), isPersistent: true))
+          + condition(firstParameter: 1), isPersistent: true))
     selection = made
     return made
   }
@@ -130,13 +136,21 @@ final class TableStatements {
   /// `?1…?n`: the new row, written over the one with its key; columns that only exist here stay.
   func overwrite(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let overwriting { return overwriting }
-    let nothing = [Bool](repeating: false, count: columns.count)
     let assignments = columns.indices.map { "\(columns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
     let made = Prepared(
       try connection.prepare(
         "UPDATE OR ABORT \(table) SET \(assignments) WHERE "
-          + condition(compared: nothing, firstParameter: 1), isPersistent: true))
+          + condition(firstParameter: 1), isPersistent: true))
     overwriting = made
+    return made
+  }
+
+  /// `?1…?n`, of which the key's are used: the row with that key, without NULL, deleted.
+  func remove(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let removal { return removal }
+    let made = Prepared(
+      try connection.prepare("DELETE FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true))
+    removal = made
     return made
   }
 
@@ -151,48 +165,63 @@ final class TableStatements {
     return made
   }
 
+  /// `?1…`: so many new rows, one after the other.
+  func insert(rows: Int, on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if rows == 1 { return try insert(on: connection) }
+    if let known = batches[rows] { return known }
+    var sql = "INSERT OR ABORT INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
+    for row in 0..<rows {
+      let values = columns.indices.map { "?\(row * columns.count + $0 + 1)" }.joined(separator: ", ")
+      sql += "\(row == 0 ? "" : ", ")(\(values))"
+    }
+    let made = Prepared(try connection.prepare(sql, isPersistent: true))
+    batches[rows] = made
+    return made
+  }
+
   /// `?1…?n`: the old row. Compares as the guard says.
   func delete(
-    old: [ValueSlice], guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
+    _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
   ) throws -> Prepared {
-    let nullKeys = nullKeys(of: old)
-    let compared = old.map { guardKind == .oldValues && $0.isDefined }
-    let shape = DeleteShape(compared: compared, nullKeys: nullKeys)
-    if let known = deletes[shape] { return known }
-    let made = Prepared(
-      try connection.prepare(
-        "DELETE FROM \(table) WHERE " + condition(compared: compared, nullKeys: nullKeys, firstParameter: 1),
-        isPersistent: true))
-    if deletes.count >= Self.shapeLimit { deletes.removeAll() }
-    deletes[shape] = made
+    let shape = Shape(
+      changed: ColumnMask(), compared: guardKind == .none ? ColumnMask() : change.compared, nullKeys: change.nullKeys)
+    if let latestDelete, latestDelete.shape == shape { return latestDelete.prepared }
+    let made: Prepared
+    if let known = deletes[shape] {
+      made = known
+    } else {
+      let condition = condition(compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: 1)
+      made = Prepared(try connection.prepare("DELETE FROM \(table) WHERE \(condition)", isPersistent: true))
+      if deletes.count >= Self.shapeLimit { deletes.removeAll() }
+      deletes[shape] = made
+    }
+    latestDelete = (shape, made)
     return made
   }
 
   /// `?1…?n`: the new values, at least one; `?n+1…?2n`: the old ones.
   func update(
-    old: [ValueSlice], new: [ValueSlice], guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
+    _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
   ) throws -> Prepared {
-    let nullKeys = nullKeys(of: old)
-    let changed = new.map(\.isDefined)
-    let compared = old.map { guardKind == .oldValues && $0.isDefined }
-    let shape = UpdateShape(changed: changed, compared: compared, nullKeys: nullKeys)
-    if let known = updates[shape] { return known }
-    let assignments = columns.indices.filter { changed[$0] }.map { "\(columns[$0]) = ?\($0 + 1)" }
-    let made = Prepared(
-      try connection.prepare(
-        "UPDATE OR ABORT \(table) SET \(assignments.joined(separator: ", ")) WHERE "
-          + condition(compared: compared, nullKeys: nullKeys, firstParameter: columns.count + 1),
-        isPersistent: true))
-    if updates.count >= Self.shapeLimit { updates.removeAll() }
-    updates[shape] = made
+    let shape = Shape(
+      changed: change.changed, compared: guardKind == .none ? ColumnMask() : change.compared, nullKeys: change.nullKeys)
+    if let latestUpdate, latestUpdate.shape == shape { return latestUpdate.prepared }
+    let made: Prepared
+    if let known = updates[shape] {
+      made = known
+    } else {
+      let assignments = columns.indices.filter { shape.changed.contains($0) }.map { "\(columns[$0]) = ?\($0 + 1)" }
+      let condition = condition(
+        compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: columns.count + 1)
+      made = Prepared(
+        try connection.prepare(
+          "UPDATE OR ABORT \(table) SET \(assignments.joined(separator: ", ")) WHERE \(condition)",
+          isPersistent: true))
+      if updates.count >= Self.shapeLimit { updates.removeAll() }
+      updates[shape] = made
+    }
+    latestUpdate = (shape, made)
     return made
-  }
-
-  /// Whether a row has NULL in its key, so that nothing but its content tells it apart.
-  func hasNullKey(_ row: [ValueSlice]) -> Bool { !nullKeys(of: row).isEmpty }
-
-  private func nullKeys(of row: [ValueSlice]) -> [Int] {
-    row.indices.filter { isKey[$0] && row[$0].kind == .null }
   }
 }
 

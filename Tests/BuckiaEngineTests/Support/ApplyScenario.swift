@@ -152,7 +152,7 @@ struct ApplyScenario {
         return .useDefault
       }
     }
-    let incoming = IncomingChanges(
+    let incoming = try IncomingChanges(
       key: LedgerKey(
         sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [UInt8](repeating: 7, count: 32),
         isRaw: definitions == nil), file: "test", definitions: definitions, changeset: ChangesetSpool(changes))

@@ -20,7 +20,7 @@ enum Shipping {
     _ difference: DatabaseDifference, to target: String, settings: ApplySettings = ApplySettings(time: 0),
     digest: [UInt8] = (0..<32).map { _ in UInt8.random(in: 0...255) }
   ) throws -> ApplyResult {
-    let incoming = IncomingChanges(
+    let incoming = try IncomingChanges(
       key: LedgerKey(
         sender: "", id: KSUID(timestamp: 1, payloadHigh: .random(in: 0...(.max)), payloadLow: 2), digest: digest,
         isRaw: false), file: "test.bdiff", definitions: difference.tables.map(\.definition),

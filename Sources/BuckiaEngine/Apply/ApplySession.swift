@@ -1,0 +1,129 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// One connection made ready for applying, and what is kept from one diff to the next: prepared statements, and what has
+/// been read of the schema.
+///
+/// Triggers are off meanwhile, unless they are to fire, and the page cache is larger; `end` puts both back. One session
+/// serves any number of diffs and transactions; many small diffs are several times faster with it.
+///
+/// ```swift
+/// let session = try ApplySession(on: connection)
+/// defer { session.end(on: connection) }
+/// for changes in diffs {
+///   let plan = try ApplyPlan(changes, on: connection, settings: settings, session: session)
+///   reports.append(try plan.apply(on: connection))
+/// }
+/// ```
+public final class ApplySession {
+  /// Whether the local triggers fire.
+  public let firesTriggers: Bool
+  private let firedTriggers: Bool
+  private let cacheSize: Int64
+  /// SQLite's own default keeps 2 MB, and every page that does not fit is written and read again.
+  private static let cacheKibibytes: Int64 = 32 << 10
+
+  /// The version of the schema that everything below speaks of.
+  private var schemaVersion: Int64?
+  private var reader: SchemaBox?
+  private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
+  private var statements: [StatementKey: TableStatements] = [:]
+  /// The most tables whose statements are kept.
+  private static let tableLimit = 256
+
+  /// A box, because what cannot be copied cannot be optional in a class.
+  final class SchemaBox {
+    let schema: SchemaReader
+    init(_ schema: consuming SchemaReader) { self.schema = schema }
+  }
+
+  private struct StatementKey: Hashable {
+    let table: TableName
+    let columns: [Int]
+    let keyFlags: [UInt8]
+  }
+
+  /// Makes a connection ready.
+  ///
+  /// - Parameters:
+  ///   - connection: The connection that all diffs are applied on.
+  ///   - firesTriggers: Whether the local triggers fire.
+  /// - Throws: `SQLiteError`; nothing has been changed then.
+  public init(on connection: borrowing SQLiteConnection, firesTriggers: Bool = false) throws {
+    self.firesTriggers = firesTriggers
+    firedTriggers = try connection.triggersEnabled
+    cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
+    // Each switch makes SQLite prepare all statements anew.
+    if firedTriggers != firesTriggers { try connection.enableTriggers(firesTriggers) }
+    let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096
+    let kibibytes = cacheSize < 0 ? -cacheSize : cacheSize * pageSize / 1_024
+    if kibibytes < Self.cacheKibibytes { try connection.execute("PRAGMA main.cache_size = -\(Self.cacheKibibytes)") }
+  }
+
+  /// Puts the connection back as it was. All statements that the session keeps are of no more use.
+  ///
+  /// - Throws: `SQLiteError`; what could be put back has been.
+  public func end(on connection: borrowing SQLiteConnection) throws {
+    forget()
+    do {
+      if firedTriggers != firesTriggers { try connection.enableTriggers(firedTriggers) }
+    } catch {
+      try connection.execute("PRAGMA main.cache_size = \(cacheSize)")
+      throw error
+    }
+    try connection.execute("PRAGMA main.cache_size = \(cacheSize)")
+  }
+
+  /// Forgets everything that was read and prepared: to be called when changes of the schema have been rolled back, since
+  /// another schema may then get the same version.
+  public func forget() {
+    schemaVersion = nil
+    reader = nil
+    latestPlan = nil
+    statements = [:]
+  }
+
+  /// Forgets what is no longer true.
+  private func refresh(on connection: borrowing SQLiteConnection) throws {
+    let query = try connection.cached("PRAGMA main.schema_version")
+    defer { query.statement.reset() }
+    let version = try query.statement.step() ? query.statement.integer(at: 0) : 0
+    guard version != schemaVersion else { return }
+    forget()
+    schemaVersion = version
+  }
+
+  /// The schema as it is now.
+  func schema(on connection: borrowing SQLiteConnection) throws -> SchemaBox {
+    try refresh(on: connection)
+    if let reader { return reader }
+    let made = SchemaBox(try SchemaReader(connection))
+    reader = made
+    return made
+  }
+
+  /// A plan for all tables of a diff; the one for the same definitions, when that was made last.
+  func plan(
+    for definitions: [TableDefinition], mode: SchemaMode, on connection: borrowing SQLiteConnection
+  ) throws -> SchemaPlan {
+    let local = try schema(on: connection)
+    if let latestPlan, latestPlan.mode == mode, latestPlan.definitions == definitions { return latestPlan.plan }
+    let plan = try SchemaPlan(definitions: definitions, mode: mode, local: local.schema, on: connection)
+    latestPlan = (definitions, mode, plan)
+    return plan
+  }
+
+  /// The statements for changes of one table.
+  func statements(
+    for match: TableMatch, header: ChangesetTable, on connection: borrowing SQLiteConnection
+  ) throws -> TableStatements {
+    let key = StatementKey(
+      table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
+    if let known = statements[key] { return known }
+    if statements.count >= Self.tableLimit { statements.removeAll() }
+    let made = TableStatements(match, header: header, on: connection)
+    statements[key] = made
+    return made
+  }
+}
