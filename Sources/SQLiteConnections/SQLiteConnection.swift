@@ -166,6 +166,19 @@ public struct SQLiteConnection: ~Copyable {
     return made
   }
 
+  /// The first column of the first row of a statement that is kept, as an integer; nil when there is no row or it is NULL.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`.
+  public func cachedInteger(_ sql: String) throws(SQLiteError) -> Int64? {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
+    return query.statement.integer(at: 0)
+  }
+
+  /// The rowid of the row that the last INSERT of this connection has made.
+  public var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(handle) }
+
   /// The most parameters that a statement may have.
   public var parameterLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) }
 

@@ -41,9 +41,9 @@ extension ApplyPlan {
       incoming.key, state: .applied, file: incoming.file, at: settings.time, on: connection)
     let decider = ConflictDecider(
       policy: settings.policy, resolver: settings.resolver, log: try ConflictLog(entry: entry, on: connection))
-    let enforcesForeignKeys = try connection.integer("PRAGMA foreign_keys") == 1
+    let enforcesForeignKeys = try connection.cachedInteger("PRAGMA foreign_keys") == 1
     // Where the application defers them itself, its own open questions must not be forgotten with ours.
-    let defersAlready = try enforcesForeignKeys && connection.integer("PRAGMA defer_foreign_keys") == 1
+    let defersAlready = try enforcesForeignKeys && connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
     if enforcesForeignKeys, !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
 
     let isFree = !enforcesForeignKeys && !session.firesTriggers

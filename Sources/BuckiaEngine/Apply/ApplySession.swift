@@ -86,9 +86,7 @@ public final class ApplySession {
 
   /// Forgets what is no longer true.
   private func refresh(on connection: borrowing SQLiteConnection) throws {
-    let query = try connection.cached("PRAGMA main.schema_version")
-    defer { query.statement.reset() }
-    let version = try query.statement.step() ? query.statement.integer(at: 0) : 0
+    let version = try connection.cachedInteger("PRAGMA main.schema_version")
     guard version != schemaVersion else { return }
     forget()
     schemaVersion = version

@@ -69,9 +69,11 @@ struct ForeignKeyAudit {
       SELECT DISTINCT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
       WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
       """
-    try connection.forEachRow(of: query) { row in
-      let child = TableName(row.text(at: 0) ?? "")
-      let parent = TableName(row.text(at: 1) ?? "")
+    let list = try connection.cached(query)
+    defer { list.statement.reset() }
+    while try list.statement.step() {
+      let child = TableName(list.statement.text(at: 0) ?? "")
+      let parent = TableName(list.statement.text(at: 1) ?? "")
       let losesParents = changed[parent] != nil && sections.takeAway(from: parent)
       if changed[child] != nil || losesParents { tables.insert(child) }
     }

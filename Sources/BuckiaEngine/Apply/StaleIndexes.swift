@@ -6,7 +6,7 @@ enum StaleIndexes {
   static func warnings(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
     // Most databases have no such index, and need not have their whole schema read after each diff.
     let virtual = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND lower(sql) LIKE 'create virtual%' LIMIT 1"
-    guard try connection.integer(virtual) != nil else { return [] }
+    guard try connection.cachedInteger(virtual) != nil else { return [] }
     let schema = try SchemaReader(connection)
     var warnings: [String] = []
     for entry in schema.entries {

@@ -65,8 +65,8 @@ extension Ledger {
 
   /// Forgets that a file was refused, because it has been applied now.
   public static func forgetRefusal(ofFile digest: [UInt8], on connection: borrowing SQLiteConnection) throws {
-    let statement = try connection.prepare("DELETE FROM main.buckia_refused WHERE digest = ?1")
-    try statement.bind(digest, at: 0)
-    try statement.run()
+    let delete = try connection.cached("DELETE FROM main.buckia_refused WHERE digest = ?1")
+    try delete.statement.bind(digest, at: 0)
+    try delete.statement.run()
   }
 }

@@ -91,9 +91,11 @@ public enum Ledger {
   ///
   /// - Throws: `SQLiteError`; `EngineError` with `newerLedger` for tables this version does not know.
   public static func exists(on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_settings'"
-    guard try connection.integer(query) != nil else { return false }
-    let found = try connection.integer("SELECT value FROM main.buckia_settings WHERE name = 'format'") ?? 0
+    guard
+      try connection.cachedInteger(
+        "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = 'buckia_settings'") != nil
+    else { return false }
+    let found = try connection.cachedInteger("SELECT value FROM main.buckia_settings WHERE name = 'format'") ?? 0
     guard found == format else {
       throw EngineError(
         .newerLedger,
@@ -146,20 +148,21 @@ public enum Ledger {
 
   /// Looks a diff file up.
   public static func standing(of key: LedgerKey, on connection: borrowing SQLiteConnection) throws -> Standing {
-    let statement: SQLiteStatement
+    let query: SQLiteCachedStatement
     if key.isRaw {
-      statement = try connection.prepare("SELECT state, 1 FROM main.buckia_ledger WHERE raw AND digest = ?1")
-      try statement.bind(key.digest, at: 0)
+      query = try connection.cached("SELECT state, 1 FROM main.buckia_ledger WHERE raw AND digest = ?1")
+      try query.statement.bind(key.digest, at: 0)
     } else {
-      statement = try connection.prepare(
+      query = try connection.cached(
         "SELECT state, digest = ?1 FROM main.buckia_ledger WHERE diff = ?2 AND sender = ?3 AND NOT raw ORDER BY 2 DESC")
-      try statement.bind(key.digest, at: 0)
-      try statement.bind(key.id?.description ?? "", at: 1)
-      try statement.bind(key.sender, at: 2)
+      try query.statement.bind(key.digest, at: 0)
+      try query.statement.bind(key.id?.description ?? "", at: 1)
+      try query.statement.bind(key.sender, at: 2)
     }
-    guard try statement.step() else { return .unknown }
-    guard statement.integer(at: 1) != 0 else { return .equivocation }
-    return .recorded(DiffState(rawValue: statement.text(at: 0) ?? "") ?? .applied)
+    defer { query.statement.reset() }
+    guard try query.statement.step() else { return .unknown }
+    guard query.statement.integer(at: 1) != 0 else { return .equivocation }
+    return .recorded(DiffState(rawValue: query.statement.text(at: 0) ?? "") ?? .applied)
   }
 
   /// Opens an entry; its counts are written by ``close(_:with:on:)``. A waiting entry of the same file is taken over.
@@ -169,43 +172,41 @@ public enum Ledger {
     _ key: LedgerKey, state: DiffState, file: String, reason: String? = nil, at time: Int64,
     on connection: borrowing SQLiteConnection
   ) throws -> Int64 {
-    let statement = try connection.prepare(
+    let id = key.id?.description
+    let old = try connection.cached(
+      "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'")
+    try old.statement.bind(optional: id, at: 0)
+    try old.statement.bind(key.sender, at: 1)
+    try old.statement.bind(key.digest, at: 2)
+    try old.statement.run()
+    let insert = try connection.cached(
       """
       INSERT INTO main.buckia_ledger(diff, sender, digest, raw, state, file, reason, recorded_at)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
       """)
-    let old = try connection.prepare(
-      "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'")
-    try old.bind(optional: key.id?.description, at: 0)
-    try old.bind(key.sender, at: 1)
-    try old.bind(key.digest, at: 2)
-    try old.run()
-    try statement.bind(optional: key.id?.description, at: 0)
-    try statement.bind(key.sender, at: 1)
-    try statement.bind(key.digest, at: 2)
-    try statement.bind(Int64(key.isRaw ? 1 : 0), at: 3)
-    try statement.bind(state.rawValue, at: 4)
-    try statement.bind(file, at: 5)
-    try statement.bind(optional: reason, at: 6)
-    try statement.bind(time, at: 7)
-    try statement.run()
-    return try connection.integer("SELECT last_insert_rowid()") ?? 0
+    try insert.statement.bind(optional: id, at: 0)
+    try insert.statement.bind(key.sender, at: 1)
+    try insert.statement.bind(key.digest, at: 2)
+    try insert.statement.bind(Int64(key.isRaw ? 1 : 0), at: 3)
+    try insert.statement.bind(state.rawValue, at: 4)
+    try insert.statement.bind(file, at: 5)
+    try insert.statement.bind(optional: reason, at: 6)
+    try insert.statement.bind(time, at: 7)
+    try insert.statement.run()
+    return connection.lastInsertedRowID
   }
 
   /// Writes the counts of an entry.
   static func close(_ entry: Int64, with counts: ApplyCounts, on connection: borrowing SQLiteConnection) throws {
-    let statement = try connection.prepare(
+    let update = try connection.cached(
       """
       UPDATE main.buckia_ledger SET inserted = ?1, updated = ?2, deleted = ?3, conflicts = ?4, omitted = ?5
       WHERE entry = ?6
       """)
-    try statement.bind(Int64(counts.inserted), at: 0)
-    try statement.bind(Int64(counts.updated), at: 1)
-    try statement.bind(Int64(counts.deleted), at: 2)
-    try statement.bind(Int64(counts.conflicts), at: 3)
-    try statement.bind(Int64(counts.omitted), at: 4)
-    try statement.bind(entry, at: 5)
-    try statement.run()
+    let numbers = [counts.inserted, counts.updated, counts.deleted, counts.conflicts, counts.omitted]
+    for (index, number) in numbers.enumerated() { try update.statement.bind(Int64(number), at: index) }
+    try update.statement.bind(entry, at: 5)
+    try update.statement.run()
   }
 
   /// Everything recorded, oldest first: the ledger and what was refused.

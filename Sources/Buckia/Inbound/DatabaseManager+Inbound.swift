@@ -39,14 +39,15 @@ extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.
   ///
   /// Files are taken in the order of their ids. Each is verified wholly before anything of it is used, then planned and
-  /// applied in one transaction with its ledger row. A file that is damaged or refused changes nothing, is recorded with
+  /// applied in one transaction with its ledger row, which it may share with its neighbours. A file that is damaged or refused changes nothing, is recorded with
   /// the reason and does not stop the others. Applied files are removed from folders, unless the options keep them.
   ///
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - resolver: Is asked about each conflict, before the policy.
-  ///   - progress: Is told about each file before it is opened: its path, its number from 1, and how many there are.
+  ///   - resolver: Is asked about each conflict, before the policy; again about the same one where a group of files is
+  ///     taken again because one of them failed.
+  ///   - progress: Is told about each file before it is applied: its path, its number from 1, and how many there are.
   /// - Returns: What became of each file. When the database is locked, full or damaged midway, or `progress` throws,
   ///   `failure` says so, and the files before that are done.
   /// - Throws: `BuckiaError` for a path that does not exist; `SQLiteError` when the database cannot be opened or written
@@ -65,14 +66,10 @@ extension DatabaseManager {
       let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
       var round = InboundRound(options: options, resolver: resolver)
       try round.begin(on: connection)
-      for (index, item) in listing.items.enumerated() {
-        do {
-          try progress(item.path, index + 1, listing.items.count)
-          try round.take(item, on: connection)
-        } catch  where !round.outcomes.isEmpty {
-          round.failure = error
-          break
-        }
+      do {
+        try round.take(listing.items, on: connection, progress: progress)
+      } catch  where !round.outcomes.isEmpty {
+        round.failure = error
       }
       rehearsal?.rollback()
       return round
