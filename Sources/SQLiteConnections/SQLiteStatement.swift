@@ -66,6 +66,27 @@ public struct SQLiteStatement: ~Copyable {
     sqlite3_reset(statement)
   }
 
+  /// Runs a statement, rows it returns passed over, and resets it; that a row is refused is an answer, not an error.
+  ///
+  /// - Returns: Nil when it ran to its end; why not when a constraint, a type or a size was in the way.
+  /// - Throws: `SQLiteError` for everything else; the statement has been reset then too.
+  public func attempt() throws(SQLiteError) -> SQLiteRefusal? {
+    var code = sqlite3_step(statement)
+    while code == SQLITE_ROW { code = sqlite3_step(statement) }
+    guard code != SQLITE_DONE else {
+      sqlite3_reset(statement)
+      return nil
+    }
+    // Not every connection has extended result codes switched on.
+    if let refusal = SQLiteRefusal(sqlite3_extended_errcode(sqlite3_db_handle(statement))) {
+      sqlite3_reset(statement)
+      return refusal
+    }
+    let failure = error(code)
+    sqlite3_reset(statement)
+    throw failure
+  }
+
   /// Makes the statement ready to run again; bound values stay.
   public func reset() { sqlite3_reset(statement) }
 

@@ -34,7 +34,8 @@ extension ApplyPlan {
     let entry = try Ledger.open(
       incoming.key, state: .applied, file: incoming.file, at: settings.time, on: connection)
     let decider = ConflictDecider(
-      policy: settings.policy, resolver: settings.resolver, log: try ConflictLog(entry: entry, on: connection))
+      policy: settings.policy, resolver: settings.resolver,
+      log: settings.recordsConflicts ? try ConflictLog(entry: entry, on: connection) : nil)
     let enforcesForeignKeys = try connection.integer("PRAGMA foreign_keys") == 1
     // Where the application defers them itself, its own open questions must not be forgotten with ours.
     let defersAlready = try enforcesForeignKeys && connection.integer("PRAGMA defer_foreign_keys") == 1
@@ -56,6 +57,7 @@ extension ApplyPlan {
         try run.auditForeignKeys(bytes, on: connection)
       }
     }
+    try decider.finish()
     try Ledger.close(entry, with: run.counts, on: connection)
     let changed = run.changedTables.map(\.text)
     return ApplyResult(

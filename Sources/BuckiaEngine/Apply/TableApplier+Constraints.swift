@@ -2,6 +2,19 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
+/// A change that a constraint refused, to be tried again when the others of its table are done.
+struct Deferred {
+  /// Where the change stands, and in the lowest bit whether another row was in the way. There can be millions.
+  private let place: Int
+
+  init(offset: Int, _ refusal: SQLiteRefusal) { place = offset << 1 | (refusal.isUniqueness ? 1 : 0) }
+
+  /// The offset of the change in the changeset.
+  var offset: Int { place >> 1 }
+  /// Whether another row has the value or the key that the change gives its own.
+  var isCrowdedOut: Bool { place & 1 != 0 }
+}
+
 // What becomes of changes that a constraint refused when the others of their table are done.
 extension TableApplier {
   /// As long as a list of refused changes is no longer than this, it is tried again while any of it settles.
@@ -19,16 +32,19 @@ extension TableApplier {
     }
     let remaining = deferred
     deferred = []
+    isLastAttempt = true
     for item in remaining {
       var reader = ChangesetReader(at: item.offset, in: header)
       guard let change = try reader.next(in: bytes) else { continue }
       // The last attempt asks about the row once more, as SQLite does, before the constraint is asked about.
-      guard case .refused(let error) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection)
+      guard case .refused = try attempt(change.operation, reader.old, reader.new, bytes, on: connection)
       else { continue }
       let row = change.operation == .insert ? reader.new : reader.old
+      let local = try localRow(row, bytes, on: connection)
+      defer { local?.release() }
       let incident = ConflictIncident(
-        kind: .constraint, operation: change.operation, old: reader.old, new: reader.new,
-        local: try localRow(row, bytes, on: connection), error: error)
+        kind: .constraint, operation: change.operation, old: reader.old, new: reader.new, local: local,
+        message: lastMessage)
       // No answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
       _ = try takesIncoming(incident, bytes)
       try record(incident, .omitted, bytes, on: connection)
@@ -58,7 +74,7 @@ extension TableApplier {
   ///
   /// What cannot be put back stays as it was and remains refused.
   private func park(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    var items = deferred.filter(\.error.isUniqueness).map(\.offset)
+    var items = deferred.filter(\.isCrowdedOut).map(\.offset)
     for _ in 0..<Self.parkingRounds where items.count > 1 {
       try connection.execute("SAVEPOINT buckia_park")
       let failed: Set<Int>
@@ -94,23 +110,27 @@ extension TableApplier {
     for offset in offsets {
       var reader = ChangesetReader(at: offset, in: header)
       guard let change = try reader.next(in: bytes), change.operation == .update,
-        let local = try localRow(reader.old, bytes, on: connection), holds(local, reader.old, bytes),
-        try write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == 1
+        let local = try localRow(reader.old, bytes, on: connection)
       else {
         failed.insert(offset)
         continue
       }
-      parked.append((offset, try local.replacing(reader.new, in: bytes, columns: statements.match.columns)))
+      defer { local.release() }
+      guard holds(local, reader.old, bytes) else {
+        failed.insert(offset)
+        continue
+      }
+      let row = try local.copied()
+      guard try write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == nil, connection.changes == 1
+      else {
+        failed.insert(offset)
+        continue
+      }
+      parked.append((offset, try row.replacing(reader.new, in: bytes, columns: statements.match.columns)))
     }
     let restore = try statements.restore(on: connection)
     defer { restore.statement.clearBindings() }
     for item in parked where try !item.row.insert(with: restore) { failed.insert(item.offset) }
     return failed
   }
-}
-
-extension SQLiteError {
-  /// Whether another row has the value or the key already: parking can help then.
-  /// See <https://sqlite.org/rescode.html#constraint_unique>.
-  fileprivate var isUniqueness: Bool { [1555, 2067, 2579].contains(code) }
 }

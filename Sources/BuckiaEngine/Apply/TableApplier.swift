@@ -13,20 +13,19 @@ final class TableApplier {
   enum Attempt {
     case done
     /// A constraint refused it; it is worth another attempt when the table's other changes are done.
-    case refused(SQLiteError)
-  }
-
-  /// A change that a constraint refused.
-  struct Deferred {
-    let offset: Int
-    let error: SQLiteError
+    case refused(SQLiteRefusal)
   }
 
   let statements: TableStatements
   let header: ChangesetTable
   let decider: ConflictDecider
+  /// What conflicts of the table need to know of it.
+  lazy var layout = ConflictLayout(statements)
   var counts = ApplyCounts()
   var deferred: [Deferred] = []
+  /// Whether what is refused now is refused for good, so that SQLite's words about it are wanted.
+  var isLastAttempt = false
+  private(set) var lastMessage: [UInt8] = []
 
   init(_ match: TableMatch, header: ChangesetTable, decider: ConflictDecider) {
     self.header = header
@@ -38,8 +37,8 @@ final class TableApplier {
   func apply(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
-    if case .refused(let error) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection) {
-      deferred.append(Deferred(offset: change.range.lowerBound, error: error))
+    if case .refused(let refusal) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection) {
+      deferred.append(Deferred(offset: change.range.lowerBound, refusal))
     }
   }
 
@@ -47,97 +46,111 @@ final class TableApplier {
     _ operation: ChangeOperation, _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan,
     on connection: borrowing SQLiteConnection
   ) throws -> Attempt {
-    do {
-      switch operation {
-      case .insert: try insert(new, bytes, on: connection)
-      case .update: try update(old, new, bytes, on: connection)
-      case .delete: try delete(old, bytes, on: connection)
-      }
-      return .done
-    } catch let error as SQLiteError where error.isConstraint || error.isMismatch || error.isTooBig {
-      return .refused(error)
+    switch operation {
+    case .insert: try insert(new, bytes, on: connection)
+    case .update: try update(old, new, bytes, on: connection)
+    case .delete: try delete(old, bytes, on: connection)
     }
   }
 
-  private func insert(_ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+  private func insert(
+    _ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Attempt {
     let prepared = try statements.insert(on: connection)
-    do {
-      try prepared.statement.bind(new, in: bytes)
-      try prepared.statement.run()
+    try prepared.statement.bind(new, in: bytes)
+    guard let refusal = try run(prepared, on: connection) else {
       counts.inserted += 1
-    } catch  where error.isConstraint {
-      guard let local = try localRow(new, bytes, on: connection) else { throw error }
-      if !decider.asksAboutEverything, holds(local, new, bytes) {
-        counts.unchanged += 1
-        return
-      }
-      let incident = ConflictIncident(kind: .conflict, operation: .insert, old: [], new: new, local: local, error: nil)
-      if try takesIncoming(incident, bytes) {
-        let overwrite = try statements.overwrite(on: connection)
-        try overwrite.statement.bind(new, in: bytes)
-        try overwrite.statement.run()
-        counts.updated += 1
-        try record(incident, .tookIncoming, bytes, on: connection)
-      } else {
-        try record(incident, .keptLocal, bytes, on: connection)
-      }
+      return .done
     }
+    guard let local = try localRow(new, bytes, on: connection) else { return .refused(refusal) }
+    defer { local.release() }
+    if !decider.asksAboutEverything, holds(local, new, bytes) {
+      counts.unchanged += 1
+      return .done
+    }
+    let incident = ConflictIncident(kind: .conflict, operation: .insert, old: [], new: new, local: local)
+    if try takesIncoming(incident, bytes) {
+      let overwrite = try statements.overwrite(on: connection)
+      try overwrite.statement.bind(new, in: bytes)
+      if let refusal = try run(overwrite, on: connection) { return .refused(refusal) }
+      counts.updated += 1
+      try record(incident, .tookIncoming, bytes, on: connection)
+    } else {
+      try record(incident, .keptLocal, bytes, on: connection)
+    }
+    return .done
   }
 
   private func update(
     _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws {
+  ) throws -> Attempt {
     // Only a key became another that SQLite takes for equal, which it writes and never applies.
     guard new.contains(where: \.isDefined) else {
       counts.unchanged += 1
-      return
+      return .done
     }
-    guard try write(.update, old, new, bytes, guardedBy: .oldValues, on: connection) == 0 else {
+    if let refusal = try write(.update, old, new, bytes, guardedBy: .oldValues, on: connection) {
+      return .refused(refusal)
+    }
+    guard connection.changes == 0 else {
       counts.updated += 1
-      return
+      return .done
     }
     let local = try localRow(old, bytes, on: connection)
+    defer { local?.release() }
     if let local, !decider.asksAboutEverything, holds(local, new, bytes) {
       counts.unchanged += 1
-      return
+      return .done
     }
     let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .update, old: old, new: new, local: local, error: nil)
+      kind: local == nil ? .notFound : .data, operation: .update, old: old, new: new, local: local)
     if try takesIncoming(incident, bytes), local != nil {
-      _ = try write(.update, old, new, bytes, guardedBy: .none, on: connection)
+      if let refusal = try write(.update, old, new, bytes, guardedBy: .none, on: connection) {
+        return .refused(refusal)
+      }
       counts.updated += 1
       try record(incident, .tookIncoming, bytes, on: connection)
     } else {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
     }
+    return .done
   }
 
-  private func delete(_ old: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    guard try write(.delete, old, [], bytes, guardedBy: .oldValues, on: connection) == 0 else {
+  private func delete(
+    _ old: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Attempt {
+    if let refusal = try write(.delete, old, [], bytes, guardedBy: .oldValues, on: connection) {
+      return .refused(refusal)
+    }
+    guard connection.changes == 0 else {
       counts.deleted += 1
-      return
+      return .done
     }
     let local = try localRow(old, bytes, on: connection)
+    defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
-      return
+      return .done
     }
     let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .delete, old: old, new: [], local: local, error: nil)
+      kind: local == nil ? .notFound : .data, operation: .delete, old: old, new: [], local: local)
     if try takesIncoming(incident, bytes), local != nil {
-      _ = try write(.delete, old, [], bytes, guardedBy: .none, on: connection)
+      if let refusal = try write(.delete, old, [], bytes, guardedBy: .none, on: connection) {
+        return .refused(refusal)
+      }
       counts.deleted += 1
       try record(incident, .tookIncoming, bytes, on: connection)
     } else {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
     }
+    return .done
   }
 
-  /// Runs an UPDATE or DELETE and says how many rows it changed.
+  /// Runs an UPDATE or DELETE; says why a constraint refused it. `connection.changes` tells how many rows it changed.
   func write(
     _ operation: ChangeOperation, _ old: [ValueSlice], _ new: [ValueSlice], _ bytes: RawSpan,
     guardedBy guardKind: TableStatements.Guard, on connection: borrowing SQLiteConnection
-  ) throws -> Int {
+  ) throws -> SQLiteRefusal? {
     // A statement that compares the key alone has no parameters for the other old values.
     var compared = old
     if guardKind == .none {
@@ -146,32 +159,42 @@ final class TableApplier {
     if operation == .delete {
       let prepared = try statements.delete(old: old, guardedBy: guardKind, on: connection)
       try prepared.statement.bind(compared, in: bytes)
-      try prepared.statement.run()
-      return connection.changes
+      return try run(prepared, on: connection)
     }
     let prepared = try statements.update(old: old, new: new, guardedBy: guardKind, on: connection)
     try prepared.statement.bind(new, in: bytes)
     try prepared.statement.bind(compared, in: bytes, from: statements.columnCount)
-    try prepared.statement.run()
-    return connection.changes
+    return try run(prepared, on: connection)
+  }
+
+  private func run(
+    _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    let refusal = try prepared.statement.attempt()
+    if refusal != nil, isLastAttempt { lastMessage = connection.withLastMessage { Array($0) } }
+    return refusal
   }
 
   /// The local row with the key of a change; nil when there is none, or when the key holds NULL and names no row.
+  ///
+  /// The statement stands on the row until that is released.
   func localRow(
     _ row: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> LocalRow? {
+  ) throws -> StandingRow? {
     guard !statements.hasNullKey(row) else { return nil }
     let select = try statements.select(on: connection)
     for index in row.indices where statements.isKey[index] {
       try select.statement.bind(row[index], in: bytes, at: index)
     }
-    defer { select.statement.reset() }
-    guard try select.statement.step() else { return nil }
-    return try LocalRow(copying: select.statement)
+    guard try select.statement.step() else {
+      select.statement.reset()
+      return nil
+    }
+    return StandingRow(select)
   }
 
   /// Whether the local row already is what the change makes of it.
-  func holds(_ local: LocalRow, _ new: [ValueSlice], _ bytes: RawSpan) -> Bool {
+  func holds(_ local: StandingRow, _ new: [ValueSlice], _ bytes: RawSpan) -> Bool {
     for index in new.indices where new[index].isDefined {
       let place = statements.match.columns[index]
       guard local.holds(new[index], in: bytes, at: place, affinity: statements.affinities[place]) else { return false }
@@ -181,7 +204,7 @@ final class TableApplier {
 
   /// Asks what to do about a conflict.
   func takesIncoming(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Bool {
-    try decider.decide(incident, statements, bytes) == .takeIncoming
+    try decider.decide(incident, layout, bytes) == .takeIncoming
   }
 
   /// Counts a conflict and writes it down.
@@ -191,6 +214,6 @@ final class TableApplier {
   ) throws {
     counts.conflicts += 1
     if outcome != .tookIncoming { counts.omitted += 1 }
-    try decider.record(incident, outcome, statements, bytes, on: connection)
+    try decider.record(incident, outcome, layout, bytes, on: connection)
   }
 }
