@@ -131,9 +131,14 @@ public struct SQLiteConnection: ~Copyable {
     SQLiteError(handle: handle, code: code, path: path, sql: sql)
   }
 
-  /// The error behind the refusal that `SQLiteStatement.attempt` has just returned, with SQLite's words; good until the
-  /// next call on this connection.
-  public var lastRefusal: SQLiteError { lastError(sqlite3_errcode(handle)) }
+  /// Gives SQLite's words about the last call that failed to `body`, as UTF-8; they are gone with the next call.
+  public func withLastMessage<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    guard let message = sqlite3_errmsg(handle) else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    var count = 0
+    while message[count] != 0 { count += 1 }
+    // Sound: the text ends with a NUL and stays until another call, which `body` must not make.
+    return try body(UnsafeRawBufferPointer(start: message, count: count))
+  }
 
   /// Runs one or more statements that return nothing.
   ///

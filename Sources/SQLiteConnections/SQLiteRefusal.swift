@@ -13,9 +13,6 @@ public struct SQLiteRefusal: Equatable, Sendable {
     code == Self.primaryKey || code == Self.unique || code == Self.rowID
   }
 
-  /// Whether it is a constraint that refuses the row, not its type or size.
-  public var isConstraint: Bool { code & 0xff == SQLITE_CONSTRAINT }
-
   /// The code of a key that another row has.
   public static let primaryKey: Int32 = 1_555
   /// The code of a value under UNIQUE that another row has.

@@ -107,9 +107,8 @@ private let notes = """
     try post.send("UPDATE notes SET stars = stars + 20")
     var seen: [ChangesetValue?] = []
     let report = try post.apply { conflict in
-      let stars = conflict.columns.firstIndex(of: "stars") ?? 0
-      seen += [conflict.base?[stars], conflict.local?[stars], conflict.incoming?[stars]]
-      return conflict.base?[0] == .integer(2) ? .takeIncoming : .useDefault
+      seen += [conflict.base["stars"], conflict.local["stars"], conflict.incoming["stars"]]
+      return conflict.key.map(\.value) == [.integer(2)] ? .takeIncoming : .useDefault
     }
     #expect(seen == [1, 10, 21, 2, 10, 22, 3, 10, 23].map { .integer($0) })
     #expect(report.diffs.first?.conflicts == 3)

@@ -40,7 +40,8 @@ extension ApplyPlan {
     let entry = try Ledger.open(
       incoming.key, state: .applied, file: incoming.file, at: settings.time, on: connection)
     let decider = ConflictDecider(
-      policy: settings.policy, resolver: settings.resolver, log: try ConflictLog(entry: entry, on: connection))
+      policy: settings.policy, resolver: settings.resolver,
+      log: settings.recordsConflicts ? ConflictLog(entry: entry) : nil)
     let enforcesForeignKeys = try connection.cachedInteger("PRAGMA foreign_keys") == 1
     // Where the application defers them itself, its own open questions must not be forgotten with ours.
     let defersAlready = try enforcesForeignKeys && connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
@@ -59,6 +60,7 @@ extension ApplyPlan {
         try run.auditForeignKeys(incoming, bytes, on: connection)
       }
     }
+    try decider.finish(on: connection)
     try Ledger.close(entry, with: run.counts, on: connection)
     let changed = run.changedTables.map(\.text)
     return ApplyResult(

@@ -48,6 +48,9 @@ public struct ApplySettings {
   public var schema: SchemaMode
   /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did.
   public var firesTriggers: Bool
+  /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
+  /// and the policy decide, and what they decide against is gone.
+  public var recordsConflicts: Bool
   /// The time for the ledger, in milliseconds since 1970.
   public var time: Int64
   /// Is told how many changes have been applied, now and then. May throw to stop; everything is then rolled back.
@@ -56,12 +59,14 @@ public struct ApplySettings {
   /// Makes settings.
   public init(
     policy: ConflictPolicy = .keepLocal, resolver: ConflictResolver? = nil, schema: SchemaMode = .additive,
-    firesTriggers: Bool = false, time: Int64, progress: @escaping (Int) throws -> Void = { _ in }
+    firesTriggers: Bool = false, recordsConflicts: Bool = true, time: Int64,
+    progress: @escaping (Int) throws -> Void = { _ in }
   ) {
     self.policy = policy
     self.resolver = resolver
     self.schema = schema
     self.firesTriggers = firesTriggers
+    self.recordsConflicts = recordsConflicts
     self.time = time
     self.progress = progress
   }

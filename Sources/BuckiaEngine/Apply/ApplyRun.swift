@@ -126,24 +126,25 @@ struct ApplyRun {
 
   /// The application enforces foreign keys: what is violated at the end is asked about once, as SQLite does.
   mutating func settleDeferredForeignKeys(on connection: borrowing SQLiteConnection) throws {
-    if connection.hasDeferredForeignKeyViolations {
-      counts.conflicts += 1
-      try decider.recordForeignKey(
-        ForeignKeyAudit.Violation(
-          table: TableName("(foreign keys)"), columns: [], key: [], row: [],
-          message: "rows refer to others that are not there; see PRAGMA foreign_key_check"), on: connection)
-    }
+    guard connection.hasDeferredForeignKeyViolations else { return }
+    counts.conflicts += 1
+    try decider.decideForeignKeys(ForeignKeyCount(on: connection))
+    let nowhere = ConflictLayout(name: TableName("(foreign keys)"), columns: [], key: [], sources: [], isKey: [])
+    try decider.recordViolation(
+      nil, nowhere, message: "rows refer to others that are not there; see PRAGMA foreign_key_check", on: connection)
   }
 
+  /// Nobody enforces foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
   mutating func auditForeignKeys(
     _ incoming: IncomingChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
     let changed = schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
-    for violation in try ForeignKeyAudit(changed: changed).violations(incoming.summary, in: bytes, on: connection) {
-      counts.conflicts += 1
-      try decider.recordForeignKey(violation, on: connection)
-    }
+    let found = try ForeignKeyAudit(changed: changed).recordViolations(
+      incoming.summary, in: bytes, decider, session, on: connection)
+    guard found > 0 else { return }
+    counts.conflicts += found
+    try decider.decideForeignKeys(ForeignKeyCount(found))
   }
 }
 

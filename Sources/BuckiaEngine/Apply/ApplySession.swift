@@ -27,6 +27,7 @@ public final class ApplySession {
   /// The version of the schema that everything below speaks of.
   private var schemaVersion: Int64?
   private var reader: SchemaBox?
+  private var knownReferences: [Reference]?
   private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
   private var statements: [StatementKey: TableStatements] = [:]
   /// The most tables whose statements are kept.
@@ -80,6 +81,7 @@ public final class ApplySession {
   public func forget() {
     schemaVersion = nil
     reader = nil
+    knownReferences = nil
     latestPlan = nil
     statements = [:]
   }
@@ -99,6 +101,28 @@ public final class ApplySession {
     let made = SchemaBox(try SchemaReader(connection))
     reader = made
     return made
+  }
+
+  /// A table that refers to another by a foreign key.
+  struct Reference {
+    let child: TableName
+    let parent: TableName
+  }
+
+  /// All foreign keys of the schema as it is now.
+  func references(on connection: borrowing SQLiteConnection) throws -> [Reference] {
+    try refresh(on: connection)
+    if let knownReferences { return knownReferences }
+    var found: [Reference] = []
+    let query = """
+      SELECT DISTINCT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+      WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
+      """
+    try connection.forEachRow(of: query) { row in
+      found.append(Reference(child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? "")))
+    }
+    knownReferences = found
+    return found
   }
 
   /// A plan for all tables of a diff; the one for the same definitions, when that was made last.

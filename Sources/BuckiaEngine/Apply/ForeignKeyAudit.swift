@@ -9,75 +9,97 @@ import SQLiteSchemas
 /// is looked up and reported. Only rows they wrote, and rows that referred to what they took away, are looked at:
 /// violations that were there before are nobody's news, and the rest of the database is not read.
 struct ForeignKeyAudit {
-  /// A row that refers to one that is not there.
-  struct Violation {
-    let table: TableName
-    let columns: [String]
-    let key: Set<Int>
-    let row: [UInt8]
-    let message: String
-  }
-
-  /// The most violations that are written down for one foreign key.
+  /// The most rows that are written down for one table.
   private static let limit = 10_000
 
   /// The tables that were changed, with how their columns meet those of the changes.
   let changed: [TableName: TableMatch]
 
-  /// Looks at every foreign key whose table or parent was changed.
-  func violations(
-    _ summary: ChangesetSummary, in bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> [Violation] {
+  /// Looks at every foreign key whose table or parent was changed, and has each row recorded that it is broken in.
+  ///
+  /// Rows are handed on one at a time; only keys are remembered, so that none is recorded twice.
+  ///
+  /// - Returns: How many rows were recorded.
+  /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
+  func recordViolations(
+    _ summary: ChangesetSummary, in bytes: RawSpan, _ decider: ConflictDecider, _ session: ApplySession,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Int {
     let sections = TableSections(summary)
-    let referring = try referringTables(sections, on: connection)
-    guard !referring.isEmpty else { return [] }
-    let schema = try SchemaReader(connection)
-    var found: [Violation] = []
-    for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
-      let child = try schema.definition(of: entry, on: connection)
-      var rows: Set<[UInt8]> = []
+    let referring = try referringTables(sections, session, on: connection)
+    guard !referring.isEmpty else { return 0 }
+    let box = try session.schema(on: connection)
+    var count = 0
+    for entry in box.schema.entries where entry.kind == .table && referring.contains(entry.name) {
+      let child = try box.schema.definition(of: entry, on: connection)
+      var found = BrokenRows(of: child, limit: Self.limit, decider)
       for key in child.foreignKeys {
         let parentName = TableName(key.parent)
         guard changed[entry.name] != nil || changed[parentName] != nil,
-          let check = try ForeignKeyCheck(key, of: child, in: schema, on: connection)
+          let check = try ForeignKeyCheck(key, of: child, in: box.schema, on: connection)
         else { continue }
-        var broken: [[UInt8]] = []
+        found.message =
+          "a row of table \"\(entry.name)\" refers to a row of \"\(parentName)\" that is not there"
         if let match = changed[entry.name] {
-          broken += try check.written(match, sections, in: bytes, Self.limit, on: connection)
+          try check.written(match, sections, in: bytes, &found, on: connection)
         }
         if let match = changed[parentName], sections.takeAway(from: parentName) {
-          broken += try check.orphaned(match, sections, in: bytes, Self.limit, on: connection)
-        }
-        for row in broken where rows.insert(row).inserted {
-          found.append(
-            Violation(
-              table: entry.name, columns: child.changesetColumns, key: Set(child.keyPlaces),
-              row: row,
-              message: "a row of table \"\(entry.name)\" refers to a row of \"\(parentName)\" that is not there"))
+          try check.orphaned(match, sections, in: bytes, &found, on: connection)
         }
       }
+      count += found.count
     }
-    return found
+    return count
   }
 
   /// The tables that have a foreign key and were changed, or whose parent may have lost a row they refer to.
   private func referringTables(
-    _ sections: TableSections, on connection: borrowing SQLiteConnection
+    _ sections: TableSections, _ session: ApplySession, on connection: borrowing SQLiteConnection
   ) throws -> Set<TableName> {
     var tables: Set<TableName> = []
-    let query = """
-      SELECT DISTINCT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
-      WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
-      """
-    let list = try connection.cached(query)
-    defer { list.statement.reset() }
-    while try list.statement.step() {
-      let child = TableName(list.statement.text(at: 0) ?? "")
-      let parent = TableName(list.statement.text(at: 1) ?? "")
-      let losesParents = changed[parent] != nil && sections.takeAway(from: parent)
-      if changed[child] != nil || losesParents { tables.insert(child) }
+    for reference in try session.references(on: connection) {
+      let losesParents = changed[reference.parent] != nil && sections.takeAway(from: reference.parent)
+      if changed[reference.child] != nil || losesParents { tables.insert(reference.child) }
     }
     return tables
+  }
+}
+
+/// Takes the rows of one table that refer to others that are not there, each once.
+private struct BrokenRows {
+  var message = ""
+  private(set) var count = 0
+  private let limit: Int
+  private let layout: ConflictLayout
+  private let decider: ConflictDecider
+  /// The keys of the rows seen, encoded.
+  private var keys: Set<[UInt8]> = []
+
+  init(of child: TableDefinition, limit: Int, _ decider: ConflictDecider) {
+    layout = ConflictLayout(child)
+    self.limit = limit
+    self.decider = decider
+  }
+
+  var isFull: Bool { count >= limit }
+
+  /// Records the row that the statement stands on.
+  ///
+  /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
+  mutating func add(_ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection) throws {
+    var key = ChangesetWriter()
+    for place in layout.key { key.append(column: place, of: prepared.statement) }
+    // NULL in the key tells rows apart as little as none: such a row is known by all its values.
+    if layout.key.contains(where: { prepared.statement.isNull(at: $0) }) {
+      for place in layout.columns.indices { key.append(column: place, of: prepared.statement) }
+    }
+    guard !isFull, keys.insert(key.bytes).inserted else { return }
+    if decider.refusesViolationsUnasked {
+      throw EngineError(
+        .conflict, "\(message); under the policy \"abort\" nothing of this file is applied", table: layout.name.text)
+    }
+    count += 1
+    try decider.recordViolation(StandingRow(prepared), layout, message: message, on: connection)
   }
 }
 
@@ -125,17 +147,16 @@ private struct ForeignKeyCheck {
 
   /// Rows that the changes wrote and that refer to nothing.
   func written(
-    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ limit: Int,
+    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ found: inout BrokenRows,
     on connection: borrowing SQLiteConnection
-  ) throws -> [[UInt8]] {
+  ) throws {
     let key = child.keyPlaces
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
-    guard var walk = sections.walk(of: TableName(child.name)) else { return [] }
+    guard var walk = sections.walk(of: TableName(child.name)) else { return }
     let change = walk.change
-    var broken: [[UInt8]] = []
     var lookups: [[Bool]: TableStatements.Prepared] = [:]
     var nullKeys: Set<[UInt8]> = []
-    while broken.count < limit, walk.next(in: bytes) {
+    while !found.isFull, walk.next(in: bytes) {
       guard change.operation != .delete else { continue }
       let isNull = columns.map { change.row($0).kind == .null }
       if isNull.contains(true) {
@@ -159,20 +180,19 @@ private struct ForeignKeyCheck {
       for (index, column) in columns.enumerated() where !isNull[index] {
         try lookup.statement.bind(change.row(column), in: bytes, at: index)
       }
-      while try lookup.statement.step() { broken.append(try LocalRow(copying: lookup.statement).record) }
+      while try lookup.statement.step() { try found.add(lookup, on: connection) }
       lookup.statement.reset()
     }
-    return broken
   }
 
   /// Rows that refer to what the changes took away.
   func orphaned(
-    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ limit: Int,
+    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ found: inout BrokenRows,
     on connection: borrowing SQLiteConnection
-  ) throws -> [[UInt8]] {
+  ) throws {
     let offset = parent.goesByRowID ? 1 : 0
     let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
-    guard columns.count == parentColumns.count else { return [] }
+    guard columns.count == parentColumns.count else { return }
     let names = columns.indices.map { "k\($0)" }.joined(separator: ", ")
     let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     try connection.execute("CREATE TEMP TABLE IF NOT EXISTS buckia_removed_\(columns.count)(\(names))")
@@ -188,7 +208,7 @@ private struct ForeignKeyCheck {
       "SELECT \(parentColumns.map { SQLText.identifier(parent.columns[$0].name) }.joined(separator: ", ")) "
         + "FROM main.\(SQLText.identifier(parent.name)) WHERE \(isSame.isEmpty ? "0" : isSame.joined(separator: " AND "))"
     )
-    guard var walk = sections.walk(of: TableName(parent.name)) else { return [] }
+    guard var walk = sections.walk(of: TableName(parent.name)) else { return }
     let change = walk.change
     var isEmpty = true
     while walk.next(in: bytes) {
@@ -209,15 +229,13 @@ private struct ForeignKeyCheck {
       try insert.run()
       isEmpty = false
     }
-    guard !isEmpty else { return [] }
+    guard !isEmpty else { return }
     let condition =
       "(\(references.joined(separator: ", "))) IN (SELECT \(names) FROM temp.buckia_removed_\(columns.count))"
-    let statement = try connection.prepare(select(where: condition))
-    var broken: [[UInt8]] = []
-    while broken.count < limit, try statement.step() { broken.append(try LocalRow(copying: statement).record) }
-    statement.reset()
+    let orphans = TableStatements.Prepared(try connection.prepare(select(where: condition)))
+    while !found.isFull, try orphans.statement.step() { try found.add(orphans, on: connection) }
+    orphans.statement.reset()
     // The connection may be the application's, and stay open for days.
     try connection.execute("DELETE FROM temp.buckia_removed_\(columns.count)")
-    return broken
   }
 }

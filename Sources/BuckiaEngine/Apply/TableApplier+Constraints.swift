@@ -2,6 +2,19 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
+/// A change that a constraint refused, to be tried again when the others of its table are done.
+struct Deferred {
+  /// Where the change stands, and in the lowest bit whether another row was in the way. There can be millions.
+  private let place: Int
+
+  init(offset: Int, _ refusal: SQLiteRefusal) { place = offset << 1 | (refusal.isUniqueness ? 1 : 0) }
+
+  /// The offset of the change in the changeset.
+  var offset: Int { place >> 1 }
+  /// Whether another row has the value or the key that the change gives its own.
+  var isCrowdedOut: Bool { place & 1 != 0 }
+}
+
 // What becomes of changes that a constraint refused when the others of their table are done.
 extension TableApplier {
   /// As long as a list of refused changes is no longer than this, it is tried again while any of it settles.
@@ -25,9 +38,11 @@ extension TableApplier {
       guard let place = ChangePlace(at: item.offset, in: bytes),
         try attempt(place, bytes, on: connection) != nil
       else { continue }
+      let local = try localRow(bytes, on: connection)
+      defer { local?.release() }
       let incident = ConflictIncident(
-        kind: .constraint, operation: place.operation, old: change.oldRow, new: change.newRow,
-        local: try localRow(bytes, on: connection), error: refusalWords)
+        kind: .constraint, operation: place.operation, old: change.oldRow, new: change.newRow, local: local,
+        message: lastMessage)
       // No answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
       _ = try takesIncoming(incident, bytes)
       try record(incident, .omitted, bytes, on: connection)
@@ -56,7 +71,7 @@ extension TableApplier {
   ///
   /// What cannot be put back stays as it was and remains refused.
   private func park(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    var items = deferred.filter(\.isUniqueness).map(\.offset)
+    var items = deferred.filter(\.isCrowdedOut).map(\.offset)
     for _ in 0..<Self.parkingRounds where items.count > 1 {
       try connection.execute("SAVEPOINT buckia_park")
       let failed: Set<Int>
@@ -95,18 +110,23 @@ extension TableApplier {
         continue
       }
       change.read(place, in: bytes)
-      guard let local = try localRow(bytes, on: connection), holdsOld(local, bytes),
-        try takeOut(bytes, on: connection)
-      else {
+      guard let row = try rowToPark(bytes, on: connection), try takeOut(bytes, on: connection) else {
         failed.insert(offset)
         continue
       }
-      parked.append((offset, try local.replacing(change.newRow, in: bytes, columns: statements.match.columns)))
+      parked.append((offset, try row.replacing(change.newRow, in: bytes, columns: statements.match.columns)))
     }
     let restore = try statements.restore(on: connection)
     defer { restore.statement.clearBindings() }
     for item in parked where try !item.row.insert(with: restore) { failed.insert(item.offset) }
     return failed
+  }
+
+  /// A copy of the row of the change in hand; nil when it is not as its author saw it.
+  private func rowToPark(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> LocalRow? {
+    guard let local = try localRow(bytes, on: connection) else { return nil }
+    defer { local.release() }
+    return holdsOld(local, bytes) ? try local.copied() : nil
   }
 
   /// Deletes the row of the change in hand.

@@ -9,23 +9,19 @@ import SQLiteSchemas
 /// again when the others of its table are done. Beyond them: columns go by name, tables without a key go by rowid, rows
 /// with NULL in the key by content, and values swapped under a UNIQUE constraint are settled by parking.
 final class TableApplier {
-  /// A change that a constraint refused.
-  struct Deferred {
-    let offset: Int
-    let isUniqueness: Bool
-  }
-
   let statements: TableStatements
   let header: ChangesetTable
   let decider: ConflictDecider
+  /// What conflicts of the table need to know of it.
+  lazy var layout = ConflictLayout(statements)
   var counts = ApplyCounts()
   var deferred: [Deferred] = []
   /// The change in hand.
   let change: DecodedChange
   var batch: InsertBatch
-  /// Whether a change that is refused now stays refused, and what SQLite said of the last one.
+  /// Whether what is refused now is refused for good, so that SQLite's words about it are wanted.
   var isLastAttempt = false
-  private(set) var refusalWords: SQLiteError?
+  private(set) var lastMessage: [UInt8] = []
   /// Whether the last INSERT met a row with its key: the next one then looks before it leaps.
   private var expectsConflict = false
 
@@ -53,7 +49,7 @@ final class TableApplier {
   /// Applies a change, and puts it aside where a constraint refuses it.
   func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
     if let refusal = try attempt(place, bytes, on: connection) {
-      deferred.append(Deferred(offset: place.start, isUniqueness: refusal.isUniqueness))
+      deferred.append(Deferred(offset: place.start, refusal))
     }
   }
 
@@ -113,7 +109,10 @@ final class TableApplier {
 
   private func insert(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
     if expectsConflict {
-      if let local = try localRow(bytes, on: connection) { return try meet(local, bytes, on: connection) }
+      if let local = try localRow(bytes, on: connection) {
+        defer { local.release() }
+        return try meet(local, bytes, on: connection)
+      }
       expectsConflict = false
     }
     let prepared = try statements.insert(on: connection)
@@ -124,21 +123,22 @@ final class TableApplier {
       counts.inserted += 1
       return nil
     }
-    guard refusal.isConstraint, let local = try localRow(bytes, on: connection) else { return refusal }
+    guard let local = try localRow(bytes, on: connection) else { return refusal }
+    defer { local.release() }
     expectsConflict = true
     return try meet(local, bytes, on: connection)
   }
 
   /// An INSERT meets a row with its key.
   private func meet(
-    _ local: LocalRow, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ local: StandingRow, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       return nil
     }
     let incident = ConflictIncident(
-      kind: .conflict, operation: .insert, old: [], new: change.newRow, local: local, error: nil)
+      kind: .conflict, operation: .insert, old: [], new: change.newRow, local: local)
     guard try takesIncoming(incident, bytes) else {
       try record(incident, .keptLocal, bytes, on: connection)
       return nil
@@ -165,13 +165,14 @@ final class TableApplier {
       return nil
     }
     let local = try localRow(bytes, on: connection)
+    defer { local?.release() }
     if let local, !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       return nil
     }
     let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local,
-      error: nil)
+      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow,
+      local: local)
     guard try takesIncoming(incident, bytes), local != nil else {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
       return nil
@@ -189,12 +190,13 @@ final class TableApplier {
       return nil
     }
     let local = try localRow(bytes, on: connection)
+    defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
       return nil
     }
     let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local, error: nil)
+      kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local)
     guard try takesIncoming(incident, bytes), local != nil else {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
       return nil
@@ -232,36 +234,38 @@ final class TableApplier {
     _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     guard let refusal = try prepared.statement.attempt() else { return nil }
-    if isLastAttempt { refusalWords = connection.lastRefusal }
+    if isLastAttempt { lastMessage = connection.withLastMessage { Array($0) } }
     return refusal
   }
 
   /// The local row with the key of the change in hand; nil when there is none, or when the key holds NULL and names no
-  /// row.
-  func localRow(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> LocalRow? {
+  /// row. The statement stands on the row until that is released.
+  func localRow(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> StandingRow? {
     guard !change.hasNullKey else { return nil }
     let select = try statements.select(on: connection)
     for column in 0..<statements.columnCount where statements.isKey[column] {
       try select.statement.bind(change.row(column), in: bytes, at: column)
     }
-    defer { select.statement.reset() }
-    guard try select.statement.step() else { return nil }
-    return try LocalRow(copying: select.statement)
+    guard try select.statement.step() else {
+      select.statement.reset()
+      return nil
+    }
+    return StandingRow(select)
   }
 
   /// Whether the local row already is what the change makes of it.
-  private func holdsNew(_ local: LocalRow, _ bytes: RawSpan) -> Bool {
+  private func holdsNew(_ local: StandingRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
   }
 
   /// Whether the local row is as the author of the change saw it.
-  func holdsOld(_ local: LocalRow, _ bytes: RawSpan) -> Bool {
+  func holdsOld(_ local: StandingRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.old(column), at: column, bytes) { return false }
     return true
   }
 
-  private func holds(_ local: LocalRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
+  private func holds(_ local: StandingRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
     guard value.isDefined else { return true }
     let place = statements.match.columns[column]
     return local.holds(value, in: bytes, at: place, affinity: statements.affinities[place])
@@ -269,7 +273,7 @@ final class TableApplier {
 
   /// Asks what to do about a conflict.
   func takesIncoming(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Bool {
-    try decider.decide(incident, statements, bytes) == .takeIncoming
+    try decider.decide(incident, layout, bytes) == .takeIncoming
   }
 
   /// Counts a conflict and writes it down.
@@ -279,6 +283,6 @@ final class TableApplier {
   ) throws {
     counts.conflicts += 1
     if outcome != .tookIncoming { counts.omitted += 1 }
-    try decider.record(incident, outcome, statements, bytes, on: connection)
+    try decider.record(incident, outcome, layout, bytes, on: connection)
   }
 }

@@ -4,36 +4,155 @@ import SQLiteSchemas
 
 /// Writes the conflicts of one diff into the database, with all versions of each row.
 ///
-/// Rows are kept as records of the changeset format, exact to the byte, beside a layout that names their columns.
+/// Rows are kept as records of the changeset format, exact to the byte, beside a layout that names their columns. Records
+/// are gathered and written several at a time, because conflicts can come by the million: ``flush()`` writes the last.
 final class ConflictLog {
-  private let entry: Int64
-  private let insert: SQLiteStatement
-  private var layouts: [TableName: Int64] = [:]
-
-  init(entry: Int64, on connection: borrowing SQLiteConnection) throws {
-    self.entry = entry
-    insert = try connection.prepare(
-      """
-      INSERT INTO main.buckia_conflict(entry, layout, kind, outcome, base, local, incoming, reason)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-      """, isPersistent: true)
+  /// One record that waits to be written; its rows and words are ranges of the buffer.
+  private struct Record {
+    let layout: Int64
+    let kind: StaticString
+    let outcome: StaticString
+    let base: Range<Int>?
+    let local: Range<Int>?
+    let incoming: Range<Int>?
+    let reason: Range<Int>?
   }
 
-  /// Records one conflict. The rows are encoded values in the order of `columns`.
+  /// How many records one statement writes.
+  private static let batchSize = 16
+  /// From how many gathered bytes on nothing more is waited for: rows can be large.
+  private static let byteLimit = 256 << 10
+  /// Up to how much memory the buffer keeps for the next records.
+  private static let keptCapacity = 1 << 20
+
+  /// How many parameters each record takes.
+  private static let parameters = 8
+  private static let insertOne = insertion(of: 1)
+  private static let insertBatch = insertion(of: batchSize)
+
+  private let entry: Int64
+  private var buffer = ChangesetWriter()
+  private var records: [Record] = []
+  private var layouts: [TableName: Int64] = [:]
+
+  init(entry: Int64) { self.entry = entry }
+
+  private static func insertion(of count: Int) -> String {
+    let row = "(" + [String](repeating: "?", count: parameters).joined(separator: ", ") + ")"
+    let rows = [String](repeating: row, count: count).joined(separator: ", ")
+    return
+      "INSERT INTO main.buckia_conflict(entry, layout, kind, outcome, base, local, incoming, reason) VALUES \(rows)"
+  }
+
+  /// Records one conflict of a change.
   func record(
-    table: TableName, columns: [String], key: Set<Int>, kind: ConflictKind, outcome: ConflictOutcome, base: [UInt8]?,
-    local: [UInt8]?, incoming: [UInt8]?, reason: String?, on connection: borrowing SQLiteConnection
+    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
   ) throws {
-    let layout = try layout(of: table, columns: columns, key: key, on: connection)
-    try insert.bind(entry, at: 0)
-    try insert.bind(layout, at: 1)
-    try insert.bind(kind.rawValue, at: 2)
-    try insert.bind(outcome.rawValue, at: 3)
-    try insert.bind(optional: base, at: 4)
-    try insert.bind(optional: local, at: 5)
-    try insert.bind(optional: incoming, at: 6)
-    try insert.bind(optional: reason, at: 7)
-    try insert.run()
+    let number = try number(of: layout, on: connection)
+    let base = incident.operation == .insert ? nil : append(incident.old, key: [], layout, bytes)
+    let incoming = incident.operation == .delete ? nil : append(incident.new, key: incident.old, layout, bytes)
+    let reason = incident.kind == .constraint ? append(incident.message) : nil
+    try gather(
+      Record(
+        layout: number, kind: incident.kind.word, outcome: outcome.word, base: base,
+        local: append(incident.local, layout),
+        incoming: incoming, reason: reason), on: connection)
+  }
+
+  /// Records that a row refers to one that is not there.
+  func recordViolation(
+    _ row: StandingRow?, _ layout: ConflictLayout, message: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    try gather(
+      Record(
+        layout: try number(of: layout, on: connection), kind: ConflictKind.foreignKey.word,
+        outcome: ConflictOutcome.reported.word, base: nil, local: append(row, layout), incoming: nil,
+        reason: append(Array(message.utf8))), on: connection)
+  }
+
+  private func append(_ row: StandingRow?, _ layout: ConflictLayout) -> Range<Int>? {
+    guard let row else { return nil }
+    let start = buffer.count
+    row.append(layout.columns.count, to: &buffer)
+    return start..<buffer.count
+  }
+
+  /// The values of a change as a local row, with those of the key from where the change has them.
+  private func append(
+    _ values: [ValueSlice], key: [ValueSlice], _ layout: ConflictLayout, _ bytes: RawSpan
+  ) -> Range<Int> {
+    let start = buffer.count
+    for place in layout.columns.indices {
+      buffer.append(layout.slice(at: place, of: values, key: key) ?? .undefined, of: bytes)
+    }
+    return start..<buffer.count
+  }
+
+  private func append(_ words: [UInt8]) -> Range<Int> {
+    let start = buffer.count
+    buffer.append(encoded: words)
+    return start..<buffer.count
+  }
+
+  private func gather(_ record: Record, on connection: borrowing SQLiteConnection) throws {
+    records.append(record)
+    if records.count == Self.batchSize || buffer.count > Self.byteLimit { try flush(on: connection) }
+  }
+
+  /// Writes what has been gathered.
+  func flush(on connection: borrowing SQLiteConnection) throws {
+    defer {
+      records.removeAll(keepingCapacity: true)
+      if buffer.count > Self.keptCapacity { buffer = ChangesetWriter() } else { buffer.removeAll() }
+    }
+    guard !records.isEmpty else { return }
+    let isBatch = records.count == Self.batchSize
+    let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
+    // The rows are bound where they lie in the buffer, which stays as it is until all are written.
+    try buffer.bytes.withUnsafeBytes { bytes in
+      for index in records.indices {
+        try bind(records[index], to: insert.statement, from: isBatch ? index * Self.parameters : 0, in: bytes)
+        if !isBatch { try insert.statement.run() }
+      }
+      if isBatch { try insert.statement.run() }
+    }
+    insert.statement.clearBindings()
+  }
+
+  private func bind(
+    _ record: Record, to statement: borrowing SQLiteStatement, from index: Int, in bytes: UnsafeRawBufferPointer
+  ) throws(SQLiteError) {
+    try statement.bind(entry, at: index)
+    try statement.bind(record.layout, at: index + 1)
+    try statement.bind(textNoCopy: record.kind.bytes, at: index + 2)
+    try statement.bind(textNoCopy: record.outcome.bytes, at: index + 3)
+    try Self.bind(record.base, to: statement, at: index + 4, in: bytes)
+    try Self.bind(record.local, to: statement, at: index + 5, in: bytes)
+    try Self.bind(record.incoming, to: statement, at: index + 6, in: bytes)
+    if let reason = record.reason {
+      try statement.bind(textNoCopy: UnsafeRawBufferPointer(rebasing: bytes[reason]), at: index + 7)
+    } else {
+      try statement.bindNull(at: index + 7)
+    }
+  }
+
+  private static func bind(
+    _ range: Range<Int>?, to statement: borrowing SQLiteStatement, at index: Int, in bytes: UnsafeRawBufferPointer
+  ) throws(SQLiteError) {
+    if let range {
+      try statement.bind(blobNoCopy: UnsafeRawBufferPointer(rebasing: bytes[range]), at: index)
+    } else {
+      try statement.bindNull(at: index)
+    }
+  }
+
+  private func number(of layout: ConflictLayout, on connection: borrowing SQLiteConnection) throws -> Int64 {
+    if let known = layout.record { return known }
+    let number = try self.layout(
+      of: layout.name, columns: layout.columns, key: Set(layout.key), on: connection)
+    layout.record = number
+    return number
   }
 
   private func layout(
@@ -122,5 +241,35 @@ extension Ledger {
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   public static func conflicts(on connection: borrowing SQLiteConnection) throws -> [ConflictRecord] {
     try ConflictLog.records(on: connection)
+  }
+}
+
+extension StaticString {
+  /// The UTF-8 of the literal, which stays for as long as the program runs.
+  fileprivate var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
+}
+
+extension ConflictKind {
+  /// The raw value, to be bound without a copy.
+  fileprivate var word: StaticString {
+    switch self {
+    case .data: "data"
+    case .notFound: "not-found"
+    case .conflict: "conflict"
+    case .constraint: "constraint"
+    case .foreignKey: "foreign-key"
+    }
+  }
+}
+
+extension ConflictOutcome {
+  /// The raw value, to be bound without a copy.
+  fileprivate var word: StaticString {
+    switch self {
+    case .keptLocal: "kept-local"
+    case .tookIncoming: "took-incoming"
+    case .omitted: "omitted"
+    case .reported: "reported"
+    }
   }
 }

@@ -148,7 +148,7 @@ struct ApplyScenario {
     var resolver: ConflictResolver?
     if asks {
       resolver = { conflict in
-        questions.list.append("\(conflict.kind) \(conflict.table) \(conflict.operation.name)")
+        questions.list.append("\(conflict.kind) \(conflict.table) \(conflict.operation?.name ?? "")")
         return .useDefault
       }
     }
