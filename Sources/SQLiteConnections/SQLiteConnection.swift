@@ -181,9 +181,6 @@ public struct SQLiteConnection: ~Copyable {
     return query.statement.integer(at: 0)
   }
 
-  /// The rowid of the row that the last INSERT of this connection has made.
-  public var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(handle) }
-
   /// The most parameters that a statement may have.
   public var parameterLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) }
 

@@ -22,13 +22,16 @@ final class OpenedItem {
   let content: Content
 
   /// Opens and checks a file.
-  init(_ item: InboundItem) {
+  ///
+  /// - Parameter schemas: The definitions that came with the files before it.
+  init(_ item: InboundItem, schemas: SchemaCache) {
     self.item = item
     do throws(DiffFileError) {
       switch item.kind {
       case .encrypted: content = .encrypted
       case .diff:
-        content = .diff(Box(try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)))
+        let name: DiffFile.NameRule = item.isFromFolder ? .mustMatch : .ifNamedByID
+        content = .diff(Box(try DiffFile.verified(at: item.path, name: name, schemas: schemas)))
       case .changeset: content = .changeset(Box(try RawChangeset.verified(at: item.path)))
       }
     } catch {
@@ -82,8 +85,9 @@ final class InboundReader: @unchecked Sendable {
 
   private func openAll() {
     defer { isDone.signal() }
+    let schemas = SchemaCache()
     for item in items[first...] {
-      let next = OpenedItem(item)
+      let next = OpenedItem(item, schemas: schemas)
       for _ in 0..<Self.cost(of: next) { free.wait() }
       lock.wait()
       let goesOn = !isStopped

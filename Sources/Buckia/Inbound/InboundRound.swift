@@ -110,7 +110,8 @@ struct InboundRound {
         continue
       }
       let again = next..<min(items.count, group.end + 1)
-      let open: (InboundItem) -> OpenedItem = { OpenedItem($0) }
+      let schemas = SchemaCache()
+      let open: (InboundItem) -> OpenedItem = { OpenedItem($0, schemas: schemas) }
       if let unsettled = group.failure as? Unsettled, Self.isFault(ofFile: unsettled.cause) {
         let second = try takeGroup(
           items, again, isCareful: true, open, session, on: connection, progress: progress)
@@ -288,7 +289,7 @@ struct InboundRound {
       outcome.code = BuckiaError.Code.fromTheFuture.rawValue
       outcome.reason =
         "its id lies \(id.unixSeconds - now / 1_000) seconds in the future; it waits until then (is this clock right?)"
-      _ = try Ledger.open(
+      try Ledger.record(
         changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: now, on: connection)
       return
     }

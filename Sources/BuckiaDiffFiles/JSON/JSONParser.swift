@@ -42,7 +42,12 @@ public struct JSONParser {
   }
 
   private mutating func skipSpace() {
-    while position < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[position]) { position += 1 }
+    while position < bytes.count {
+      switch bytes[position] {
+      case 0x20, 0x09, 0x0a, 0x0d: position += 1
+      default: return
+      }
+    }
   }
 
   private func peek() throws(JSONError) -> UInt8 {
@@ -86,14 +91,13 @@ public struct JSONParser {
     guard depth <= Self.depthLimit else { throw JSONError(.tooDeep, offset: position) }
     position += 1
     var object = JSONObject()
-    // Names are compared as bytes: Swift's strings would take two spellings of one accented letter for the same.
-    var names: Set<[UInt8]> = []
+    var names = SeenNames()
     if try skip(UInt8(ascii: "}")) { return object }
     repeat {
       skipSpace()
       let start = position
       let name = try string()
-      guard names.insert(Array(name.utf8)).inserted else { throw JSONError(.duplicateName, offset: start) }
+      guard names.insert(name, among: object) else { throw JSONError(.duplicateName, offset: start) }
       skipSpace()
       try expect(UInt8(ascii: ":"))
       object.append(name, try value(depth: depth))
@@ -146,8 +150,9 @@ public struct JSONParser {
       let byte = try peek()
       switch byte {
       case UInt8(ascii: "\""):
+        defer { position += 1 }
+        if text.isEmpty { return String(decoding: bytes[start..<position], as: UTF8.self) }
         text.append(contentsOf: bytes[start..<position])
-        position += 1
         return String(decoding: text, as: UTF8.self)
       case UInt8(ascii: "\\"):
         text.append(contentsOf: bytes[start..<position])
@@ -196,5 +201,20 @@ public struct JSONParser {
       position += 1
     }
     return value
+  }
+}
+
+/// The names that an object has so far, compared as bytes: Swift's strings would take two spellings of one accented letter
+/// for the same.
+private struct SeenNames {
+  /// Up to how many members looking through them all is quicker than a table.
+  private static let few = 24
+  private var table: Set<[UInt8]> = []
+
+  /// Adds a name; false when the object has it.
+  mutating func insert(_ name: String, among object: JSONObject) -> Bool {
+    if object.members.count < Self.few { return object[name] == nil }
+    if table.isEmpty { table = Set(object.members.map { Array($0.name.utf8) }) }
+    return table.insert(Array(name.utf8)).inserted
   }
 }

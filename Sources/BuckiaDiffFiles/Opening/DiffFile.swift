@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 /// A diff file that has been read once and checked wholly.
 ///
-/// There is no other way to make one than ``verified(at:name:limits:spoolFolder:)``, so whoever holds one knows: the
+/// There is no other way to make one than ``verified(at:name:limits:spoolFolder:schemas:)``, so whoever holds one knows: the
 /// container is exactly what the format says, every member has the bytes its manifest speaks of, the signature, if
 /// there is one, is its sender's, and manifest, schema, annotations and changeset agree. It does not know whether the
 /// sender is to be believed, nor whether the changes fit a database.
@@ -87,20 +87,21 @@ public struct DiffFile: ~Copyable {
   ///   - name: Whether the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
   ///   - spoolFolder: Where temporary files go.
+  ///   - schemas: Table definitions that have been read before: those with the same bytes are not read again.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   public static func verified(
     at path: String, name: NameRule = .mustMatch, limits: DiffFileLimits = DiffFileLimits(),
-    spoolFolder: String = ChangesetSpool.temporaryFolder
+    spoolFolder: String = ChangesetSpool.temporaryFolder, schemas: SchemaCache? = nil
   ) throws(DiffFileError) -> DiffFile {
     do throws(DiffFileError) {
-      return try DiffFile(at: path, name: name, limits: limits, spoolFolder: spoolFolder)
+      return try DiffFile(at: path, name: name, limits: limits, spoolFolder: spoolFolder, schemas: schemas)
     } catch {
       throw error.naming(path: path)
     }
   }
 
   private init(
-    at path: String, name: NameRule, limits: DiffFileLimits, spoolFolder: String
+    at path: String, name: NameRule, limits: DiffFileLimits, spoolFolder: String, schemas: SchemaCache?
   ) throws(DiffFileError) {
     let file = try InboundFile(at: path)
     let archive = try ArchiveReader(file)
@@ -114,7 +115,7 @@ public struct DiffFile: ~Copyable {
     let content = manifest.members.reduce(Int64(0)) { $0 + $1.size }
     try limits.check(content: content, fileBytes: file.size)
 
-    var schemaBytes: [UInt8]?
+    var schema: [TableDefinition]?
     var annotationBytes: [UInt8]?
     var attachments: [Attachment] = []
     let changeset = ChangesetSpool(folder: spoolFolder)
@@ -122,7 +123,13 @@ public struct DiffFile: ~Copyable {
     for member in manifest.members {
       try archive.member(named: member.name, size: member.size)
       switch MemberName.role(of: member.name) {
-      case .schema: schemaBytes = try Self.readBytes(member, from: archive)
+      case .schema:
+        // The digest of the bytes has been compared with the manifest's.
+        let bytes = try Self.readBytes(member, from: archive)
+        schema =
+          if let schemas { try schemas.definitions(of: bytes, digest: member.sha256) } else {
+            try SchemaDocument.parse(bytes)
+          }
       case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
       case .changeset: try Self.spool(member, from: archive, into: changeset)
       case .file, nil:
@@ -135,7 +142,6 @@ public struct DiffFile: ~Copyable {
     try archive.finish()
 
     let annotations = try annotationBytes.map { (bytes) throws(DiffFileError) in try Annotations(parsing: bytes) }
-    let schema = try schemaBytes.map { (bytes) throws(DiffFileError) in try SchemaDocument.parse(bytes) }
     try annotations?.check(id: manifest.id)
     let inspection = try ChangesetInspection(changeset, annotations: annotations)
     try inspection.checkAgreement(with: manifest)

@@ -35,10 +35,9 @@ extension ApplyPlan {
   }
 
   private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
-    _ = try Ledger.create(on: connection)
+    try session.requireLedger(on: connection)
     for step in schema.steps { try connection.execute(step.sql) }
-    let entry = try Ledger.open(
-      incoming.key, state: .applied, file: incoming.file, at: settings.time, on: connection)
+    let entry = try Ledger.nextEntry(on: connection)
     let decider = ConflictDecider(
       policy: settings.policy, resolver: settings.resolver,
       log: settings.recordsConflicts ? ConflictLog(entry: entry) : nil)
@@ -61,7 +60,9 @@ extension ApplyPlan {
       }
     }
     try decider.finish(on: connection)
-    try Ledger.close(entry, with: run.counts, on: connection)
+    try Ledger.record(
+      incoming.key, state: .applied, entry: entry, file: incoming.file, counts: run.counts, at: settings.time,
+      on: connection)
     let changed = run.changedTables.map(\.text)
     return ApplyResult(
       counts: run.counts, changedTables: changed, schemaChanges: schema.steps.map(\.description),

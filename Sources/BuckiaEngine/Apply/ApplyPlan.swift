@@ -86,6 +86,9 @@ public struct ApplyCounts: Equatable, Sendable {
   public var omitted = 0
   /// Changes that were there already: the local row was equal, or gone.
   public var unchanged = 0
+
+  /// Nothing yet.
+  public init() {}
 }
 
 /// What applying did.

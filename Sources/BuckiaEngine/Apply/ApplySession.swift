@@ -27,6 +27,7 @@ public final class ApplySession {
   /// The version of the schema that everything below speaks of.
   private var schemaVersion: Int64?
   private var reader: SchemaBox?
+  private var hasLedger = false
   private var knownReferences: [Reference]?
   private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
   private var statements: [StatementKey: TableStatements] = [:]
@@ -81,6 +82,7 @@ public final class ApplySession {
   public func forget() {
     schemaVersion = nil
     reader = nil
+    hasLedger = false
     knownReferences = nil
     latestPlan = nil
     statements = [:]
@@ -101,6 +103,14 @@ public final class ApplySession {
     let made = SchemaBox(try SchemaReader(connection))
     reader = made
     return made
+  }
+
+  /// Makes sure of the ledger tables.
+  func requireLedger(on connection: borrowing SQLiteConnection) throws {
+    try refresh(on: connection)
+    if hasLedger { return }
+    _ = try Ledger.create(on: connection)
+    hasLedger = true
   }
 
   /// A table that refers to another by a foreign key.

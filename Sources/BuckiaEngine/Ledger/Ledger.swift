@@ -165,13 +165,26 @@ public enum Ledger {
     return .recorded(DiffState(rawValue: query.statement.text(at: 0) ?? "") ?? .applied)
   }
 
-  /// Opens an entry; its counts are written by ``close(_:with:on:)``. A waiting entry of the same file is taken over.
+  /// The number that the next entry gets; good while the transaction holds the write lock.
+  static func nextEntry(on connection: borrowing SQLiteConnection) throws -> Int64 {
+    try (connection.cachedInteger("SELECT max(entry) FROM main.buckia_ledger") ?? 0) + 1
+  }
+
+  /// Writes an entry. A waiting entry of the same file is taken over.
   ///
-  /// - Returns: The entry's number.
-  public static func open(
-    _ key: LedgerKey, state: DiffState, file: String, reason: String? = nil, at time: Int64,
-    on connection: borrowing SQLiteConnection
-  ) throws -> Int64 {
+  /// - Parameters:
+  ///   - key: What the file is known by.
+  ///   - state: What became of it.
+  ///   - entry: The entry's number; nil for the next one.
+  ///   - file: The file's name, without its folder.
+  ///   - counts: What was done.
+  ///   - reason: Why it waits.
+  ///   - time: When, in milliseconds since 1970.
+  ///   - connection: The database, with a transaction open.
+  public static func record(
+    _ key: LedgerKey, state: DiffState, entry: Int64? = nil, file: String, counts: ApplyCounts = ApplyCounts(),
+    reason: String? = nil, at time: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
     let id = key.id?.description
     let old = try connection.cached(
       "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'")
@@ -181,32 +194,22 @@ public enum Ledger {
     try old.statement.run()
     let insert = try connection.cached(
       """
-      INSERT INTO main.buckia_ledger(diff, sender, digest, raw, state, file, reason, recorded_at)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+      INSERT INTO main.buckia_ledger(
+        entry, diff, sender, digest, raw, state, file, reason, recorded_at, inserted, updated, deleted, conflicts, omitted)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
       """)
-    try insert.statement.bind(optional: id, at: 0)
-    try insert.statement.bind(key.sender, at: 1)
-    try insert.statement.bind(key.digest, at: 2)
-    try insert.statement.bind(Int64(key.isRaw ? 1 : 0), at: 3)
-    try insert.statement.bind(state.rawValue, at: 4)
-    try insert.statement.bind(file, at: 5)
-    try insert.statement.bind(optional: reason, at: 6)
-    try insert.statement.bind(time, at: 7)
-    try insert.statement.run()
-    return connection.lastInsertedRowID
-  }
-
-  /// Writes the counts of an entry.
-  static func close(_ entry: Int64, with counts: ApplyCounts, on connection: borrowing SQLiteConnection) throws {
-    let update = try connection.cached(
-      """
-      UPDATE main.buckia_ledger SET inserted = ?1, updated = ?2, deleted = ?3, conflicts = ?4, omitted = ?5
-      WHERE entry = ?6
-      """)
+    if let entry { try insert.statement.bind(entry, at: 0) } else { try insert.statement.bindNull(at: 0) }
+    try insert.statement.bind(optional: id, at: 1)
+    try insert.statement.bind(key.sender, at: 2)
+    try insert.statement.bind(key.digest, at: 3)
+    try insert.statement.bind(Int64(key.isRaw ? 1 : 0), at: 4)
+    try insert.statement.bind(state.rawValue, at: 5)
+    try insert.statement.bind(file, at: 6)
+    try insert.statement.bind(optional: reason, at: 7)
+    try insert.statement.bind(time, at: 8)
     let numbers = [counts.inserted, counts.updated, counts.deleted, counts.conflicts, counts.omitted]
-    for (index, number) in numbers.enumerated() { try update.statement.bind(Int64(number), at: index) }
-    try update.statement.bind(entry, at: 5)
-    try update.statement.run()
+    for (index, number) in numbers.enumerated() { try insert.statement.bind(Int64(number), at: 9 + index) }
+    try insert.statement.run()
   }
 
   /// Everything recorded, oldest first: the ledger and what was refused.
