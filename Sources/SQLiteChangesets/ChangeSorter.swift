@@ -136,7 +136,7 @@ public struct ChangeSorter {
   }
 
   /// How far a run is read before its memory is given back.
-  private static let releaseSize = 256 << 10
+  private static let releaseSize = 32 << 10
 
   /// The change before may still be in use: what is given back lies a whole step behind.
   private mutating func release(_ position: Int) {

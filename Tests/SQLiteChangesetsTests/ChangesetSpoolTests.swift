@@ -65,4 +65,26 @@ struct ChangesetSpoolTests {
     struct Mine: Error {}
     #expect(throws: Mine.self) { try ChangesetSpool([1]).withBytes { _ in throw Mine() } }
   }
+
+  @Test("Memory that was given back is there again when it is looked at")
+  func release() throws {
+    let spool = ChangesetSpool(memoryLimit: 0)
+    let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    try spool.append(bytes)
+    spool.release(0..<bytes.count)
+    try spool.withBytes { span in
+      #expect(span.array(0..<bytes.count) == bytes)
+      for range in [0..<bytes.count, 10..<20, 5_000..<90_000, 0..<0, 90_000..<(1 << 40)] { spool.release(range) }
+      #expect(span.array(0..<bytes.count) == bytes)
+      try spool.withBytes { inner in
+        spool.release(0..<bytes.count)
+        #expect(inner.array(0..<bytes.count) == bytes)
+      }
+    }
+    let inMemory = ChangesetSpool(bytes)
+    try inMemory.withBytes { span in
+      inMemory.release(0..<bytes.count)
+      #expect(span.array(0..<bytes.count) == bytes)
+    }
+  }
 }

@@ -1,0 +1,77 @@
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import Testing
+import TestSupport
+
+@testable import BuckiaEngine
+
+@Suite struct ApplySessionTests {
+  private func changes(_ edits: String, of schema: String, id: UInt64) throws -> IncomingChanges {
+    let author = try SQLiteConnection(opening: ":memory:", as: .create)
+    try author.execute(schema)
+    let session = try SQLiteSession(on: author)
+    try session.attach()
+    try author.execute(edits)
+    return try IncomingChanges(
+      key: LedgerKey(sender: "", id: nil, digest: (0..<32).map { UInt8($0) ^ UInt8(id) }, isRaw: true), file: "test",
+      definitions: nil, changeset: ChangesetSpool(try session.changeset()))
+  }
+
+  @Test("A connection gets its triggers and its page cache back", arguments: [-500, 100, -100_000])
+  func restored(_ cacheSize: Int64) throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute("CREATE TABLE t(k INTEGER PRIMARY KEY, v); PRAGMA cache_size = \(cacheSize)")
+    for fires in [false, true] {
+      let session = try ApplySession(on: connection, firesTriggers: fires)
+      #expect(try connection.triggersEnabled == fires)
+      let size = try #require(try connection.integer("PRAGMA cache_size"))
+      #expect(size == -32_768 || size == cacheSize)
+      try session.end(on: connection)
+      #expect(try connection.triggersEnabled)
+      #expect(try connection.integer("PRAGMA cache_size") == cacheSize)
+    }
+  }
+
+  @Test("What was read of the schema is read again when the schema has changed")
+  func schemaChanges() throws {
+    let schema = "CREATE TABLE t(k INTEGER PRIMARY KEY, v)"
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute(schema)
+    let session = try ApplySession(on: connection)
+    try connection.execute("BEGIN")
+    for (index, change) in [
+      "", "ALTER TABLE t RENAME COLUMN v TO w", "DROP TABLE t; CREATE TABLE t(k INTEGER PRIMARY KEY, v UNIQUE)",
+      "CREATE TABLE other(x REFERENCES t(k))",
+    ].enumerated() {
+      try connection.execute(change)
+      let incoming = try changes("INSERT INTO t VALUES (\(index), \(index))", of: schema, id: UInt64(index))
+      let plan = try ApplyPlan(
+        incoming, on: connection, settings: ApplySettings(policy: .abort, time: 0), session: session)
+      #expect(try plan.apply(on: connection).counts.inserted == 1)
+    }
+    #expect(try connection.integer("SELECT count(*) FROM t") == 2)
+    try connection.execute("COMMIT")
+    try session.end(on: connection)
+  }
+
+  @Test("After a failure and a rollback the same session goes on with the schema as it is then")
+  func afterRollback() throws {
+    let schema = "CREATE TABLE t(k INTEGER PRIMARY KEY, v)"
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute("\(schema); INSERT INTO t VALUES (1, 'mine')")
+    let session = try ApplySession(on: connection)
+    let settings = ApplySettings(policy: .abort, time: 0)
+    let conflicting = try changes("INSERT INTO t VALUES (1, 'theirs')", of: schema, id: 1)
+    try connection.execute("BEGIN")
+    let plan = try ApplyPlan(conflicting, on: connection, settings: settings, session: session)
+    #expect(throws: EngineError.self) { _ = try plan.apply(on: connection) }
+    try connection.execute("ROLLBACK; BEGIN; CREATE TABLE buckia_x(y)")
+    let fine = try changes("INSERT INTO t VALUES (2, 'theirs')", of: schema, id: 2)
+    let second = try ApplyPlan(fine, on: connection, settings: settings, session: session)
+    #expect(try second.apply(on: connection).counts.inserted == 1)
+    try connection.execute("COMMIT")
+    #expect(try Ledger.entries(on: connection).count == 1)
+    try session.end(on: connection)
+  }
+}

@@ -1,0 +1,123 @@
+import Buckia
+import BuckiaEngine
+import SQLiteConnections
+import Testing
+import TestSupport
+
+private let notes = """
+  CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT CHECK (text <> 'no'), stars INTEGER);
+  INSERT INTO notes VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)
+  """
+
+/// Many files share transactions; nothing of that may show.
+@Suite struct InboundGroupTests {
+  private struct Stop: Error {}
+
+  @Test("A file that fails midway is taken back alone, those before and behind it are applied")
+  func oneFails() throws {
+    let post = try Post(notes)
+    for number in 4...8 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    // Its first change would be fine, its second meets a row of this database.
+    try post.send("INSERT INTO notes VALUES (10, 'x', 0), (11, 'x', 0)")
+    for number in 20...24 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    try TestDatabases.run("INSERT INTO notes VALUES (11, 'mine', 0)", on: post.mine)
+    let report = try post.apply(ApplyOptions(conflicts: .abort))
+    #expect(
+      report.diffs.map(\.state) == [DiffState](repeating: .applied, count: 5) + [.rejected]
+        + [DiffState](repeating: .applied, count: 5))
+    #expect(report.diffs.map(\.inserted) == [1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1])
+    #expect(
+      try post.rows("SELECT id FROM notes WHERE text = 'x' ORDER BY id").map { Int($0) }
+        == [4, 5, 6, 7, 8, 20, 21, 22, 23, 24])
+    #expect(try post.folder.names(in: "inbound").count == 1)
+    #expect(try post.database.log().count { $0.state == .applied } == 10)
+    #expect(try post.database.log().count { $0.state == .rejected } == 1)
+  }
+
+  @Test("The application can stop between two files: what came before is done, and the rest another time")
+  func stop() throws {
+    let post = try Post(notes)
+    for number in 4...9 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    let report = try post.database.processInboundChanges(
+      [post.inbound], progress: { _, number, _ in if number == 4 { throw Stop() } })
+    #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
+    #expect(report.failure is Stop)
+    #expect(try post.rows("SELECT count(*) FROM notes") == ["6"])
+    #expect(try post.folder.names(in: "inbound").count == 3)
+    #expect(try post.apply().diffs.map(\.state) == [.applied, .applied, .applied])
+    #expect(throws: Stop.self) {
+      try post.send("INSERT INTO notes VALUES (30, 'x', 0)")
+      _ = try post.database.processInboundChanges([post.inbound], progress: { _, _, _ in throw Stop() })
+    }
+  }
+
+  @Test("A resolver that throws stops the work, and the files before that one are done")
+  func resolverThrows() throws {
+    let post = try Post(notes)
+    for number in 4...6 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    try post.send("UPDATE notes SET text = 'theirs' WHERE id = 2")
+    try post.send("INSERT INTO notes VALUES (7, 'x', 0)")
+    try TestDatabases.run("UPDATE notes SET text = 'mine' WHERE id = 2", on: post.mine)
+    let report = try post.apply { _ in throw Stop() }
+    #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
+    #expect(report.failure is Stop)
+    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == ["1", "2", "3", "4", "5", "6"])
+    #expect(try post.folder.names(in: "inbound").count == 2)
+  }
+
+  @Test("Later files build on earlier ones of the same group: rows, columns and tables")
+  func buildingOn() throws {
+    let post = try Post(notes)
+    let path = try TestDatabases.run(notes, on: post.folder.file("author.sqlite"))
+    var older = post.base
+    for (index, edit) in [
+      "CREATE TABLE tags(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO tags VALUES (1, 'a')",
+      "ALTER TABLE tags ADD COLUMN colour TEXT; UPDATE tags SET colour = 'red'",
+      "INSERT INTO tags VALUES (2, 'b', 'blue'); UPDATE notes SET stars = 9 WHERE id = 1",
+      "DELETE FROM tags WHERE id = 1; ALTER TABLE notes ADD COLUMN mood; UPDATE notes SET mood = id",
+    ].enumerated() {
+      try TestDatabases.run(edit, on: path)
+      _ = try DatabaseManager.createDatabaseDiff(
+        from: older, to: path, output: .folder(post.inbound),
+        home: BuckiaHome(path: post.folder.file("author-home")))
+      older = try post.folder.copy("author.sqlite", to: "step\(index).sqlite")
+    }
+    #expect(try post.apply().diffs.map(\.state) == [.applied, .applied, .applied, .applied])
+    for table in ["notes", "tags"] {
+      let query = "SELECT * FROM \(table) ORDER BY 1"
+      #expect(try post.rows(query) == TestDatabases.rows(query, on: path))
+    }
+  }
+
+  @Test("Hundreds of files of changing fate are what they are one by one")
+  func likeOneByOne() throws {
+    let together = try Post(notes)
+    let apart = try Post(notes)
+    for number in 0..<120 {
+      let edit =
+        switch number % 6 {
+        case 0: "INSERT INTO notes VALUES (\(number + 10), 'x', \(number))"
+        case 1: "UPDATE notes SET stars = \(number + 100) WHERE id = 1"
+        case 2: "DELETE FROM notes WHERE id = 3"
+        case 3: "INSERT INTO notes VALUES (\(number % 12 + 10), 'y', \(number))"
+        case 4: "CREATE TABLE t\(number % 4)(x PRIMARY KEY); INSERT INTO t\(number % 4) VALUES (\(number))"
+        default: "CREATE TABLE t\(number % 4)(y PRIMARY KEY); INSERT INTO t\(number % 4) VALUES (\(number))"
+        }
+      let sent = try together.send(edit)
+      _ = try apart.folder.copy(#require(sent.path), to: "inbound/\(#require(sent.id)).bdiff")
+    }
+    let options = ApplyOptions(conflicts: .abort, keepsFiles: true)
+    let one = try together.apply(options)
+    var others: [DiffOutcome] = []
+    for outcome in one.diffs {
+      let path = outcome.path.replacing(together.inbound, with: apart.inbound)
+      others += try apart.database.processInboundChanges([path], options: options).diffs
+    }
+    #expect(one.diffs.map(\.state) == others.map(\.state))
+    #expect(one.diffs.map(\.code) == others.map(\.code))
+    #expect(one.diffs.map(\.inserted) == others.map(\.inserted))
+    #expect(one.diffs.contains { $0.state == .rejected } && one.diffs.contains { $0.state == .applied })
+    let query = "SELECT * FROM notes ORDER BY id"
+    #expect(try together.rows(query) == apart.rows(query))
+  }
+}

@@ -1,0 +1,119 @@
+import Testing
+
+@testable import SQLiteChangesets
+
+@Suite("Going through changes by key")
+struct ChangeSorterTests {
+  /// The offsets of all changes of the first table, in the order that a sorter with these limits gives, as offsets into
+  /// the input.
+  private func sorted(_ bytes: [UInt8], _ limits: ChangeSorter.Limits) throws -> [[UInt8]] {
+    let spool = ChangesetSpool(bytes)
+    return try spool.withBytes { span in
+      let summary = try ChangesetSummary.of(span)
+      let table = try #require(summary.tables.first).table
+      let sections = summary.sections.filter { $0.table == 0 }.map(\.changes)
+      var sorter = try ChangeSorter(table, sections: sections, of: spool, in: span, limits: limits)
+      let walk = ChangeWalk(0..<0, of: table)
+      var changes: [[UInt8]] = []
+      guard let merged = sorter.beginMerge() else {
+        while let change = sorter.next(in: span) {
+          changes.append(span.array(change.start..<walk.end(of: change, in: span)))
+        }
+        return changes
+      }
+      try merged.withBytes { sorted in
+        while let change = sorter.next(in: sorted) {
+          changes.append(sorted.array(change.start..<walk.end(of: change, in: sorted)))
+        }
+      }
+      return changes
+    }
+  }
+
+  @Test(
+    "Whatever fits into memory, the changes come by key, and equal keys in author's order", arguments: 0..<UInt64(40))
+  func stableOrder(_ seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let keys: [TestValue] = [
+      1, 2, 2.0, 3, -1, 9_007_199_254_740_993, "a", "ab", "aaaaaaaab", "aaaaaaaac", nil, [1, 2], [],
+    ]
+    var changes: [(key: Int, change: TestChange)] = []
+    for number in 0..<Int.random(in: 1...80, using: &random) {
+      let key = Int.random(in: 0..<keys.count, using: &random)
+      let value = TestValue.integer(Int64(number))
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0: changes.append((key, .insert([value, keys[key]])))
+      case 1: changes.append((key, .delete([value, keys[key]])))
+      default: changes.append((key, .update(old: [value, keys[key]], new: [0, .undefined])))
+      }
+    }
+    let table = ChangesetTable(name: "t", keyFlags: [0, 1])
+    let bytes = changeset(table, changes.map(\.change))
+    // 2 and 2.0 are one key; then the order of SQLite: NULL, numbers, text, blobs.
+    let ranks = [3, 4, 4, 5, 2, 6, 7, 10, 8, 9, 1, 12, 11]
+    let expected = changes.enumerated()
+      .sorted { (ranks[$0.element.key], $0.offset) < (ranks[$1.element.key], $1.offset) }
+      .map { one in
+        var writer = ChangesetWriter()
+        writer.append(one.element.change)
+        return writer.bytes
+      }
+    for limits in [
+      ChangeSorter.Limits(), ChangeSorter.Limits(changes: 1), ChangeSorter.Limits(changes: 7),
+      ChangeSorter.Limits(changes: 1_000, bytes: 60), ChangeSorter.Limits(bytes: 1),
+    ] {
+      #expect(try sorted(bytes, limits) == expected, "seed \(seed), \(limits)")
+    }
+  }
+
+  @Test("The sections of a table are one sequence, and other tables are left out")
+  func sections() throws {
+    let bytes =
+      changeset("a", .insert([3, 0]), .insert([1, 0])) + changeset("b", .insert([0, 0]))
+      + changeset("A", .insert([2, 0]), .delete([3, 1]))
+    for limits in [ChangeSorter.Limits(), ChangeSorter.Limits(changes: 1), ChangeSorter.Limits(changes: 3)] {
+      let first = try sorted(bytes, limits).map { Array($0.prefix(11)) }
+      let expected: [TestChange] = [.insert([1]), .insert([2]), .insert([3]), .delete([3])]
+      #expect(first == expected.map { changeset("", $0) }.map { Array($0.dropFirst(5)) })
+    }
+  }
+
+  @Test("Patchsets go by the same keys, in key order where the header tells it")
+  func patchset() throws {
+    let table = ChangesetTable(name: "t", format: .patchset, keyFlags: [0, 2, 1])
+    let changes: [TestChange] = [
+      .insert(["x", 1, 5]), .patchUpdate([.undefined, 1, 9]), .patchDelete([2, 1]), .patchUpdate(["y", 7, 8]),
+      .patchDelete([9, 0]),
+    ]
+    let order = [4, 2, 0, 3, 1]
+    let expected = order.map { index in
+      var writer = ChangesetWriter()
+      writer.append(changes[index])
+      return writer.bytes
+    }
+    #expect(try sorted(changeset(table, changes), ChangeSorter.Limits()) == expected)
+    #expect(try sorted(changeset(table, changes), ChangeSorter.Limits(changes: 2)) == expected)
+  }
+}
+
+@Suite("Sorting by prefix")
+struct RadixSortTests {
+  private struct Item: RadixKeyed, Equatable {
+    let prefix: UInt64
+    let rest: Int
+    let place: Int
+  }
+
+  @Test("Sorts as a stable sort does, whatever digits differ", arguments: 0..<UInt64(60))
+  func likeAStableSort(_ seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let masks: [UInt64] = [.max, 0x3, 0xff00, 0xffff_0000_0000_0000, 0, 1 << 63 | 1]
+    let mask = masks[Int(seed % 6)]
+    let items = (0..<Int.random(in: 0..<3_000, using: &random)).map { place in
+      Item(prefix: random.next() & mask, rest: Int.random(in: 0..<3, using: &random), place: place)
+    }
+    var sorted = items
+    sorted.radixSort { $0.rest - $1.rest }
+    #expect(sorted == items.sorted { ($0.prefix, $0.rest, $0.place) < ($1.prefix, $1.rest, $1.place) }, "seed \(seed)")
+  }
+}
