@@ -140,7 +140,8 @@ public struct ChangeSorter {
 
   /// The change before may still be in use: what is given back lies a whole step behind.
   private mutating func release(_ position: Int) {
-    let limit = position - Self.releaseSize
+    // Whole pages, or the one that each step ends in would stay.
+    let limit = SpoolTrail.wholePages(position - Self.releaseSize)
     guard limit - runs[0].released >= Self.releaseSize else { return }
     spool?.release(runs[0].released..<limit)
     runs[0].released = limit

@@ -49,7 +49,7 @@ public final class ChangesetSpool {
   /// - Parameters:
   ///   - folder: Where the temporary file goes, if one is needed.
   ///   - memoryLimit: How many bytes stay in memory before a file takes over.
-  public init(folder: String = ChangesetSpool.temporaryFolder, memoryLimit: Int = 32 << 20) {
+  public init(folder: String = ChangesetSpool.temporaryFolder, memoryLimit: Int = 4 << 20) {
     self.folder = folder
     self.memoryLimit = memoryLimit
   }

@@ -20,7 +20,11 @@ public struct SpoolTrail {
     if position - released >= 2 * Self.size { release(before: position - Self.size) }
   }
 
-  private mutating func release(before limit: Int) {
+  /// An offset rounded down to where a page begins, whatever the system's pages are.
+  static func wholePages(_ position: Int) -> Int { position & ~0xffff }
+
+  private mutating func release(before position: Int) {
+    let limit = Self.wholePages(position)
     spool?.release(released..<limit)
     released = limit
   }
