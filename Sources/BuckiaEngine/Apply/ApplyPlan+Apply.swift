@@ -31,6 +31,21 @@ extension ApplyPlan {
   private func applyWithTriggersSet(on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     _ = try Ledger.create(on: connection)
     for step in schema.steps { try connection.execute(step.sql) }
+    guard !settings.firesTriggers else { return try applyChanges(keeping: nil, on: connection) }
+    let indexes = try IndexUpkeep.begin(over: Set(schema.matches.keys), on: connection)
+    do {
+      var result = try applyChanges(keeping: indexes, on: connection)
+      result.warnings += try indexes?.end(on: connection) ?? []
+      return result
+    } catch {
+      _ = try indexes?.end(on: connection)
+      throw error
+    }
+  }
+
+  private func applyChanges(
+    keeping indexes: IndexUpkeep?, on connection: borrowing SQLiteConnection
+  ) throws -> ApplyResult {
     let entry = try Ledger.open(
       incoming.key, state: .applied, file: incoming.file, at: settings.time, on: connection)
     let decider = ConflictDecider(
@@ -42,7 +57,8 @@ extension ApplyPlan {
 
     // Parked rows are deleted and come back, which neither foreign-key actions nor triggers must see.
     let canPark = !enforcesForeignKeys && !settings.firesTriggers
-    var run = ApplyRun(schema: schema, decider: decider, canPark: canPark, progress: settings.progress)
+    var run = ApplyRun(
+      schema: schema, decider: decider, canPark: canPark, keeping: indexes, progress: settings.progress)
     // Foreign-key actions and triggers see the order of changes.
     let changeset =
       canPark
@@ -56,10 +72,11 @@ extension ApplyPlan {
         try run.auditForeignKeys(bytes, on: connection)
       }
     }
+    let warnings = try indexes?.settle(changed: run.changedTables, on: connection) ?? []
     try Ledger.close(entry, with: run.counts, on: connection)
     let changed = run.changedTables.map(\.text)
     return ApplyResult(
       counts: run.counts, changedTables: changed, schemaChanges: schema.steps.map(\.description),
-      warnings: settings.firesTriggers ? [] : try StaleIndexes.warnings(changed: run.changedTables, on: connection))
+      warnings: warnings)
   }
 }

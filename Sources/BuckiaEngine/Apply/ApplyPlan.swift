@@ -75,8 +75,8 @@ public struct ApplyResult: Sendable {
   public let changedTables: [String]
   /// What was created and added.
   public let schemaChanges: [String]
-  /// Remarks: indexes that triggers would have kept up to date.
-  public let warnings: [String]
+  /// Remarks: indexes that could not be kept up to date.
+  public internal(set) var warnings: [String]
 }
 
 /// What will be done to this database by one diff: made from verified changes, good for one transaction.

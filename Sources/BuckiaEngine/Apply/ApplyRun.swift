@@ -7,17 +7,20 @@ struct ApplyRun {
   let schema: SchemaPlan
   let decider: ConflictDecider
   let canPark: Bool
+  let indexes: IndexUpkeep?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
   private var isChanged: Set<TableName> = []
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, canPark: Bool, progress: @escaping (Int) throws -> Void
+    schema: SchemaPlan, decider: ConflictDecider, canPark: Bool, keeping indexes: IndexUpkeep?,
+    progress: @escaping (Int) throws -> Void
   ) {
     self.schema = schema
     self.decider = decider
     self.canPark = canPark
+    self.indexes = indexes
     self.progress = progress
   }
 
@@ -34,7 +37,7 @@ struct ApplyRun {
         guard let match = schema.matches[TableName(header.name)] else {
           throw EngineError(.missingTable, "table \"\(header.name)\" is not part of the plan", table: header.name)
         }
-        applier = TableApplier(match, header: header, decider: decider)
+        applier = TableApplier(match, header: header, decider: decider, keeping: indexes)
       }
       try applier?.apply(change, reader, bytes, on: connection)
       done += 1

@@ -75,7 +75,7 @@ struct LocalRow {
     try record.withRawSpan { (bytes) throws(SQLiteError) in
       try prepared.statement.bind(values, in: bytes)
       do throws(SQLiteError) {
-        try prepared.statement.run()
+        try prepared.run()
         return true
       } catch {
         guard error.isConstraint else { throw error }

@@ -28,10 +28,10 @@ final class TableApplier {
   var counts = ApplyCounts()
   private var deferred: [Deferred] = []
 
-  init(_ match: TableMatch, header: ChangesetTable, decider: ConflictDecider) {
+  init(_ match: TableMatch, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexUpkeep?) {
     self.header = header
     self.decider = decider
-    statements = TableStatements(match, header: header)
+    statements = TableStatements(match, header: header, keeping: indexes)
   }
 
   /// Applies the change that the reader stands on.
@@ -63,7 +63,7 @@ final class TableApplier {
     let prepared = try statements.insert(on: connection)
     do {
       try prepared.statement.bind(new, in: bytes)
-      try prepared.statement.run()
+      try prepared.run()
       counts.inserted += 1
     } catch  where error.isConstraint {
       guard let local = try localRow(new, bytes, on: connection) else { throw error }
@@ -75,7 +75,7 @@ final class TableApplier {
       if try takesIncoming(incident, bytes) {
         let overwrite = try statements.overwrite(on: connection)
         try overwrite.statement.bind(new, in: bytes)
-        try overwrite.statement.run()
+        try overwrite.run()
         counts.updated += 1
         try record(incident, .tookIncoming, bytes, on: connection)
       } else {
@@ -146,13 +146,13 @@ final class TableApplier {
     if operation == .delete {
       let prepared = try statements.delete(old: old, guardedBy: guardKind, on: connection)
       try prepared.statement.bind(compared, in: bytes)
-      try prepared.statement.run()
+      try prepared.run()
       return connection.changes
     }
     let prepared = try statements.update(old: old, new: new, guardedBy: guardKind, on: connection)
     try prepared.statement.bind(new, in: bytes)
     try prepared.statement.bind(compared, in: bytes, from: statements.columnCount)
-    try prepared.statement.run()
+    try prepared.run()
     return connection.changes
   }
 

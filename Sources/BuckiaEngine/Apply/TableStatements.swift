@@ -5,13 +5,22 @@ import SQLiteSchemas
 /// The prepared statements that apply the changes of one table, each made once.
 ///
 /// Parameters are numbered: `?1…?n` are the columns of the changeset (an UPDATE's new values), `?n+1…?2n` an UPDATE's
-/// old values. Every writing statement says `OR ABORT`, because a schema's own `ON CONFLICT REPLACE` or `IGNORE` would
-/// lose rows without a word.
+/// old values. Writing statements say `OR ABORT` where a schema's own `ON CONFLICT REPLACE` or `IGNORE` would lose rows
+/// without a word.
 final class TableStatements {
   /// A box, because collections cannot hold what cannot be copied.
   final class Prepared {
     let statement: SQLiteStatement
-    init(_ statement: consuming SQLiteStatement) { self.statement = statement }
+    private let indexes: IndexUpkeep?
+    init(_ statement: consuming SQLiteStatement, keeping indexes: IndexUpkeep? = nil) {
+      self.statement = statement
+      self.indexes = indexes
+    }
+
+    /// Runs a statement that writes rows, and keeps indexes from refusing them.
+    func run() throws(SQLiteError) {
+      if let indexes { try indexes.run(statement) } else { try statement.run() }
+    }
   }
 
   /// What an UPDATE or DELETE compares besides the key.
@@ -48,6 +57,8 @@ final class TableStatements {
   /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
   private let rowID: String?
 
+  private let indexes: IndexUpkeep?
+  private var conflictClause: String?
   private var insertion: Prepared?
   private var selection: Prepared?
   private var overwriting: Prepared?
@@ -57,8 +68,9 @@ final class TableStatements {
   private var updates: [UpdateShape: Prepared] = [:]
   private var deletes: [DeleteShape: Prepared] = [:]
 
-  init(_ match: TableMatch, header: ChangesetTable) {
+  init(_ match: TableMatch, header: ChangesetTable, keeping indexes: IndexUpkeep?) {
     self.match = match
+    self.indexes = indexes
     let local = match.local
     name = TableName(local.name)
     let rowID = local.isWithoutRowID ? nil : local.rowIDName
@@ -103,13 +115,21 @@ final class TableStatements {
     return "(\(conjunction(terms[..<middle]))) AND (\(conjunction(terms[middle...])))"
   }
 
+  /// The statement that begins with `verb`, which writes and says what to do about conflicts.
+  private func prepare(
+    _ verb: String, _ rest: String, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    let clause = try conflictClause ?? Self.conflictClause(of: name, on: connection)
+    conflictClause = clause
+    return Prepared(try connection.prepare("\(verb) \(clause)\(rest)", isPersistent: true), keeping: indexes)
+  }
+
   /// `?1…?n`: the new row.
   func insert(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let insertion { return insertion }
     let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let made = Prepared(
-      try connection.prepare(
-        "INSERT OR ABORT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
+    let made = try prepare(
+      "INSERT", "INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", on: connection)
     insertion = made
     return made
   }
@@ -132,10 +152,8 @@ final class TableStatements {
     if let overwriting { return overwriting }
     let nothing = [Bool](repeating: false, count: columns.count)
     let assignments = columns.indices.map { "\(columns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
-    let made = Prepared(
-      try connection.prepare(
-        "UPDATE OR ABORT \(table) SET \(assignments) WHERE "
-          + condition(compared: nothing, firstParameter: 1), isPersistent: true))
+    let made = try prepare(
+      "UPDATE", "\(table) SET \(assignments) WHERE " + condition(compared: nothing, firstParameter: 1), on: connection)
     overwriting = made
     return made
   }
@@ -144,9 +162,8 @@ final class TableStatements {
   func restore(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let restoring { return restoring }
     let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let made = Prepared(
-      try connection.prepare(
-        "INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
+    let made = try prepare(
+      "INSERT", "INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", on: connection)
     restoring = made
     return made
   }
@@ -162,7 +179,7 @@ final class TableStatements {
     let made = Prepared(
       try connection.prepare(
         "DELETE FROM \(table) WHERE " + condition(compared: compared, nullKeys: nullKeys, firstParameter: 1),
-        isPersistent: true))
+        isPersistent: true), keeping: indexes)
     if deletes.count >= Self.shapeLimit { deletes.removeAll() }
     deletes[shape] = made
     return made
@@ -178,11 +195,10 @@ final class TableStatements {
     let shape = UpdateShape(changed: changed, compared: compared, nullKeys: nullKeys)
     if let known = updates[shape] { return known }
     let assignments = columns.indices.filter { changed[$0] }.map { "\(columns[$0]) = ?\($0 + 1)" }
-    let made = Prepared(
-      try connection.prepare(
-        "UPDATE OR ABORT \(table) SET \(assignments.joined(separator: ", ")) WHERE "
-          + condition(compared: compared, nullKeys: nullKeys, firstParameter: columns.count + 1),
-        isPersistent: true))
+    let made = try prepare(
+      "UPDATE",
+      "\(table) SET \(assignments.joined(separator: ", ")) WHERE "
+        + condition(compared: compared, nullKeys: nullKeys, firstParameter: columns.count + 1), on: connection)
     if updates.count >= Self.shapeLimit { updates.removeAll() }
     updates[shape] = made
     return made
