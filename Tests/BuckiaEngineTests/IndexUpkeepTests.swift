@@ -269,7 +269,8 @@ import Testing
         CREATE TRIGGER d AFTER DELETE ON notes BEGIN DELETE FROM words WHERE rowid = old.id; END;
         INSERT INTO people VALUES (1), (2); INSERT INTO notes VALUES (1, 1, 'one'), (2, 2, 'two');
         """, tables: ["people"])
-    let outcome = try scenario.ship("DELETE FROM people WHERE id = 1", after: "INSERT INTO notes VALUES (3, 1, 'three')")
+    let outcome = try scenario.ship(
+      "DELETE FROM people WHERE id = 1", after: "INSERT INTO notes VALUES (3, 1, 'three')")
     #expect(outcome.receiver == ["words": ["two: 2"]])
   }
 
@@ -284,7 +285,8 @@ import Testing
     let author = try scenario.author("INSERT INTO notes VALUES (1, 'one')")
     let receiver = try scenario.database()
     try receiver.execute(
-      "CREATE TEMP TRIGGER mine AFTER INSERT ON main.notes BEGIN INSERT INTO copies VALUES (new.id + 10, new.title); END")
+      "CREATE TEMP TRIGGER mine AFTER INSERT ON main.notes BEGIN INSERT INTO copies VALUES (new.id + 10, new.title); END"
+    )
     _ = try IndexScenario.apply(author.changes, to: receiver)
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 11"]])
     #expect(try receiver.text("SELECT group_concat(name) FROM temp.sqlite_schema WHERE type = 'trigger'") == "mine")
@@ -298,8 +300,9 @@ import Testing
       CREATE TRIGGER i AFTER INSERT ON notes BEGIN INSERT INTO words(rowid, title) VALUES (new.id, new.title); END;
       """
     let author = try IndexScenario(
-      base: "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT, extra TEXT)", tables: ["notes"])
-      .author("INSERT INTO notes VALUES (1, 'one', 'more')")
+      base: "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT, extra TEXT)", tables: ["notes"]
+    )
+    .author("INSERT INTO notes VALUES (1, 'one', 'more')")
     let schema = try SchemaReader(author.connection)
     let definitions = try schema.entries.map { try schema.definition(of: $0, on: author.connection) }
     let raw = IndexScenario.incoming(author.changes)

@@ -17,11 +17,16 @@ struct IndexScenario {
     let changes: [UInt8]
   }
 
-  func author(_ edits: String) throws -> Author {
+  func author(_ edits: String) throws -> Author { try author([edits], ignoringRefusals: false) }
+
+  /// Edits that a constraint refuses leave no trace.
+  func author(_ edits: [String], ignoringRefusals: Bool = true) throws -> Author {
     let connection = try database()
     let session = try SQLiteSession(on: connection)
     for table in tables { try session.attach(table) }
-    try connection.execute(edits)
+    for edit in edits {
+      if ignoringRefusals { try connection.executeUnlessRefused(edit) } else { try connection.execute(edit) }
+    }
     return Author(connection: connection, changes: try session.changeset())
   }
 
@@ -84,7 +89,8 @@ struct IndexScenario {
       if index.module.hasPrefix("fts") {
         answers[index.name.text] = try texts(of: index, on: connection)
       } else if index.module == "geopoly" {
-        answers[index.name.text] = try rows("SELECT rowid, geopoly_json(_shape) FROM \(name) ORDER BY 1", on: connection)
+        answers[index.name.text] = try rows(
+          "SELECT rowid, geopoly_json(_shape) FROM \(name) ORDER BY 1", on: connection)
       } else {
         answers[index.name.text] = try rows("SELECT * FROM \(name) ORDER BY 1", on: connection)
         let check = try connection.text("SELECT rtreecheck('\(index.name.text)')")
@@ -123,5 +129,16 @@ struct IndexScenario {
       rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
     }
     return rows
+  }
+}
+
+extension SQLiteConnection {
+  /// Runs statements up to the first that a constraint refuses.
+  func executeUnlessRefused(_ sql: String) throws {
+    do throws(SQLiteError) {
+      try execute(sql)
+    } catch {
+      guard error.isConstraint else { throw error }
+    }
   }
 }
