@@ -314,4 +314,27 @@ import Testing
     #expect(result.schemaChanges.count == 1)
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 1"]])
   }
+
+  @Test("However many triggers there are, those of one event fire in their order")
+  func manyTriggers() throws {
+    let indexes = (1...6).map { number in
+      """
+      CREATE VIRTUAL TABLE w\(number) USING fts5(title);
+      CREATE TRIGGER i\(number) AFTER INSERT ON notes BEGIN
+        INSERT INTO w\(number)(rowid, title) VALUES (new.id, new.title);
+      END;
+      CREATE TRIGGER y\(number) AFTER UPDATE ON notes BEGIN
+        INSERT INTO w\(number)(rowid, title) VALUES (new.id, new.title);
+      END;
+      CREATE TRIGGER x\(number) AFTER UPDATE ON notes BEGIN DELETE FROM w\(number) WHERE rowid = old.id; END;
+      """
+    }
+    let scenario = IndexScenario(
+      base: "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT);\(indexes.joined())INSERT INTO notes VALUES (1, 'a')",
+      tables: ["notes"])
+    let outcome = try scenario.ship("UPDATE notes SET title = 'b'; INSERT INTO notes VALUES (2, 'c')")
+    #expect(outcome.result.warnings == [])
+    #expect(outcome.receiver == outcome.author)
+    #expect(outcome.receiver.count == 6 && outcome.receiver["w3"] == ["b: 1", "c: 2"])
+  }
 }

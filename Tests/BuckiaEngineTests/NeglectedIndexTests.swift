@@ -79,6 +79,18 @@ import Testing
       "a module whose tables are not to be read there",
       spans("INSERT INTO spans SELECT new.id, 1, count(*) FROM dbstat"), warning: ["\"spans\"", "\"dbstat\""]),
     Example(
+      "a trigger that asks what its other statements did",
+      spans(
+        "INSERT INTO log(line) VALUES (new.title); INSERT INTO spans VALUES (last_insert_rowid(), 1, 2)",
+        table: "\(notes) CREATE TABLE log(id INTEGER PRIMARY KEY, line);"), warning: ["\"spans\"", "last_insert_rowid"]),
+    Example(
+      "a trigger that asks for the row it belongs to", spans("INSERT INTO spans VALUES (last_insert_rowid(), 1, 2)"),
+      warning: nil, answers: ["spans": ["1|1.0|2.0", "2|1.0|2.0"]]),
+    Example(
+      "a trigger that takes a value apart",
+      spans("INSERT INTO spans SELECT new.id, min(value), max(value) FROM json_each('[3, 4]')"), warning: nil,
+      answers: ["spans": ["1|3.0|4.0", "2|3.0|4.0"]]),
+    Example(
       "two policies for one conflict",
       spans(
         "INSERT OR REPLACE INTO spans VALUES (new.id, 1, 2)",

@@ -25,7 +25,8 @@ import TestSupport
 
   static let pairs: [Pair] = {
     let versions = [
-      "base", "modified_1_geom", "inserted_1_A", "inserted_1_B", "updated_A", "updated_B", "added-column", "added-table",
+      "base", "modified_1_geom", "inserted_1_A", "inserted_1_B", "updated_A", "updated_B", "added-column",
+      "added-table",
     ]
     var pairs = versions.flatMap { old in versions.filter { $0 != old }.map { Pair(old: old, new: $0) } }
     for (one, other) in [("triggers-base", "triggers-modified"), ("fk-base", "fk-modified")] {
@@ -61,7 +62,8 @@ import TestSupport
     let mine = try folder.copy("old.gpkg", to: "mine.gpkg")
     let triggers = try names("type = 'trigger'", in: mine)
     let diff = try DatabaseManager.createDatabaseDiff(
-      from: old, to: new, output: .file(folder.file("it.bdiff"), replacing: false), home: BuckiaHome(path: folder.file("home")))
+      from: old, to: new, output: .file(folder.file("it.bdiff"), replacing: false),
+      home: BuckiaHome(path: folder.file("home")))
     let path = try #require(diff.path)
     let report = try DatabaseManager(mine).processInboundChanges([path])
     #expect(report.diffs.map(\.state) == [.applied])

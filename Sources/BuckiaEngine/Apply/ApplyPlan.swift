@@ -30,7 +30,8 @@ public struct ApplySettings {
   public var resolver: ConflictResolver?
   /// How far the schema may change.
   public var schema: SchemaMode
-  /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did.
+  /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did; full-text and
+  /// R-tree indexes that they keep are kept all the same.
   public var firesTriggers: Bool
   /// The time for the ledger, in milliseconds since 1970.
   public var time: Int64

@@ -73,6 +73,14 @@ struct IndexSchema {
   /// The index of that name.
   func index(named name: TableName) -> IndexTable? { places[name].map { indexes[$0] } }
 
+  /// Whether any trigger that writes to an index does so under a condition: rows may be left out of it then.
+  func hasConditions(on index: IndexTable) -> Bool {
+    triggers.values.joined().contains { trigger in
+      guard let definition = TriggerDefinition(parsing: trigger.sql) else { return true }
+      return definition.condition != nil && definition.statements.contains { $0.target == index.name }
+    }
+  }
+
   /// The indexes that are written when rows are written into a view.
   func indexes(writtenThrough view: TableName) -> [IndexTable] {
     var found: [IndexTable] = []

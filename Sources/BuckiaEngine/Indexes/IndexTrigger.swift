@@ -19,6 +19,8 @@ struct IndexTrigger {
   private(set) var hasConflictClause: Bool
   /// What the condition and the statements name.
   private(set) var mentions: SQLMentions
+  /// Whether the trigger has other statements, which are not copied.
+  private(set) var isPart: Bool
 
   /// nil when no statement of the trigger writes to the index.
   init?(_ definition: TriggerDefinition, of table: TableName, on index: IndexTable) {
@@ -32,6 +34,7 @@ struct IndexTrigger {
     condition = definition.condition
     statements = own.map(\.text)
     hasConflictClause = own.contains(where: \.hasConflictClause)
+    isPart = own.count < definition.statements.count
     mentions = own.reduce(definition.conditionMentions) { $0.union($1.mentions) }
   }
 
@@ -48,6 +51,7 @@ struct IndexTrigger {
     statements += later.statements
     hasConflictClause = hasConflictClause || later.hasConflictClause
     mentions = mentions.union(later.mentions)
+    isPart = isPart || later.isPart
     return true
   }
 

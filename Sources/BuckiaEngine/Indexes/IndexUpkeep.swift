@@ -12,16 +12,18 @@ import SQLiteSchemas
 /// An index never decides about a row. A copy that fails is left out and its row written without it; the index is then
 /// made anew from its content where it has one, and named otherwise.
 final class IndexUpkeep {
-  private let schema: IndexSchema
+  let schema: IndexSchema
   private let control = IndexSwitch()
   private var functions: SQLiteFunctions
   /// The copies that are there; their place is their number.
-  private var copies: [IndexTrigger] = []
-  private var neglected: [NeglectedIndex] = []
+  private(set) var copies: [IndexTrigger] = []
+  private(set) var neglected: [NeglectedIndex] = []
   /// Every part of a trigger that keeps an index of a table looked at, copied or not.
-  private var known: [IndexTrigger] = []
+  private(set) var known: [IndexTrigger] = []
   /// For each copy how many statements it failed in, and what SQLite said first.
-  private var failures: [Int: (count: Int, message: String)] = [:]
+  private(set) var failures: [Int: (count: Int, message: String)] = [:]
+  /// The answers of `canRebuild`.
+  private var rebuildable: [TableName: Bool] = [:]
 
   private init(_ schema: IndexSchema, on connection: borrowing SQLiteConnection) {
     self.schema = schema
@@ -76,7 +78,8 @@ final class IndexUpkeep {
     // The application's own TEMP triggers may write to any table.
     let looked =
       schema.temporaryTriggers.isEmpty ? try schema.reach(of: tables, on: connection) : Set(schema.triggers.keys)
-    for table in schema.triggers.keys where looked.contains(table) { finder.look(at: table) }
+    let tables = schema.triggers.keys.filter(looked.contains)
+    for table in tables.sorted(by: { $0.text < $1.text }) { finder.look(at: table) }
     neglected = finder.neglected
     known = finder.found
     guard !known.isEmpty else { return }
@@ -186,98 +189,13 @@ final class IndexUpkeep {
     }
   }
 
-  // MARK: What remains
-
-  /// Whether an index holds just what its content does: triggers with a condition may leave rows out.
-  private func canRebuild(_ index: IndexTable) -> Bool {
-    index.content != nil && !known.contains { $0.index == index && $0.condition != nil }
+  /// Whether an index holds just what its content does: then it can be made anew from that.
+  func canRebuild(_ index: IndexTable) -> Bool {
+    if let known = rebuildable[index.name] { return known }
+    let answer = index.content != nil && !schema.hasConditions(on: index)
+    rebuildable[index.name] = answer
+    return answer
   }
-
-  /// Makes the indexes anew that need it and can be, and names those that do not answer as the author's do.
-  ///
-  /// - Parameter changed: The tables that were written.
-  /// - Throws: `SQLiteError` when the database fails.
-  func settle(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
-    let reached = try schema.reach(of: Set(changed), on: connection)
-    var remarks: [String] = []
-    for item in neglected where reached.contains(item.table) && schema.index(named: item.name) == nil {
-      remarks.append(Self.remark(item))
-    }
-    for index in schema.indexes {
-      let troubles = troubles(of: index, reached)
-      if troubles.isEmpty {
-        remarks += unkept(index, reached)
-      } else if canRebuild(index) {
-        if let reason = try connection.failure(ofRunning: index.rebuildStatement) {
-          remarks += troubles.map { "\($0), and cannot be rebuilt (\(reason))" }
-        } else if known.contains(where: { $0.index == index && !$0.callsNothing(but: schema) }) {
-          remarks.append(
-            troubles[0]
-              + "; it was made anew from \"\(index.content?.text ?? "")\", but its triggers call functions: see that it "
-              + "answers as your application expects")
-        }
-      } else {
-        remarks += troubles.map { "\($0): rebuild it" }
-      }
-    }
-    return remarks
-  }
-
-  private static func remark(_ item: NeglectedIndex) -> String {
-    "the \(item.module) index \"\(item.name)\" over table \"\(item.table)\" was not kept up to date (\(item.reason))"
-  }
-
-  /// What is wrong with an index, as sentences without their end.
-  private func troubles(of index: IndexTable, _ reached: Set<TableName>) -> [String] {
-    var found: [String] = []
-    func add(_ text: String) {
-      if !found.contains(text) { found.append(text) }
-    }
-    for item in neglected where item.name == index.name && reached.contains(item.table) { add(Self.remark(item)) }
-    for (number, copy) in copies.enumerated() where copy.index == index {
-      if let failure = failures[number] {
-        add(
-          "the \(index.module) index \"\(index.name)\" over table \"\(copy.table)\" did not take \(failure.count) "
-            + "change\(failure.count == 1 ? "" : "s") (\(failure.message))")
-      }
-      guard reached.contains(copy.table) else { continue }
-      let others = reached.subtracting([copy.table])
-      let sources = copy.otherSources.filter { others.contains($0) || schema.views.contains($0) && !others.isEmpty }
-      if let source = sources.map(\.text).min() {
-        add(
-          "the \(index.module) index \"\(index.name)\" over table \"\(copy.table)\" may lack changes (its triggers read "
-            + "\"\(source)\", too, which was written at another time than by the author)")
-      }
-    }
-    return found
-  }
-
-  /// An index over a changed table that no trigger keeps: the application does it by itself, and has to be told.
-  private func unkept(_ index: IndexTable, _ reached: Set<TableName>) -> [String] {
-    guard let content = index.content, reached.contains(content) else { return [] }
-    let isKept = known.contains { $0.index == index && $0.table == content }
-    let isKeptByApplication = schema.temporaryTriggers.contains { trigger in
-      trigger.table == content
-        && TriggerDefinition(parsing: trigger.sql)?.statements.contains { $0.target == index.name } ?? true
-    }
-    guard !isKept, !isKeptByApplication else { return [] }
-    return [
-      "the \(index.module) index \"\(index.name)\" over table \"\(content)\" was not kept up to date (it has no triggers): "
-        + "rebuild it"
-    ]
-  }
-}
-
-extension IndexTrigger {
-  /// Whether it calls no function: what stands before a parenthesis are keywords, and the index itself.
-  fileprivate func callsNothing(but schema: IndexSchema) -> Bool {
-    mentions.functions.allSatisfy { Self.keywords.contains($0) || schema.index(named: TableName($0)) != nil }
-  }
-
-  private static let keywords: Set<String> = [
-    "and", "as", "by", "case", "cast", "else", "except", "exists", "from", "in", "intersect", "join", "not", "on", "or",
-    "select", "set", "then", "union", "using", "values", "when", "where",
-  ]
 }
 
 extension SQLiteError {
@@ -291,7 +209,7 @@ extension SQLiteConnection {
   ///
   /// - Returns: Why it failed, or nil.
   /// - Throws: `SQLiteError` when that is not the statement's fault.
-  fileprivate func failure(ofRunning sql: String) throws(SQLiteError) -> String? {
+  func failure(ofRunning sql: String) throws(SQLiteError) -> String? {
     do throws(SQLiteError) {
       try execute(sql)
       return nil
