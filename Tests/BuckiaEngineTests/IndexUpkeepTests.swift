@@ -330,8 +330,9 @@ import Testing
       """
     }
     let scenario = IndexScenario(
-      base: "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT);\(indexes.joined())INSERT INTO notes VALUES (1, 'a')",
-      tables: ["notes"])
+      base: """
+        CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT); \(indexes.joined()) INSERT INTO notes VALUES (1, 'a');
+        """, tables: ["notes"])
     let outcome = try scenario.ship("UPDATE notes SET title = 'b'; INSERT INTO notes VALUES (2, 'c')")
     #expect(outcome.result.warnings == [])
     #expect(outcome.receiver == outcome.author)

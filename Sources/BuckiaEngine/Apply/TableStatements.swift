@@ -17,7 +17,7 @@ final class TableStatements {
       self.indexes = indexes
     }
 
-    /// Runs a statement that writes rows, and keeps indexes from refusing them.
+    /// Runs a statement that writes one row, and keeps indexes from refusing it.
     func run() throws(SQLiteError) {
       if let indexes { try indexes.run(statement) } else { try statement.run() }
     }

@@ -155,7 +155,10 @@ final class IndexUpkeep {
 
   // MARK: Running
 
-  /// Runs a statement that writes rows. When a copy fails, the statement runs again without it.
+  /// Runs a statement that writes one row. When a copy fails, the statement runs again without it.
+  ///
+  /// With several rows all of them would miss the index for one that it refuses: such a statement is better run by
+  /// itself, and its rows one by one by this when it fails for any reason.
   ///
   /// - Throws: `SQLiteError` when the statement fails by itself.
   func run(_ statement: borrowing SQLiteStatement) throws(SQLiteError) {
