@@ -89,7 +89,9 @@ private struct Examination {
   mutating func lookAtWhole(_ connection: borrowing SQLiteConnection) throws {
     let triggers = "SELECT count(*) FROM main.sqlite_schema WHERE type = 'trigger'"
     if let count = try connection.integer(triggers), count > 0 {
-      warnings.append("\(count) triggers: they do not fire while diffs are applied, unless `--triggers on` says so")
+      warnings.append(
+        "\(count) triggers: but for what they write into full-text and R-tree indexes, they do not fire while diffs are "
+          + "applied, unless `--triggers on` says so")
     }
     let damage = try connection.text("PRAGMA quick_check(1)") ?? "ok"
     if damage != "ok" { warnings.append("the database is damaged: \(damage)") }

@@ -87,6 +87,9 @@ public struct SQLiteStatement: ~Copyable {
     throw failure
   }
 
+  /// SQLite's words about the refusal that ``attempt()`` has just returned.
+  public var lastMessage: String { sqlite3_errmsg(sqlite3_db_handle(statement)).map { String(cString: $0) } ?? "" }
+
   /// Makes the statement ready to run again; bound values stay.
   public func reset() { sqlite3_reset(statement) }
 

@@ -9,7 +9,7 @@ public struct ApplyOptions: Sendable {
   public var conflicts: ConflictPolicy
   /// How far the schema may change.
   public var schema: SchemaMode
-  /// Whether the database's triggers fire.
+  /// Whether the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
   public var triggers: Bool
   /// Who is believed from now on; nil leaves it as the database says.
   public var trust: TrustMode?

@@ -28,7 +28,7 @@ struct ApplyVerb: Verb {
   @Option(help: ArgumentHelp("Whether tables and columns that are missing here are made.", valueName: "mode"))
   var schema = SchemaMode.additive
 
-  @Option(help: "Whether the database's triggers fire.")
+  @Option(help: "Whether the database's triggers fire. Full-text and R-tree indexes are kept in either case.")
   var triggers = Switch.off
 
   @Option(help: "Who is believed from now on: any sender, or known contacts only.")

@@ -37,6 +37,23 @@ extension ApplyPlan {
   private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     try session.requireLedger(on: connection)
     for step in schema.steps { try connection.execute(step.sql) }
+    guard !session.firesTriggers, try session.hasVirtualTables(on: connection) else {
+      return try applyChanges(in: session, keeping: nil, on: connection)
+    }
+    let indexes = try IndexUpkeep.begin(over: Set(schema.matches.keys), on: connection)
+    do {
+      var result = try applyChanges(in: session, keeping: indexes, on: connection)
+      result.warnings += try indexes.end(on: connection)
+      return result
+    } catch {
+      _ = try indexes.end(on: connection)
+      throw error
+    }
+  }
+
+  private func applyChanges(
+    in session: ApplySession, keeping indexes: IndexUpkeep?, on connection: borrowing SQLiteConnection
+  ) throws -> ApplyResult {
     let entry = try Ledger.nextEntry(on: connection)
     let decider = ConflictDecider(
       policy: settings.policy, resolver: settings.resolver,
@@ -49,7 +66,7 @@ extension ApplyPlan {
     let isFree = !enforcesForeignKeys && !session.firesTriggers
     var run = ApplyRun(
       schema: schema, decider: decider, rules: ApplyRun.Rules(canPark: isFree, isOrderFree: isFree), session: session,
-      progress: settings.progress)
+      keeping: indexes, progress: settings.progress)
     try incoming.changeset.withBytes { bytes in
       try run.applyAll(incoming, bytes, on: connection)
       if enforcesForeignKeys {
@@ -59,6 +76,7 @@ extension ApplyPlan {
         try run.auditForeignKeys(incoming, bytes, on: connection)
       }
     }
+    let warnings = try indexes?.settle(changed: run.changedTables, on: connection) ?? []
     try decider.finish(on: connection)
     try Ledger.record(
       incoming.key, state: .applied, entry: entry, file: incoming.file, counts: run.counts, at: settings.time,
@@ -66,6 +84,6 @@ extension ApplyPlan {
     let changed = run.changedTables.map(\.text)
     return ApplyResult(
       counts: run.counts, changedTables: changed, schemaChanges: schema.steps.map(\.description),
-      warnings: settings.firesTriggers ? [] : try StaleIndexes.warnings(changed: run.changedTables, on: connection))
+      warnings: warnings)
   }
 }

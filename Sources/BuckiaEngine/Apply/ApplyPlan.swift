@@ -46,7 +46,8 @@ public struct ApplySettings {
   public var resolver: ConflictResolver?
   /// How far the schema may change.
   public var schema: SchemaMode
-  /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did.
+  /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did; full-text and
+  /// R-tree indexes that they keep are kept all the same.
   public var firesTriggers: Bool
   /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
   /// and the policy decide, and what they decide against is gone.
@@ -99,8 +100,8 @@ public struct ApplyResult: Sendable {
   public let changedTables: [String]
   /// What was created and added.
   public let schemaChanges: [String]
-  /// Remarks: indexes that triggers would have kept up to date.
-  public let warnings: [String]
+  /// Remarks: indexes that could not be kept up to date.
+  public internal(set) var warnings: [String]
 }
 
 /// What will be done to this database by one diff: made from verified changes, good for one transaction.

@@ -16,6 +16,7 @@ struct ApplyRun {
   let decider: ConflictDecider
   let rules: Rules
   let session: ApplySession
+  let indexes: IndexUpkeep?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
@@ -23,13 +24,14 @@ struct ApplyRun {
   private var done = 0
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
+    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession, keeping indexes: IndexUpkeep?,
     progress: @escaping (Int) throws -> Void
   ) {
     self.schema = schema
     self.decider = decider
     self.rules = rules
     self.session = session
+    self.indexes = indexes
     self.progress = progress
   }
 
@@ -51,7 +53,10 @@ struct ApplyRun {
     for section in summary.sections where !isDone[section.table] {
       let table = summary.tables[section.table].table
       let statements = try session.statements(for: try match(of: table), header: table, on: connection)
-      let applier = TableApplier(statements, header: table, decider: decider, canBatch: rules.isOrderFree)
+      // What an index does not take must not keep the other rows of a batch from it.
+      let canBatch = rules.isOrderFree && indexes?.copies.contains { $0.table == statements.name } != true
+      let applier = TableApplier(
+        statements, header: table, decider: decider, keeping: indexes, canBatch: canBatch)
       if isSorted[section.table] {
         isDone[section.table] = true
         let sections = summary.sections.filter { $0.table == section.table }.map(\.changes)

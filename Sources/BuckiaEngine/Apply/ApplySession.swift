@@ -28,6 +28,7 @@ public final class ApplySession {
   private var schemaVersion: Int64?
   private var reader: SchemaBox?
   private var hasLedger = false
+  private var knownToHaveVirtualTables: Bool?
   private var knownReferences: [Reference]?
   private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
   private var statements: [StatementKey: TableStatements] = [:]
@@ -83,6 +84,7 @@ public final class ApplySession {
     schemaVersion = nil
     reader = nil
     hasLedger = false
+    knownToHaveVirtualTables = nil
     knownReferences = nil
     latestPlan = nil
     statements = [:]
@@ -111,6 +113,15 @@ public final class ApplySession {
     if hasLedger { return }
     _ = try Ledger.create(on: connection)
     hasLedger = true
+  }
+
+  /// Whether there is any virtual table; most databases have none, and then nobody need look for indexes to keep.
+  func hasVirtualTables(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try refresh(on: connection)
+    if let knownToHaveVirtualTables { return knownToHaveVirtualTables }
+    let found = try IndexSchema.hasVirtualTables(on: connection)
+    knownToHaveVirtualTables = found
+    return found
   }
 
   /// A table that refers to another by a foreign key.

@@ -69,18 +69,11 @@ struct LocalRow {
     return try LocalRow(record: writer.bytes)
   }
 
-  /// Inserts the row; false when a constraint refuses it.
-  func insert(with prepared: TableStatements.Prepared) throws -> Bool {
-    // The values are bound where they lie, so the statement runs while they are sure to stay there.
-    try record.withRawSpan { (bytes) throws(SQLiteError) in
-      try prepared.statement.bind(values, in: bytes)
-      do throws(SQLiteError) {
-        try prepared.statement.run()
-        return true
-      } catch {
-        guard error.isConstraint else { throw error }
-        return false
-      }
+  /// Runs `body` while the row is bound to a statement, its values where they lie.
+  func bound<Result>(to statement: borrowing SQLiteStatement, _ body: () throws -> Result) throws -> Result {
+    try record.withRawSpan { bytes in
+      try statement.bind(values, in: bytes)
+      return try body()
     }
   }
 }

@@ -118,7 +118,11 @@ extension TableApplier {
     }
     let restore = try statements.restore(on: connection)
     defer { restore.statement.clearBindings() }
-    for item in parked where try !item.row.insert(with: restore) { failed.insert(item.offset) }
+    for item in parked {
+      // The values are bound where they lie, so the statement runs while they are sure to stay there.
+      let refusal = try item.row.bound(to: restore.statement) { try run(restore, on: connection) }
+      if refusal != nil { failed.insert(item.offset) }
+    }
     return failed
   }
 
@@ -135,6 +139,6 @@ extension TableApplier {
     for column in 0..<statements.columnCount where statements.isKey[column] {
       try prepared.statement.bind(change.old(column), in: bytes, at: column)
     }
-    return try prepared.statement.attempt() == nil && connection.changes == 1
+    return try run(prepared, on: connection) == nil && connection.changes == 1
   }
 }

@@ -12,6 +12,8 @@ final class TableApplier {
   let statements: TableStatements
   let header: ChangesetTable
   let decider: ConflictDecider
+  /// Keeps the indexes over the table, where triggers would.
+  private let indexes: IndexUpkeep?
   /// What conflicts of the table need to know of it.
   lazy var layout = ConflictLayout(statements)
   var counts = ApplyCounts()
@@ -27,10 +29,14 @@ final class TableApplier {
 
   /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
   ///   see the difference.
-  init(_ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, canBatch: Bool) {
+  init(
+    _ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexUpkeep?,
+    canBatch: Bool
+  ) {
     self.statements = statements
     self.header = header
     self.decider = decider
+    self.indexes = indexes
     change = DecodedChange(of: header)
     batch = InsertBatch(columns: header.columnCount, limit: canBatch ? statements.batchLimit : 1)
   }
@@ -230,10 +236,12 @@ final class TableApplier {
   }
 
   /// Runs a statement; on the last attempt the words of a refusal are kept, which the next statement would overwrite.
-  private func run(
+  func run(
     _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
-    guard let refusal = try prepared.statement.attempt() else { return nil }
+    let refusal =
+      if let indexes { try indexes.attempt(prepared.statement) } else { try prepared.statement.attempt() }
+    guard let refusal else { return nil }
     if isLastAttempt { lastMessage = connection.withLastMessage { Array($0) } }
     return refusal
   }

@@ -5,8 +5,8 @@ import SQLiteSchemas
 /// The prepared statements that apply the changes of one table, each made once.
 ///
 /// Parameters are numbered: `?1…?n` are the columns of the changeset (an UPDATE's new values), `?n+1…?2n` an UPDATE's
-/// old values. Every writing statement says `OR ABORT`, because a schema's own `ON CONFLICT REPLACE` or `IGNORE` would
-/// lose rows without a word.
+/// old values. Writing statements say `OR ABORT` where a schema's own `ON CONFLICT REPLACE` or `IGNORE` would lose rows
+/// without a word.
 final class TableStatements {
   /// A box, because collections cannot hold what cannot be copied.
   final class Prepared {
@@ -44,6 +44,7 @@ final class TableStatements {
   /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
   private let rowID: String?
 
+  private var conflictClause: String?
   private var insertion: Prepared?
   private var selection: Prepared?
   private var overwriting: Prepared?
@@ -110,13 +111,21 @@ final class TableStatements {
     return "(\(conjunction(terms[..<middle]))) AND (\(conjunction(terms[middle...])))"
   }
 
+  /// The statement that begins with `verb`, which writes and says what to do about conflicts.
+  private func prepare(
+    _ verb: String, _ rest: String, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    let clause = try conflictClause ?? Self.conflictClause(of: name, on: connection)
+    conflictClause = clause
+    return Prepared(try connection.prepare("\(verb) \(clause)\(rest)", isPersistent: true))
+  }
+
   /// `?1…?n`: the new row.
   func insert(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let insertion { return insertion }
     let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let made = Prepared(
-      try connection.prepare(
-        "INSERT OR ABORT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
+    let made = try prepare(
+      "INSERT", "INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", on: connection)
     insertion = made
     return made
   }
@@ -137,10 +146,8 @@ final class TableStatements {
   func overwrite(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let overwriting { return overwriting }
     let assignments = columns.indices.map { "\(columns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
-    let made = Prepared(
-      try connection.prepare(
-        "UPDATE OR ABORT \(table) SET \(assignments) WHERE "
-          + condition(firstParameter: 1), isPersistent: true))
+    let made = try prepare(
+      "UPDATE", "\(table) SET \(assignments) WHERE " + condition(firstParameter: 1), on: connection)
     overwriting = made
     return made
   }
@@ -158,9 +165,8 @@ final class TableStatements {
   func restore(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let restoring { return restoring }
     let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let made = Prepared(
-      try connection.prepare(
-        "INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
+    let made = try prepare(
+      "INSERT", "INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", on: connection)
     restoring = made
     return made
   }
@@ -169,12 +175,12 @@ final class TableStatements {
   func insert(rows: Int, on connection: borrowing SQLiteConnection) throws -> Prepared {
     if rows == 1 { return try insert(on: connection) }
     if let known = batches[rows] { return known }
-    var sql = "INSERT OR ABORT INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
+    var sql = "INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
     for row in 0..<rows {
       let values = columns.indices.map { "?\(row * columns.count + $0 + 1)" }.joined(separator: ", ")
       sql += "\(row == 0 ? "" : ", ")(\(values))"
     }
-    let made = Prepared(try connection.prepare(sql, isPersistent: true))
+    let made = try prepare("INSERT", sql, on: connection)
     batches[rows] = made
     return made
   }
@@ -213,10 +219,8 @@ final class TableStatements {
       let assignments = columns.indices.filter { shape.changed.contains($0) }.map { "\(columns[$0]) = ?\($0 + 1)" }
       let condition = condition(
         compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: columns.count + 1)
-      made = Prepared(
-        try connection.prepare(
-          "UPDATE OR ABORT \(table) SET \(assignments.joined(separator: ", ")) WHERE \(condition)",
-          isPersistent: true))
+      made = try prepare(
+        "UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE \(condition)", on: connection)
       if updates.count >= Self.shapeLimit { updates.removeAll() }
       updates[shape] = made
     }

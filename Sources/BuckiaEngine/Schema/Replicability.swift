@@ -11,7 +11,7 @@ public enum Replicability {
     case .table: break
     case .view: return "a view holds no rows of its own"
     case .virtual(let module):
-      return "a virtual table (\(module)): its content does not travel; rebuild it from the tables it indexes"
+      return "a virtual table (\(module)): its content does not travel; where triggers keep it, `apply` does, too"
     case .shadow(let owner):
       return owner.isEmpty ? "holds the insides of a virtual table" : "holds the insides of the virtual table \(owner)"
     }

@@ -1,0 +1,126 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The part of a schema that indexes are kept by: virtual tables and triggers.
+struct IndexSchema {
+  /// A trigger as the schema has it.
+  struct Trigger {
+    let name: String
+    let table: TableName
+    let sql: String
+  }
+
+  /// The indexes of `main`, in the order they were created.
+  private(set) var indexes: [IndexTable] = []
+  /// The virtual tables of other kinds, with their modules.
+  private(set) var otherVirtualTables: [TableName: String] = [:]
+  /// The ordinary tables and the views.
+  private(set) var tables: Set<TableName> = []
+  private(set) var views: Set<TableName> = []
+  /// The triggers of each table or view of `main`, in the order in which SQLite fires them: the youngest first.
+  private(set) var triggers: [TableName: [Trigger]] = [:]
+  /// TEMP tables and views: a TEMP trigger takes them for those of `main` that have their names.
+  private(set) var temporaryTables: Set<TableName> = []
+  /// The application's TEMP triggers, which fire whatever the settings are.
+  private(set) var temporaryTriggers: [Trigger] = []
+
+  private var places: [TableName: Int] = [:]
+
+  /// Whether the database has any virtual table.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  static func hasVirtualTables(on connection: borrowing SQLiteConnection) throws -> Bool {
+    // They are the only tables without a page of their own.
+    try connection.integer("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 LIMIT 1") != nil
+  }
+
+  /// Reads the schema.
+  ///
+  /// - Throws: `SQLiteError` when it cannot be read.
+  init(_ connection: borrowing SQLiteConnection) throws {
+    let query = """
+      SELECT type, name, tbl_name, sql, rootpage FROM main.sqlite_schema WHERE type <> 'index' ORDER BY rowid
+      """
+    try connection.forEachRow(of: query) { row in
+      let name = row.text(at: 1) ?? ""
+      let table = TableName(name)
+      let sql = row.text(at: 3) ?? ""
+      switch row.text(at: 0) {
+      case "view": views.insert(table)
+      case "trigger":
+        let owner = TableName(row.text(at: 2) ?? "")
+        triggers[owner, default: []].insert(Trigger(name: name, table: owner, sql: sql), at: 0)
+      default:
+        if row.integer(at: 4) != 0 {
+          tables.insert(table)
+        } else if let definition = VirtualTableDefinition(parsing: sql) {
+          if let index = IndexTable(table, definition) {
+            places[table] = indexes.count
+            indexes.append(index)
+          } else {
+            otherVirtualTables[table] = definition.module
+          }
+        }
+      }
+    }
+    try connection.forEachRow(of: "SELECT type, name, tbl_name, sql FROM temp.sqlite_schema") { row in
+      let name = row.text(at: 1) ?? ""
+      switch row.text(at: 0) {
+      case "table", "view": temporaryTables.insert(TableName(name))
+      case "trigger":
+        temporaryTriggers.append(
+          Trigger(name: name, table: TableName(row.text(at: 2) ?? ""), sql: row.text(at: 3) ?? ""))
+      default: break
+      }
+    }
+  }
+
+  /// The index of that name.
+  func index(named name: TableName) -> IndexTable? { places[name].map { indexes[$0] } }
+
+  /// Whether any trigger that writes to an index does so under a condition: rows may be left out of it then.
+  func hasConditions(on index: IndexTable) -> Bool {
+    triggers.values.joined().contains { trigger in
+      guard let definition = TriggerDefinition(parsing: trigger.sql) else { return true }
+      return definition.condition != nil && definition.statements.contains { $0.target == index.name }
+    }
+  }
+
+  /// The indexes that are written when rows are written into a view.
+  func indexes(writtenThrough view: TableName) -> [IndexTable] {
+    var found: [IndexTable] = []
+    var seen: Set<TableName> = [view]
+    var open = [view]
+    while let next = open.popLast() {
+      for trigger in triggers[next] ?? [] {
+        for target in TriggerDefinition(parsing: trigger.sql)?.statements.compactMap(\.target) ?? [] {
+          if let index = index(named: target) { found.append(index) }
+          if views.contains(target), seen.insert(target).inserted { open.append(target) }
+        }
+      }
+    }
+    return found
+  }
+
+  /// Tables and those whose rows foreign-key actions on them change, as far as that goes.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  func reach(of tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
+    guard try connection.integer("PRAGMA foreign_keys") == 1 else { return tables }
+    var children: [TableName: [TableName]] = [:]
+    let query = """
+      SELECT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+      WHERE t.type = 'table' AND t.rootpage <> 0
+        AND (f.on_update NOT IN ('NO ACTION', 'RESTRICT') OR f.on_delete NOT IN ('NO ACTION', 'RESTRICT'))
+      """
+    try connection.forEachRow(of: query) { row in
+      children[TableName(row.text(at: 1) ?? ""), default: []].append(TableName(row.text(at: 0) ?? ""))
+    }
+    var reached = tables
+    var open = Array(tables)
+    while let next = open.popLast() {
+      for child in children[next] ?? [] where reached.insert(child).inserted { open.append(child) }
+    }
+    return reached
+  }
+}

@@ -1,0 +1,188 @@
+/// A CREATE TRIGGER statement, taken apart. See <https://sqlite.org/lang_createtrigger.html>.
+///
+/// The parts are text as it stands in the statement, so that statements of the body can be run elsewhere as they are.
+public struct TriggerDefinition: Sendable {
+  /// When a trigger fires. See <https://sqlite.org/lang_createtrigger.html>.
+  public enum Timing: String, Sendable {
+    case before = "BEFORE"
+    case after = "AFTER"
+    case insteadOf = "INSTEAD OF"
+  }
+
+  /// What fires a trigger.
+  public enum Event: String, Sendable {
+    case delete = "DELETE"
+    case insert = "INSERT"
+    case update = "UPDATE"
+  }
+
+  /// One statement of the body.
+  public struct Statement: Sendable {
+    /// The statement without its semicolon.
+    public let text: String
+    /// The table it writes to; nil for a SELECT.
+    public let target: TableName?
+    /// Whether it says itself what to do about a conflict: `INSERT OR REPLACE`, `REPLACE`, `UPDATE OR IGNORE`.
+    public let hasConflictClause: Bool
+    /// What it names.
+    public let mentions: SQLMentions
+  }
+
+  /// When it fires.
+  public let timing: Timing
+  /// What fires it.
+  public let event: Event
+  /// The columns behind UPDATE OF; empty when there are none.
+  public let columns: [String]
+  /// The expression behind WHEN.
+  public let condition: String?
+  /// What the expression behind WHEN names.
+  public let conditionMentions: SQLMentions
+  /// The statements of the body, in their order.
+  public let statements: [Statement]
+
+  /// Takes a statement apart.
+  ///
+  /// - Parameter sql: The statement as `sqlite_schema` keeps it.
+  /// - Returns: nil when it is anything else.
+  public init?(parsing sql: String) {
+    let tokens = SQLTokens(sql)
+    guard !tokens.tokens.contains(where: { $0.kind == .broken || $0.kind == .parameter }) else { return nil }
+    var parser = TriggerParser(tokens: tokens)
+    guard parser.skipName(), let timing = parser.timing(), let event = parser.event() else { return nil }
+    self.timing = timing
+    self.event = event
+    columns = event == .update ? parser.updatedColumns() : []
+    guard parser.skipTable(), let condition = parser.condition(), let body = parser.body() else { return nil }
+    self.condition = condition.isEmpty ? nil : tokens.text(of: condition)
+    conditionMentions = SQLMentions(in: tokens, condition)
+    statements = body.map { Statement(tokens, $0) }
+  }
+}
+
+/// Goes through the tokens of a CREATE TRIGGER statement.
+private struct TriggerParser {
+  let tokens: SQLTokens
+  private var index = 0
+
+  init(tokens: SQLTokens) { self.tokens = tokens }
+
+  private mutating func take(_ keywords: String...) -> Bool {
+    for (offset, keyword) in keywords.enumerated() where !tokens.isWord(keyword, at: index + offset) { return false }
+    index += keywords.count
+    return true
+  }
+
+  /// Takes a name, and another behind a dot.
+  private mutating func takeName() -> Bool {
+    guard tokens.name(at: index) != nil else { return false }
+    index += 1
+    guard tokens.isMark(".", at: index) else { return true }
+    index += 1
+    guard tokens.name(at: index) != nil else { return false }
+    index += 1
+    return true
+  }
+
+  mutating func skipName() -> Bool {
+    guard take("create") else { return false }
+    if !take("temp") { _ = take("temporary") }
+    guard take("trigger") else { return false }
+    _ = take("if", "not", "exists")
+    return takeName()
+  }
+
+  /// AFTER and BEFORE can be left out: then it is BEFORE.
+  mutating func timing() -> TriggerDefinition.Timing? {
+    if take("instead", "of") { return .insteadOf }
+    if take("after") { return .after }
+    _ = take("before")
+    return .before
+  }
+
+  mutating func event() -> TriggerDefinition.Event? {
+    if take("delete") { return .delete }
+    if take("insert") { return .insert }
+    return take("update") ? .update : nil
+  }
+
+  mutating func updatedColumns() -> [String] {
+    var columns: [String] = []
+    guard take("of") else { return columns }
+    while let column = tokens.name(at: index) {
+      columns.append(column)
+      index += 1
+      guard tokens.isMark(",", at: index) else { break }
+      index += 1
+    }
+    return columns
+  }
+
+  mutating func skipTable() -> Bool {
+    guard take("on"), takeName() else { return false }
+    _ = take("for", "each", "row")
+    return true
+  }
+
+  /// The expression behind WHEN; empty when there is none. Nil when no BEGIN follows.
+  mutating func condition() -> Range<Int>? {
+    guard take("when") else { return index..<index }
+    let start = index
+    while index < tokens.count {
+      // BEGIN may be the name of a column: then it stands behind a dot, or in parentheses.
+      if tokens.isWord("begin", at: index), !tokens.isMark(".", at: index - 1) { return start..<index }
+      index = tokens.isMark("(", at: index) ? tokens.closing(index) + 1 : index + 1
+    }
+    return nil
+  }
+
+  /// The statements between BEGIN and END. Semicolons stand nowhere else.
+  mutating func body() -> [Range<Int>]? {
+    guard take("begin") else { return nil }
+    var end = tokens.count - 1
+    if tokens.isMark(";", at: end) { end -= 1 }
+    guard end > index, tokens.isWord("end", at: end), tokens.isMark(";", at: end - 1) else { return nil }
+    var statements: [Range<Int>] = []
+    var start = index
+    for place in index..<end where tokens.isMark(";", at: place) {
+      if start < place { statements.append(start..<place) }
+      start = place + 1
+    }
+    return statements
+  }
+}
+
+extension TriggerDefinition.Statement {
+  fileprivate init(_ tokens: SQLTokens, _ range: Range<Int>) {
+    var index = range.lowerBound
+    var hasConflictClause = false
+    func skipConflictClause() {
+      guard tokens.isWord("or", at: index) else { return }
+      hasConflictClause = true
+      index += 2
+    }
+    var isWriting = true
+    if tokens.isWord("insert", at: index) {
+      index += 1
+      skipConflictClause()
+      isWriting = tokens.isWord("into", at: index)
+      index += 1
+    } else if tokens.isWord("replace", at: index) {
+      hasConflictClause = true
+      isWriting = tokens.isWord("into", at: index + 1)
+      index += 2
+    } else if tokens.isWord("update", at: index) {
+      index += 1
+      skipConflictClause()
+    } else if tokens.isWord("delete", at: index) {
+      isWriting = tokens.isWord("from", at: index + 1)
+      index += 2
+    } else {
+      isWriting = false
+    }
+    text = tokens.text(of: range)
+    target = isWriting && index < range.upperBound ? tokens.name(at: index).map { TableName($0) } : nil
+    self.hasConflictClause = hasConflictClause
+    mentions = SQLMentions(in: tokens, range)
+  }
+}

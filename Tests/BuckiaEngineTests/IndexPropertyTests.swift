@@ -1,0 +1,52 @@
+@testable import BuckiaEngine
+import SQLiteConnections
+import Testing
+
+/// Indexes after random edits on both sides: they hold what triggers would have made of the rows that came of it.
+@Suite struct IndexPropertyTests {
+  private static func edit(_ random: inout SeededGenerator) -> String {
+    let words = ["bell", "kitchen", "radio", "night", "market", "rain", "clock"]
+    func text() -> String {
+      if random.oneIn(6) { return "NULL" }
+      let count = Int.random(in: 0...3, using: &random)
+      return "'\((0..<count).map { _ in random.pick(words) }.joined(separator: " "))'"
+    }
+    let id = Int.random(in: 1...12, using: &random)
+    let place = random.oneIn(8) ? "NULL" : "\(Int.random(in: 1...14, using: &random))"
+    switch Int.random(in: 0..<8, using: &random) {
+    case 0...2: return "INSERT INTO notes VALUES (\(id), \(text()), \(text()), \(place))"
+    case 3: return "DELETE FROM notes WHERE id = \(id)"
+    case 4: return "UPDATE notes SET id = \(Int.random(in: 1...12, using: &random)) WHERE id = \(id)"
+    case 5: return "UPDATE notes SET place = \(place) WHERE id = \(id)"
+    // All places move by one: a chain that only parking settles.
+    case 6: return "UPDATE notes SET place = -place; UPDATE notes SET place = 1 - place"
+    default: return "UPDATE notes SET title = \(text()), body = \(text()) WHERE id = \(id)"
+    }
+  }
+
+  @Test("Whatever both sides do, an index holds just what its rows say", arguments: IndexUpkeepTests.examples)
+  func random(_ example: IndexUpkeepTests.Example) throws {
+    for seed in Seeds.range(40) {
+      var random = SeededGenerator(seed: seed)
+      let scenario = IndexScenario(base: example.base, tables: ["notes"])
+      let author = try scenario.author((0..<Int.random(in: 1...12, using: &random)).map { _ in Self.edit(&random) })
+      let receiver = try scenario.database()
+      for _ in 0..<Int.random(in: 0...6, using: &random) {
+        try receiver.executeUnlessRefused(Self.edit(&random))
+      }
+      let policy = random.oneIn(2) ? ConflictPolicy.keepLocal : .takeIncoming
+      let result = try IndexScenario.apply(
+        author.changes, to: receiver, settings: ApplySettings(policy: policy, time: 0))
+      #expect(result.warnings == [], "\(example.name), seed \(seed)")
+      let expected = try scenario.database()
+      try expected.execute("DELETE FROM notes")
+      try receiver.forEachRow(of: "SELECT quote(id), quote(title), quote(body), quote(place) FROM notes") { row in
+        let values = (0..<4).map { row.text(at: $0) ?? "" }.joined(separator: ", ")
+        try expected.execute("INSERT INTO notes VALUES (\(values))")
+      }
+      let answers = try IndexScenario.answers(of: receiver)
+      #expect(try answers == IndexScenario.answers(of: expected), "\(example.name), seed \(seed)")
+      try IndexScenario.expectNothingLeft(on: receiver)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+@testable import BuckiaEngine
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// An author and a receiver whose databases have indexes that triggers keep.
+struct IndexScenario {
+  /// The schema and the rows both begin with.
+  let base: String
+  /// The tables whose changes travel.
+  let tables: [String]
+
+  /// An author's database after some edits, and what changed.
+  struct Author: ~Copyable {
+    let connection: SQLiteConnection
+    let changes: [UInt8]
+  }
+
+  func author(_ edits: String) throws -> Author { try author([edits], ignoringRefusals: false) }
+
+  /// Edits that a constraint refuses leave no trace.
+  func author(_ edits: [String], ignoringRefusals: Bool = true) throws -> Author {
+    let connection = try database()
+    let session = try SQLiteSession(on: connection)
+    for table in tables { try session.attach(table) }
+    for edit in edits {
+      if ignoringRefusals { try connection.executeUnlessRefused(edit) } else { try connection.execute(edit) }
+    }
+    return Author(connection: connection, changes: try session.changeset())
+  }
+
+  /// A database as both have it in the beginning.
+  func database() throws -> SQLiteConnection {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute(base)
+    return connection
+  }
+
+  /// What has been recorded, as the engine takes it.
+  static func incoming(_ changes: [UInt8]) throws -> IncomingChanges {
+    try IncomingChanges(
+      key: LedgerKey(
+        sender: "", id: nil, digest: (0..<32).map { _ in UInt8.random(in: 0...255) }, isRaw: true), file: "test",
+      definitions: nil, changeset: ChangesetSpool(changes))
+  }
+
+  /// Applies changes in a transaction of its own.
+  static func apply(
+    _ changes: [UInt8], to connection: borrowing SQLiteConnection, settings: ApplySettings = ApplySettings(time: 0)
+  ) throws -> ApplyResult {
+    let transaction = try SQLiteTransaction(on: connection)
+    let result = try ApplyPlan(incoming(changes), on: connection, settings: settings).apply(on: connection)
+    try transaction.commit()
+    return result
+  }
+
+  /// Applies an author's edits to a fresh receiver, and gives the receiver.
+  func ship(
+    _ edits: String, after local: String = "", settings: ApplySettings = ApplySettings(time: 0)
+  ) throws -> (author: [String: [String]], receiver: [String: [String]], result: ApplyResult) {
+    let author = try author(edits)
+    let receiver = try database()
+    try receiver.execute(local)
+    let result = try Self.apply(author.changes, to: receiver, settings: settings)
+    try Self.expectNothingLeft(on: receiver)
+    return (try Self.answers(of: author.connection), try Self.answers(of: receiver), result)
+  }
+
+  struct Leftover: Error { let what: String }
+
+  /// Throws when a TEMP trigger or a function of ours is still there.
+  static func expectNothingLeft(on connection: borrowing SQLiteConnection) throws {
+    let triggers = "SELECT group_concat(name) FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'buckia%'"
+    if let names = try connection.text(triggers) { throw Leftover(what: names) }
+    let functions = """
+      SELECT group_concat(name) FROM pragma_function_list WHERE name LIKE 'buckia%' OR name LIKE 'st\\_%' ESCAPE '\\'
+      """
+    if let names = try connection.text(functions) { throw Leftover(what: names) }
+    guard try connection.triggersEnabled else { throw Leftover(what: "triggers are off") }
+  }
+
+  /// What every index answers: full-text indexes to each word there is, R-trees to "everything"; and whether they are sound.
+  static func answers(of connection: borrowing SQLiteConnection) throws -> [String: [String]] {
+    let schema = try IndexSchema(connection)
+    var answers: [String: [String]] = [:]
+    for index in schema.indexes {
+      let name = index.name.quoted
+      if index.module.hasPrefix("fts") {
+        answers[index.name.text] = try texts(of: index, on: connection)
+      } else if index.module == "geopoly" {
+        answers[index.name.text] = try rows(
+          "SELECT rowid, geopoly_json(_shape) FROM \(name) ORDER BY 1", on: connection)
+      } else {
+        answers[index.name.text] = try rows("SELECT * FROM \(name) ORDER BY 1", on: connection)
+        let check = try connection.text("SELECT rtreecheck('\(index.name.text)')")
+        if check != "ok" { throw Leftover(what: "\(index.name): \(check ?? "NULL")") }
+      }
+    }
+    return answers
+  }
+
+  /// For each word of a full-text index the rows in which it is, and how often in each.
+  private static func texts(of index: IndexTable, on connection: borrowing SQLiteConnection) throws -> [String] {
+    let name = index.name.quoted
+    let vocabulary = index.module == "fts5" ? "fts5vocab(main, \(name), 'row')" : "fts4aux(main, \(name))"
+    try connection.execute("CREATE VIRTUAL TABLE temp.vocabulary USING \(vocabulary)")
+    var words: [String] = []
+    try connection.forEachRow(of: "SELECT DISTINCT term FROM temp.vocabulary ORDER BY 1") {
+      words.append($0.text(at: 0) ?? "")
+    }
+    try connection.execute("DROP TABLE temp.vocabulary")
+    var answers: [String] = []
+    for word in words {
+      let found = try rows(
+        "SELECT rowid FROM \(name) WHERE \(name) MATCH '\"\(word)\"' ORDER BY 1", on: connection)
+      answers.append("\(word): \(found.joined(separator: " "))")
+    }
+    try connection.execute("INSERT INTO \(name)(\(name)) VALUES ('integrity-check')")
+    if index.module == "fts5", index.content != nil {
+      try connection.execute("INSERT INTO \(name)(\(name), rank) VALUES ('integrity-check', 1)")
+    }
+    return answers
+  }
+
+  static func rows(_ sql: String, on connection: borrowing SQLiteConnection) throws -> [String] {
+    var rows: [String] = []
+    try connection.forEachRow(of: sql) { row in
+      rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+    }
+    return rows
+  }
+}
+
+extension SQLiteConnection {
+  /// Runs statements up to the first that a constraint refuses.
+  func executeUnlessRefused(_ sql: String) throws {
+    do throws(SQLiteError) {
+      try execute(sql)
+    } catch {
+      guard error.isConstraint else { throw error }
+    }
+  }
+}
