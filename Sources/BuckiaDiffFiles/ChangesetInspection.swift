@@ -33,51 +33,93 @@ public struct ChangesetInspection: Equatable, Sendable {
   ///
   /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for the spool's file.
   init(_ spool: ChangesetSpool, annotations: Annotations? = nil) throws(DiffFileError) {
-    do {
-      self = try spool.withBytes { bytes in
-        try ChangesetInspection(bytes, of: spool, annotations: annotations)
+    var walk = Walk(of: spool, annotations: annotations)
+    try walk.advance(to: spool.count, isLast: true)
+    self = try walk.finish()
+  }
+
+  /// The walk over all changes, which can stop where the bytes end so far and go on when there are more.
+  struct Walk {
+    private let spool: ChangesetSpool
+    private var reader = ChangesetReader()
+    private var builder = ChangesetSummary.Builder()
+    private var trail: SpoolTrail
+    private var tables: [Table] = []
+    private var places: [TableName: Int] = [:]
+    private var cursor: AnnotationCursor
+    private var place = 0
+    private var end = 0
+
+    init(of spool: ChangesetSpool, annotations: Annotations? = nil) {
+      self.spool = spool
+      trail = SpoolTrail(of: spool)
+      cursor = AnnotationCursor(annotations)
+    }
+
+    /// What has been found so far.
+    var summary: ChangesetSummary { builder.soFar }
+
+    /// Reads all changes that end before an offset.
+    ///
+    /// - Parameters:
+    ///   - limit: How many bytes there are.
+    ///   - isLast: Whether there will be no more.
+    /// - Throws: `DiffFileError`, as the inspection.
+    mutating func advance(to limit: Int, isLast: Bool) throws(DiffFileError) {
+      do {
+        try spool.withBytes { all in try advance(in: all.extracting(0..<limit), isLast: isLast) }
+      } catch {
+        throw DiffFileError(spooling: error)
       }
-    } catch {
-      throw DiffFileError(spooling: error)
+    }
+
+    private mutating func advance(in bytes: RawSpan, isLast: Bool) throws {
+      while true {
+        let found: Change?
+        do throws(ChangesetError) {
+          found = try reader.next(in: bytes)
+        } catch {
+          guard !isLast, error.code == .truncated else { throw DiffFileError(error) }
+          found = nil
+        }
+        guard let change = found else { break }
+        if change.startsTable {
+          let header = try ChangesetInspection.lastHeader(in: end..<change.range.lowerBound, of: bytes)
+          place = try ChangesetInspection.enter(
+            header, &tables, places: &places, at: reader.headerRange.lowerBound)
+        }
+        try builder.add(change, reader, in: bytes)
+        if let run = try cursor.next() { try tables[place].note(run, change) }
+        end = change.range.upperBound
+        trail.advance(to: change.range.lowerBound)
+      }
+      if isLast {
+        if end < bytes.byteCount { _ = try ChangesetInspection.lastHeader(in: end..<bytes.byteCount, of: bytes) }
+      } else {
+        // From the last whole change on, headers included, everything is read again.
+        reader.move(to: end)
+      }
+    }
+
+    /// The inspection of the whole.
+    ///
+    /// - Throws: `DiffFileError` with code `contradiction` when there are annotations for more changes.
+    consuming func finish() throws(DiffFileError) -> ChangesetInspection {
+      try cursor.finish()
+      return ChangesetInspection(tables: tables, summary: builder.finish(byteCount: spool.count))
     }
   }
 
-  /// Reads all of a changeset.
-  private init(_ bytes: RawSpan, of spool: ChangesetSpool, annotations: Annotations?) throws(DiffFileError) {
-    var reader = ChangesetReader()
-    var builder = ChangesetSummary.Builder()
-    var trail = SpoolTrail(of: spool)
-    var tables: [Table] = []
-    var places: [TableName: Int] = [:]
-    var cursor = AnnotationCursor(annotations)
-    var place = 0
-    var end = 0
-    while let change = try Self.next(&reader, in: bytes) {
-      if change.startsTable {
-        let header = try Self.lastHeader(in: end..<change.range.lowerBound, of: bytes)
-        place = try Self.enter(header, &tables, places: &places, at: reader.headerRange.lowerBound)
-      }
-      do throws(ChangesetError) { try builder.add(change, reader, in: bytes) } catch { throw DiffFileError(error) }
-      if let run = try cursor.next() { try tables[place].note(run, change) }
-      end = change.range.upperBound
-      trail.advance(to: change.range.lowerBound)
-    }
-    if end < bytes.byteCount { _ = try Self.lastHeader(in: end..<bytes.byteCount, of: bytes) }
-    try cursor.finish()
-    summary = builder.finish(bytes)
+  private init(tables: [Table], summary: ChangesetSummary) {
+    var tables = tables
     for (index, found) in summary.tables.enumerated() {
       tables[index].inserted = Int64(found.inserted)
       tables[index].updated = Int64(found.updated)
       tables[index].deleted = Int64(found.deleted)
     }
     self.tables = tables
+    self.summary = summary
     changes = Int64(summary.changeCount)
-  }
-
-  private static func next(
-    _ reader: inout ChangesetReader, in bytes: RawSpan
-  ) throws(DiffFileError) -> Change? {
-    do throws(ChangesetError) { return try reader.next(in: bytes) } catch { throw DiffFileError(error) }
   }
 
   private static func fault(_ message: String, at offset: Int, table: String? = nil) -> DiffFileError {

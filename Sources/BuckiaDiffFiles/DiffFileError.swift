@@ -135,6 +135,8 @@ extension DiffFileError.Code {
   public static let alreadyExists = Self(rawValue: "alreadyExists")
   /// No room is left on the volume.
   public static let fullDisk = Self(rawValue: "fullDisk")
+  /// Reading stopped halfway, because nobody wanted the rest any more.
+  public static let abandoned = Self(rawValue: "abandoned")
   /// The process or the system has too many files open.
   public static let tooManyOpenFiles = Self(rawValue: "tooManyOpenFiles")
   /// No memory.

@@ -24,7 +24,8 @@ public struct ChangePlace: Equatable, Sendable {
 public struct ChangeWalk: Sendable {
   /// The offset of the next change.
   public private(set) var position: Int
-  @usableFromInline let end: Int
+  /// The end of the section, as far as it is known.
+  public private(set) var end: Int
   @usableFromInline let columnCount: Int
   @usableFromInline let keyCount: Int
   @usableFromInline let isPatchset: Bool
@@ -37,6 +38,9 @@ public struct ChangeWalk: Sendable {
     keyCount = table.keyFlags.count { $0 != 0 }
     isPatchset = table.format == .patchset
   }
+
+  /// Says that the section goes on.
+  public mutating func extend(to end: Int) { self.end = end }
 
   /// The next change, or nil at the end of the section.
   public mutating func next(in bytes: RawSpan) -> ChangePlace? {

@@ -112,8 +112,8 @@ public struct ChangesetReader: Sendable {
     use(table)
   }
 
-  /// Moves to the offset of another change of the same table.
-  mutating func move(to position: Int) { self.position = position }
+  /// Moves to the offset of another change of the same table, or of the table header in front of it.
+  public mutating func move(to position: Int) { self.position = position }
 
   /// Reads the next change.
   ///

@@ -41,6 +41,9 @@ public final class ChangesetSpool {
   /// Where the file is mapped just now, once for each `withBytes` that is running.
   private var mappings: [(address: UnsafeMutableRawPointer, count: Int)] = []
 
+  /// The mapping of a spool that is read while it is written; never changed after init.
+  private var lasting: (address: UnsafeMutableRawPointer, count: Int)?
+
   /// How many bytes are gathered for one write to the file: changes are small, system calls are not.
   private static let writeSize = 256 << 10
 
@@ -62,13 +65,35 @@ public final class ChangesetSpool {
     count = bytes.count
   }
 
-  deinit { if descriptor >= 0 { close(descriptor) } }
+  /// Makes a spool for so many bytes, which one thread appends while another reads those that it has flushed.
+  ///
+  /// The file is as long as it will be from the beginning, and mapped once. `withBytes` gives all of it; what has not been
+  /// appended and flushed yet reads as zeros.
+  ///
+  /// - Throws: `Failure` when the temporary file cannot be made.
+  public init(folder: String = ChangesetSpool.temporaryFolder, arriving expected: Int) throws(Failure) {
+    self.folder = folder
+    memoryLimit = 0
+    try moveToFile()
+    guard ftruncate(descriptor, off_t(expected)) == 0,
+      let address = mmap(nil, max(expected, 1), PROT_READ, MAP_SHARED, descriptor, 0), address != MAP_FAILED
+    else { throw Failure(action: "make", folder: folder, errno: errno) }
+    lasting = (address, expected)
+  }
+
+  deinit {
+    if let lasting { munmap(lasting.address, max(lasting.count, 1)) }
+    if descriptor >= 0 { close(descriptor) }
+  }
 
   /// `TMPDIR`, or `/tmp`.
   public static var temporaryFolder: String {
     guard let value = getenv("TMPDIR"), value.pointee != 0 else { return "/tmp" }
     return String(cString: value)
   }
+
+  /// How many bytes it will hold, where that was said in the beginning; else how many it holds.
+  public var expected: Int { lasting?.count ?? count }
 
   /// Whether nothing has been written.
   public var isEmpty: Bool { count == 0 }
@@ -120,6 +145,10 @@ public final class ChangesetSpool {
   ///
   /// - Throws: `Failure` when the file cannot be written to the end or mapped; whatever `body` throws.
   public func withBytes<Result>(_ body: (RawSpan) throws -> Result) throws -> Result {
+    if let lasting {
+      // Sound: the mapping lasts as long as the spool, and its file has this length from the beginning.
+      return try body(UnsafeRawBufferPointer(start: lasting.address, count: lasting.count).bytes)
+    }
     guard descriptor >= 0, count > 0 else {
       // A copy of the array (not of its bytes), so that `body` may use the spool.
       let held = memory
@@ -143,6 +172,7 @@ public final class ChangesetSpool {
   /// Says that bytes which `withBytes` has given are not looked at for some time: a mapped file gives their memory back.
   /// They can be read again, at the price of reading the file.
   public func release(_ range: Range<Int>) {
+    let mappings = lasting.map { [$0] } ?? mappings
     guard !mappings.isEmpty else { return }
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
     let start = (range.lowerBound + page - 1) / page * page
@@ -165,8 +195,9 @@ public final class ChangesetSpool {
     try flush()
   }
 
-  /// Writes to the file what is held in memory.
-  private func flush() throws(Failure) {
+  /// Writes to the file what is held in memory: a reader in another thread sees it then.
+  public func flush() throws(Failure) {
+    guard descriptor >= 0 else { return }
     var held: [UInt8] = []
     swap(&held, &memory)
     try held.withUnsafeBufferPointer { (buffer) throws(Failure) in try write(UnsafeRawBufferPointer(buffer)) }

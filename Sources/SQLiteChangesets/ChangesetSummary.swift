@@ -75,7 +75,7 @@ public struct ChangesetSummary: Equatable, Sendable {
       try builder.add(change, reader, in: bytes)
       trail.advance(to: change.range.lowerBound)
     }
-    return builder.finish(bytes)
+    return builder.finish(byteCount: bytes.byteCount)
   }
 
   /// Gathers a summary from a walk that someone else makes, for whoever wants to look at the changes too.
@@ -147,11 +147,14 @@ public struct ChangesetSummary: Equatable, Sendable {
       summary.sections.append(Section(table: found, changes: change.range))
     }
 
+    /// The summary of what has been added so far; its `byteCount` is 0.
+    public var soFar: ChangesetSummary { summary }
+
     /// The summary of all that was added.
     ///
-    /// - Parameter bytes: The whole changeset.
-    public consuming func finish(_ bytes: RawSpan) -> ChangesetSummary {
-      summary.byteCount = bytes.byteCount
+    /// - Parameter byteCount: The length of the whole changeset.
+    public consuming func finish(byteCount: Int) -> ChangesetSummary {
+      summary.byteCount = byteCount
       return summary
     }
   }

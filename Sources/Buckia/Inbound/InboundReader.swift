@@ -6,6 +6,8 @@ final class OpenedItem {
   /// What came of opening it.
   enum Content {
     case diff(Box<DiffFile>)
+    /// A large file, of which the changes are still being checked.
+    case arriving(ArrivingDiff)
     case changeset(Box<RawChangeset>)
     /// Nobody has looked into it: it is encrypted.
     case encrypted
@@ -21,6 +23,15 @@ final class OpenedItem {
   let item: InboundItem
   let content: Content
 
+  private init(_ item: InboundItem, _ content: Content) {
+    self.item = item
+    self.content = content
+  }
+
+  private static func nameRule(_ item: InboundItem) -> DiffFile.NameRule {
+    item.isFromFolder ? .mustMatch : .ifNamedByID
+  }
+
   /// Opens and checks a file.
   ///
   /// - Parameter schemas: The definitions that came with the files before it.
@@ -30,8 +41,7 @@ final class OpenedItem {
       switch item.kind {
       case .encrypted: content = .encrypted
       case .diff:
-        let name: DiffFile.NameRule = item.isFromFolder ? .mustMatch : .ifNamedByID
-        content = .diff(Box(try DiffFile.verified(at: item.path, name: name, schemas: schemas)))
+        content = .diff(Box(try DiffFile.verified(at: item.path, name: Self.nameRule(item), schemas: schemas)))
       case .changeset: content = .changeset(Box(try RawChangeset.verified(at: item.path)))
       }
     } catch {
@@ -39,13 +49,32 @@ final class OpenedItem {
     }
   }
 
-  /// How many bytes of changes it holds.
+  /// Opens and checks a file, and hands it on once: a large one as soon as its changes begin to arrive.
+  static func open(_ item: InboundItem, schemas: SchemaCache, _ handOn: @escaping (OpenedItem) -> Void) {
+    guard item.kind == .diff else { return handOn(OpenedItem(item, schemas: schemas)) }
+    do throws(DiffFileError) {
+      let file = try DiffFile.verified(at: item.path, name: nameRule(item), schemas: schemas) { arriving in
+        handOn(OpenedItem(item, .arriving(arriving)))
+      }
+      if let file { handOn(OpenedItem(item, .diff(Box(file)))) }
+    } catch {
+      handOn(OpenedItem(item, .failure(error)))
+    }
+  }
+
+  /// How many bytes of changes it holds in memory or, on their way, is to get.
   var byteCount: Int {
     switch content {
     case .diff(let box): box.value.changeset.count
+    case .arriving(let diff): diff.changeset.expected
     case .changeset(let box): box.value.changeset.count
     case .encrypted, .failure: 0
     }
+  }
+
+  /// Says that nobody wants it any more.
+  func abandon() {
+    if case .arriving(let diff) = content { diff.feed.abandon() }
   }
 }
 
@@ -87,18 +116,28 @@ final class InboundReader: @unchecked Sendable {
     defer { isDone.signal() }
     let schemas = SchemaCache()
     for item in items[first...] {
-      let next = OpenedItem(item, schemas: schemas)
-      for _ in 0..<Self.cost(of: next) { free.wait() }
-      lock.wait()
-      let goesOn = !isStopped
-      if goesOn { opened.append(next) }
-      lock.signal()
-      guard goesOn else {
-        for _ in 0..<Self.cost(of: next) { free.signal() }
-        return
-      }
-      waiting.signal()
+      var goesOn = true
+      OpenedItem.open(item, schemas: schemas) { goesOn = self.handOn($0) }
+      guard goesOn else { return }
     }
+  }
+
+  /// Lets an opened file wait for the other thread.
+  ///
+  /// - Returns: false when the other thread wants no more.
+  private func handOn(_ next: OpenedItem) -> Bool {
+    for _ in 0..<Self.cost(of: next) { free.wait() }
+    lock.wait()
+    let goesOn = !isStopped
+    if goesOn { opened.append(next) }
+    lock.signal()
+    guard goesOn else {
+      next.abandon()
+      for _ in 0..<Self.cost(of: next) { free.signal() }
+      return false
+    }
+    waiting.signal()
+    return true
   }
 
   private static func cost(of item: OpenedItem) -> Int { min(places, 1 + item.byteCount / bytesPerPlace) }
@@ -121,6 +160,7 @@ final class InboundReader: @unchecked Sendable {
     opened = []
     lock.signal()
     for item in left {
+      item.abandon()
       waiting.wait()
       for _ in 0..<Self.cost(of: item) { free.signal() }
     }

@@ -3,6 +3,7 @@ import BuckiaEngine
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// One round of applying: takes file after file and notes what became of each.
 ///
@@ -172,6 +173,7 @@ struct InboundRound {
           group.taken.append(Taken(item: opened.item, outcome: outcome))
         }
       } catch {
+        opened.abandon()
         group.failure = error
         break
       }
@@ -213,21 +215,18 @@ struct InboundRound {
       case .encrypted:
         throw Refusal(
           state: .rejected, code: BuckiaError.Code.encrypted.rawValue, reason: BuckiaError.encryptedReason)
-      case .diff(let box):
-        outcome.id = box.value.manifest.id
-        sender = box.value.signature.sender
-        outcome.sender = Ledger.shown(sender: sender)
-        try Self.requireWhatWeCanDo(box.value)
-        if !box.value.attachments.isEmpty {
-          outcome.warnings.append(
-            "its \(box.value.attachments.count) attached files were not unpacked; `tar --zstd -xf` does it")
+      case .arriving(let diff):
+        // It is applied while the rest of it is being verified, if it is to be applied at all.
+        if !isCareful, try mayApply(IncomingChanges(diff, file: item.path), on: connection) {
+          try takeArriving(diff, item, &sender, &outcome, session, on: connection)
+        } else {
+          try take(try diff.file().file, item, isCareful: isCareful, &sender, &outcome, session, on: connection)
         }
-        try apply(
-          IncomingChanges(box.value, file: item.path), fileDigest: box.value.fileDigest, isCareful: isCareful,
-          outcome: &outcome, session, on: connection)
+      case .diff(let box):
+        try take(box.value, item, isCareful: isCareful, &sender, &outcome, session, on: connection)
       case .changeset(let box):
         try apply(
-          IncomingChanges(box.value, file: item.path), fileDigest: box.value.digest, isCareful: isCareful,
+          IncomingChanges(box.value, file: item.path), fileDigest: { box.value.digest }, isCareful: isCareful,
           outcome: &outcome, session, on: connection)
       }
     } catch let error as Unsettled {
@@ -250,22 +249,75 @@ struct InboundRound {
     return outcome
   }
 
+  private func take(
+    _ diff: borrowing DiffFile, _ item: InboundItem, isCareful: Bool, _ sender: inout String,
+    _ outcome: inout DiffOutcome, _ session: ApplySession, on connection: borrowing SQLiteConnection
+  ) throws {
+    describe(diff.manifest, diff.signature, &sender, &outcome)
+    try Self.requireWhatWeCanDo(diff.manifest, diff.schema)
+    Self.remarkOnAttachments(diff.attachments.count, &outcome)
+    let digest = diff.fileDigest
+    try apply(
+      IncomingChanges(diff, file: item.path), fileDigest: { digest }, isCareful: isCareful, outcome: &outcome, session,
+      on: connection)
+  }
+
+  private func takeArriving(
+    _ diff: ArrivingDiff, _ item: InboundItem, _ sender: inout String, _ outcome: inout DiffOutcome,
+    _ session: ApplySession, on connection: borrowing SQLiteConnection
+  ) throws {
+    describe(diff.manifest, diff.signature, &sender, &outcome)
+    do {
+      try Self.requireWhatWeCanDo(diff.manifest, diff.schema)
+      try apply(
+        IncomingChanges(diff, file: item.path), fileDigest: { try diff.file().file.fileDigest }, isCareful: false,
+        outcome: &outcome, session, on: connection)
+    } catch let error as Unsettled {
+      throw error
+    } catch {
+      // Of a file that is damaged it is said that it is damaged, whatever else is wrong with it.
+      _ = try diff.file()
+      throw error
+    }
+    Self.remarkOnAttachments(try diff.file().file.attachments.count, &outcome)
+  }
+
+  private func describe(
+    _ manifest: Manifest, _ signature: DiffFile.Signature, _ sender: inout String, _ outcome: inout DiffOutcome
+  ) {
+    outcome.id = manifest.id
+    sender = signature.sender
+    outcome.sender = Ledger.shown(sender: sender)
+  }
+
+  private static func remarkOnAttachments(_ count: Int, _ outcome: inout DiffOutcome) {
+    guard count > 0 else { return }
+    outcome.warnings.append("its \(count) attached files were not unpacked; `tar --zstd -xf` does it")
+  }
+
   /// Refuses what this version can read but not do: half of a diff must not pass for the whole.
-  private static func requireWhatWeCanDo(_ diff: borrowing DiffFile) throws {
-    if diff.schema == nil, diff.manifest.schema != nil {
+  private static func requireWhatWeCanDo(_ manifest: Manifest, _ schema: [TableDefinition]?) throws {
+    if schema == nil, manifest.schema != nil {
       throw Refusal(
         state: .rejected, code: BuckiaError.Code.unknownSchema.rawValue,
         reason: "its table definitions did not travel along, and are not known here; ask for a file that has them")
     }
-    if diff.manifest.tables.contains(where: { $0.withdrawn > 0 }) {
+    if manifest.tables.contains(where: { $0.withdrawn > 0 }) {
       throw Refusal(
         state: .rejected, code: BuckiaError.Code.unsupported.rawValue,
         reason: "it withdraws shared rows, which this version of Buckia cannot do; update Buckia")
     }
   }
 
+  /// Whether these changes would be applied now: they are new here, and nothing keeps them waiting.
+  private func mayApply(_ changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let now = WallClock.unixMilliseconds
+    let isEarly = changes.key.id.map { $0.unixSeconds > now / 1_000 + KSUIDClock.tolerance } ?? false
+    return try trust == .any && !isEarly && Ledger.standing(of: changes.key, on: connection) == .unknown
+  }
+
   private func apply(
-    _ changes: IncomingChanges, fileDigest: ContentDigest, isCareful: Bool, outcome: inout DiffOutcome,
+    _ changes: IncomingChanges, fileDigest: () throws -> ContentDigest, isCareful: Bool, outcome: inout DiffOutcome,
     _ session: ApplySession, on connection: borrowing SQLiteConnection
   ) throws {
     let now = WallClock.unixMilliseconds
@@ -309,13 +361,13 @@ struct InboundRound {
   }
 
   private func carryOut(
-    _ plan: consuming ApplyPlan, fileDigest: ContentDigest, isCareful: Bool,
+    _ plan: consuming ApplyPlan, fileDigest: () throws -> ContentDigest, isCareful: Bool,
     on connection: borrowing SQLiteConnection
   ) throws -> ApplyResult {
     guard isCareful else {
       do {
         let result = try plan.apply(on: connection)
-        try Ledger.forgetRefusal(ofFile: fileDigest.bytes, on: connection)
+        try Ledger.forgetRefusal(ofFile: fileDigest().bytes, on: connection)
         return result
       } catch {
         throw Unsettled(cause: error)
@@ -323,7 +375,7 @@ struct InboundRound {
     }
     let savepoint = try SQLiteTransaction(on: connection)
     let result = try plan.apply(on: connection)
-    try Ledger.forgetRefusal(ofFile: fileDigest.bytes, on: connection)
+    try Ledger.forgetRefusal(ofFile: fileDigest().bytes, on: connection)
     try savepoint.commit()
     return result
   }

@@ -37,6 +37,16 @@ extension IncomingChanges {
   }
 }
 
+extension IncomingChanges {
+  /// Takes the changes of a diff file that is still being verified, inside a transaction of ours.
+  init(_ diff: ArrivingDiff, file path: String) {
+    self.init(
+      key: LedgerKey(
+        sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
+      file: FileSystem.name(of: path), definitions: diff.schema, changeset: diff.changeset, feed: diff.feed)
+  }
+}
+
 extension DiffFile.Signature {
   /// The verified key of the sender in hex, as the ledger keeps it; empty when nobody signed.
   var sender: String {

@@ -100,8 +100,37 @@ public struct DiffFile: ~Copyable {
     }
   }
 
+  /// Reads and checks a diff file, and shows it before it is all there when that is worth it: when there are many changes,
+  /// in the order in which they are best applied.
+  ///
+  /// - Parameter announce: Is given the file once its manifest, signature and definitions are known to be good; what
+  ///   becomes of it then is told through that, never thrown.
+  /// - Returns: The file; nil when it was announced.
+  /// - Throws: `DiffFileError`, as ``verified(at:name:limits:spoolFolder:schemas:)``.
+  package static func verified(
+    at path: String, name: NameRule, schemas: SchemaCache, announce: @escaping (ArrivingDiff) -> Void
+  ) throws(DiffFileError) -> DiffFile? {
+    var announced: ArrivingDiff?
+    do throws(DiffFileError) {
+      let file = try DiffFile(
+        at: path, name: name, limits: DiffFileLimits(), spoolFolder: ChangesetSpool.temporaryFolder, schemas: schemas,
+        announce: { arriving in
+          announced = arriving
+          announce(arriving)
+        })
+      guard let announced else { return file }
+      announced.finish(file)
+      return nil
+    } catch {
+      guard let announced else { throw error.naming(path: path) }
+      announced.feed.fail(error.naming(path: path))
+      return nil
+    }
+  }
+
   private init(
-    at path: String, name: NameRule, limits: DiffFileLimits, spoolFolder: String, schemas: SchemaCache?
+    at path: String, name: NameRule, limits: DiffFileLimits, spoolFolder: String, schemas: SchemaCache?,
+    announce: ((ArrivingDiff) -> Void)? = nil
   ) throws(DiffFileError) {
     let file = try InboundFile(at: path)
     let archive = try ArchiveReader(file)
@@ -118,7 +147,8 @@ public struct DiffFile: ~Copyable {
     var schema: [TableDefinition]?
     var annotationBytes: [UInt8]?
     var attachments: [Attachment] = []
-    let changeset = ChangesetSpool(folder: spoolFolder)
+    var changeset = ChangesetSpool(folder: spoolFolder)
+    var intake: ArrivingDiff.Intake?
     let attached = ChangesetSpool(folder: spoolFolder)
     for member in manifest.members {
       try archive.member(named: member.name, size: member.size)
@@ -131,10 +161,20 @@ public struct DiffFile: ~Copyable {
             try SchemaDocument.parse(bytes)
           }
       case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
-      case .changeset: try Self.spool(member, from: archive, into: changeset)
+      case .changeset:
+        if let announce, let schema, intake == nil, let expected = Self.worthAnnouncing(manifest) {
+          changeset = try Self.arrivingSpool(folder: spoolFolder, expected)
+          let diff = ArrivingDiff(
+            manifest: manifest, digest: RunningDigest.of(manifestBytes), signature: signature, schema: schema,
+            changeset: changeset)
+          intake = ArrivingDiff.Intake(diff)
+          announce(diff)
+        }
+        try Self.spool(member, from: archive, into: changeset, &intake)
       case .file, nil:
         let start = attached.count
-        try Self.spool(member, from: archive, into: attached)
+        var none: ArrivingDiff.Intake?
+        try Self.spool(member, from: archive, into: attached, &none)
         let name = String(member.name.unicodeScalars.dropFirst(MemberName.filesPrefix.unicodeScalars.count))
         attachments.append(Attachment(name: name, range: start..<attached.count, all: attached))
       }
@@ -143,7 +183,12 @@ public struct DiffFile: ~Copyable {
 
     let annotations = try annotationBytes.map { (bytes) throws(DiffFileError) in try Annotations(parsing: bytes) }
     try annotations?.check(id: manifest.id)
-    let inspection = try ChangesetInspection(changeset, annotations: annotations)
+    let inspection: ChangesetInspection
+    if let intake, annotations == nil {
+      inspection = try intake.finish()
+    } else {
+      inspection = try ChangesetInspection(changeset, annotations: annotations)
+    }
     try inspection.checkAgreement(with: manifest)
     if let schema { try inspection.checkAgreement(with: schema, keys: manifest) }
 
@@ -160,6 +205,22 @@ public struct DiffFile: ~Copyable {
     fileDigest = file.digest.digest
     fileBytes = file.offset
     isSealed = archive.isSealed
+  }
+
+  /// How many bytes of changes there will be, when they are many and in key order.
+  private static func worthAnnouncing(_ manifest: Manifest) -> Int? {
+    let members = manifest.members.filter { MemberName.role(of: $0.name) == .changeset }
+    let bytes = members.reduce(Int64(0)) { $0 + $1.size }
+    guard bytes >= ArrivingDiff.worthwhileBytes, manifest.tables.allSatisfy({ $0.order == .key }) else { return nil }
+    return Int(bytes)
+  }
+
+  private static func arrivingSpool(folder: String, _ expected: Int) throws(DiffFileError) -> ChangesetSpool {
+    do throws(ChangesetSpool.Failure) {
+      return try ChangesetSpool(folder: folder, arriving: expected)
+    } catch {
+      throw DiffFileError(error)
+    }
   }
 
   private static func checkName(_ path: String, rule: NameRule, id: KSUID) throws(DiffFileError) {
@@ -197,12 +258,14 @@ public struct DiffFile: ~Copyable {
   }
 
   private static func spool(
-    _ member: Manifest.Member, from archive: ArchiveReader, into spool: ChangesetSpool
+    _ member: Manifest.Member, from archive: ArchiveReader, into spool: ChangesetSpool,
+    _ intake: inout ArrivingDiff.Intake?
   ) throws(DiffFileError) {
     var digest = RunningDigest()
     try archive.content(of: member.name, size: member.size) { (piece) throws(DiffFileError) in
       digest.update(piece)
       do throws(ChangesetSpool.Failure) { try spool.append(piece) } catch { throw DiffFileError(error) }
+      try intake?.advance()
     }
     try check(digest.digest, of: member)
   }

@@ -68,7 +68,7 @@ extension ApplyPlan {
       schema: schema, decider: decider, rules: ApplyRun.Rules(canPark: isFree, isOrderFree: isFree), session: session,
       keeping: indexes, progress: settings.progress)
     try incoming.changeset.withBytes { bytes in
-      try run.applyAll(incoming, bytes, on: connection)
+      try run.applyAll(incoming, bytes, on: connection) { try requireDefinition(of: $0) }
       if enforcesForeignKeys {
         try run.settleDeferredForeignKeys(on: connection)
         if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }

@@ -12,8 +12,8 @@ public struct IncomingChanges {
   public let definitions: [TableDefinition]?
   /// The changes.
   public let changeset: ChangesetSpool
-  /// What one walk over the changes has found.
-  public let summary: ChangesetSummary
+  /// How far the changes are there and checked.
+  public let feed: ChangesetFeed
 
   /// Says that the changes have been verified: digests, structure and sender.
   ///
@@ -21,11 +21,21 @@ public struct IncomingChanges {
   public init(
     key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool, summary: ChangesetSummary
   ) {
+    self.init(
+      key: key, file: file, definitions: definitions, changeset: changeset, feed: ChangesetFeed(summary))
+  }
+
+  /// Speaks of changes that are still being verified by another thread.
+  ///
+  /// Only for whoever owns the transaction and rolls all of it back when applying throws what the feed has failed with.
+  package init(
+    key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool, feed: ChangesetFeed
+  ) {
     self.key = key
     self.file = file
     self.definitions = definitions
     self.changeset = changeset
-    self.summary = summary
+    self.feed = feed
   }
 
   /// Checks the structure of changes whose digest and sender have been verified.
@@ -132,9 +142,7 @@ public struct ApplyPlan {
     self.incoming = incoming
     self.settings = settings
     self.session = session
-    let tables = incoming.summary.tables.map(\.table)
     if let definitions = incoming.definitions {
-      try Self.requireDefinitions(definitions, of: tables)
       if let session {
         schema = try session.plan(for: definitions, mode: settings.schema, on: connection)
       } else {
@@ -142,40 +150,46 @@ public struct ApplyPlan {
           definitions: definitions, mode: settings.schema, local: SchemaReader(connection), on: connection)
       }
     } else if let session {
+      let tables = try incoming.feed.summary().tables.map(\.table)
       schema = try SchemaPlan(positional: tables, local: session.schema(on: connection).schema, on: connection)
     } else {
+      let tables = try incoming.feed.summary().tables.map(\.table)
       schema = try SchemaPlan(positional: tables, local: SchemaReader(connection), on: connection)
     }
-    try requireUnalteredValues()
+    // What is still arriving is looked at when it is there; all of it at once where each value has to be.
+    guard incoming.feed.isAllThere || schema.matches.values.contains(where: { !$0.checkedValues.isEmpty }) else { return }
+    let summary = try incoming.feed.summary()
+    for table in summary.tables { try requireDefinition(of: table.table) }
+    try requireUnalteredValues(summary)
   }
 
-  private static func requireDefinitions(_ definitions: [TableDefinition], of tables: [ChangesetTable]) throws {
-    let known = Dictionary(definitions.map { (TableName($0.name), $0) }) { first, _ in first }
-    for table in tables {
-      guard let definition = known[TableName(table.name)] else {
-        throw EngineError(
-          .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
-          table: table.name)
-      }
-      guard zip(definition.keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) }),
-        definition.keyFlags.count == table.columnCount
-      else {
-        throw EngineError(
-          .columnsDiffer, "the changes and the definition of table \"\(table.name)\" contradict each other",
-          table: table.name)
-      }
+  /// Refuses changes of a table that is not defined, or is defined otherwise.
+  func requireDefinition(of table: ChangesetTable) throws {
+    guard let definitions = incoming.definitions else { return }
+    let name = TableName(table.name)
+    guard let definition = definitions.first(where: { TableName($0.name) == name }) else {
+      throw EngineError(
+        .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
+        table: table.name)
+    }
+    guard zip(definition.keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) }),
+      definition.keyFlags.count == table.columnCount
+    else {
+      throw EngineError(
+        .columnsDiffer, "the changes and the definition of table \"\(table.name)\" contradict each other",
+        table: table.name)
     }
   }
 
   /// Refuses the first value that its column here would store as something else.
-  private func requireUnalteredValues() throws {
-    let isChecked = incoming.summary.tables.map {
+  private func requireUnalteredValues(_ summary: ChangesetSummary) throws {
+    let isChecked = summary.tables.map {
       schema.matches[TableName($0.table.name)]?.checkedValues.isEmpty == false
     }
     guard isChecked.contains(true) else { return }
     try incoming.changeset.withBytes { bytes in
-      for section in incoming.summary.sections where isChecked[section.table] {
-        let table = incoming.summary.tables[section.table].table
+      for section in summary.sections where isChecked[section.table] {
+        let table = summary.tables[section.table].table
         guard let match = schema.matches[TableName(table.name)] else { continue }
         try Self.requireUnalteredValues(of: ChangeWalk(section.changes, of: table), table, into: match, in: bytes)
       }

@@ -38,36 +38,60 @@ struct ApplyRun {
   /// How many changes are applied between two looks at whether to go on.
   private static let progressInterval = 4_096
 
+  /// Applies all changes, as far as need be while they are still arriving.
+  ///
+  /// - Parameter check: Is asked about each table when its first changes are there.
   mutating func applyAll(
-    _ incoming: IncomingChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ incoming: IncomingChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
+    check: (ChangesetTable) throws -> Void
   ) throws {
-    let summary = incoming.summary
-    var isSorted = [Bool](repeating: false, count: summary.tables.count)
-    var isDone = isSorted
-    if rules.isOrderFree {
-      for (index, table) in summary.tables.enumerated() {
-        let match = try match(of: table.table)
-        isSorted[index] = try ApplyOrder.isBetterByKey(table, into: match, on: connection)
+    var arrival = try incoming.feed.arrival(beyond: 0)
+    // To put changes in order they must all be there; those that arrive bit by bit are in order.
+    let canSort = rules.isOrderFree && arrival.isComplete
+    var fates: [TableFate] = []
+    var next = 0
+    while true {
+      while next < arrival.summary.sections.count {
+        for table in arrival.summary.tables.dropFirst(fates.count) {
+          try check(table.table)
+          let match = try match(of: table.table)
+          fates.append(
+            try canSort && ApplyOrder.isBetterByKey(table, into: match, on: connection) ? .isToBeSorted : .asItStands)
+        }
+        let section = arrival.summary.sections[next]
+        next += 1
+        if fates[section.table] == .isDone { continue }
+        let table = arrival.summary.tables[section.table].table
+        let applier = try applier(for: table, on: connection)
+        if fates[section.table] == .isToBeSorted {
+          fates[section.table] = .isDone
+          let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
+          let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset, in: bytes)
+          try apply(sorter, with: applier, bytes, on: connection)
+        } else {
+          try apply(section: next - 1, of: incoming, &arrival, with: applier, bytes, on: connection)
+        }
       }
-    }
-    for section in summary.sections where !isDone[section.table] {
-      let table = summary.tables[section.table].table
-      let statements = try session.statements(for: try match(of: table), header: table, on: connection)
-      // What an index does not take must not keep the other rows of a batch from it.
-      let canBatch = rules.isOrderFree && indexes?.copies.contains { $0.table == statements.name } != true
-      let applier = TableApplier(
-        statements, header: table, decider: decider, keeping: indexes, canBatch: canBatch)
-      if isSorted[section.table] {
-        isDone[section.table] = true
-        let sections = summary.sections.filter { $0.table == section.table }.map(\.changes)
-        let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset, in: bytes)
-        try apply(sorter, with: applier, bytes, on: connection)
-      } else {
-        try apply(
-          ChangeWalk(section.changes, of: table), of: incoming.changeset, with: applier, bytes, on: connection)
-      }
+      if arrival.isComplete { break }
+      arrival = try incoming.feed.arrival(beyond: arrival.end)
     }
     try progress(done)
+  }
+
+  /// What becomes of the changes of a table.
+  private enum TableFate {
+    case asItStands
+    case isToBeSorted
+    case isDone
+  }
+
+  private func applier(
+    for table: ChangesetTable, on connection: borrowing SQLiteConnection
+  ) throws -> TableApplier {
+    let statements = try session.statements(for: try match(of: table), header: table, on: connection)
+    // What an index does not take must not keep the other rows of a batch from it.
+    let canBatch = rules.isOrderFree && indexes?.copies.contains { $0.table == statements.name } != true
+    return TableApplier(statements, header: table, decider: decider, keeping: indexes, canBatch: canBatch)
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {
@@ -77,16 +101,22 @@ struct ApplyRun {
     return match
   }
 
+  /// Applies the changes of a section, and waits for more of it while it may go on.
   private mutating func apply(
-    _ changes: ChangeWalk, of spool: ChangesetSpool, with applier: TableApplier, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
+    section place: Int, of incoming: IncomingChanges, _ arrival: inout ChangesetFeed.Arrival,
+    with applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
-    var changes = changes
-    var trail = SpoolTrail(of: spool, at: changes.position)
-    while let place = changes.next(in: bytes) {
-      try applier.apply(place, bytes, on: connection)
-      trail.advance(to: place.start)
-      try advance()
+    var changes = ChangeWalk(arrival.summary.sections[place].changes, of: applier.header)
+    var trail = SpoolTrail(of: incoming.changeset, at: changes.position)
+    while true {
+      while let change = changes.next(in: bytes) {
+        try applier.apply(change, bytes, on: connection)
+        trail.advance(to: change.start)
+        try advance()
+      }
+      guard !arrival.isComplete, place + 1 == arrival.summary.sections.count else { break }
+      arrival = try incoming.feed.arrival(beyond: changes.end)
+      changes.extend(to: arrival.summary.sections[place].changes.upperBound)
     }
     try finish(applier, bytes, on: connection)
   }
@@ -146,7 +176,7 @@ struct ApplyRun {
     let changed = schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
     let found = try ForeignKeyAudit(changed: changed).recordViolations(
-      incoming.summary, in: bytes, decider, session, on: connection)
+      incoming.feed.summary(), in: bytes, decider, session, on: connection)
     guard found > 0 else { return }
     counts.conflicts += found
     try decider.decideForeignKeys(ForeignKeyCount(found))

@@ -1,0 +1,118 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The changes of a changeset as they arrive: one thread reads and checks them, another goes through what has been
+/// checked so far. For changes that are all there it says so at once.
+///
+/// What has arrived is well-formed, but may still turn out not to be what its author has sent: whoever goes through it
+/// must be ready to take everything back until ``summary()`` has returned.
+public final class ChangesetFeed: @unchecked Sendable {
+  /// What has arrived.
+  public struct Arrival: Sendable {
+    /// Tables, sections and counts up to there; the last section may go on.
+    public let summary: ChangesetSummary
+    /// Whether that is all.
+    public let isComplete: Bool
+
+    /// The offset behind the last change.
+    public var end: Int { summary.sections.last?.changes.upperBound ?? 0 }
+  }
+
+  // The mutex guards the four variables below; both live at a fixed address until deinit.
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  private var known = ChangesetSummary()
+  private var isComplete = false
+  private var failure: (any Error)?
+  private var isAbandoned = false
+
+  /// Nothing has arrived yet.
+  public init() {
+    pthread_mutex_init(mutex, nil)
+    pthread_cond_init(condition, nil)
+  }
+
+  /// Everything has arrived.
+  public convenience init(_ summary: ChangesetSummary) {
+    self.init()
+    known = summary
+    isComplete = true
+  }
+
+  deinit {
+    pthread_cond_destroy(condition)
+    pthread_mutex_destroy(mutex)
+    condition.deallocate()
+    mutex.deallocate()
+  }
+
+  private func locked<Result>(_ body: () throws -> Result) rethrows -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return try body()
+  }
+
+  // MARK: The thread that reads
+
+  /// Says what has arrived so far.
+  ///
+  /// - Returns: Whether anybody still wants the rest.
+  public func publish(_ summary: ChangesetSummary) -> Bool {
+    locked {
+      known = summary
+      pthread_cond_broadcast(condition)
+      return !isAbandoned
+    }
+  }
+
+  /// Says that everything has arrived and is what its author has sent.
+  public func finish(_ summary: ChangesetSummary) {
+    locked {
+      known = summary
+      isComplete = true
+      pthread_cond_broadcast(condition)
+    }
+  }
+
+  /// Says that the rest will not come, or is not to be believed.
+  public func fail(_ error: any Error) {
+    locked {
+      failure = error
+      pthread_cond_broadcast(condition)
+    }
+  }
+
+  // MARK: The thread that goes through
+
+  /// Whether everything has arrived already.
+  public var isAllThere: Bool { locked { isComplete } }
+
+  /// Waits until there is more than up to an offset, or all is there.
+  ///
+  /// - Throws: What `fail` was given.
+  public func arrival(beyond position: Int) throws -> Arrival {
+    try locked {
+      while true {
+        if let failure { throw failure }
+        let arrival = Arrival(summary: known, isComplete: isComplete)
+        if isComplete || arrival.end > position { return arrival }
+        pthread_cond_wait(condition, mutex)
+      }
+    }
+  }
+
+  /// Waits until everything is there and checked.
+  ///
+  /// - Throws: What `fail` was given.
+  public func summary() throws -> ChangesetSummary {
+    try arrival(beyond: .max).summary
+  }
+
+  /// Says that nobody wants the rest.
+  public func abandon() { locked { isAbandoned = true } }
+}
