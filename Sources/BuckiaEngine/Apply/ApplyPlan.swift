@@ -157,7 +157,8 @@ public struct ApplyPlan {
       schema = try SchemaPlan(positional: tables, local: SchemaReader(connection), on: connection)
     }
     // What is still arriving is looked at when it is there; all of it at once where each value has to be.
-    guard incoming.feed.isAllThere || schema.matches.values.contains(where: { !$0.checkedValues.isEmpty }) else { return }
+    let hasChecks = schema.matches.values.contains { !$0.checkedValues.isEmpty }
+    guard incoming.feed.isAllThere || hasChecks else { return }
     let summary = try incoming.feed.summary()
     for table in summary.tables { try requireDefinition(of: table.table) }
     try requireUnalteredValues(summary)
