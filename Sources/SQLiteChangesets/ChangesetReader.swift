@@ -102,7 +102,7 @@ public struct ChangesetReader: Sendable {
   }
 
   /// Moves to the offset of another change of the same table.
-  mutating func move(to position: Int) { self.position = position }
+  public mutating func move(to position: Int) { self.position = position }
 
   /// Reads the next change.
   ///

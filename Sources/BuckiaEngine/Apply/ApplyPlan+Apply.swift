@@ -41,12 +41,13 @@ extension ApplyPlan {
     let defersAlready = try enforcesForeignKeys && connection.integer("PRAGMA defer_foreign_keys") == 1
     if enforcesForeignKeys, !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
 
-    // Parked rows are deleted and come back, which neither foreign-key actions nor triggers must see.
-    let canPark = !enforcesForeignKeys && !settings.firesTriggers
-    var run = ApplyRun(schema: schema, decider: decider, canPark: canPark, progress: settings.progress)
-    // Foreign-key actions and triggers see the order of changes.
+    var run = ApplyRun(
+      schema: schema, decider: decider, enforcesForeignKeys: enforcesForeignKeys, progress: settings.progress)
+    // Foreign-key actions and triggers see the order of changes; TEMP triggers are never off.
+    let hasTemporaryTriggers =
+      try connection.integer("SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' LIMIT 1") != nil
     let changeset =
-      canPark
+      !enforcesForeignKeys && !settings.firesTriggers && !hasTemporaryTriggers
       ? try ApplyOrder.quickest(incoming.changeset, into: schema.matches, on: connection) : incoming.changeset
     try changeset.withBytes { bytes in
       try run.applyAll(bytes, on: connection)

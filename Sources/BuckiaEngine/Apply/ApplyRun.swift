@@ -6,18 +6,18 @@ import SQLiteSchemas
 struct ApplyRun {
   let schema: SchemaPlan
   let decider: ConflictDecider
-  let canPark: Bool
+  let enforcesForeignKeys: Bool
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
   private var isChanged: Set<TableName> = []
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, canPark: Bool, progress: @escaping (Int) throws -> Void
+    schema: SchemaPlan, decider: ConflictDecider, enforcesForeignKeys: Bool, progress: @escaping (Int) throws -> Void
   ) {
     self.schema = schema
     self.decider = decider
-    self.canPark = canPark
+    self.enforcesForeignKeys = enforcesForeignKeys
     self.progress = progress
   }
 
@@ -30,25 +30,26 @@ struct ApplyRun {
     var done = 0
     while let change = try reader.next(in: bytes) {
       if change.startsTable, let header = reader.table {
-        try finish(applier, bytes, on: connection)
+        try finish(applier, bytes, after: done, on: connection)
         guard let match = schema.matches[TableName(header.name)] else {
           throw EngineError(.missingTable, "table \"\(header.name)\" is not part of the plan", table: header.name)
         }
-        applier = TableApplier(match, header: header, decider: decider)
+        applier = TableApplier(
+          match, header: header, decider: decider, enforcesForeignKeys: enforcesForeignKeys)
       }
       try applier?.apply(change, reader, bytes, on: connection)
       done += 1
       if done.isMultiple(of: Self.progressInterval) { try progress(done) }
     }
-    try finish(applier, bytes, on: connection)
+    try finish(applier, bytes, after: done, on: connection)
     try progress(done)
   }
 
   private mutating func finish(
-    _ applier: TableApplier?, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ applier: TableApplier?, _ bytes: RawSpan, after done: Int, on connection: borrowing SQLiteConnection
   ) throws {
     guard let applier else { return }
-    try applier.settleDeferred(bytes, on: connection, canPark: canPark)
+    try applier.settleDeferred(bytes, on: connection) { try progress(done) }
     counts.add(applier.counts)
     let name = applier.statements.name
     let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0

@@ -13,23 +13,33 @@ final class TableApplier {
   enum Attempt {
     case done
     /// A constraint refused it; it is worth another attempt when the table's other changes are done.
-    case refused(SQLiteRefusal)
+    ///
+    /// `isDecided`: that the incoming version is wanted has been asked already.
+    case refused(SQLiteRefusal, isDecided: Bool)
   }
 
   let statements: TableStatements
   let header: ChangesetTable
   let decider: ConflictDecider
+  private let enforcesForeignKeys: Bool
   /// What conflicts of the table need to know of it.
   lazy var layout = ConflictLayout(statements)
   var counts = ApplyCounts()
   var deferred: [Deferred] = []
+  /// Whether the keys of INSERTs have turned out to be taken. Where one is, more are, and SQLite is asked for less work on
+  /// the way to the conflict then; not where a trigger would see the attempt.
+  private var meetsTakenKeys = false
   /// Whether what is refused now is refused for good, so that SQLite's words about it are wanted.
   var isLastAttempt = false
   private(set) var lastMessage: [UInt8] = []
+  /// Whether the answer to what the next attempt may ask is known: the incoming version is wanted.
+  var isDecided = false
+  private var knownHooks: RowHooks?
 
-  init(_ match: TableMatch, header: ChangesetTable, decider: ConflictDecider) {
+  init(_ match: TableMatch, header: ChangesetTable, decider: ConflictDecider, enforcesForeignKeys: Bool) {
     self.header = header
     self.decider = decider
+    self.enforcesForeignKeys = enforcesForeignKeys
     statements = TableStatements(match, header: header)
   }
 
@@ -37,9 +47,18 @@ final class TableApplier {
   func apply(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
-    if case .refused(let refusal) = try attempt(change.operation, reader.old, reader.new, bytes, on: connection) {
-      deferred.append(Deferred(offset: change.range.lowerBound, refusal))
+    let attempt = try attempt(change.operation, reader.old, reader.new, bytes, on: connection)
+    if case .refused(let refusal, let isDecided) = attempt {
+      deferred.append(Deferred(offset: change.range.lowerBound, refusal, isDecided: isDecided))
     }
+  }
+
+  /// What hangs on the table's rows, looked up when it first matters.
+  func hooks(on connection: borrowing SQLiteConnection) throws -> RowHooks {
+    if let knownHooks { return knownHooks }
+    let hooks = try RowHooks(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
+    knownHooks = hooks
+    return hooks
   }
 
   func attempt(
@@ -56,28 +75,63 @@ final class TableApplier {
   private func insert(
     _ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Attempt {
-    let prepared = try statements.insert(on: connection)
+    let prepared =
+      try meetsTakenKeys && !isLastAttempt
+      ? statements.insertUnlessTaken(on: connection) : statements.insert(on: connection)
     try prepared.statement.bind(new, in: bytes)
-    guard let refusal = try run(prepared, on: connection) else {
-      counts.inserted += 1
+    var refusal = try run(prepared, on: connection)
+    if refusal == nil, meetsTakenKeys, !isLastAttempt, connection.changes == 0 { refusal = .taken }
+    guard let refusal else {
+      counts.inserted += connection.changes
       return .done
     }
-    guard let local = try localRow(new, bytes, on: connection) else { return .refused(refusal) }
+    guard let local = try localRow(new, bytes, on: connection) else { return .refused(refusal, isDecided: false) }
     defer { local.release() }
+    if !meetsTakenKeys { meetsTakenKeys = try !hooks(on: connection).hasTriggers }
     if !decider.asksAboutEverything, holds(local, new, bytes) {
       counts.unchanged += 1
       return .done
     }
     let incident = ConflictIncident(kind: .conflict, operation: .insert, old: [], new: new, local: local)
     if try takesIncoming(incident, bytes) {
-      let overwrite = try statements.overwrite(on: connection)
-      try overwrite.statement.bind(new, in: bytes)
-      if let refusal = try run(overwrite, on: connection) { return .refused(refusal) }
+      let attempt = try replace(local, new, bytes, on: connection)
+      guard case .done = attempt else { return attempt }
       counts.updated += 1
       try record(incident, .tookIncoming, bytes, on: connection)
     } else {
       try record(incident, .keptLocal, bytes, on: connection)
     }
+    return .done
+  }
+
+  /// Writes the row of an INSERT in the place of the one that has its key.
+  private func replace(
+    _ local: StandingRow, _ new: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Attempt {
+    if try hooks(on: connection).rewritesInPlace {
+      let overwrite = try statements.overwrite(on: connection)
+      try overwrite.statement.bind(new, in: bytes)
+      return try run(overwrite, on: connection).map { .refused($0, isDecided: true) } ?? .done
+    }
+    let row = try local.copied().replacing(new, in: bytes, columns: statements.match.columns)
+    try connection.execute("SAVEPOINT buckia_replace")
+    if let refusal = try write(.delete, new, [], bytes, guardedBy: .none, on: connection) {
+      try connection.execute("RELEASE buckia_replace")
+      // So it is with SQLite: a row that cannot be taken away for its replacement stops the whole.
+      throw EngineError(
+        .conflict,
+        "a row of table \"\(statements.name)\" is to be replaced and cannot be deleted (SQLite error \(refusal.code)); "
+          + "nothing of this file is applied", table: statements.name.text)
+    }
+    let isGone = connection.changes > 0
+    let restore = try statements.restore(on: connection)
+    defer { restore.statement.clearBindings() }
+    if let refusal = try row.insert(with: restore, running: { try run($0, on: connection) }) {
+      // The local row must not be lost for one that cannot be written.
+      try connection.execute("ROLLBACK TO buckia_replace; RELEASE buckia_replace")
+      return .refused(refusal, isDecided: isGone)
+    }
+    try connection.execute("RELEASE buckia_replace")
     return .done
   }
 
@@ -90,7 +144,7 @@ final class TableApplier {
       return .done
     }
     if let refusal = try write(.update, old, new, bytes, guardedBy: .oldValues, on: connection) {
-      return .refused(refusal)
+      return .refused(refusal, isDecided: false)
     }
     guard connection.changes == 0 else {
       counts.updated += 1
@@ -106,8 +160,9 @@ final class TableApplier {
       kind: local == nil ? .notFound : .data, operation: .update, old: old, new: new, local: local)
     if try takesIncoming(incident, bytes), local != nil {
       if let refusal = try write(.update, old, new, bytes, guardedBy: .none, on: connection) {
-        return .refused(refusal)
+        return .refused(refusal, isDecided: true)
       }
+      guard connection.changes > 0 else { return try omit(incident, bytes, on: connection) }
       counts.updated += 1
       try record(incident, .tookIncoming, bytes, on: connection)
     } else {
@@ -120,7 +175,7 @@ final class TableApplier {
     _ old: [ValueSlice], _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Attempt {
     if let refusal = try write(.delete, old, [], bytes, guardedBy: .oldValues, on: connection) {
-      return .refused(refusal)
+      return .refused(refusal, isDecided: false)
     }
     guard connection.changes == 0 else {
       counts.deleted += 1
@@ -136,13 +191,25 @@ final class TableApplier {
       kind: local == nil ? .notFound : .data, operation: .delete, old: old, new: [], local: local)
     if try takesIncoming(incident, bytes), local != nil {
       if let refusal = try write(.delete, old, [], bytes, guardedBy: .none, on: connection) {
-        return .refused(refusal)
+        return .refused(refusal, isDecided: true)
       }
+      guard connection.changes > 0 else { return try omit(incident, bytes, on: connection) }
       counts.deleted += 1
       try record(incident, .tookIncoming, bytes, on: connection)
     } else {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
     }
+    return .done
+  }
+
+  /// A trigger keeps a row as it is that is to be changed: SQLite asks about it as about one that is not there.
+  private func omit(
+    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Attempt {
+    let missing = ConflictIncident(
+      kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
+    _ = try decider.decide(missing, layout, bytes)
+    try record(missing, .omitted, bytes, on: connection)
     return .done
   }
 
@@ -167,7 +234,8 @@ final class TableApplier {
     return try run(prepared, on: connection)
   }
 
-  private func run(
+  /// Runs a statement; says why a row was refused.
+  func run(
     _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     let refusal = try prepared.statement.attempt()
@@ -204,7 +272,7 @@ final class TableApplier {
 
   /// Asks what to do about a conflict.
   func takesIncoming(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Bool {
-    try decider.decide(incident, layout, bytes) == .takeIncoming
+    try isDecided || decider.decide(incident, layout, bytes) == .takeIncoming
   }
 
   /// Counts a conflict and writes it down.

@@ -49,9 +49,12 @@ final class TableStatements {
   private let rowID: String?
 
   private var insertion: Prepared?
+  private var quietInsertion: Prepared?
   private var selection: Prepared?
   private var overwriting: Prepared?
   private var restoring: Prepared?
+  private var numbering: Prepared?
+  private var probing: Prepared?
   /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
   private static let shapeLimit = 256
   private var updates: [UpdateShape: Prepared] = [:]
@@ -73,11 +76,18 @@ final class TableStatements {
     affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
   }
 
+  /// What tells the table's rows apart, as SQL: the rowid, or the columns of the key where there is none or no name for it.
+  var identity: String {
+    if match.local.goesByRowID { return layout[0] }
+    if let rowID { return rowID }
+    return match.local.keyPlaces.map { layout[$0] }.joined(separator: ", ")
+  }
+
   /// How many columns each change has.
   var columnCount: Int { columns.count }
 
   /// The layout and, where it is hidden, the rowid: all that a row must come back with after it was parked.
-  private var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
+  var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
 
   private var table: String { "main.\(name.quoted)" }
 
@@ -114,6 +124,29 @@ final class TableStatements {
     return made
   }
 
+  /// `?1…?n`: the new row, which changes nothing where a key or value that must be unique is taken. That is no error here,
+  /// whose text would take SQLite longer than the attempt itself.
+  func insertUnlessTaken(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let quietInsertion { return quietInsertion }
+    let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let made = Prepared(
+      try connection.prepare(
+        "INSERT OR ABORT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values)) ON CONFLICT DO NOTHING",
+        isPersistent: true))
+    quietInsertion = made
+    return made
+  }
+
+  /// Whether any trigger fires on the table: one of the schema's, while these are on, or a TEMP one, always.
+  func hasTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+    let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, tbl_name FROM main.sqlite_schema" : ""
+    let query = """
+      SELECT 1 FROM (SELECT type, tbl_name FROM temp.sqlite_schema \(ofSchema))
+      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE LIMIT 1
+      """
+    return try connection.integer(query, binding: [name.text]) != nil
+  }
+
   /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last.
   func select(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let selection { return selection }
@@ -148,6 +181,32 @@ final class TableStatements {
       try connection.prepare(
         "INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", isPersistent: true))
     restoring = made
+    return made
+  }
+
+  /// `?1…?n`, of which the key's are used: what tells the row apart.
+  func number(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let numbering { return numbering }
+    let nothing = [Bool](repeating: false, count: columns.count)
+    let made = Prepared(
+      try connection.prepare(
+        "SELECT \(identity) FROM \(table) WHERE " + condition(compared: nothing, firstParameter: 1), isPersistent: true))
+    numbering = made
+    return made
+  }
+
+  /// `?1…`: a whole local row. Gives what tells the row apart that is in its way, or its own when none is.
+  func probe(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let probing { return probing }
+    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let some = layout[match.local.keyPlaces.first ?? 0]
+    let made = Prepared(
+      try connection.prepare(
+        """
+        INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))
+        ON CONFLICT DO UPDATE SET \(some) = \(some) RETURNING \(identity)
+        """, isPersistent: true))
+    probing = made
     return made
   }
 
@@ -211,17 +270,6 @@ extension SQLiteStatement {
       } else {
         try bind(blobNoCopy: payload, at: index)
       }
-    }
-  }
-
-  /// Binds the value that a column of another statement's row has, copying it.
-  func bind(columnOf row: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
-    switch row.storageClass(at: index) {
-    case .null: try bindNull(at: index)
-    case .integer: try bind(row.integer(at: index), at: index)
-    case .real: try bind(row.real(at: index), at: index)
-    case .text: try bind(row.text(at: index) ?? "", at: index)
-    case .blob: try bind(row.blob(at: index), at: index)
     }
   }
 

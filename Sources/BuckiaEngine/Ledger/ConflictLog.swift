@@ -31,6 +31,8 @@ final class ConflictLog {
   private var buffer = ChangesetWriter()
   private var records: [Record] = []
   private var layouts: [TableName: Int64] = [:]
+  /// How often records have been taken back: the numbers of layouts from before may be gone.
+  private var rewinds = 0
 
   init(entry: Int64, on connection: borrowing SQLiteConnection) throws {
     self.entry = entry
@@ -116,6 +118,14 @@ final class ConflictLog {
     try buffer.bytes.withUnsafeBytes { try write($0) }
   }
 
+  /// Forgets what has been recorded since the last ``flush()``, because a savepoint has been rolled back.
+  func rewind() {
+    records.removeAll(keepingCapacity: true)
+    buffer.removeAll()
+    layouts.removeAll()
+    rewinds += 1
+  }
+
   private func write(_ bytes: UnsafeRawBufferPointer) throws {
     if records.count == Self.batchSize {
       for index in records.indices { try bind(records[index], to: insertBatch, from: index * 7, in: bytes) }
@@ -157,10 +167,10 @@ final class ConflictLog {
   }
 
   private func number(of layout: ConflictLayout, on connection: borrowing SQLiteConnection) throws -> Int64 {
-    if let known = layout.record { return known }
+    if let known = layout.record, known.rewinds == rewinds { return known.number }
     let number = try self.layout(
       of: layout.name, columns: layout.columns, key: Set(layout.key), on: connection)
-    layout.record = number
+    layout.record = (number, rewinds)
     return number
   }
 

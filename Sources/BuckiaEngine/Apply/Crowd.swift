@@ -1,0 +1,351 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Refused changes of one table that stand in each other's way: a value under UNIQUE that one row is to get is another's,
+/// which is to get a third's, and so on.
+///
+/// Each change is followed to the row in its way, and from there to the change of that row, until one can be applied; then
+/// all behind it can, in turn. Where the way leads back to a row on it, the rows go round in a circle: one of them is
+/// parked, which lets the others move up, and gets its new values last. Where the way ends at a row that stays as it is,
+/// all changes on it are stuck. Every change is looked at a few times, however many there are.
+struct Crowd {
+  private enum State: UInt8 {
+    case waiting
+    /// On the path that is being followed.
+    case open
+    case settled
+    case stuck
+  }
+
+  /// A row that had to get out of the way of others.
+  private enum Parked {
+    /// It was taken out of the table, and is kept as it is to come back.
+    case removed(LocalRow)
+    /// It stands in the table with values that nobody wants.
+    case moved
+  }
+
+  private let applier: TableApplier
+  private let unique: UniqueIndexes
+  private let items: [Deferred]
+  private var states: [State]
+  /// The changes of rows that can be in somebody's way: the rows' numbers, sorted, with their change.
+  private var holders: [(number: UInt64, item: Int32)] = []
+  private var reader: ChangesetReader
+
+  /// The changes that wait for each other, each for the one behind it.
+  private var path: [Int32] = []
+  /// The parked rows of the path. There is a savepoint while there is any.
+  private var parked: [Int32: Parked] = [:]
+  /// What has been settled since the savepoint was made, and what was counted before.
+  private var settledSince: [Int32] = []
+  private var countsBefore = ApplyCounts()
+  /// Numbers for values that nobody wants.
+  private var parkedValues = 0
+  private var steps = 0
+
+  /// Takes the deferred changes of a table.
+  init(_ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    self.applier = applier
+    items = applier.deferred
+    unique = try UniqueIndexes(applier.statements, on: connection)
+    states = [State](repeating: .waiting, count: items.count)
+    reader = ChangesetReader(at: 0, in: applier.header)
+    for index in items.indices where items[index].isCrowdedOut {
+      guard let change = try read(Int32(index), bytes), let number = try number(bytes, change, on: connection) else {
+        continue
+      }
+      if change.operation == .insert, !items[index].isDecided {
+        // It is to take the place of a row that a trigger keeps from going.
+        states[index] = .stuck
+      } else {
+        holders.append((number, Int32(index)))
+      }
+    }
+    holders.sort { $0.number < $1.number }
+  }
+
+  /// Settles what can be settled; the rest stays deferred.
+  ///
+  /// - Returns: Whether anything was settled.
+  /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
+  mutating func settle(
+    _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
+  ) throws -> Bool {
+    var again: [Int32] = []
+    for index in items.indices where items[index].isCrowdedOut {
+      again.append(Int32(index))
+      // What had to be taken back comes first, so that it is not gone through anew with every later change.
+      while let root = again.popLast() {
+        guard states[Int(root)] == .waiting else { continue }
+        again += try follow(root, bytes, on: connection, poll: poll)
+      }
+    }
+    applier.deferred = items.indices.filter { states[$0] != .settled }.map { items[$0] }
+    return applier.deferred.count < items.count
+  }
+
+  // MARK: Following
+
+  /// Follows a change to its end.
+  ///
+  /// - Returns: Changes that were settled on the way and taken back.
+  private mutating func follow(
+    _ root: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
+  ) throws -> [Int32] {
+    path = [root]
+    states[Int(root)] = .open
+    while let top = path.last {
+      steps += 1
+      if steps.isMultiple(of: 4_096) { try poll() }
+      guard let change = try read(top, bytes) else { return try giveUp(on: connection) }
+      var number = try occupant(top, change, bytes, on: connection)
+      if number == nil {
+        if try apply(top, change, bytes, on: connection) {
+          try settled(top, on: connection)
+          continue
+        }
+        if unique.hasOpaque { number = try probe(top, change, bytes, on: connection) }
+      }
+      guard let number, let next = item(of: number) else { return try giveUp(on: connection) }
+      switch states[Int(next)] {
+      case .waiting:
+        path.append(next)
+        states[Int(next)] = .open
+      case .open where parked[next] == nil:
+        guard try park(next, bytes, on: connection) else { return try giveUp(on: connection) }
+      case .open, .settled, .stuck: return try giveUp(on: connection)
+      }
+    }
+    return []
+  }
+
+  private mutating func settled(_ top: Int32, on connection: borrowing SQLiteConnection) throws {
+    states[Int(top)] = .settled
+    path.removeLast()
+    if !parked.isEmpty { settledSince.append(top) }
+    if parked.removeValue(forKey: top) != nil, parked.isEmpty {
+      try connection.execute("RELEASE buckia_park")
+      settledSince.removeAll()
+    }
+  }
+
+  /// The end of the path cannot be applied, so all that wait on it cannot.
+  private mutating func giveUp(on connection: borrowing SQLiteConnection) throws -> [Int32] {
+    for item in path { states[Int(item)] = .stuck }
+    path.removeAll()
+    guard !parked.isEmpty else { return [] }
+    try connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
+    applier.counts = countsBefore
+    applier.decider.rewind()
+    parked.removeAll()
+    let undone = settledSince
+    settledSince.removeAll()
+    for item in undone { states[Int(item)] = .waiting }
+    return undone
+  }
+
+  private mutating func read(_ item: Int32, _ bytes: RawSpan) throws -> Change? {
+    reader.move(to: items[Int(item)].offset)
+    return try reader.next(in: bytes)
+  }
+
+  /// The change of the row with a number.
+  private func item(of number: UInt64) -> Int32? {
+    var low = 0
+    var high = holders.count
+    while low < high {
+      let middle = (low + high) / 2
+      if holders[middle].number < number { low = middle + 1 } else { high = middle }
+    }
+    return low < holders.count && holders[low].number == number ? holders[low].item : nil
+  }
+
+  /// The number of the local row with the key of the change that the reader stands on; nil when there is none.
+  private func number(_ bytes: RawSpan, _ change: Change, on connection: borrowing SQLiteConnection) throws -> UInt64? {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard !applier.statements.hasNullKey(row) else { return nil }
+    let query = try applier.statements.number(on: connection)
+    for index in row.indices where applier.statements.isKey[index] {
+      try query.statement.bind(row[index], in: bytes, at: index)
+    }
+    defer { query.statement.reset() }
+    return try query.statement.step() ? RowNumber.read(query.statement, from: 0) : nil
+  }
+
+  // MARK: Who is in the way
+
+  /// The number of the row that has a place which the change gives its own; nil when none has, as far as can be looked up.
+  private mutating func occupant(
+    _ item: Int32, _ change: Change, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> UInt64? {
+    let columns = applier.statements.match.columns
+    var sources: [Int: ValueSlice] = [:]
+    for index in reader.new.indices where reader.new[index].isDefined { sources[columns[index]] = reader.new[index] }
+    let own = try number(bytes, change, on: connection)
+    // Where an index has a column that stays, the row's own value counts.
+    var local: StandingRow?
+    defer { local?.release() }
+    if change.operation == .update, own != nil { local = try applier.localRow(reader.old, bytes, on: connection) }
+    var removed: LocalRow?
+    if case .removed(let row)? = parked[item] { removed = row }
+    return try unique.occupant(besides: own, moves: { sources[$0] != nil }) { place, statement, parameter in
+      if let value = sources[place] {
+        try statement.bind(value, in: bytes, at: parameter)
+        return value.kind != .null
+      }
+      if let removed {
+        try removed.bind(place, to: statement, at: parameter)
+        return removed.values[place].kind != .null
+      }
+      guard let local else { return false }
+      try local.bind(place, to: statement, at: parameter)
+      return !local.isNull(at: place)
+    }
+  }
+
+  /// As `occupant`, for indexes that cannot be looked up: the row is put into the table in its new form, and SQLite
+  /// says which one is in its way. Everything is taken back.
+  private mutating func probe(
+    _ item: Int32, _ change: Change, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> UInt64? {
+    let row: LocalRow
+    var hasOwn = false
+    if case .removed(let whole)? = parked[item] {
+      row = whole
+    } else {
+      let key = change.operation == .insert ? reader.new : reader.old
+      if let local = try applier.localRow(key, bytes, on: connection) {
+        defer { local.release() }
+        row = try local.copied().replacing(reader.new, in: bytes, columns: applier.statements.match.columns)
+        hasOwn = true
+      } else {
+        // Columns that only exist here get their defaults, which cannot be known here.
+        return nil
+      }
+    }
+    try connection.execute("SAVEPOINT buckia_probe")
+    var number: UInt64?
+    let key = change.operation == .insert ? reader.new : reader.old
+    if try !hasOwn || applier.write(.delete, key, [], bytes, guardedBy: .none, on: connection) == nil {
+      number = try row.probe(with: applier.statements.probe(on: connection))
+    }
+    try connection.execute("ROLLBACK TO buckia_probe; RELEASE buckia_probe")
+    return number
+  }
+
+  // MARK: Applying and parking
+
+  /// Tries a change; false when it is refused.
+  private mutating func apply(
+    _ item: Int32, _ change: Change, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    switch parked[item] {
+    case .removed(let row)?:
+      let restore = try applier.statements.restore(on: connection)
+      defer { restore.statement.clearBindings() }
+      guard try row.insert(with: restore, running: { try applier.run($0, on: connection) }) == nil else { return false }
+      applier.counts.updated += 1
+      return true
+    case .moved?:
+      guard
+        try applier.write(.update, reader.old, reader.new, bytes, guardedBy: .none, on: connection) == nil,
+        connection.changes == 1
+      else { return false }
+      applier.counts.updated += 1
+      return true
+    case nil:
+      applier.isDecided = items[Int(item)].isDecided
+      defer { applier.isDecided = false }
+      let attempt = try applier.attempt(change.operation, reader.old, reader.new, bytes, on: connection)
+      if case .done = attempt { return true }
+      return false
+    }
+  }
+
+  /// Gets a row out of the way of others; false when it cannot be done.
+  ///
+  /// It is taken out where nobody notices, and otherwise gets other values: by an UPDATE, so that no foreign-key action
+  /// takes away what refers to it, and triggers see what happens to it.
+  private mutating func park(
+    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard let change = try read(item, bytes) else { return false }
+    let key = change.operation == .insert ? reader.new : reader.old
+    let hooks = try applier.hooks(on: connection)
+    guard let local = try applier.localRow(key, bytes, on: connection) else { return false }
+    defer { local.release() }
+    let row = try local.copied()
+    if parked.isEmpty {
+      try applier.decider.mark()
+      countsBefore = applier.counts
+      try connection.execute("SAVEPOINT buckia_park")
+    }
+    // Until it is known how, so that giving up takes everything back.
+    parked[item] = .moved
+    if items[Int(item)].isDecided {
+      let kind = change.operation == .insert ? ConflictKind.conflict : .data
+      let incident = ConflictIncident(
+        kind: kind, operation: change.operation, old: reader.old, new: reader.new, local: local)
+      try applier.record(incident, .tookIncoming, bytes, on: connection)
+    }
+    // An INSERT takes the place of a row by deleting it, wherever that can be seen.
+    if change.operation == .insert || hooks.deletesQuietly,
+      try applier.write(.delete, key, [], bytes, guardedBy: .none, on: connection) == nil, connection.changes == 1
+    {
+      parked[item] = .removed(
+        try row.replacing(reader.new, in: bytes, columns: applier.statements.match.columns))
+      return true
+    }
+    guard change.operation == .update else { return false }
+    return try moveAside(row, hooks, bytes, on: connection)
+  }
+
+  /// Gives the row of the UPDATE that the reader stands on values that nobody wants, in place of those it is to lose.
+  private mutating func moveAside(
+    _ row: LocalRow, _ hooks: RowHooks, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let columns = applier.statements.match.columns
+    var leaving = reader.new
+    for index in leaving.indices where leaving[index].isDefined {
+      let place = columns[index]
+      let isMember = unique.members?.contains(place) ?? true
+      if !isMember || row.values[place].kind == .null { leaving[index] = .undefined }
+    }
+    guard leaving.contains(where: \.isDefined) else { return false }
+    let old = reader.old
+    let statement = try applier.statements.update(old: old, new: leaving, guardedBy: .none, on: connection)
+    for allowsNull in [true, false] {
+      for index in leaving.indices where leaving[index].isDefined {
+        let place = columns[index]
+        // Who refers to a value follows it to another one, but not to NULL.
+        if allowsNull, !hooks.referenced.contains(place) {
+          try statement.statement.bindNull(at: index)
+        } else {
+          try bindUnwanted(row.values[place].kind, to: statement.statement, at: index)
+        }
+      }
+      for index in old.indices where applier.statements.isKey[index] {
+        try statement.statement.bind(old[index], in: bytes, at: applier.statements.columnCount + index)
+      }
+      let refusal = try applier.run(statement, on: connection)
+      statement.statement.clearBindings()
+      if refusal == nil { return connection.changes == 1 }
+    }
+    return false
+  }
+
+  /// Binds a value of a kind that no row is likely to have; if one has, the statement is refused.
+  private mutating func bindUnwanted(
+    _ kind: ValueKind, to statement: borrowing SQLiteStatement, at index: Int
+  ) throws {
+    parkedValues += 1
+    switch kind {
+    case .integer: try statement.bind(Int64.min / 2 + Int64(parkedValues), at: index)
+    case .real: try statement.bind(-0x1p1000 * Double(parkedValues), at: index)
+    case .blob: try statement.bind(Array("buckia parked \(parkedValues)".utf8), at: index)
+    case .text, .null, .undefined: try statement.bind("buckia parked \(parkedValues)", at: index)
+    }
+  }
+}
