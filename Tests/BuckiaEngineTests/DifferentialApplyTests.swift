@@ -2,22 +2,63 @@
 import Testing
 
 /// The engine against `sqlite3changeset_apply_v2`, on random schemas, changes and receivers that went their own way.
+///
+/// Where the two differ, a plain row-by-row applier has to explain it: without any of the deviations that are meant it
+/// must do what SQLite does, and with all of them what the engine does.
 @Suite struct DifferentialApplyTests {
   @Test("Applying does what SQLite's own apply does: the same rows, refusals and questions", arguments: Seeds.shards)
   func sameAsStock(_ shard: Int) throws {
+    var tally = Tally()
     for seed in Seeds.range(4_000, shard: shard) {
       let scenario = try ApplyScenario(seed: seed)
       guard !scenario.changes.isEmpty, try !scenario.hasUpdateOfNothing() else { continue }
       let stock = try scenario.stock()
       let ours = try scenario.engine().outcome
-      guard !scenario.isEqual(ours, stock) else { continue }
+      tally.cases += 1
+      if !stock.questions.isEmpty { tally.conflicts += 1 }
+      if scenario.isEqual(ours, stock) { continue }
+      tally.deviations += 1
       let plain = try scenario.reference([]).outcome
-      let reference = try scenario.reference(.all).outcome
       if !scenario.isEqual(plain, stock) {
-        Issue.record("reference \(scenario.report(plain, stock, "reference", "stock"))")
+        Issue.record("\(Seeds.replay(seed))\n\(scenario.report(plain, stock, "reference", "stock"))")
       }
-      if !scenario.isEqual(ours, reference) {
-        Issue.record("\(scenario.report(ours, reference, "ours", "reference"))")
+      let (reference, hasSettledCircles) = try scenario.reference(.all)
+      if scenario.isEqual(ours, reference) { continue }
+      // How rows that go round are parked shows in what triggers and foreign-key actions do; `CircleTests` looks at it.
+      if hasSettledCircles, scenario.showsOrder, scenario.asksLess(ours, stock) { continue }
+      Issue.record("\(Seeds.replay(seed))\n\(scenario.report(ours, reference, "ours", "reference"))")
+    }
+    if tally.cases > 500 {
+      #expect(tally.conflicts > tally.cases / 4, "the changes hardly ever meet")
+      #expect(tally.deviations < tally.cases / 10, "\(tally.deviations) of \(tally.cases) differ, as they may: too many")
+    }
+  }
+
+  private struct Tally {
+    var cases = 0
+    var conflicts = 0
+    var deviations = 0
+  }
+
+  @Test("Not asking about equal edits changes nothing but the number of conflicts", arguments: Seeds.shards)
+  func equalEdits(_ shard: Int) throws {
+    let policies: [ConflictPolicy] = [.keepLocal, .takeIncoming, .abort]
+    for seed in Seeds.range(600, shard: shard) {
+      let policy = policies[Int(seed / 4 % 3)]
+      let scenario = try ApplyScenario(seed: seed, answers: .policy(policy))
+      guard !scenario.changes.isEmpty else { continue }
+      let asking = try scenario.engine()
+      let silent = try scenario.engine(asks: false)
+      if policy == .abort {
+        // What is refused only when asked about must be without a conflict that counts.
+        if silent.outcome.isRefused, !scenario.schema.hasForeignKeys { #expect(asking.outcome.isRefused, "seed \(seed)") }
+        let keeping = try ApplyScenario(seed: seed, answers: .policy(.keepLocal)).engine(asks: false)
+        let isRefused = keeping.counts.conflicts > 0 || keeping.outcome.isRefused
+        #expect(silent.outcome.isRefused == isRefused, "seed \(seed)")
+      } else if !scenario.showsOrder {
+        // Triggers see a row written that was equal already.
+        #expect(asking.outcome.content == silent.outcome.content, "seed \(seed)")
+        #expect(silent.counts.conflicts <= asking.counts.conflicts, "seed \(seed)")
       }
     }
   }
@@ -29,6 +70,16 @@ extension ApplyScenario {
     guard one.content == other.content, one.isRefused == other.isRefused else { return false }
     if one.isRefused { return true }
     return showsOrder ? one.questions == other.questions : one.sortedQuestions == other.sortedQuestions
+  }
+
+  /// Whether one way to apply asks nothing that the other does not, and about fewer constraints.
+  func asksLess(_ one: Outcome, _ other: Outcome) -> Bool {
+    var rest = other.questions
+    for question in one.questions {
+      guard let place = rest.firstIndex(of: question) else { return false }
+      rest.remove(at: place)
+    }
+    return !rest.isEmpty && rest.allSatisfy { $0.hasPrefix("constraint") } && !one.isRefused
   }
 
   /// What two ways to apply differ in.

@@ -30,9 +30,14 @@ struct Crowd {
   private let unique: UniqueIndexes
   private let items: [Deferred]
   private var states: [State]
-  /// The changes of rows that can be in somebody's way: the rows' numbers, sorted, with their change.
-  private var holders: [(number: UInt64, item: Int32)] = []
+  /// What tells the rows of the changes apart; 0 for those that have none.
+  private var numbers: [UInt64]
+  /// The changes whose rows can be in somebody's way, in the order of the rows' numbers.
+  private var holders: [Int32] = []
   private var reader: ChangesetReader
+  /// For each place of the local layout its column in the changeset; -1 for those that only exist here.
+  private let sources: [Int]
+  private let hooks: RowHooks
 
   /// The changes that wait for each other, each for the one behind it.
   private var path: [Int32] = []
@@ -51,7 +56,12 @@ struct Crowd {
     items = applier.deferred
     unique = try UniqueIndexes(applier.statements, on: connection)
     states = [State](repeating: .waiting, count: items.count)
+    numbers = [UInt64](repeating: 0, count: items.count)
     reader = ChangesetReader(at: 0, in: applier.header)
+    hooks = try applier.hooks(on: connection)
+    var sources = [Int](repeating: -1, count: applier.statements.layout.count)
+    for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
+    self.sources = sources
     for index in items.indices where items[index].isCrowdedOut {
       guard let change = try read(Int32(index), bytes), let number = try number(bytes, change, on: connection) else {
         continue
@@ -60,10 +70,11 @@ struct Crowd {
         // It is to take the place of a row that a trigger keeps from going.
         states[index] = .stuck
       } else {
-        holders.append((number, Int32(index)))
+        numbers[index] = number
+        holders.append(Int32(index))
       }
     }
-    holders.sort { $0.number < $1.number }
+    holders.sort { [numbers] in numbers[Int($0)] < numbers[Int($1)] }
   }
 
   /// Settles what can be settled; the rest stays deferred.
@@ -102,11 +113,19 @@ struct Crowd {
       guard let change = try read(top, bytes) else { return try giveUp(on: connection) }
       var number = try occupant(top, change, bytes, on: connection)
       if number == nil {
-        if try apply(top, change, bytes, on: connection) {
+        let exchanged = try exchange(top, change, bytes, on: connection)
+        if case .blockedBy(let other) = exchanged { number = other }
+        if case .done = exchanged {
           try settled(top, on: connection)
           continue
         }
-        if unique.hasOpaque { number = try probe(top, change, bytes, on: connection) }
+        if case .unable = exchanged {
+          if try apply(top, change, bytes, on: connection) {
+            try settled(top, on: connection)
+            continue
+          }
+          if unique.hasOpaque { number = try probe(top, change, bytes, on: connection) }
+        }
       }
       guard let number, let next = item(of: number) else { return try giveUp(on: connection) }
       switch states[Int(next)] {
@@ -157,14 +176,17 @@ struct Crowd {
     var high = holders.count
     while low < high {
       let middle = (low + high) / 2
-      if holders[middle].number < number { low = middle + 1 } else { high = middle }
+      if numbers[Int(holders[middle])] < number { low = middle + 1 } else { high = middle }
     }
-    return low < holders.count && holders[low].number == number ? holders[low].item : nil
+    return low < holders.count && numbers[Int(holders[low])] == number ? holders[low] : nil
   }
 
   /// The number of the local row with the key of the change that the reader stands on; nil when there is none.
   private func number(_ bytes: RawSpan, _ change: Change, on connection: borrowing SQLiteConnection) throws -> UInt64? {
     let row = change.operation == .insert ? reader.new : reader.old
+    if change.operation == .update, let key = applier.statements.rowIDKey, row[key].kind == .integer {
+      return UInt64(bitPattern: row[key].integer(in: bytes))
+    }
     guard !applier.statements.hasNullKey(row) else { return nil }
     let query = try applier.statements.number(on: connection)
     for index in row.indices where applier.statements.isKey[index] {
@@ -180,18 +202,20 @@ struct Crowd {
   private mutating func occupant(
     _ item: Int32, _ change: Change, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> UInt64? {
-    let columns = applier.statements.match.columns
-    var sources: [Int: ValueSlice] = [:]
-    for index in reader.new.indices where reader.new[index].isDefined { sources[columns[index]] = reader.new[index] }
-    let own = try number(bytes, change, on: connection)
+    let hasRow = change.operation == .update || items[Int(item)].isDecided
+    let new = reader.new
+    let old = reader.old
     // Where an index has a column that stays, the row's own value counts.
     var local: StandingRow?
     defer { local?.release() }
-    if change.operation == .update, own != nil { local = try applier.localRow(reader.old, bytes, on: connection) }
     var removed: LocalRow?
     if case .removed(let row)? = parked[item] { removed = row }
-    return try unique.occupant(besides: own, moves: { sources[$0] != nil }) { place, statement, parameter in
-      if let value = sources[place] {
+    return try unique.occupant(
+      besides: hasRow ? numbers[Int(item)] : nil,
+      moves: { [sources] in sources[$0] >= 0 && new[sources[$0]].isDefined }
+    ) { [sources] place, statement, parameter in
+      if sources[place] >= 0, new[sources[place]].isDefined {
+        let value = new[sources[place]]
         try statement.bind(value, in: bytes, at: parameter)
         return value.kind != .null
       }
@@ -199,10 +223,53 @@ struct Crowd {
         try removed.bind(place, to: statement, at: parameter)
         return removed.values[place].kind != .null
       }
+      if local == nil {
+        local = try applier.localRow(change.operation == .insert ? new : old, bytes, on: connection)
+      }
       guard let local else { return false }
       try local.bind(place, to: statement, at: parameter)
       return !local.isNull(at: place)
     }
+  }
+
+  private enum Exchange {
+    case done
+    case blockedBy(UInt64)
+    /// It could not be tried this way.
+    case unable
+  }
+
+  /// Where there are indexes that cannot be looked up, and nobody notices: puts the row in its new form into the place of
+  /// the old one, or learns which row is in the way.
+  private mutating func exchange(
+    _ item: Int32, _ change: Change, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Exchange {
+    guard unique.hasOpaque, hooks.deletesQuietly, change.operation == .update, parked[item] == nil,
+      !items[Int(item)].isDecided, let local = try applier.localRow(reader.old, bytes, on: connection)
+    else { return .unable }
+    defer { local.release() }
+    guard applier.holds(local, reader.old, bytes) else { return .unable }
+    let old = try local.copied()
+    let new = try old.replacing(reader.new, in: bytes, columns: applier.statements.match.columns)
+    try connection.execute("SAVEPOINT buckia_exchange")
+    var result = Exchange.unable
+    if try applier.write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == nil,
+      let number = try new.probe(with: applier.statements.probe(on: connection))
+    {
+      if number == numbers[Int(item)] {
+        applier.counts.updated += 1
+        result = .done
+      } else {
+        let restore = try applier.statements.restore(on: connection)
+        defer { restore.statement.clearBindings() }
+        if try old.insert(with: restore, running: { try applier.run($0, on: connection) }) == nil {
+          result = .blockedBy(number)
+        }
+      }
+    }
+    if case .unable = result { try connection.execute("ROLLBACK TO buckia_exchange") }
+    try connection.execute("RELEASE buckia_exchange")
+    return result
   }
 
   /// As `occupant`, for indexes that cannot be looked up: the row is put into the table in its new form, and SQLite
@@ -273,7 +340,6 @@ struct Crowd {
   ) throws -> Bool {
     guard let change = try read(item, bytes) else { return false }
     let key = change.operation == .insert ? reader.new : reader.old
-    let hooks = try applier.hooks(on: connection)
     guard let local = try applier.localRow(key, bytes, on: connection) else { return false }
     defer { local.release() }
     let row = try local.copied()
@@ -299,12 +365,12 @@ struct Crowd {
       return true
     }
     guard change.operation == .update else { return false }
-    return try moveAside(row, hooks, bytes, on: connection)
+    return try moveAside(row, bytes, on: connection)
   }
 
   /// Gives the row of the UPDATE that the reader stands on values that nobody wants, in place of those it is to lose.
   private mutating func moveAside(
-    _ row: LocalRow, _ hooks: RowHooks, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ row: LocalRow, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
     let columns = applier.statements.match.columns
     var leaving = reader.new
@@ -316,14 +382,15 @@ struct Crowd {
     guard leaving.contains(where: \.isDefined) else { return false }
     let old = reader.old
     let statement = try applier.statements.update(old: old, new: leaving, guardedBy: .none, on: connection)
-    for allowsNull in [true, false] {
+    for sign in [-1, 1, 0] {
       for index in leaving.indices where leaving[index].isDefined {
         let place = columns[index]
-        // Who refers to a value follows it to another one, but not to NULL.
-        if allowsNull, !hooks.referenced.contains(place) {
+        // NULL comes last: triggers that add and subtract values get lost in it, and who refers to a value follows it to
+        // another one, but not to NULL.
+        if sign == 0, !hooks.referenced.contains(place) {
           try statement.statement.bindNull(at: index)
         } else {
-          try bindUnwanted(row.values[place].kind, to: statement.statement, at: index)
+          try bindUnwanted(row.values[place].kind, sign, to: statement.statement, at: index)
         }
       }
       for index in old.indices where applier.statements.isKey[index] {
@@ -338,12 +405,14 @@ struct Crowd {
 
   /// Binds a value of a kind that no row is likely to have; if one has, the statement is refused.
   private mutating func bindUnwanted(
-    _ kind: ValueKind, to statement: borrowing SQLiteStatement, at index: Int
+    _ kind: ValueKind, _ sign: Int, to statement: borrowing SQLiteStatement, at index: Int
   ) throws {
     parkedValues += 1
+    // Far from what people count, and near enough for sums of it to stay exact.
+    let number = Int64(sign) << 48 + Int64(sign * parkedValues)
     switch kind {
-    case .integer: try statement.bind(Int64.min / 2 + Int64(parkedValues), at: index)
-    case .real: try statement.bind(-0x1p1000 * Double(parkedValues), at: index)
+    case .integer: try statement.bind(number, at: index)
+    case .real: try statement.bind(Double(number), at: index)
     case .blob: try statement.bind(Array("buckia parked \(parkedValues)".utf8), at: index)
     case .text, .null, .undefined: try statement.bind("buckia parked \(parkedValues)", at: index)
     }

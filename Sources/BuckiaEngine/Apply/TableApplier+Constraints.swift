@@ -22,11 +22,11 @@ struct Deferred {
 // What becomes of changes that a constraint refused when the others of their table are done.
 extension TableApplier {
   /// As long as a list of refused changes is no longer than this, it is tried again as SQLite does: from its beginning,
-  /// while any of it settles.
+  /// while any of it settles. In a longer one, those who stand in each other's way are told apart first.
   private static let shortList = 64
-  /// How often a longer list is tried again at most. Each round goes the other way than the one before, so that rows which
-  /// wait for each other settle in one of two rounds, whichever way round they stand.
-  private static let longRounds = 256
+  /// How often a list is tried again at most. A long one is gone through the other way in every second round, so that rows
+  /// which wait for each other settle in one of two, whichever way round they stand.
+  private static let rounds = 256
 
   /// Tries the refused changes again until no more of them can be applied; the rest are conflicts.
   ///
@@ -35,26 +35,23 @@ extension TableApplier {
     _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
   ) throws {
     guard !deferred.isEmpty else { return }
-    try retryDeferred(bytes, on: connection, stopsEarly: true, poll: poll)
+    if deferred.count <= Self.shortList { try retryDeferred(bytes, on: connection, poll: poll) }
+    var hasSettled = deferred.count > Self.shortList
     if deferred.contains(where: \.isCrowdedOut) {
       var crowd = try Crowd(self, bytes, on: connection)
-      if try crowd.settle(bytes, on: connection, poll: poll) {
-        try retryDeferred(bytes, on: connection, stopsEarly: false, poll: poll)
-      }
+      if try crowd.settle(bytes, on: connection, poll: poll) { hasSettled = true }
     }
-    if deferred.count > Self.shortList { try retryDeferred(bytes, on: connection, stopsEarly: false, poll: poll) }
+    if hasSettled { try retryDeferred(bytes, on: connection, poll: poll) }
     try giveUpDeferred(bytes, on: connection, poll: poll)
   }
 
   /// Tries all deferred changes again, and those that remain once more, while any of them settles.
-  ///
-  /// - Parameter stopsEarly: Whether to leave a long list once a round settles less than half of it.
   private func retryDeferred(
-    _ bytes: RawSpan, on connection: borrowing SQLiteConnection, stopsEarly: Bool, poll: () throws -> Void
+    _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
   ) throws {
     var reader = ChangesetReader(at: 0, in: header)
     var goesBackward = false
-    for _ in 0..<Self.longRounds {
+    for _ in 0..<Self.rounds {
       let items = deferred
       let isLong = items.count > Self.shortList
       guard !items.isEmpty else { return }
@@ -72,7 +69,6 @@ extension TableApplier {
       }
       if goesBackward { deferred.reverse() }
       guard deferred.count < items.count else { return }
-      if stopsEarly, isLong, deferred.count > Self.shortList, deferred.count > items.count / 2 { return }
     }
   }
 

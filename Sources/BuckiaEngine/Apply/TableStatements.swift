@@ -47,6 +47,8 @@ final class TableStatements {
   let hiddenRowID: String?
   /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
   private let rowID: String?
+  /// The column of the changeset that is the rowid itself, where it has one.
+  let rowIDKey: Int?
 
   private var insertion: Prepared?
   private var quietInsertion: Prepared?
@@ -73,6 +75,8 @@ final class TableStatements {
       && ASCIIName.matches(local.columns[local.primaryKey[0]].declaredType, "INTEGER")
     hiddenRowID = local.goesByRowID || isRowIDKey ? nil : rowID
     self.rowID = rowID
+    rowIDKey =
+      local.goesByRowID || (isRowIDKey && !local.isWithoutRowID) ? header.keyFlags.firstIndex { $0 != 0 } : nil
     affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
   }
 
@@ -190,7 +194,8 @@ final class TableStatements {
     let nothing = [Bool](repeating: false, count: columns.count)
     let made = Prepared(
       try connection.prepare(
-        "SELECT \(identity) FROM \(table) WHERE " + condition(compared: nothing, firstParameter: 1), isPersistent: true))
+        "SELECT \(identity) FROM \(table) WHERE " + condition(compared: nothing, firstParameter: 1), isPersistent: true)
+    )
     numbering = made
     return made
   }

@@ -42,7 +42,8 @@ final class UniqueIndexes {
           columns.append(column + offset)
           // The column's affinity applies to the value, as it does when the value is stored.
           terms.append(
-            "\(statements.layout[column + offset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))")
+            "\(statements.layout[column + offset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))"
+          )
         } else {
           isWhole = false
         }
@@ -52,7 +53,8 @@ final class UniqueIndexes {
         continue
       }
       members.formUnion(columns)
-      let query = "SELECT \(statements.identity) FROM main.\(statements.name.quoted) WHERE \(terms.joined(separator: " AND "))"
+      let query =
+        "SELECT \(statements.identity) FROM main.\(statements.name.quoted) WHERE \(terms.joined(separator: " AND "))"
       plain.append(
         Plain(members: columns, lookup: TableStatements.Prepared(try connection.prepare(query, isPersistent: true))))
     }

@@ -138,8 +138,8 @@ extension ApplyScenario {
 
   /// Applies with the reference.
   ///
-  /// - Returns: The outcome, and whether a deviation made a difference.
-  func reference(_ deviations: ReferenceApplier.Deviations) throws -> (outcome: Outcome, hasDeviated: Bool) {
+  /// - Returns: The outcome, and whether values went round and were settled.
+  func reference(_ deviations: ReferenceApplier.Deviations) throws -> (outcome: Outcome, hasSettledCircles: Bool) {
     let connection = try makeReceiver(forStock: true)
     let questions = Questions()
     var isRefused = false
@@ -160,7 +160,7 @@ extension ApplyScenario {
     }
     if isRefused { try connection.execute("ROLLBACK") }
     return (
-      try outcome(of: connection, isStock: true, questions, isRefused: isRefused), applier.hasDeviated
+      try outcome(of: connection, isStock: true, questions, isRefused: isRefused), applier.hasSettledCircles
     )
   }
 

@@ -68,8 +68,8 @@ final class ReferenceApplier {
   private let ask: (Question) throws -> StockChangesets.Answer
   private var deferred: [Change] = []
   private var defersConstraints = true
-  /// Whether a deviation made a difference.
-  private(set) var hasDeviated = false
+  /// Whether values went round, and were settled.
+  private(set) var hasSettledCircles = false
 
   init(_ deviations: Deviations, ask: @escaping (Question) throws -> StockChangesets.Answer) {
     self.deviations = deviations
@@ -300,11 +300,9 @@ final class ReferenceApplier {
     let deletion = try delete(change.new, table, comparesAll: false, on: connection)
     guard deletion.refusal == nil else { throw Aborted() }
     let keepsLocals = deviations.contains(.keepsLocalColumns) && !table.locals.isEmpty
-    if keepsLocals { hasDeviated = true }
     let locals = keepsLocals ? Array(local.dropFirst(table.columns.count)) : nil
     if let refusal = try insert(change.new, table, locals: locals, on: connection) {
       if deviations.contains(.keepsReplacedRows), deletion.changes > 0 {
-        hasDeviated = true
         try connection.execute("ROLLBACK TO reference_replace")
         try refuse(change, table, refusal, isDecided: true)
       } else {
@@ -319,7 +317,7 @@ final class ReferenceApplier {
   private func retry(_ table: Table, on connection: borrowing SQLiteConnection) throws {
     try retryWhileItSettles(table, on: connection)
     if deviations.contains(.settlesCircles), try settleCircles(table, on: connection) {
-      hasDeviated = true
+      hasSettledCircles = true
       try retryWhileItSettles(table, on: connection)
     }
     defersConstraints = false

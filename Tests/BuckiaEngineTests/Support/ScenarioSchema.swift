@@ -61,17 +61,20 @@ struct ScenarioSchema {
         for index in columns {
           let referred = target.columns[index]
           let name = "f\(number)\(names.count)"
-          var pool = referred.isUnique ? ["0", "1", "2", "3", "4", "5", "'a'", "2.5"] : RandomTable.keyPool(of: referred.type)
+          var pool =
+            referred.isUnique ? ["0", "1", "2", "3", "4", "5", "'a'", "2.5"] : RandomTable.keyPool(of: referred.type)
           if tables[child].isStrict, referred.isUnique { pool = strictPool(of: referred.type) }
           // Mostly of the parent's type; SQLite converts where it is not.
           let type = random.oneIn(6) && !tables[child].isStrict ? "" : strictType(referred.type, in: tables[child])
           tables[child].columns.append(
             RandomTable.Column(
-              name: name, type: type, collation: random.oneIn(4) ? "NOCASE" : "", isUnique: random.oneIn(8), pool: pool))
+              name: name, type: type, collation: random.oneIn(4) ? "NOCASE" : "", isUnique: random.oneIn(8), pool: pool)
+          )
           names.append(name)
         }
         let isWholeKey = columns == target.key && target.variant != .withoutKey && random.oneIn(2)
-        let referred = isWholeKey ? "" : "(\(columns.map { target.quoted(target.columns[$0].name) }.joined(separator: ", ")))"
+        let referred =
+          isWholeKey ? "" : "(\(columns.map { target.quoted(target.columns[$0].name) }.joined(separator: ", ")))"
         var clause = "FOREIGN KEY (\(names.map { target.quoted($0) }.joined(separator: ", "))) REFERENCES "
         clause += "\(target.quoted(target.name))\(referred)"
         let actions = ["NO ACTION", "RESTRICT", "SET NULL", "SET DEFAULT", "CASCADE"]
@@ -164,7 +167,8 @@ struct ScenarioSchema {
         isOther
           ? "UPDATE OR IGNORE \(other.quoted(other.name)) SET \(value) = NULL WHERE \(value) IN (1, 'A')"
           : "DELETE FROM log WHERE id % 3 = 1",
-        isOther ? "DELETE FROM \(other.quoted(other.name)) WHERE \(value) IN (4, 'ab')" : "DELETE FROM log WHERE id % 3 = 2",
+        isOther
+          ? "DELETE FROM \(other.quoted(other.name)) WHERE \(value) IN (4, 'ab')" : "DELETE FROM log WHERE id % 3 = 2",
       ]
       let time = random.pick(["BEFORE", "AFTER", "AFTER"])
       let schema = isTemporary ? "TEMP TRIGGER \"r \(number)\"" : "TRIGGER \"r \(number)\""
