@@ -32,6 +32,10 @@ int sqlite3changeset_invert(int nIn, const void *pIn, int *pnOut, void **ppOut);
 int sqlite3changeset_concat(int nA, void *pA, int nB, void *pB, int *pnOut, void **ppOut);
 int sqlite3changeset_op(
   sqlite3_changeset_iter *pIter, const char **pzTab, int *pnCol, int *pOp, int *pbIndirect);
+int sqlite3changeset_old(sqlite3_changeset_iter *pIter, int iVal, sqlite3_value **ppValue);
+int sqlite3changeset_new(sqlite3_changeset_iter *pIter, int iVal, sqlite3_value **ppValue);
+int sqlite3changeset_conflict(sqlite3_changeset_iter *pIter, int iVal, sqlite3_value **ppValue);
+int sqlite3changeset_fk_conflicts(sqlite3_changeset_iter *pIter, int *pnOut);
 int sqlite3changeset_apply_v2(
   sqlite3 *db, int nChangeset, void *pChangeset, int (*xFilter)(void *pCtx, const char *zTab),
   int (*xConflict)(void *pCtx, int eConflict, sqlite3_changeset_iter *p), void *pCtx,

@@ -20,6 +20,11 @@ public struct SQLiteRefusal: Equatable, Sendable {
   /// The code of a rowid that another row has.
   public static let rowID: Int32 = 2_579
 
+  /// Another row has a key or a value that must be unique, whichever it is.
+  public static let taken = SQLiteRefusal(known: unique)
+
+  private init(known code: Int32) { self.code = code }
+
   /// Nil for codes that do not speak of the row.
   init?(_ code: Int32) {
     guard [SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG].contains(code & 0xff) else { return nil }

@@ -124,6 +124,23 @@ public struct SQLiteStatement: ~Copyable {
     try check(code)
   }
 
+  /// Binds text from its bytes, valid UTF-8 or not, copying them.
+  public func bind(textCopying bytes: UnsafeRawBufferPointer, at index: Int) throws(SQLiteError) {
+    let start = (bytes.baseAddress ?? UnsafeRawPointer(Self.nothing)).assumingMemoryBound(to: CChar.self)
+    try check(buckia_bind_text_copy(statement, Int32(index + 1), start, UInt64(bytes.count)))
+  }
+
+  /// Binds a blob from its bytes, copying them.
+  public func bind(blobCopying bytes: UnsafeRawBufferPointer, at index: Int) throws(SQLiteError) {
+    let start = bytes.baseAddress ?? UnsafeRawPointer(Self.nothing)
+    try check(buckia_bind_blob_copy(statement, Int32(index + 1), start, UInt64(bytes.count)))
+  }
+
+  /// Binds the value that another statement's row has in a column, copying it as it is.
+  public func bind(column: Int, of row: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    try check(sqlite3_bind_value(statement, Int32(index + 1), sqlite3_column_value(row.statement, Int32(column))))
+  }
+
   /// Binds a blob, copying it.
   public func bind(_ value: [UInt8], at index: Int) throws(SQLiteError) {
     let code = value.withUnsafeBytes {

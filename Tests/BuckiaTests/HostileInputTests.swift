@@ -102,7 +102,7 @@ private let schema = """
       ("sqlite_master", [UInt8]([1, 0])), ("SQLITE_sequence", [1, 0]), ("sqlite_stat1", [1, 0]),
       ("buckia_ledger", [1, 0]), ("Buckia_Settings", [1, 0]), ("v", [1, 0]), ("f", [1, 0]), ("f_data", [1, 0]),
       ("r_parent", [1, 0]), ("missing", [1, 0]), ("notes", [0, 1]), ("notes", [1, 1]), ("notes", [1, 0, 0]),
-      ("notes", [1]), ("", [1, 0]),
+      ("", [1, 0]),
     ])
   func refusedRaw(_ table: String, _ keyFlags: [UInt8]) throws {
     let post = try Post(schema)

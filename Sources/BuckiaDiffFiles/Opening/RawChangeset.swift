@@ -3,7 +3,8 @@ import SQLiteChangesets
 
 /// A changeset or patchset file without manifest, read once and checked wholly.
 ///
-/// Nothing says who made it. Its columns are positional, so a table it changes must have exactly as many.
+/// Nothing says who made it. Its columns are positional: a table it changes must begin with as many, with the same key
+/// among them; columns behind those are left alone, as SQLite leaves them.
 public struct RawChangeset: ~Copyable {
   /// SHA-256 of the file's bytes, by which a ledger knows it.
   public let digest: ContentDigest

@@ -63,9 +63,10 @@ extension ApplyPlan {
     let defersAlready = try enforcesForeignKeys && connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
     if enforcesForeignKeys, !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
 
-    let isFree = !enforcesForeignKeys && !session.firesTriggers
+    // Foreign-key actions and triggers see the order of changes; TEMP triggers are never off.
+    let isFree = try !enforcesForeignKeys && !session.firesTriggers && !Self.hasTemporaryTriggers(on: connection)
     var run = ApplyRun(
-      schema: schema, decider: decider, rules: ApplyRun.Rules(canPark: isFree, isOrderFree: isFree), session: session,
+      schema: schema, decider: decider, rules: ApplyRun.Rules(enforcesForeignKeys: enforcesForeignKeys, isOrderFree: isFree), session: session,
       keeping: indexes, progress: settings.progress)
     try incoming.changeset.withBytes { bytes in
       try run.applyAll(incoming, bytes, on: connection) { try requireDefinition(of: $0) }
@@ -85,5 +86,11 @@ extension ApplyPlan {
     return ApplyResult(
       counts: run.counts, changedTables: changed, schemaChanges: schema.steps.map(\.description),
       warnings: warnings)
+  }
+
+  /// Whether the application has TEMP triggers.
+  private static func hasTemporaryTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.cachedInteger(
+      "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(IndexUpkeep.isNoCopy) LIMIT 1") != nil
   }
 }

@@ -6,8 +6,8 @@ import SQLiteSchemas
 struct ApplyRun {
   /// What the connection and the settings allow.
   struct Rules {
-    /// Whether rows may be taken out and put back, which neither foreign-key actions nor triggers must see.
-    let canPark: Bool
+    /// Whether the connection enforces foreign keys.
+    let enforcesForeignKeys: Bool
     /// Whether the order of changes is ours to choose, and several may go in with one statement.
     let isOrderFree: Bool
   }
@@ -91,7 +91,8 @@ struct ApplyRun {
     let statements = try session.statements(for: try match(of: table), header: table, on: connection)
     // What an index does not take must not keep the other rows of a batch from it.
     let canBatch = rules.isOrderFree && indexes?.copies.contains { $0.table == statements.name } != true
-    return TableApplier(statements, header: table, decider: decider, keeping: indexes, canBatch: canBatch)
+    return TableApplier(statements, header: table, decider: decider, keeping: indexes, enforcesForeignKeys: rules.enforcesForeignKeys,
+      canBatch: canBatch)
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {
@@ -152,7 +153,8 @@ struct ApplyRun {
     _ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
     try applier.flush(bytes, on: connection)
-    try applier.settleDeferred(bytes, on: connection, canPark: rules.canPark)
+    let done = done
+    try applier.settleDeferred(bytes, on: connection) { [progress] in try progress(done) }
     counts.add(applier.counts)
     let name = applier.statements.name
     let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0

@@ -221,7 +221,7 @@ private struct ForeignKeyCheck {
         for (index, column) in key.enumerated() { try unchanged.bind(change.old(column), in: bytes, at: index) }
         defer { unchanged.reset() }
         guard try unchanged.step() else { continue }
-        for index in columns.indices { try insert.bind(columnOf: unchanged, at: index) }
+        for index in columns.indices { try insert.bind(column: index, of: unchanged, at: index) }
       }
       for (index, column) in columns.enumerated() where change.old(column).isDefined {
         try insert.bind(change.old(column), in: bytes, at: index)

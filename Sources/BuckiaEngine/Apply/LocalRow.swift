@@ -2,7 +2,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row as it is in the local database, kept as encoded values in the order of the table's layout.
+/// A row as it is in the local database, kept as encoded values in the order of the table's layout, while the
+/// database has it no more.
 struct LocalRow {
   /// The values, one after the other, as in a changeset. Behind the layout's there may be the hidden rowid.
   let record: [UInt8]
@@ -27,29 +28,6 @@ struct LocalRow {
     }
   }
 
-  /// The first `count` values.
-  func prefix(_ count: Int) -> [UInt8] {
-    guard values.count > count else { return record }
-    return Array(record[..<values[count].start])
-  }
-
-  /// Whether the value at `index` is what its column makes of the change's: same class and bytes.
-  ///
-  /// An INTEGER or NUMERIC column stores 1.0 as 1, a REAL one 1 as 1.0 and -0.0 as 0.0
-  /// (<https://sqlite.org/datatype3.html#type_affinity>). Elsewhere these are different values.
-  func holds(_ value: ValueSlice, in bytes: RawSpan, at index: Int, affinity: Affinity) -> Bool {
-    let mine = values[index]
-    return record.withRawSpan { own in
-      switch (mine.kind, value.kind, affinity) {
-      case (.integer, .real, .integer), (.integer, .real, .numeric):
-        return Int64(exactly: value.real(in: bytes)) == mine.integer(in: own)
-      case (.real, .integer, .real): return mine.real(in: own) == Double(value.integer(in: bytes))
-      case (.real, .real, .real): return mine.real(in: own) == value.real(in: bytes)
-      default: return mine.isIdentical(to: value, in: own, otherIn: bytes)
-      }
-    }
-  }
-
   /// The row with some values replaced by those of a change.
   ///
   /// - Parameter columns: For each value of the change its place in this row.
@@ -69,11 +47,48 @@ struct LocalRow {
     return try LocalRow(record: writer.bytes)
   }
 
-  /// Runs `body` while the row is bound to a statement, its values where they lie.
-  func bound<Result>(to statement: borrowing SQLiteStatement, _ body: () throws -> Result) throws -> Result {
+  /// Binds the value at a place, copying it.
+  func bind(_ place: Int, to statement: borrowing SQLiteStatement, at index: Int) throws {
+    let value = values[place]
+    try record.withUnsafeBytes { bytes in
+      let payload = UnsafeRawBufferPointer(rebasing: bytes[value.payloadRange])
+      switch value.kind {
+      case .undefined, .null: try statement.bindNull(at: index)
+      case .integer: try statement.bind(value.integer(in: bytes.bytes), at: index)
+      case .real: try statement.bind(value.real(in: bytes.bytes), at: index)
+      case .text: try statement.bind(textCopying: payload, at: index)
+      case .blob: try statement.bind(blobCopying: payload, at: index)
+      }
+    }
+  }
+
+  /// Puts the row into the table by a statement of `TableStatements.probe`, which says which row is in its way.
+  ///
+  /// - Returns: Nil when the row is refused for another reason.
+  func probe(with prepared: TableStatements.Prepared) throws -> UInt64? {
     try record.withRawSpan { bytes in
-      try statement.bind(values, in: bytes)
-      return try body()
+      defer {
+        prepared.statement.reset()
+        prepared.statement.clearBindings()
+      }
+      try prepared.statement.bind(values, in: bytes)
+      do throws(SQLiteError) {
+        return try prepared.statement.step() ? RowNumber.read(prepared.statement, from: 0) : nil
+      } catch {
+        guard error.isConstraint else { throw error }
+        return nil
+      }
+    }
+  }
+
+  /// Inserts the row by a statement that has a parameter for each value; says why it was refused.
+  func insert(
+    with prepared: TableStatements.Prepared, running run: (TableStatements.Prepared) throws -> SQLiteRefusal?
+  ) throws -> SQLiteRefusal? {
+    // The values are bound where they lie, so the statement runs while they are sure to stay there.
+    try record.withRawSpan { bytes in
+      try prepared.statement.bind(values, in: bytes)
+      return try run(prepared)
     }
   }
 }

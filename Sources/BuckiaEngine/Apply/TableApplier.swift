@@ -9,11 +9,19 @@ import SQLiteSchemas
 /// again when the others of its table are done. Beyond them: columns go by name, tables without a key go by rowid, rows
 /// with NULL in the key by content, and values swapped under a UNIQUE constraint are settled by parking.
 final class TableApplier {
+  /// A change that a constraint refused; it is worth another attempt when the table's other changes are done.
+  struct Refused {
+    let refusal: SQLiteRefusal
+    /// That the incoming version is wanted has been asked already.
+    var isDecided = false
+  }
+
   let statements: TableStatements
   let header: ChangesetTable
   let decider: ConflictDecider
   /// Keeps the indexes over the table, where triggers would.
   private let indexes: IndexUpkeep?
+  private let enforcesForeignKeys: Bool
   /// What conflicts of the table need to know of it.
   lazy var layout = ConflictLayout(statements)
   var counts = ApplyCounts()
@@ -24,19 +32,24 @@ final class TableApplier {
   /// Whether what is refused now is refused for good, so that SQLite's words about it are wanted.
   var isLastAttempt = false
   private(set) var lastMessage: [UInt8] = []
-  /// Whether the last INSERT met a row with its key: the next one then looks before it leaps.
+  /// Whether the answer to what the next attempt may ask is known: the incoming version is wanted.
+  var isDecided = false
+  /// Whether the last INSERT met a row with its key: the next one then looks before it leaps, unless a trigger would see
+  /// the attempt.
   private var expectsConflict = false
+  private var knownHooks: RowHooks?
 
   /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
   ///   see the difference.
   init(
     _ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexUpkeep?,
-    canBatch: Bool
+    enforcesForeignKeys: Bool, canBatch: Bool
   ) {
     self.statements = statements
     self.header = header
     self.decider = decider
     self.indexes = indexes
+    self.enforcesForeignKeys = enforcesForeignKeys
     change = DecodedChange(of: header)
     batch = InsertBatch(columns: header.columnCount, limit: canBatch ? statements.batchLimit : 1)
   }
@@ -54,9 +67,17 @@ final class TableApplier {
 
   /// Applies a change, and puts it aside where a constraint refuses it.
   func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    if let refusal = try attempt(place, bytes, on: connection) {
-      deferred.append(Deferred(offset: place.start, refusal))
+    if let refused = try attempt(place, bytes, on: connection) {
+      deferred.append(Deferred(offset: place.start, refused.refusal, isDecided: refused.isDecided))
     }
+  }
+
+  /// What hangs on the table's rows, looked up when it first matters.
+  func hooks(on connection: borrowing SQLiteConnection) throws -> RowHooks {
+    if let knownHooks { return knownHooks }
+    let hooks = try RowHooks(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
+    knownHooks = hooks
+    return hooks
   }
 
   /// Applies the INSERTs that wait for a batch to be full.
@@ -104,20 +125,29 @@ final class TableApplier {
   /// - Returns: Why a constraint refuses it; nil when it was applied or decided as a conflict.
   func attempt(
     _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
+  ) throws -> Refused? {
     change.read(place, in: bytes)
-    switch place.operation {
-    case .insert: return try insert(bytes, on: connection)
-    case .update: return try update(bytes, on: connection)
-    case .delete: return try delete(bytes, on: connection)
+    return try attempt(change, bytes, on: connection)
+  }
+
+  /// Tries a change that has been taken apart.
+  func attempt(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    switch change.operation {
+    case .insert: try insert(change, bytes, on: connection)
+    case .update: try update(change, bytes, on: connection)
+    case .delete: try delete(change, bytes, on: connection)
     }
   }
 
-  private func insert(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
-    if expectsConflict {
-      if let local = try localRow(bytes, on: connection) {
+  private func insert(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if expectsConflict, !isLastAttempt {
+      if let local = try localRow(of: change, bytes, on: connection) {
         defer { local.release() }
-        return try meet(local, bytes, on: connection)
+        return try meet(local, change, bytes, on: connection)
       }
       expectsConflict = false
     }
@@ -126,20 +156,21 @@ final class TableApplier {
       try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
     guard let refusal = try run(prepared, on: connection) else {
-      counts.inserted += 1
+      // A trigger may have kept the row out without a word.
+      counts.inserted += connection.changes
       return nil
     }
-    guard let local = try localRow(bytes, on: connection) else { return refusal }
+    guard let local = try localRow(of: change, bytes, on: connection) else { return Refused(refusal: refusal) }
     defer { local.release() }
-    expectsConflict = true
-    return try meet(local, bytes, on: connection)
+    if !expectsConflict { expectsConflict = try !hooks(on: connection).hasTriggers }
+    return try meet(local, change, bytes, on: connection)
   }
 
   /// An INSERT meets a row with its key.
   private func meet(
-    _ local: StandingRow, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    if !decider.asksAboutEverything, holdsNew(local, bytes) {
+    _ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if !decider.asksAboutEverything, holdsNew(local, change, bytes) {
       counts.unchanged += 1
       return nil
     }
@@ -149,53 +180,88 @@ final class TableApplier {
       try record(incident, .keptLocal, bytes, on: connection)
       return nil
     }
-    let overwrite = try statements.overwrite(on: connection)
-    for column in 0..<statements.columnCount {
-      try overwrite.statement.bind(change.new(column), in: bytes, at: column)
-    }
-    if let refusal = try run(overwrite, on: connection) { return refusal }
+    if let refused = try replace(local, change, bytes, on: connection) { return refused }
     counts.updated += 1
     try record(incident, .tookIncoming, bytes, on: connection)
     return nil
   }
 
-  private func update(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
+  /// Writes the row of an INSERT in the place of the one that has its key.
+  private func replace(
+    _ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if try hooks(on: connection).rewritesInPlace {
+      let overwrite = try statements.overwrite(on: connection)
+      for column in 0..<statements.columnCount {
+        try overwrite.statement.bind(change.new(column), in: bytes, at: column)
+      }
+      return try run(overwrite, on: connection).map { Refused(refusal: $0, isDecided: true) }
+    }
+    let row = try local.copied().replacing(change.newRow, in: bytes, columns: statements.match.columns)
+    try connection.execute("SAVEPOINT buckia_replace")
+    if let refusal = try remove(change, bytes, on: connection) {
+      try connection.execute("RELEASE buckia_replace")
+      // So it is with SQLite: a row that cannot be taken away for its replacement stops the whole.
+      throw EngineError(
+        .conflict,
+        "a row of table \"\(statements.name)\" is to be replaced and cannot be deleted (SQLite error \(refusal.code)); "
+          + "nothing of this file is applied", table: statements.name.text)
+    }
+    let isGone = connection.changes > 0
+    let restore = try statements.restore(on: connection)
+    defer { restore.statement.clearBindings() }
+    if let refusal = try row.insert(with: restore, running: { try run($0, on: connection) }) {
+      // The local row must not be lost for one that cannot be written.
+      try connection.execute("ROLLBACK TO buckia_replace; RELEASE buckia_replace")
+      return Refused(refusal: refusal, isDecided: isGone)
+    }
+    try connection.execute("RELEASE buckia_replace")
+    return nil
+  }
+
+  private func update(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
     // Only a key became another that SQLite takes for equal, which it writes and never applies.
     guard !change.changed.isEmpty else {
       counts.unchanged += 1
       return nil
     }
-    if let refusal = try write(bytes, guardedBy: .oldValues, on: connection) { return refusal }
+    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) { return Refused(refusal: refusal) }
     guard connection.changes == 0 else {
       counts.updated += 1
       return nil
     }
-    let local = try localRow(bytes, on: connection)
+    let local = try localRow(of: change, bytes, on: connection)
     defer { local?.release() }
-    if let local, !decider.asksAboutEverything, holdsNew(local, bytes) {
+    if let local, !decider.asksAboutEverything, holdsNew(local, change, bytes) {
       counts.unchanged += 1
       return nil
     }
     let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow,
-      local: local)
+      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local)
     guard try takesIncoming(incident, bytes), local != nil else {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
       return nil
     }
-    if let refusal = try write(bytes, guardedBy: .none, on: connection) { return refusal }
+    if let refusal = try write(change, bytes, guardedBy: .none, on: connection) {
+      return Refused(refusal: refusal, isDecided: true)
+    }
+    guard connection.changes > 0 else { return try omit(incident, bytes, on: connection) }
     counts.updated += 1
     try record(incident, .tookIncoming, bytes, on: connection)
     return nil
   }
 
-  private func delete(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
-    if let refusal = try write(bytes, guardedBy: .oldValues, on: connection) { return refusal }
+  private func delete(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) { return Refused(refusal: refusal) }
     guard connection.changes == 0 else {
       counts.deleted += 1
       return nil
     }
-    let local = try localRow(bytes, on: connection)
+    let local = try localRow(of: change, bytes, on: connection)
     defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
@@ -207,15 +273,31 @@ final class TableApplier {
       try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
       return nil
     }
-    if let refusal = try write(bytes, guardedBy: .none, on: connection) { return refusal }
+    if let refusal = try write(change, bytes, guardedBy: .none, on: connection) {
+      return Refused(refusal: refusal, isDecided: true)
+    }
+    guard connection.changes > 0 else { return try omit(incident, bytes, on: connection) }
     counts.deleted += 1
     try record(incident, .tookIncoming, bytes, on: connection)
     return nil
   }
 
-  /// Runs the UPDATE or DELETE in hand; `changes` of the connection says whether there was a row for it.
+  /// A trigger keeps a row as it is that is to be changed: SQLite asks about it as about one that is not there.
+  private func omit(
+    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    let missing = ConflictIncident(
+      kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
+    _ = try decider.decide(missing, layout, bytes)
+    try record(missing, .omitted, bytes, on: connection)
+    return nil
+  }
+
+  /// Runs an UPDATE or DELETE; says why a constraint refused it. `changes` of the connection tells whether there was a row
+  /// for it.
   func write(
-    _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard, on connection: borrowing SQLiteConnection
+    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
+    on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     let isUpdate = change.operation == .update
     let prepared =
@@ -235,6 +317,17 @@ final class TableApplier {
     return try run(prepared, on: connection)
   }
 
+  /// Deletes the row with the key of a change, which holds no NULL; says why that is refused.
+  func remove(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    let prepared = try statements.remove(on: connection)
+    for column in 0..<statements.columnCount where statements.isKey[column] {
+      try prepared.statement.bind(change.row(column), in: bytes, at: column)
+    }
+    return try run(prepared, on: connection)
+  }
+
   /// Runs a statement; on the last attempt the words of a refusal are kept, which the next statement would overwrite.
   func run(
     _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
@@ -246,9 +339,12 @@ final class TableApplier {
     return refusal
   }
 
-  /// The local row with the key of the change in hand; nil when there is none, or when the key holds NULL and names no
-  /// row. The statement stands on the row until that is released.
-  func localRow(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> StandingRow? {
+  /// The local row with the key of a change; nil when there is none, or when the key holds NULL and names no row.
+  ///
+  /// The statement stands on the row until that is released.
+  func localRow(
+    of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> StandingRow? {
     guard !change.hasNullKey else { return nil }
     let select = try statements.select(on: connection)
     for column in 0..<statements.columnCount where statements.isKey[column] {
@@ -262,13 +358,13 @@ final class TableApplier {
   }
 
   /// Whether the local row already is what the change makes of it.
-  private func holdsNew(_ local: StandingRow, _ bytes: RawSpan) -> Bool {
+  private func holdsNew(_ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
   }
 
   /// Whether the local row is as the author of the change saw it.
-  func holdsOld(_ local: StandingRow, _ bytes: RawSpan) -> Bool {
+  func holdsOld(_ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.old(column), at: column, bytes) { return false }
     return true
   }
@@ -281,7 +377,7 @@ final class TableApplier {
 
   /// Asks what to do about a conflict.
   func takesIncoming(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Bool {
-    try decider.decide(incident, layout, bytes) == .takeIncoming
+    try isDecided || decider.decide(incident, layout, bytes) == .takeIncoming
   }
 
   /// Counts a conflict and writes it down.

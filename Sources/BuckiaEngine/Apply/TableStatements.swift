@@ -43,6 +43,8 @@ final class TableStatements {
   let hiddenRowID: String?
   /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
   private let rowID: String?
+  /// The column of the changeset that is the rowid itself, where it has one.
+  let rowIDKey: Int?
 
   private var conflictClause: String?
   private var insertion: Prepared?
@@ -50,6 +52,8 @@ final class TableStatements {
   private var overwriting: Prepared?
   private var restoring: Prepared?
   private var removal: Prepared?
+  private var numbering: Prepared?
+  private var probing: Prepared?
   /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
   private static let shapeLimit = 256
   private var updates: [Shape: Prepared] = [:]
@@ -74,6 +78,8 @@ final class TableStatements {
       && ASCIIName.matches(local.columns[local.primaryKey[0]].declaredType, "INTEGER")
     hiddenRowID = local.goesByRowID || isRowIDKey ? nil : rowID
     self.rowID = rowID
+    rowIDKey =
+      local.goesByRowID || (isRowIDKey && !local.isWithoutRowID) ? header.keyFlags.firstIndex { $0 != 0 } : nil
     affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
   }
 
@@ -82,8 +88,15 @@ final class TableStatements {
   /// How many columns each change has.
   var columnCount: Int { columns.count }
 
+  /// What tells the table's rows apart, as SQL: the rowid, or the columns of the key where there is none or no name for it.
+  var identity: String {
+    if match.local.goesByRowID { return layout[0] }
+    if let rowID { return rowID }
+    return match.local.keyPlaces.map { layout[$0] }.joined(separator: ", ")
+  }
+
   /// The layout and, where it is hidden, the rowid: all that a row must come back with after it was parked.
-  private var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
+  var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
 
   private var table: String { "main.\(name.quoted)" }
 
@@ -130,6 +143,16 @@ final class TableStatements {
     return made
   }
 
+  /// Whether any trigger fires on the table: one of the schema's, while these are on, or a TEMP one of the application's, always.
+  func hasTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+    let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, name, tbl_name FROM main.sqlite_schema" : ""
+    let query = """
+      SELECT 1 FROM (SELECT type, name, tbl_name FROM temp.sqlite_schema \(ofSchema))
+      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(IndexUpkeep.isNoCopy) LIMIT 1
+      """
+    return try connection.integer(query, binding: [name.text]) != nil
+  }
+
   /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last.
   func select(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let selection { return selection }
@@ -171,6 +194,32 @@ final class TableStatements {
     return made
   }
 
+  /// `?1…?n`, of which the key's are used: what tells the row apart.
+  func number(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let numbering { return numbering }
+    let made = Prepared(
+      try connection.prepare(
+        "SELECT \(identity) FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true)
+    )
+    numbering = made
+    return made
+  }
+
+  /// `?1…`: a whole local row. Gives what tells the row apart that is in its way, or its own when none is.
+  func probe(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let probing { return probing }
+    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let some = layout[match.local.keyPlaces.first ?? 0]
+    let made = Prepared(
+      try connection.prepare(
+        """
+        INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))
+        ON CONFLICT DO UPDATE SET \(some) = \(some) RETURNING \(identity)
+        """, isPersistent: true))
+    probing = made
+    return made
+  }
+
   /// `?1…`: so many new rows, one after the other.
   func insert(rows: Int, on connection: borrowing SQLiteConnection) throws -> Prepared {
     if rows == 1 { return try insert(on: connection) }
@@ -209,8 +258,16 @@ final class TableStatements {
   func update(
     _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
   ) throws -> Prepared {
-    let shape = Shape(
-      changed: change.changed, compared: guardKind == .none ? ColumnMask() : change.compared, nullKeys: change.nullKeys)
+    try update(
+      changed: change.changed, compared: guardKind == .none ? ColumnMask() : change.compared,
+      nullKeys: change.nullKeys, on: connection)
+  }
+
+  /// `?1…?n`: the new values of the columns that are changed; `?n+1…?2n`: the old ones of the key and of those compared.
+  func update(
+    changed: ColumnMask, compared: ColumnMask, nullKeys: ColumnMask, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    let shape = Shape(changed: changed, compared: compared, nullKeys: nullKeys)
     if let latestUpdate, latestUpdate.shape == shape { return latestUpdate.prepared }
     let made: Prepared
     if let known = updates[shape] {
@@ -244,17 +301,6 @@ extension SQLiteStatement {
       } else {
         try bind(blobNoCopy: payload, at: index)
       }
-    }
-  }
-
-  /// Binds the value that a column of another statement's row has, copying it.
-  func bind(columnOf row: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
-    switch row.storageClass(at: index) {
-    case .null: try bindNull(at: index)
-    case .integer: try bind(row.integer(at: index), at: index)
-    case .real: try bind(row.real(at: index), at: index)
-    case .text: try bind(row.text(at: index) ?? "", at: index)
-    case .blob: try bind(row.blob(at: index), at: index)
     }
   }
 

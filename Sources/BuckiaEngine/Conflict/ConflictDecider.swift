@@ -92,6 +92,12 @@ final class ConflictDecider {
     try log?.recordViolation(row, layout, message: message, on: connection)
   }
 
+  /// Remembers what has been recorded: a savepoint follows, and ``rewind()`` when that is rolled back.
+  func mark(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }
+
+  /// Forgets what was recorded since the mark: the database has forgotten it, too.
+  func rewind() { log?.rewind() }
+
   /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
   func finish(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }
 }

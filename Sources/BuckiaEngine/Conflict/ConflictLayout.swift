@@ -14,8 +14,8 @@ final class ConflictLayout {
   private let sources: [Int]
   /// Whether each column of the changeset belongs to the key.
   private let isKey: [Bool]
-  /// The number of the layout in the conflict record, once it is known.
-  var record: Int64?
+  /// The number of the layout in the conflict record, once it is known, and how often records were taken back before.
+  var record: (number: Int64, rewinds: Int)?
 
   init(name: TableName, columns: [String], key: [Int], sources: [Int], isKey: [Bool]) {
     self.name = name

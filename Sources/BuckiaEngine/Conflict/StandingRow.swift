@@ -25,6 +25,14 @@ struct StandingRow {
     }
   }
 
+  /// Whether the value at a place is NULL.
+  func isNull(at place: Int) -> Bool { prepared.statement.isNull(at: place) }
+
+  /// Binds a value to a parameter of another statement, copying it.
+  func bind(_ place: Int, to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    try statement.bind(column: place, of: prepared.statement, at: index)
+  }
+
   /// Adds the first `count` values to a record.
   func append(_ count: Int, to writer: inout ChangesetWriter) {
     for place in 0..<count { writer.append(column: place, of: prepared.statement) }

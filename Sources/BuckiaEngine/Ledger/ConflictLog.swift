@@ -34,6 +34,8 @@ final class ConflictLog {
   private var buffer = ChangesetWriter()
   private var records: [Record] = []
   private var layouts: [TableName: Int64] = [:]
+  /// How often records have been taken back: the numbers of layouts from before may be gone.
+  private var rewinds = 0
 
   init(entry: Int64) { self.entry = entry }
 
@@ -120,6 +122,14 @@ final class ConflictLog {
     insert.statement.clearBindings()
   }
 
+  /// Forgets what has been recorded since the last ``flush(on:)``, because a savepoint has been rolled back.
+  func rewind() {
+    records.removeAll(keepingCapacity: true)
+    buffer.removeAll()
+    layouts.removeAll()
+    rewinds += 1
+  }
+
   private func bind(
     _ record: Record, to statement: borrowing SQLiteStatement, from index: Int, in bytes: UnsafeRawBufferPointer
   ) throws(SQLiteError) {
@@ -148,10 +158,10 @@ final class ConflictLog {
   }
 
   private func number(of layout: ConflictLayout, on connection: borrowing SQLiteConnection) throws -> Int64 {
-    if let known = layout.record { return known }
+    if let known = layout.record, known.rewinds == rewinds { return known.number }
     let number = try self.layout(
       of: layout.name, columns: layout.columns, key: Set(layout.key), on: connection)
-    layout.record = number
+    layout.record = (number, rewinds)
     return number
   }
 

@@ -190,7 +190,8 @@ struct SchemaPlan: Sendable {
     column.declaredType.isEmpty ? "no type" : column.declaredType
   }
 
-  /// Plans for a raw changeset, which has no definitions: columns go by position, count and key must be equal.
+  /// Plans for a raw changeset, which has no definitions: columns go by position, and the key must be the same. There may
+  /// be more columns here, behind the others.
   ///
   /// - Throws: `EngineError` when a table is missing or does not fit.
   init(
@@ -211,13 +212,16 @@ struct SchemaPlan: Sendable {
         throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
       }
       let local = try schema.definition(of: entry, on: connection)
-      guard local.changesetColumns.count == table.columnCount else {
+      guard local.changesetColumns.count >= table.columnCount else {
         throw EngineError(
           .columnsDiffer,
           "table \"\(name)\" has \(local.changesetColumns.count) columns here and \(table.columnCount) in the changeset",
           table: name.text)
       }
-      guard zip(local.keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) }) else {
+      let keyFlags = local.keyFlags
+      guard keyFlags.dropFirst(table.columnCount).allSatisfy({ $0 == 0 }),
+        zip(keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) })
+      else {
         throw EngineError(
           .keyDiffers, "table \"\(name)\" has another primary key here than in the changeset", table: name.text)
       }

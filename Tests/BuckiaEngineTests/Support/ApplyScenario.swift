@@ -4,99 +4,118 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One author, one receiver: what the author recorded, and how to make the receiver's database again and again.
+/// One author, one receiver, made from a seed: what the author recorded, and how to make the receiver's database again and
+/// again.
 struct ApplyScenario {
-  /// The outcome of applying the changes once.
-  struct Outcome {
-    /// Every table's rows, as lines.
-    var content: [String: [String]] = [:]
-    /// The same rows, column by column.
-    var rows: [String: [Rows.Row]] = [:]
-    /// The questions that were asked, sorted.
-    var questions: [String] = []
-    /// Whether the whole file was refused.
-    var isRefused = false
-    var counts = ApplyCounts()
+  /// Who answers the questions.
+  enum Answers: Equatable {
+    case policy(ConflictPolicy)
+    /// An application's own resolver: its answer follows from the question and a number.
+    case own(UInt64)
   }
 
-  let tables: [RandomTable]
+  let seed: UInt64
+  let schema: ScenarioSchema
+  /// The changes as recorded.
   let changes: [UInt8]
+  /// The author's definitions; nil where the changes go as a raw changeset.
   let definitions: [TableDefinition]?
-  /// The rows of the author's tables after the changes, and the receiver's before, by table.
-  private(set) var authors: [String: [Rows.Row]] = [:]
-  private(set) var locals: [String: [Rows.Row]] = [:]
+  let answers: Answers
+  /// Whether the receiver's connection enforces foreign keys, and whether its triggers fire.
+  let enforcesForeignKeys: Bool
+  let firesTriggers: Bool
   private let script: [String]
+  private let scriptEnforces: Bool
   private let orders: [[Int]]
 
-  init(seed: UInt64) throws {
+  var tables: [RandomTable] { schema.receivers }
+
+  /// Whether the order in which rows are written can be seen, by triggers or foreign-key actions.
+  var showsOrder: Bool {
+    enforcesForeignKeys || (!schema.receiverTriggers.isEmpty && (firesTriggers || schema.hasTemporaryTriggers))
+  }
+
+  init(seed: UInt64, answers: Answers? = nil) throws {
+    self.seed = seed
     var random = SeededGenerator(seed: seed)
-    let plain = (0..<Int.random(in: 1...2, using: &random)).map { RandomTable(name: "t \($0)", random: &random) }
-    let isConstrained = !random.oneIn(3)
-    let constrained = isConstrained ? plain.map { $0.constrained(&random) } : plain
-    // The receiver's tables may refuse what the author's allow.
-    let authorsTables = random.oneIn(2) ? plain : constrained
+    schema = ScenarioSchema(&random)
     let isPositional = random.oneIn(3)
-    let isPatchset = isPositional && random.oneIn(2)
-    tables = constrained
+    let isPatchset = random.oneIn(4)
     let isReordered = !isPositional && random.oneIn(2)
-    orders = constrained.map { table in
+    orders = schema.receivers.map { table in
       isReordered ? table.columns.indices.shuffled(using: &random) : Array(table.columns.indices)
     }
+    enforcesForeignKeys = schema.hasForeignKeys && random.oneIn(2)
+    firesTriggers = random.oneIn(3)
+    let authorEnforces = schema.hasForeignKeys && random.oneIn(2)
+    scriptEnforces = random.oneIn(2)
+    let choices: [Answers] = [
+      .policy(.keepLocal), .policy(.takeIncoming), .policy(.takeIncoming), .policy(.abort), .own(random.next()),
+      .own(random.next()),
+    ]
+    self.answers = answers ?? choices[Int.random(in: 0..<choices.count, using: &random)]
 
     var base: [String] = []
-    for table in constrained {
+    for table in schema.receivers {
       for _ in 0..<Int.random(in: 4...14, using: &random) { base.append(table.statement(&random)) }
     }
     let author = try SQLiteConnection(opening: ":memory:", as: .create)
-    for table in authorsTables { try author.execute(table.creation()) }
-    for statement in base { try author.execute(statement) }
+    try author.execute(ScenarioSchema.log)
+    for table in schema.authors { try author.execute(table.creation(isTwin: true)) }
+    for trigger in schema.authorTriggers { try author.execute(trigger) }
+    if authorEnforces { try author.execute("PRAGMA foreign_keys = ON") }
+    try Self.run(base, on: author)
     let session = try SQLiteSession(on: author)
     try session.attach()
+    var recorded: [String] = []
     for _ in 0..<Int.random(in: 1...14, using: &random) {
-      let table = Int.random(in: 0..<constrained.count, using: &random)
-      try author.execute(authorsTables[table].statement(&random))
+      let table = Int.random(in: 0..<schema.authors.count, using: &random)
+      recorded.append(schema.authors[table].statement(&random))
     }
+    try Self.run(recorded, on: author)
     changes = isPatchset ? try session.patchset() : try session.changeset()
+
     var local: [String] = []
     for _ in 0..<Int.random(in: 0...8, using: &random) {
-      let table = Int.random(in: 0..<constrained.count, using: &random)
-      local.append(constrained[table].statement(&random))
+      let table = Int.random(in: 0..<schema.receivers.count, using: &random)
+      local.append(schema.receivers[table].statement(&random))
     }
     script = base + local
     if isPositional {
       definitions = nil
     } else {
-      let schema = try SchemaReader(author)
-      definitions = try schema.entries.map { try schema.definition(of: $0, on: author) }
+      let empty = try SQLiteConnection(opening: ":memory:", as: .create)
+      try empty.execute(ScenarioSchema.log)
+      for table in schema.authors { try empty.execute(table.creation()) }
+      let reader = try SchemaReader(empty)
+      definitions = try reader.entries.map { try reader.definition(of: $0, on: empty) }
     }
-    authors = try rows(of: author)
-    locals = try rows(of: try makeReceiver(forStock: true))
   }
 
-  /// The receiver's database. Stock apply needs the columns in the author's order.
-  private func makeReceiver(forStock: Bool) throws -> SQLiteConnection {
+  /// Runs statements of which some may be refused, each on its own.
+  private static func run(_ statements: [String], on connection: borrowing SQLiteConnection) throws {
+    for statement in statements {
+      do {
+        try connection.execute(statement)
+      } catch {
+        guard error.isConstraint || error.isMismatch else { throw error }
+      }
+    }
+  }
+
+  /// The receiver's database. Stock apply needs the columns in the author's order, and a key in every table.
+  func makeReceiver(forStock: Bool) throws -> SQLiteConnection {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute(ScenarioSchema.log)
     for (table, order) in zip(tables, orders) {
-      try connection.execute(table.creation(order: forStock ? nil : order))
+      try connection.execute(table.creation(order: forStock ? nil : order, isTwin: forStock))
+      for index in table.indexes { try connection.execute(index) }
     }
-    for statement in script { try connection.execute(statement) }
+    for trigger in schema.receiverTriggers { try connection.execute(trigger) }
+    if scriptEnforces { try connection.execute("PRAGMA foreign_keys = ON") }
+    try Self.run(script, on: connection)
+    try connection.execute("PRAGMA foreign_keys = \(enforcesForeignKeys ? "ON" : "OFF")")
     return connection
-  }
-
-  private func content(of connection: borrowing SQLiteConnection) throws -> [String: [String]] {
-    var content: [String: [String]] = [:]
-    for table in tables {
-      content[table.name] = try Rows.lines(of: table.name, columns: table.columns.map(\.name), on: connection)
-    }
-    return content
-  }
-
-  private func rows(of connection: borrowing SQLiteConnection) throws -> [String: [Rows.Row]] {
-    var rows: [String: [Rows.Row]] = [:]
-    for table in tables {
-      rows[table.name] = try Rows.all(of: table.name, columns: table.columns.map(\.name), on: connection)
-    }
-    return rows
   }
 
   /// Whether an UPDATE changes nothing but the spelling of a key: `a` to `A` under NOCASE. Sessions record such a change;
@@ -111,62 +130,13 @@ struct ApplyScenario {
     }
   }
 
-  /// Applies with `sqlite3changeset_apply_v2`.
-  func stock(_ policy: ConflictPolicy) throws -> Outcome {
-    let connection = try makeReceiver(forStock: true)
-    var outcome = Outcome()
-    let questions = Questions()
-    do {
-      try StockChangesets.apply(changes, to: connection) { question in
-        let operation = ChangeOperation(rawValue: UInt8(truncatingIfNeeded: question.operation))
-        questions.list.append("\(question.kind) \(question.table) \(operation?.name ?? "")")
-        switch policy {
-        case .abort: return .abort
-        case .keepLocal: return .omit
-        case .takeIncoming: return question.kind == .data || question.kind == .conflict ? .replace : .omit
-        }
-      }
-    } catch {
-      guard error.isAborted else { throw error }
-      outcome.isRefused = true
-    }
-    outcome.questions = questions.list.sorted()
-    outcome.content = try content(of: connection)
-    outcome.rows = try rows(of: connection)
-    return outcome
-  }
-
-  private final class Questions { var list: [String] = [] }
-
-  /// Applies with the engine.
-  ///
-  /// - Parameter asks: Whether a resolver is there that hears every question and leaves the answer to the policy.
-  func engine(_ policy: ConflictPolicy, asks: Bool) throws -> Outcome {
-    let connection = try makeReceiver(forStock: false)
-    var outcome = Outcome()
-    let questions = Questions()
-    var resolver: ConflictResolver?
-    if asks {
-      resolver = { conflict in
-        questions.list.append("\(conflict.kind) \(conflict.table) \(conflict.operation?.name ?? "")")
-        return .useDefault
-      }
-    }
-    let incoming = try IncomingChanges(
-      key: LedgerKey(
-        sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [UInt8](repeating: 7, count: 32),
-        isRaw: definitions == nil), file: "test", definitions: definitions, changeset: ChangesetSpool(changes))
-    do {
-      let settings = ApplySettings(policy: policy, resolver: resolver, time: 0)
-      let transaction = try SQLiteTransaction(on: connection)
-      outcome.counts = try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection).counts
-      try transaction.commit()
-    } catch let error as EngineError where error.code == .conflict {
-      outcome.isRefused = true
-    }
-    outcome.questions = questions.list.sorted()
-    outcome.content = try content(of: connection)
-    outcome.rows = try rows(of: connection)
-    return outcome
+  /// What somebody who wants to repeat this needs to know.
+  var description: String {
+    """
+    seed \(seed), \(answers), \(definitions == nil ? "positional" : "by name"), foreign keys \(enforcesForeignKeys), \
+    triggers \(firesTriggers)
+    \((schema.receivers.map { $0.creation() } + schema.receivers.flatMap(\.indexes) + schema.receiverTriggers)
+      .joined(separator: ";\n"))
+    """
   }
 }

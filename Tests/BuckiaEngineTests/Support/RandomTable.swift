@@ -9,6 +9,10 @@ struct RandomTable {
     var isUnique = false
     var isNotNull = false
     var check = ""
+    /// What a UNIQUE or NOT NULL says about conflicts itself: `REPLACE`, `IGNORE`.
+    var onConflict = ""
+    /// The values of a column that refers to another table.
+    var pool: [String] = []
   }
 
   let name: String
@@ -22,6 +26,12 @@ struct RandomTable {
   var values = Values()
   /// Generated columns as SQL, written among the others.
   var generated: [String] = []
+  /// Columns that only the receiver has, as SQL, behind the others.
+  var locals: [String] = []
+  /// Foreign keys, as SQL.
+  var foreignKeys: [String] = []
+  /// Indexes beside those that constraints make, as SQL.
+  var indexes: [String] = []
 
   /// What kind of key the table has.
   enum Variant {
@@ -96,6 +106,11 @@ struct RandomTable {
     return table
   }
 
+  /// The names of the columns that only the receiver has, and of its generated ones.
+  var localNames: [String] {
+    locals.map { $0.hasPrefix("\"l 2\"") ? "l 2" : "l" } + (generated.isEmpty ? [] : ["g"])
+  }
+
   var hasUnique: Bool { columns.contains(where: \.isUnique) }
   /// Whether the key takes both cases of a letter for equal.
   var isNoCase: Bool { key.contains { columns[$0].collation == "NOCASE" } }
@@ -103,26 +118,30 @@ struct RandomTable {
   func quoted(_ name: String) -> String { "\"\(name)\"" }
 
   /// The statement that makes it, with its columns in a given order.
-  func creation(order: [Int]? = nil) -> String {
+  ///
+  /// - Parameter isTwin: Whether a table without a key is made with one: its rowid, as column `rid`.
+  func creation(order: [Int]? = nil, isTwin: Bool = false) -> String {
     var parts = (order ?? Array(columns.indices)).map { index -> String in
       let column = columns[index]
       var clause = "\(quoted(column.name)) \(column.type)"
-      if column.isNotNull { clause += " NOT NULL" }
-      if column.isUnique { clause += " UNIQUE" }
+      let onConflict = column.onConflict.isEmpty ? "" : " ON CONFLICT \(column.onConflict)"
+      if column.isNotNull { clause += " NOT NULL\(onConflict)" }
+      if column.isUnique { clause += " UNIQUE\(onConflict)" }
       if !column.check.isEmpty { clause += " CHECK (\(column.check))" }
       if !column.collation.isEmpty { clause += " COLLATE \(column.collation)" }
       return clause
     }
-    parts += generated
+    parts += locals + generated
     let members = key.map { quoted(columns[$0].name) + (isKeyDescending ? " DESC" : "") }
     switch variant {
     case .plain: parts.append("PRIMARY KEY (\(members.joined(separator: ", ")))")
-    case .withoutKey: break
+    case .withoutKey: if isTwin { parts.insert("rid INTEGER PRIMARY KEY", at: 0) }
     case .autoIncrement, .rowIDInName:
       let place = (order ?? Array(columns.indices)).firstIndex(of: key[0]) ?? 0
       parts[place] =
         "\(quoted(columns[key[0]].name)) INTEGER PRIMARY KEY \(variant == .autoIncrement ? "AUTOINCREMENT" : "DESC")"
     }
+    parts += foreignKeys
     let options = (isWithoutRowID ? ["WITHOUT ROWID"] : []) + (isStrict ? ["STRICT"] : [])
     return "CREATE TABLE \(quoted(name)) (\(parts.joined(separator: ", "))) \(options.joined(separator: ", "))"
   }
@@ -131,6 +150,7 @@ struct RandomTable {
 
   func literal(for index: Int, _ random: inout SeededGenerator) -> String {
     let column = columns[index]
+    if !column.pool.isEmpty { return !key.contains(index) && random.oneIn(6) ? "NULL" : random.pick(column.pool) }
     if key.contains(index) { return keyLiteral(column, &random) }
     if !random.oneIn(3), column.type.hasPrefix("INT") || column.type.isEmpty || column.type == "NUMERIC" {
       return "\(Int.random(in: 0...5, using: &random))"
@@ -154,12 +174,17 @@ struct RandomTable {
 
   private func keyLiteral(_ column: Column, _ random: inout SeededGenerator) -> String {
     if values.hasNullKeys, random.oneIn(6) { return "NULL" }
-    return switch column.type {
-    case "INTEGER", "INT": random.pick(["1", "2", "3", "4", "-1", "9007199254740993", "-9223372036854775808"])
-    case "TEXT": random.pick(["'a'", "'A'", "'b'", "''", "'ab'", "'é'"])
-    case "REAL": random.pick(["1.0", "2.5", "-1.5", "1e300"])
-    case "BLOB": random.pick(["x''", "x'00'", "x'0000'", "x'61'"])
-    default: random.pick(["1", "2", "2.5", "'1'", "'a'", "x'31'", "''"])
+    return random.pick(Self.keyPool(of: column.type))
+  }
+
+  /// The values that keys of a type are made of.
+  static func keyPool(of type: String) -> [String] {
+    switch type {
+    case "INTEGER", "INT": ["1", "2", "3", "4", "-1", "9007199254740993", "-9223372036854775808"]
+    case "TEXT": ["'a'", "'A'", "'b'", "''", "'ab'", "'é'"]
+    case "REAL": ["1.0", "2.5", "-1.5", "1e300"]
+    case "BLOB": ["x''", "x'00'", "x'0000'", "x'61'"]
+    default: ["1", "2", "2.5", "'1'", "'a'", "x'31'", "''"]
     }
   }
 

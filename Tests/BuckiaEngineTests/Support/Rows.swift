@@ -31,6 +31,18 @@ enum Rows {
     return rows
   }
 
+  /// All rows of a table, the values of each in the order of the columns.
+  static func lists(
+    of table: String, columns: [String], on connection: borrowing SQLiteConnection
+  ) throws -> [[String]] {
+    let names = columns.map { $0 == "_rowid_" ? $0 : SQLText.identifier($0) }.joined(separator: ", ")
+    var rows: [[String]] = []
+    try connection.forEachRow(of: "SELECT \(names) FROM \(SQLText.identifier(table))") { row in
+      rows.append(columns.indices.map { text(of: row, at: $0) })
+    }
+    return rows
+  }
+
   /// All rows of a table as sorted lines.
   static func lines(
     of table: String, columns: [String], on connection: borrowing SQLiteConnection

@@ -32,12 +32,27 @@ struct SeededGenerator: RandomNumberGenerator {
 
 /// Which seeds a property is tried with.
 ///
-/// `BUCKIA_SEED=77` repeats one, `BUCKIA_SEEDS=20000` tries more than usual.
+/// `BUCKIA_SEED=77` repeats one, `BUCKIA_SEEDS=20000` tries more than usual, `BUCKIA_SEED_FROM=100000` others.
 enum Seeds {
+  /// How a long range is cut, so that its parts run side by side.
+  static let shards = 0..<4
+
+  /// What repeats a seed that failed.
+  static func replay(_ seed: UInt64, _ test: StaticString = #function) -> String {
+    "to repeat: BUCKIA_SEED=\(seed) swift test --filter \("\(test)".prefix { $0 != "(" })"
+  }
+
   static func range(_ usual: Int) -> Range<UInt64> {
     let settings = ProcessInfo.processInfo.environment
     if let one = settings["BUCKIA_SEED"].flatMap(UInt64.init), one < .max { return one..<(one + 1) }
     let count = settings["BUCKIA_SEEDS"].flatMap(UInt64.init) ?? UInt64(usual)
-    return 0..<count
+    let start = settings["BUCKIA_SEED_FROM"].flatMap(UInt64.init) ?? 0
+    return start..<(start + count)
+  }
+
+  /// One shard's part of a range.
+  static func range(_ usual: Int, shard: Int) -> StrideTo<UInt64> {
+    let all = range(usual)
+    return stride(from: all.lowerBound + UInt64(shard), to: all.upperBound, by: shards.count)
   }
 }

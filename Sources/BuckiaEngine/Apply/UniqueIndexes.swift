@@ -1,0 +1,116 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The UNIQUE constraints and indexes of one table beside its key, with a way to ask whose row has a place in them.
+///
+/// Made when the first row of the table is crowded out. Rows are told apart by a number: the rowid, or a hash of the key
+/// in tables without one.
+final class UniqueIndexes {
+  /// An index over whole columns: who is in the way can be looked up.
+  private struct Plain {
+    /// Places in the local layout.
+    let members: [Int]
+    /// `?1…`: the members' values. Gives the rows that have them.
+    let lookup: TableStatements.Prepared
+  }
+
+  private let plain: [Plain]
+  /// Whether there are others: over expressions, generated columns, or some rows only.
+  let hasOpaque: Bool
+  /// The places in the layout of all columns that a change can leave a unique place by; nil for any.
+  let members: Set<Int>?
+
+  init(_ statements: TableStatements, on connection: borrowing SQLiteConnection) throws {
+    let local = statements.match.local
+    let offset = local.goesByRowID ? 1 : 0
+    var names: [(name: String, isPartial: Bool)] = []
+    let list = "SELECT name, partial FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'"
+    try connection.forEachRow(of: list, binding: [local.name]) {
+      names.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0))
+    }
+    var plain: [Plain] = []
+    var members: Set<Int> = []
+    var hasOpaque = false
+    for (name, isPartial) in names {
+      var columns: [Int] = []
+      var terms: [String] = []
+      var isWhole = !isPartial
+      let parts = "SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key"
+      try connection.forEachRow(of: parts, binding: [name]) { row in
+        if let column = row.text(at: 0).flatMap({ local.column(named: $0) }) {
+          columns.append(column + offset)
+          // The column's affinity applies to the value, as it does when the value is stored.
+          terms.append(
+            "\(statements.layout[column + offset]) = ?\(columns.count) COLLATE \(SQLText.identifier(row.text(at: 1) ?? ""))"
+          )
+        } else {
+          isWhole = false
+        }
+      }
+      guard isWhole, !columns.isEmpty else {
+        hasOpaque = true
+        continue
+      }
+      members.formUnion(columns)
+      let query =
+        "SELECT \(statements.identity) FROM main.\(statements.name.quoted) WHERE \(terms.joined(separator: " AND "))"
+      plain.append(
+        Plain(members: columns, lookup: TableStatements.Prepared(try connection.prepare(query, isPersistent: true))))
+    }
+    self.plain = plain
+    self.hasOpaque = hasOpaque
+    self.members = hasOpaque ? nil : members
+  }
+
+  /// The number of another row that has a place which a row is to have.
+  ///
+  /// - Parameters:
+  ///   - own: The number of the row itself, when it is in the table.
+  ///   - moves: Whether the row's value at a place of the layout is to change.
+  ///   - bind: Binds the value that the row is to have at a place of the layout; false when it is NULL, which is never in
+  ///     anybody's way.
+  /// - Returns: Nil when nobody is, as far as can be looked up.
+  func occupant(
+    besides own: UInt64?, moves: (Int) -> Bool, bind: (Int, borrowing SQLiteStatement, Int) throws -> Bool
+  ) throws -> UInt64? {
+    for index in plain where index.members.contains(where: moves) {
+      let statement = index.lookup
+      defer { statement.statement.reset() }
+      var isWhole = true
+      for (parameter, place) in index.members.enumerated() where isWhole {
+        isWhole = try bind(place, statement.statement, parameter)
+      }
+      guard isWhole else { continue }
+      while try statement.statement.step() {
+        let number = RowNumber.read(statement.statement, from: 0)
+        if number != own { return number }
+      }
+    }
+    return nil
+  }
+}
+
+/// What tells the rows of a table apart while it is written: the rowid, or a hash of the key as it is stored.
+///
+/// Two keys can share a hash. Then a change is tried that cannot help, and nothing worse.
+enum RowNumber {
+  /// Reads the columns that `TableStatements.identity` names.
+  static func read(_ row: borrowing SQLiteStatement, from first: Int) -> UInt64 {
+    if row.columnCount == first + 1, row.storageClass(at: first) == .integer {
+      return UInt64(bitPattern: row.integer(at: first))
+    }
+    var hasher = Hasher()
+    for column in first..<row.columnCount {
+      switch row.storageClass(at: column) {
+      case .null: hasher.combine(0)
+      case .integer: hasher.combine(row.integer(at: column))
+      case .real: hasher.combine(row.real(at: column).bitPattern)
+      case .text: hasher.combine(bytes: row.textBytes(at: column))
+      case .blob: hasher.combine(bytes: row.blobBytes(at: column))
+      }
+      hasher.combine(column)
+    }
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
+}

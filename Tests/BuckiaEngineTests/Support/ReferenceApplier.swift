@@ -1,0 +1,375 @@
+@testable import BuckiaEngine
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Applies a changeset the way `sqlite3changeset_apply_v2` is described to, one row and one statement after the other, with
+/// the engine's deviations from it as switches.
+///
+/// It is what makes "apart from the named deviations" a statement that can be checked: without any it must do what
+/// SQLite does, and with all of them what the engine does.
+/// See <https://sqlite.org/session/sqlite3changeset_apply.html>.
+final class ReferenceApplier {
+  /// What the engine does on purpose where SQLite does otherwise.
+  struct Deviations: OptionSet {
+    let rawValue: Int
+    /// Statements say `OR ABORT`: what a column says itself (`UNIQUE ON CONFLICT IGNORE`) does not lose rows in silence.
+    static let saysOrAbort = Deviations(rawValue: 1)
+    /// A local row that is to be replaced by one that a constraint then refuses stays.
+    static let keepsReplacedRows = Deviations(rawValue: 2)
+    /// Columns that only exist here keep their values when their row is replaced.
+    static let keepsLocalColumns = Deviations(rawValue: 4)
+    /// Values that go round under UNIQUE are settled.
+    static let settlesCircles = Deviations(rawValue: 8)
+
+    static let all: Deviations = [.saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .settlesCircles]
+  }
+
+  struct Aborted: Error {}
+
+  /// One question, in the form of `StockChangesets.Question`.
+  struct Question {
+    let kind: StockChangesets.ConflictKind
+    let table: String
+    let operation: ChangeOperation?
+    var old: [ChangesetValue?] = []
+    var new: [ChangesetValue?] = []
+    var here: [ChangesetValue?] = []
+  }
+
+  private struct Change {
+    let operation: ChangeOperation
+    let old: [RawValue?]
+    let new: [RawValue?]
+    /// Whether the answer to a CONFLICT was to replace the row, which is still there.
+    var isDecided = false
+    var isCrowdedOut = false
+  }
+
+  /// A value with its exact bytes.
+  private enum RawValue: Equatable {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text([UInt8])
+    case blob([UInt8])
+  }
+
+  private struct Table {
+    let name: String
+    let isPatchset: Bool
+    /// The changeset's columns as the database calls them, and those that only exist here.
+    let columns: [String]
+    let locals: [String]
+    let isKey: [Bool]
+  }
+
+  private let deviations: Deviations
+  private let ask: (Question) throws -> StockChangesets.Answer
+  private var deferred: [Change] = []
+  private var defersConstraints = true
+  /// Whether values went round, and were settled.
+  private(set) var hasSettledCircles = false
+
+  init(_ deviations: Deviations, ask: @escaping (Question) throws -> StockChangesets.Answer) {
+    self.deviations = deviations
+    self.ask = ask
+  }
+
+  /// Applies everything inside the open transaction.
+  ///
+  /// - Throws: `Aborted` when the changes are refused.
+  func apply(_ changes: [UInt8], to connection: borrowing SQLiteConnection) throws {
+    var sections: [(Table, [Change])] = []
+    try changes.withRawSpan { bytes in
+      var reader = ChangesetReader()
+      while let change = try reader.next(in: bytes) {
+        if change.startsTable, let header = reader.table {
+          sections.append((try Self.table(header, on: connection), []))
+        }
+        sections[sections.count - 1].1.append(
+          Change(
+            operation: change.operation, old: reader.old.map { Self.value($0, bytes) },
+            new: reader.new.map { Self.value($0, bytes) }))
+      }
+    }
+    try connection.execute("PRAGMA defer_foreign_keys = 1")
+    for (table, changes) in sections {
+      deferred = []
+      defersConstraints = true
+      for change in changes { try applyOne(change, table, on: connection) }
+      try retry(table, on: connection)
+    }
+    if connection.hasDeferredForeignKeyViolations {
+      let answer = try ask(Question(kind: .foreignKey, table: "", operation: nil))
+      guard answer == .omit else { throw Aborted() }
+    }
+    try connection.execute("PRAGMA defer_foreign_keys = 0")
+  }
+
+  private static func table(_ header: ChangesetTable, on connection: borrowing SQLiteConnection) throws -> Table {
+    var names: [String] = []
+    try connection.forEachRow(of: "SELECT name FROM pragma_table_info(?1)", binding: [header.name]) {
+      names.append($0.text(at: 0) ?? "")
+    }
+    return Table(
+      name: header.name, isPatchset: header.format == .patchset, columns: Array(names.prefix(header.columnCount)),
+      locals: Array(names.dropFirst(header.columnCount)), isKey: header.keyFlags.map { $0 != 0 })
+  }
+
+  private static func value(_ slice: ValueSlice, _ bytes: RawSpan) -> RawValue? {
+    switch slice.kind {
+    case .undefined: nil
+    case .null: .null
+    case .integer: .integer(slice.integer(in: bytes))
+    case .real: .real(slice.real(in: bytes))
+    case .text: .text(bytes.array(slice.payloadRange))
+    case .blob: .blob(bytes.array(slice.payloadRange))
+    }
+  }
+
+  // MARK: Statements
+
+  private func quoted(_ name: String) -> String { SQLText.identifier(name) }
+
+  private func bind(_ values: [RawValue?], to statement: borrowing SQLiteStatement) throws {
+    for (index, value) in values.enumerated() {
+      switch value {
+      case nil, .null?: try statement.bindNull(at: index)
+      case .integer(let integer)?: try statement.bind(integer, at: index)
+      case .real(let real)?: try statement.bind(real, at: index)
+      case .text(let bytes)?: try bytes.withUnsafeBytes { try statement.bind(textCopying: $0, at: index) }
+      case .blob(let bytes)?: try statement.bind(bytes, at: index)
+      }
+    }
+  }
+
+  /// Runs a statement.
+  ///
+  /// - Returns: Why it was refused, and how many rows it changed.
+  private func run(
+    _ sql: String, _ values: [RawValue?], on connection: borrowing SQLiteConnection
+  ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
+    let statement = try connection.prepare(sql)
+    try bind(values, to: statement)
+    let refusal = try statement.attempt()
+    return (refusal, connection.changes)
+  }
+
+  private func keyCondition(_ table: Table) -> (sql: String, places: [Int]) {
+    let places = table.isKey.indices.filter { table.isKey[$0] }
+    return (places.map { "\(quoted(table.columns[$0])) = ?\($0 + 1)" }.joined(separator: " AND "), places)
+  }
+
+  private var orAbort: String { deviations.contains(.saysOrAbort) ? "OR ABORT " : "" }
+
+  private func insert(
+    _ values: [RawValue?], _ table: Table, locals: [RawValue?]? = nil, on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    let names = table.columns + (locals == nil ? [] : table.locals)
+    let parameters = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let list = names.map(quoted).joined(separator: ", ")
+    return try run(
+      "INSERT \(orAbort)INTO main.\(quoted(table.name)) (\(list)) VALUES (\(parameters))", values + (locals ?? []),
+      on: connection
+    ).refusal
+  }
+
+  /// Deletes by the key, and by the other old values where they are given and wanted.
+  private func delete(
+    _ old: [RawValue?], _ table: Table, comparesAll: Bool, on connection: borrowing SQLiteConnection
+  ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
+    var condition = keyCondition(table).sql
+    if comparesAll {
+      for index in table.columns.indices where !table.isKey[index] && old[index] != nil {
+        condition += " AND \(quoted(table.columns[index])) IS ?\(index + 1)"
+      }
+    }
+    return try run("DELETE FROM main.\(quoted(table.name)) WHERE \(condition)", named(old, condition), on: connection)
+  }
+
+  /// Leaves out values whose parameter is not in the statement, behind the last that is.
+  private func named(_ values: [RawValue?], _ sql: String) -> [RawValue?] {
+    var values = values
+    while !values.isEmpty, !sql.contains("?\(values.count)") { values.removeLast() }
+    return values
+  }
+
+  private func update(
+    _ change: Change, _ table: Table, comparesAll: Bool, on connection: borrowing SQLiteConnection
+  ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
+    let count = table.columns.count
+    let set = table.columns.indices.filter { !table.isKey[$0] && change.new[$0] != nil }
+      .map { "\(quoted(table.columns[$0])) = ?\($0 + 1)" }.joined(separator: ", ")
+    let condition = table.columns.indices
+      .filter { table.isKey[$0] || (comparesAll && change.old[$0] != nil) }
+      .map { "\(quoted(table.columns[$0])) IS ?\(count + $0 + 1)" }.joined(separator: " AND ")
+    return try run(
+      "UPDATE \(orAbort)main.\(quoted(table.name)) SET \(set) WHERE \(condition)",
+      named(change.new + change.old, condition), on: connection)
+  }
+
+  /// The local row with a change's key: the changeset's columns, then those that only exist here.
+  private func localRow(
+    _ change: Change, _ table: Table, on connection: borrowing SQLiteConnection
+  ) throws -> [RawValue]? {
+    let (condition, _) = keyCondition(table)
+    let list = (table.columns + table.locals).map(quoted).joined(separator: ", ")
+    let statement = try connection.prepare("SELECT \(list) FROM main.\(quoted(table.name)) WHERE \(condition)")
+    try bind(named(change.operation == .insert ? change.new : change.old, condition), to: statement)
+    guard try statement.step() else { return nil }
+    var row: [RawValue] = []
+    for index in 0..<statement.columnCount {
+      switch statement.storageClass(at: index) {
+      case .null: row.append(.null)
+      case .integer: row.append(.integer(statement.integer(at: index)))
+      case .real: row.append(.real(statement.real(at: index)))
+      case .text: row.append(.text(Array(statement.textBytes(at: index))))
+      case .blob: row.append(.blob(statement.blob(at: index)))
+      }
+    }
+    return row
+  }
+
+  // MARK: One change
+
+  private func shown(_ value: RawValue?) -> ChangesetValue? {
+    switch value {
+    case nil: nil
+    case .null?: .null
+    case .integer(let integer)?: .integer(integer)
+    case .real(let real)?: .real(real)
+    case .text(let bytes)?: .text(String(decoding: bytes, as: UTF8.self))
+    case .blob(let bytes)?: .blob(bytes)
+    }
+  }
+
+  private func asks(
+    _ kind: StockChangesets.ConflictKind, _ change: Change, _ table: Table, here: [RawValue] = []
+  ) throws -> StockChangesets.Answer {
+    let answer = try ask(
+      Question(
+        kind: kind, table: table.name, operation: change.operation, old: change.old.map(shown),
+        new: change.new.map(shown), here: here.prefix(table.columns.count).map(shown)))
+    if answer == .abort { throw Aborted() }
+    return answer
+  }
+
+  /// A constraint refused the change: it is put off, or asked about when nothing can be put off any more.
+  private func refuse(_ change: Change, _ table: Table, _ refusal: SQLiteRefusal, isDecided: Bool = false) throws {
+    var change = change
+    change.isDecided = isDecided
+    change.isCrowdedOut = refusal.isUniqueness
+    if defersConstraints { deferred.append(change) } else { _ = try asks(.constraint, change, table) }
+  }
+
+  private func applyOne(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
+    switch change.operation {
+    case .insert: try applyInsert(change, table, on: connection)
+    case .update, .delete:
+      func attempt(comparesAll: Bool) throws -> (refusal: SQLiteRefusal?, changes: Int) {
+        change.operation == .delete
+          ? try delete(change.old, table, comparesAll: comparesAll && !table.isPatchset, on: connection)
+          : try update(change, table, comparesAll: comparesAll && !table.isPatchset, on: connection)
+      }
+      let first = try attempt(comparesAll: true)
+      if let refusal = first.refusal { return try refuse(change, table, refusal) }
+      guard first.changes == 0 else { return }
+      guard let local = try localRow(change, table, on: connection) else {
+        _ = try asks(.notFound, change, table)
+        return
+      }
+      guard try asks(.data, change, table, here: local) == .replace else { return }
+      let second = try attempt(comparesAll: false)
+      if let refusal = second.refusal { return try refuse(change, table, refusal, isDecided: true) }
+      if second.changes == 0 {
+        // A trigger keeps the row from being changed. SQLite asks about it as about one that is not there.
+        _ = try asks(.notFound, change, table)
+      }
+    }
+  }
+
+  private func applyInsert(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
+    guard let refusal = try insert(change.new, table, on: connection) else { return }
+    guard let local = try localRow(change, table, on: connection) else {
+      return try refuse(change, table, refusal)
+    }
+    let isDecided = try change.isDecided || asks(.conflict, change, table, here: local) == .replace
+    guard isDecided else { return }
+    try connection.execute("SAVEPOINT reference_replace")
+    let deletion = try delete(change.new, table, comparesAll: false, on: connection)
+    guard deletion.refusal == nil else { throw Aborted() }
+    let keepsLocals = deviations.contains(.keepsLocalColumns) && !table.locals.isEmpty
+    let locals = keepsLocals ? Array(local.dropFirst(table.columns.count)) : nil
+    if let refusal = try insert(change.new, table, locals: locals, on: connection) {
+      if deviations.contains(.keepsReplacedRows), deletion.changes > 0 {
+        try connection.execute("ROLLBACK TO reference_replace")
+        try refuse(change, table, refusal, isDecided: true)
+      } else {
+        try refuse(change, table, refusal)
+      }
+    }
+    try connection.execute("RELEASE reference_replace")
+  }
+
+  // MARK: Constraints
+
+  private func retry(_ table: Table, on connection: borrowing SQLiteConnection) throws {
+    try retryWhileItSettles(table, on: connection)
+    if deviations.contains(.settlesCircles), try settleCircles(table, on: connection) {
+      hasSettledCircles = true
+      try retryWhileItSettles(table, on: connection)
+    }
+    defersConstraints = false
+    let remaining = deferred
+    deferred = []
+    for change in remaining { try applyOne(change, table, on: connection) }
+  }
+
+  private func retryWhileItSettles(_ table: Table, on connection: borrowing SQLiteConnection) throws {
+    var before = Int.max
+    while !deferred.isEmpty, deferred.count < before {
+      let items = deferred
+      before = items.count
+      deferred = []
+      for item in items { try applyOne(item, table, on: connection) }
+    }
+  }
+
+  /// Exchanges the rows of as many refused changes as can be exchanged together: all are taken out and put back changed;
+  /// what cannot be put back stays as it is, and the others are tried again without it.
+  private func settleCircles(_ table: Table, on connection: borrowing SQLiteConnection) throws -> Bool {
+    var items = deferred.indices.filter { deferred[$0].isCrowdedOut && deferred[$0].operation != .delete }
+    while !items.isEmpty {
+      var failed: Set<Int> = []
+      try connection.execute("SAVEPOINT reference_exchange")
+      var rows: [(item: Int, values: [RawValue])] = []
+      for item in items {
+        let change = deferred[item]
+        guard let local = try localRow(change, table, on: connection) else {
+          if change.operation == .update { failed.insert(item) }
+          continue
+        }
+        _ = try delete(
+          change.operation == .insert ? change.new : change.old, table, comparesAll: false, on: connection)
+        rows.append((item, local))
+      }
+      for item in items where !failed.contains(item) {
+        let change = deferred[item]
+        let row = rows.first { $0.item == item }?.values
+        let values = table.columns.indices.map { change.new[$0] ?? row?[$0] }
+        let locals = row.map { Array($0.dropFirst(table.columns.count)) }
+        if try insert(values, table, locals: locals, on: connection) != nil { failed.insert(item) }
+      }
+      guard !failed.isEmpty else {
+        try connection.execute("RELEASE reference_exchange")
+        let settled = Set(items)
+        deferred = deferred.indices.filter { !settled.contains($0) }.map { deferred[$0] }
+        return true
+      }
+      try connection.execute("ROLLBACK TO reference_exchange; RELEASE reference_exchange")
+      items.removeAll { failed.contains($0) }
+    }
+    return false
+  }
+}
