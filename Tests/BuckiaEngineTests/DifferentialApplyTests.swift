@@ -30,7 +30,8 @@ import Testing
     }
     if tally.cases > 500 {
       #expect(tally.conflicts > tally.cases / 4, "the changes hardly ever meet")
-      #expect(tally.deviations < tally.cases / 10, "\(tally.deviations) of \(tally.cases) differ, as they may: too many")
+      #expect(
+        tally.deviations < tally.cases / 10, "\(tally.deviations) of \(tally.cases) differ, as they may: too many")
     }
   }
 
@@ -51,7 +52,9 @@ import Testing
       let silent = try scenario.engine(asks: false)
       if policy == .abort {
         // What is refused only when asked about must be without a conflict that counts.
-        if silent.outcome.isRefused, !scenario.schema.hasForeignKeys { #expect(asking.outcome.isRefused, "seed \(seed)") }
+        if silent.outcome.isRefused, !scenario.schema.hasForeignKeys {
+          #expect(asking.outcome.isRefused, "seed \(seed)")
+        }
         let keeping = try ApplyScenario(seed: seed, answers: .policy(.keepLocal)).engine(asks: false)
         let isRefused = keeping.counts.conflicts > 0 || keeping.outcome.isRefused
         #expect(silent.outcome.isRefused == isRefused, "seed \(seed)")

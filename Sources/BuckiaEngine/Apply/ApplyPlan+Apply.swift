@@ -65,9 +65,9 @@ extension ApplyPlan {
 
     // Foreign-key actions and triggers see the order of changes; TEMP triggers are never off.
     let isFree = try !enforcesForeignKeys && !session.firesTriggers && !Self.hasTemporaryTriggers(on: connection)
+    let rules = ApplyRun.Rules(enforcesForeignKeys: enforcesForeignKeys, isOrderFree: isFree)
     var run = ApplyRun(
-      schema: schema, decider: decider, rules: ApplyRun.Rules(enforcesForeignKeys: enforcesForeignKeys, isOrderFree: isFree), session: session,
-      keeping: indexes, progress: settings.progress)
+      schema: schema, decider: decider, rules: rules, session: session, keeping: indexes, progress: settings.progress)
     try incoming.changeset.withBytes { bytes in
       try run.applyAll(incoming, bytes, on: connection) { try requireDefinition(of: $0) }
       if enforcesForeignKeys {

@@ -91,7 +91,8 @@ struct ApplyRun {
     let statements = try session.statements(for: try match(of: table), header: table, on: connection)
     // What an index does not take must not keep the other rows of a batch from it.
     let canBatch = rules.isOrderFree && indexes?.copies.contains { $0.table == statements.name } != true
-    return TableApplier(statements, header: table, decider: decider, keeping: indexes, enforcesForeignKeys: rules.enforcesForeignKeys,
+    return TableApplier(
+      statements, header: table, decider: decider, keeping: indexes, enforcesForeignKeys: rules.enforcesForeignKeys,
       canBatch: canBatch)
   }
 

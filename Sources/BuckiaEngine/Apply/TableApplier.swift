@@ -227,7 +227,9 @@ final class TableApplier {
       counts.unchanged += 1
       return nil
     }
-    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) { return Refused(refusal: refusal) }
+    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) {
+      return Refused(refusal: refusal)
+    }
     guard connection.changes == 0 else {
       counts.updated += 1
       return nil
@@ -256,7 +258,9 @@ final class TableApplier {
   private func delete(
     _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
-    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) { return Refused(refusal: refusal) }
+    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) {
+      return Refused(refusal: refusal)
+    }
     guard connection.changes == 0 else {
       counts.deleted += 1
       return nil
