@@ -92,24 +92,40 @@ public enum StockChangesets {
     _ changeset: [UInt8], to connection: borrowing SQLiteConnection, answering answer: @escaping (Question) -> Answer
   ) throws(SQLiteError) {
     var changeset = changeset
+    try changeset.withUnsafeMutableBufferPointer { (bytes) throws(SQLiteError) in
+      try apply(UnsafeMutableRawBufferPointer(bytes), to: connection, answering: answer)
+    }
+  }
+
+  /// Applies a changeset where it lies: `sqlite3changeset_apply_v2` without flags.
+  ///
+  /// The other forms copy it first, because SQLite's call promises nothing about what it does to the bytes.
+  ///
+  /// - Parameters:
+  ///   - bytes: The changeset.
+  ///   - connection: The connection to change.
+  ///   - answer: Is asked about each conflict.
+  /// - Throws: `SQLiteError`; nothing has changed then.
+  public static func apply(
+    _ bytes: UnsafeMutableRawBufferPointer, to connection: borrowing SQLiteConnection,
+    answering answer: @escaping (Question) -> Answer
+  ) throws(SQLiteError) {
     let context = Context(answer)
     let handle = connection.handle
     let code = withExtendedLifetime(context) {
-      changeset.withUnsafeMutableBytes { bytes in
-        sqlite3changeset_apply_v2(
-          handle, Int32(bytes.count), bytes.baseAddress, nil,
-          { context, kind, iterator in
-            // Sound: the context is the box kept alive around the call.
-            guard let context, let kind = ConflictKind(rawValue: kind) else { return SQLITE_CHANGESET_ABORT }
-            var table: UnsafePointer<CChar>?
-            var columns: Int32 = 0
-            var operation: Int32 = 0
-            if kind != .foreignKey { sqlite3changeset_op(iterator, &table, &columns, &operation, nil) }
-            let question = Question(
-              kind: kind, table: table.map { String(cString: $0) } ?? "", operation: operation)
-            return Unmanaged<Context>.fromOpaque(context).takeUnretainedValue().decide(question).rawValue
-          }, Unmanaged.passUnretained(context).toOpaque(), nil, nil, 0)
-      }
+      sqlite3changeset_apply_v2(
+        handle, Int32(bytes.count), bytes.baseAddress, nil,
+        { context, kind, iterator in
+          // Sound: the context is the box kept alive around the call.
+          guard let context, let kind = ConflictKind(rawValue: kind) else { return SQLITE_CHANGESET_ABORT }
+          var table: UnsafePointer<CChar>?
+          var columns: Int32 = 0
+          var operation: Int32 = 0
+          if kind != .foreignKey { sqlite3changeset_op(iterator, &table, &columns, &operation, nil) }
+          let question = Question(
+            kind: kind, table: table.map { String(cString: $0) } ?? "", operation: operation)
+          return Unmanaged<Context>.fromOpaque(context).takeUnretainedValue().decide(question).rawValue
+        }, Unmanaged.passUnretained(context).toOpaque(), nil, nil, 0)
     }
     guard code == SQLITE_OK else { throw connection.lastError(code) }
   }

@@ -64,7 +64,7 @@ extension Comparison {
         size: "\(database.size(of: found.changeset)), packed \(Quantity.size(file.bytes))",
         contenders: [
           Contender(.stock) { folder in
-            try database.trial(in: folder) { try StockCalls.applyKeepingLocal(database.recorded, to: $0) }
+            try database.trial(in: folder) { try StockCalls.apply(database.recorded, onConflict: .omit, to: $0) }
           },
           Contender(.opening, isSubject: true) { _ in
             ClosureTrial {
@@ -120,7 +120,7 @@ extension OwnDatabase {
     guard let difference else { return nil }
     let changeset = try difference.changeset.withBytes { $0.array(0..<$0.byteCount) }
     let connection = try Author.connection(to: try folder.copy(of: older))
-    try StockCalls.apply(changeset, to: connection)
+    try StockCalls.apply(StockChangeset(changeset), to: connection)
     let found = try content(on: connection)
     guard found == after else {
       throw BenchmarkError(.resultsDiffer, "\(path): the difference that was found does not lead to the newer rows")

@@ -33,7 +33,7 @@ public final class OwnDatabase {
   let older: String
   let newer: String
   /// What SQLite's session extension recorded of the changes.
-  let recorded: [UInt8]
+  let recorded: StockChangeset
 
   /// Copies a database and changes rows of the copy at random, the same rows in every run.
   ///
@@ -86,7 +86,7 @@ public final class OwnDatabase {
           SkippedItem(name: candidate.definition.name, reason: "its rows cannot be changed: \(error.message)"))
       }
     }
-    recorded = try author.recorded()
+    recorded = StockChangeset(try author.recorded())
     guard !tables.isEmpty else {
       let reasons = leftOut.map { "\($0.name): \($0.reason)" }.joined(separator: "; ")
       throw BenchmarkError(

@@ -4,7 +4,7 @@ import SQLiteConnections
 /// The same changes in two orders.
 struct RecordedChanges {
   /// As SQLite's session extension records them: in the order of its hash table.
-  let recorded: [UInt8]
+  let recorded: StockChangeset
   /// By operation and key, as Buckia's own diffs hold them.
   let sorted: [UInt8]
 
@@ -12,7 +12,7 @@ struct RecordedChanges {
   ///
   /// - Throws: `ChangesetError`, `ChangesetSpool.Failure`.
   init(_ recorded: [UInt8]) throws {
-    self.recorded = recorded
+    self.recorded = StockChangeset(recorded)
     sorted = try recorded.withRawSpan { try Changesets.sorted($0) }.withBytes { $0.array(0..<$0.byteCount) }
   }
 

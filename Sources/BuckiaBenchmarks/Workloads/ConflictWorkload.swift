@@ -48,7 +48,7 @@ private struct ConflictWorkload {
   var workload: Workload {
     let changes = changes
     var contenders = [
-      database.contender(.stockKeepingLocal) { try StockCalls.applyKeepingLocal(changes.recorded, to: $0) },
+      database.contender(.stockKeepingLocal) { try StockCalls.apply(changes.recorded, onConflict: .omit, to: $0) },
       database.contender(.buckiaRecording, isSubject: true) {
         try EngineCalls.apply(EngineCalls.changes(changes.sorted), policy: .keepLocal, to: $0)
       },

@@ -28,6 +28,8 @@ private struct InsertWorkload {
   let shape: TableShape
   let rows: Int
   let changes: RecordedChanges
+  // A copy, which SQLite's call may have to itself.
+  let sorted: StockChangeset
 
   init(_ shape: TableShape, rows: Int) throws {
     self.shape = shape
@@ -35,6 +37,7 @@ private struct InsertWorkload {
     let author = try SQLiteConnection(opening: ":memory:", as: .create)
     try author.execute(shape.definition)
     changes = try RecordedChanges(of: shape.insertion(of: 1...rows), on: author)
+    sorted = StockChangeset(changes.sorted)
   }
 
   var workload: Workload {
@@ -42,7 +45,7 @@ private struct InsertWorkload {
       size: "\(Quantity.grouped(rows)) rows, changeset of \(changes.size), file database in WAL, default cache",
       contenders: [
         contender(.stock) { try StockCalls.apply(changes.recorded, to: $0) },
-        contender(.stockSorted) { try StockCalls.apply(changes.sorted, to: $0) },
+        contender(.stockSorted) { try StockCalls.apply(sorted, to: $0) },
         contender(.bareInserts) { try BareLoop.apply(changes.sorted, to: $0) },
         contender(.buckia, isSubject: true) { try EngineCalls.apply(EngineCalls.changes(changes.sorted), to: $0) },
       ])

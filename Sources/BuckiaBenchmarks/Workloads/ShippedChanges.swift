@@ -53,7 +53,7 @@ public final class ShippedChanges {
       let local = try SQLiteConnection(opening: database, as: .readWrite)
       try local.execute("PRAGMA synchronous = OFF; \(TableShape.localEdit)")
     }
-    try Data(changes.recorded).write(to: URL(fileURLWithPath: changeset))
+    try Data(changes.recorded.copy).write(to: URL(fileURLWithPath: changeset))
     let packed = try DiffFileDraft.write(changes.sorted, shape: shape, number: 0, into: folder.path)
     diffFile = packed.path
     size = "\(Quantity.grouped(rows)) rows, changeset of \(changes.size), diff file of \(Quantity.size(packed.bytes))"

@@ -72,7 +72,7 @@ private struct SmallFilesWorkload {
       let insertion = Self.shape.insertion(of: first...(first + rowsPerFile - 1))
       let changes = try RecordedChanges(of: insertion, on: author)
       let id = EngineCalls.id(number)
-      try Data(changes.recorded).write(to: URL(fileURLWithPath: "\(changesets)/\(DiffFileName.changeset(id))"))
+      try Data(changes.recorded.copy).write(to: URL(fileURLWithPath: "\(changesets)/\(DiffFileName.changeset(id))"))
       try DiffFileDraft.write(changes.sorted, shape: Self.shape, number: number, into: diffs)
     }
     let whole = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -91,9 +91,8 @@ private struct SmallFilesWorkload {
           try connection.execute("PRAGMA synchronous = FULL")
           return ConnectionTrial(connection) { connection in
             for name in try FileManager.default.contentsOfDirectory(atPath: names).sorted() {
-              let path = "\(names)/\(name)"
-              try StockCalls.apply([UInt8](Data(contentsOf: URL(fileURLWithPath: path))), to: connection)
-              try FileManager.default.removeItem(atPath: path)
+              let file = URL(fileURLWithPath: "\(names)/\(name)")
+              try StockCalls.apply(StockChangeset([UInt8](Data(contentsOf: file))), to: connection)
             }
           }
         },
