@@ -5,6 +5,10 @@ import Testing
 
 @testable import BenchmarkReport
 
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
 @Suite("The report")
 struct ReportTests {
   private static func record(rows: Int = Scale.fullRows, seconds: Double = 2) throws -> Record {
@@ -63,7 +67,7 @@ struct ReportTests {
   func readme() throws {
     let records = [try Self.record()]
     let section = ReadmeSection(run: try Self.run(records), records: records, charts: [])
-    let marked = { "# Title\n\n\(ReadmeSection.begin)\n\($0)\n\(ReadmeSection.end)\n\nThe rest.\n" }
+    let marked = { (old: String) in "# Title\n\n\(ReadmeSection.begin)\n\(old)\n\(ReadmeSection.end)\n\nThe rest.\n" }
     let text = try section.inserted(into: marked("old"))
     #expect(text.hasPrefix("# Title\n\n\(ReadmeSection.begin)\n| work |"))
     #expect(text.hasSuffix("\(ReadmeSection.end)\n\nThe rest.\n"))
