@@ -80,7 +80,7 @@ let package = Package(
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections"]),
-    .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections"]),
+    .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
