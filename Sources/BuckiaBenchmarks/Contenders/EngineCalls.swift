@@ -30,8 +30,8 @@ enum EngineCalls {
     return !settings.recordsConflicts
   }
 
-  /// A bare changeset, as if it had been verified.
-  static func changes(_ changeset: [UInt8]) -> IncomingChanges {
+  /// A bare changeset whose digest and sender nobody asks for. What the engine checks of its structure counts.
+  static func changes(_ changeset: [UInt8]) throws -> IncomingChanges {
     IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "benchmark",
       definitions: nil, changeset: ChangesetSpool(changeset))

@@ -61,7 +61,7 @@ private struct AlterationWorkload {
         database.contender(.stock) { [changes] in try StockCalls.apply(changes.recorded, to: $0) },
         database.contender(.bareAlterations) { [changes] in try BareLoop.apply(changes.sorted, to: $0) },
         database.contender(.buckia, isSubject: true) { [changes] in
-          try EngineCalls.apply(EngineCalls.changes(changes.sorted), to: $0)
+          try EngineCalls.apply(try EngineCalls.changes(changes.sorted), to: $0)
         },
       ])
   }

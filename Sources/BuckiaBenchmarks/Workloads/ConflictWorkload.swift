@@ -50,7 +50,7 @@ private struct ConflictWorkload {
     var contenders = [
       database.contender(.stockKeepingLocal) { try StockCalls.apply(changes.recorded, onConflict: .omit, to: $0) },
       database.contender(.buckiaRecording, isSubject: true) {
-        try EngineCalls.apply(EngineCalls.changes(changes.sorted), policy: .keepLocal, to: $0)
+        try EngineCalls.apply(try EngineCalls.changes(changes.sorted), policy: .keepLocal, to: $0)
       },
     ]
     var remarks: [String] = []
@@ -58,7 +58,7 @@ private struct ConflictWorkload {
       contenders.append(
         database.contender(.buckiaResolving, isSubject: true) {
           try EngineCalls.apply(
-            EngineCalls.changes(changes.sorted), policy: .keepLocal, recordsConflicts: false, to: $0)
+            try EngineCalls.changes(changes.sorted), policy: .keepLocal, recordsConflicts: false, to: $0)
         })
     } else {
       remarks.append("This version of the engine records every conflict; the resolver alone cannot be measured.")

@@ -47,7 +47,7 @@ private struct InsertWorkload {
         contender(.stock) { try StockCalls.apply(changes.recorded, to: $0) },
         contender(.stockSorted) { try StockCalls.apply(sorted, to: $0) },
         contender(.bareInserts) { try BareLoop.apply(changes.sorted, to: $0) },
-        contender(.buckia, isSubject: true) { try EngineCalls.apply(EngineCalls.changes(changes.sorted), to: $0) },
+        contender(.buckia, isSubject: true) { try EngineCalls.apply(try EngineCalls.changes(changes.sorted), to: $0) },
       ])
   }
 
