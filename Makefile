@@ -12,6 +12,16 @@ SWIFT ?= swift
 GPKG ?= ../shared/data/gpkg
 # How the demo is built: debug shares its build with the tests and is there sooner, release is several times faster.
 CONFIGURATION ?= debug
+# How many rows the benchmarks' large tables have. Only a full run is written where others look for results.
+BUCKIA_BENCH_ROWS ?= 1000000
+# One target of Benchmarks/ alone, such as DiffBenchmarks; then neither results nor README are touched.
+PART ?=
+RESULTS := $(if $(PART)$(filter-out 1000000,$(BUCKIA_BENCH_ROWS)),Benchmarks/.build/results,Benchmarks/results)
+RECORDS := $(CURDIR)/Benchmarks/.build/records
+# Where the Python programs that Buckia is measured against are installed.
+PEERS := $(CURDIR)/Benchmarks/.build/peers
+# How busy the machine is before anything is built.
+LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 2>/dev/null | cut -d' ' -f2)
 # Debian's names of the libraries.
 PACKAGES := libsqlite3-dev libzstd-dev
 # Homebrew's folder is on no search path by itself.
@@ -22,10 +32,10 @@ INTERESTING := /^✔ Test run / || !/^(◇|✔ Test) / { print; fflush() }
 
 say = printf '== %s\n' '$(1)'
 
-.PHONY: help build test demo bench lint dependencies clean
+.PHONY: help build test demo bench bench-quick bench-tools lint dependencies clean
 
 help: ## shows this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
 build: dependencies ## builds the command line, optimised: .build/release/buckia
 	@$(call say,building (a first build takes a few minutes))
@@ -51,14 +61,45 @@ demo: dependencies ## sends one person's changes into another person's database
 	@$(SWIFT) build -q -c $(CONFIGURATION) --product BuckiaDemo $(FLAGS)
 	@"$$($(SWIFT) build -c $(CONFIGURATION) --show-bin-path)/BuckiaDemo" --sample Schemas/sample --geopackages "$(GPKG)"
 
-bench: dependencies ## measures the engine against the alternatives (some minutes; BUCKIA_BENCH_ROWS sets the size)
-	@$(call say,building and measuring)
-	@$(SWIFT) package -c release --package-path Benchmarks benchmark
+bench: bench-tools ## measures everything against the alternatives and writes Benchmarks/results (BUCKIA_BENCH_ROWS scales)
+	@rm -rf '$(RECORDS)'; mkdir -p '$(RECORDS)'
+	@$(call say,measuring (a full run takes the better part of an hour; other programs should rest))
+	@BUCKIA_BENCH_RECORDS='$(RECORDS)' BUCKIA_BENCH_ROWS='$(BUCKIA_BENCH_ROWS)' \
+	BUCKIA_BENCH_BUCKIA="$$($(SWIFT) build -c release --show-bin-path)/buckia" \
+	BUCKIA_BENCH_PYTHON='$(PEERS)/bin/python' BUCKIA_BENCH_PEERS='$(CURDIR)/Benchmarks/Peers/peer.py' \
+	  $(SWIFT) package -c release --package-path Benchmarks --allow-writing-to-package-directory $(FLAGS) \
+	    benchmark --quiet --no-progress $(if $(PART),--target '$(PART)') && status=0 || status=$$?; \
+	readme='$(if $(PART),,README.md)'; [ $$status -eq 0 ] || readme=''; \
+	"$$($(SWIFT) build -c release --package-path Benchmarks --show-bin-path)/BenchmarkReport" \
+	  --records '$(RECORDS)' --output '$(RESULTS)' --readme "$$readme" \
+	  --swift "$$($(SWIFT) --version 2>/dev/null | grep -oE 'Swift version [0-9.]+' | head -1)" \
+	  --commit "$$(git describe --always --dirty 2>/dev/null || true)" --load '$(LOAD)'; \
+	[ $$status -eq 0 ] || { echo 'A comparison failed; see above. The README was left as it was.' >&2; exit 1; }
+
+bench-quick: ## the same at a tenth of the size; its figures only tell that all works
+	@$(MAKE) bench BUCKIA_BENCH_ROWS=100000
+
+bench-tools: dependencies
+	@$(call say,building (a first build takes several minutes))
+	@$(SWIFT) build -q -c release --product buckia $(FLAGS)
+	@$(SWIFT) build -q -c release --package-path Benchmarks $(FLAGS)
+	@# A virtual environment that could not be completed is removed, so that the benchmarks see that there is none.
+	@if [ ! -e '$(PEERS)/complete' ] || [ Benchmarks/Peers/requirements.txt -nt '$(PEERS)/complete' ]; then \
+	  rm -rf '$(PEERS)'; \
+	  if command -v python3 >/dev/null && python3 -m venv '$(PEERS)' >/dev/null 2>&1 \
+	    && '$(PEERS)/bin/pip' install -q --disable-pip-version-check -r Benchmarks/Peers/requirements.txt; then \
+	    touch '$(PEERS)/complete'; \
+	  else \
+	    rm -rf '$(PEERS)'; \
+	    echo 'Without python3, its venv module or the packages in Benchmarks/Peers/requirements.txt: Python peers are skipped.'; \
+	  fi; \
+	fi
+	@command -v sqldiff >/dev/null || echo 'sqldiff is not installed (Debian: sqlite3-tools), so it is skipped.'
 
 lint: ## checks the format of all sources
 	@$(call say,checking the format)
 	@$(SWIFT) format lint --strict -r Sources Tests Package.swift \
-	  Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
+	  Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Tests
 
 dependencies:
 	@command -v $(SWIFT) >/dev/null || { \

@@ -10,6 +10,8 @@ let package = Package(
   products: [
     .executable(name: "buckia", targets: ["BuckiaCommand"]),
     .library(name: "Buckia", targets: ["Buckia"]),
+    // For the package in Benchmarks/, which could not share the workloads with `buckia bench` otherwise.
+    .library(name: "BuckiaBenchmarks", targets: ["BuckiaBenchmarks"]),
     .library(name: "BuckiaDiffFiles", targets: ["BuckiaDiffFiles"]),
     .library(name: "BuckiaEngine", targets: ["BuckiaEngine"]),
     .library(name: "BuckiaKSUID", targets: ["BuckiaKSUID"]),
@@ -26,13 +28,21 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections",
-        "SQLiteSchemas",
+        "Buckia", "BuckiaBenchmarks", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
     // What `make demo` runs: makes the sample databases and lets the command line work on them.
     .executableTarget(name: "BuckiaDemo", dependencies: ["SQLiteConnections"]),
+
+    // What is measured against what: workloads, their alternatives, and rounds that keep the comparison fair.
+    .target(
+      name: "BuckiaBenchmarks",
+      dependencies: [
+        "Buckia", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections",
+        "SQLiteSchemas",
+      ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
     .target(name: "Buckia", dependencies: ["BuckiaDiffFiles", "BuckiaEngine"]),
@@ -70,7 +80,7 @@ let package = Package(
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections"]),
-    .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections"]),
+    .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
@@ -79,6 +89,8 @@ let package = Package(
     .testTarget(
       name: "BuckiaEngineTests",
       dependencies: ["BuckiaEngine", "SQLiteConnections", "TestSupport", "EngineLinkageProbe"]),
+    .testTarget(
+      name: "BuckiaBenchmarksTests", dependencies: ["BuckiaBenchmarks", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections", "TestSupport"]),

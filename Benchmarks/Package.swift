@@ -2,6 +2,8 @@
 import PackageDescription
 
 // Benchmarks are a package of their own, so that nobody who depends on Buckia resolves their libraries.
+//
+// What is measured, and against what, is Buckia's own target BuckiaBenchmarks: `buckia bench` measures a part of it.
 let package = Package(
   name: "benchmarks",
   platforms: [.macOS(.v14)],
@@ -11,18 +13,47 @@ let package = Package(
     .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
   ],
   targets: [
+    // What a run leaves for the report: one file a comparison.
+    .target(name: "BenchmarkRecords", dependencies: [.buckia("BuckiaBenchmarks")]),
+
+    // Comparisons as benchmarks of the library, and other programs as contenders.
     .target(
-      name: "Workloads",
-      dependencies: [
-        .product(name: "BuckiaEngine", package: "buckia"),
-        .product(name: "SQLiteChangesets", package: "buckia"),
-        .product(name: "SQLiteConnections", package: "buckia"),
+      name: "BenchmarkRounds",
+      dependencies: ["BenchmarkRecords", .buckia("BuckiaBenchmarks"), .benchmark]),
+
+    // Tables and charts from the records.
+    .executableTarget(name: "BenchmarkReport", dependencies: ["BenchmarkRecords", .buckia("BuckiaBenchmarks")]),
+    .testTarget(
+      name: "BenchmarkReportTests",
+      dependencies: ["BenchmarkReport", "BenchmarkRecords", .buckia("BuckiaBenchmarks")]),
+
+    // A process that applies one file and says how much memory it took.
+    .executableTarget(name: "MemoryProbe", dependencies: [.buckia("Buckia")]),
+
+    .benchmarks("ApplyBenchmarks"),
+    .benchmarks("FolderBenchmarks"),
+    .benchmarks("DiffBenchmarks"),
+    .benchmarks(
+      "MemoryBenchmarks",
+      [
+        "MemoryProbe", .buckia("BuckiaDiffFiles"), .buckia("BuckiaKSUID"), .buckia("SQLiteChangesets"),
+        .buckia("SQLiteConnections"), .buckia("SQLiteSchemas"),
       ]),
-    .executableTarget(
-      name: "ApplyBenchmarks",
-      dependencies: ["Workloads", .product(name: "Benchmark", package: "benchmark")],
-      path: "Benchmarks/ApplyBenchmarks",
-      plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]),
+    .benchmarks("PeerBenchmarks"),
   ],
   swiftLanguageModes: [.v6]
 )
+
+extension Target {
+  /// A part of the suite.
+  static func benchmarks(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .executableTarget(
+      name: name, dependencies: ["BenchmarkRounds", .buckia("BuckiaBenchmarks"), .benchmark] + dependencies,
+      path: "Benchmarks/\(name)", plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")])
+  }
+}
+
+extension Target.Dependency {
+  static func buckia(_ product: String) -> Target.Dependency { .product(name: product, package: "buckia") }
+  static var benchmark: Target.Dependency { .product(name: "Benchmark", package: "benchmark") }
+}

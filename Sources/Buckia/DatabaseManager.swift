@@ -68,7 +68,10 @@ public struct DatabaseManager: Sendable {
     return try SnapshotReader.open(path, busyTimeout: busyTimeout)
   }
 
-  func requireDatabase() throws {
+  /// Makes sure that there is a file at the path, of whatever kind.
+  ///
+  /// - Throws: `BuckiaError` with `noDatabase` when there is none, or a folder.
+  public func requireDatabase() throws(BuckiaError) {
     guard FileSystem.exists(path) else {
       throw BuckiaError(
         .noDatabase, "there is no such database; check the path (`buckia init` makes a new one)", path: path)

@@ -167,25 +167,42 @@ public enum StockChangesets {
     answering answer: @escaping (borrowing Question) -> Answer
   ) throws(SQLiteError) {
     var changeset = changeset
+    try changeset.withUnsafeMutableBufferPointer { (bytes) throws(SQLiteError) in
+      try apply(UnsafeMutableRawBufferPointer(bytes), to: connection, where: takes, answering: answer)
+    }
+  }
+
+  /// Applies a changeset where it lies: `sqlite3changeset_apply_v2` apart from its flag against newer versions' loops.
+  ///
+  /// The other forms copy it first, because SQLite's call promises nothing about what it does to the bytes.
+  ///
+  /// - Parameters:
+  ///   - bytes: The changeset.
+  ///   - connection: The connection to change.
+  ///   - takes: Which tables' changes are applied; nil for all.
+  ///   - answer: Is asked about each conflict.
+  /// - Throws: `SQLiteError`; nothing has changed then.
+  public static func apply(
+    _ bytes: UnsafeMutableRawBufferPointer, to connection: borrowing SQLiteConnection,
+    where takes: ((String) -> Bool)? = nil, answering answer: @escaping (borrowing Question) -> Answer
+  ) throws(SQLiteError) {
     let context = Context(answer, takes: takes ?? { _ in true })
     let handle = connection.handle
     let code = withExtendedLifetime(context) {
-      changeset.withUnsafeMutableBytes { bytes in
-        sqlite3changeset_apply_v2(
-          handle, Int32(bytes.count), bytes.baseAddress,
-          { context, table in
-            // Sound: the context is the box kept alive around the call.
-            guard let context, let table else { return 0 }
-            let box = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
-            return box.takes(String(cString: table)) ? 1 : 0
-          },
-          { context, kind, iterator in
-            // Sound: the context is the box kept alive around the call.
-            guard let context, let kind = ConflictKind(rawValue: kind) else { return SQLITE_CHANGESET_ABORT }
-            let box = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
-            return box.decide(Question(kind, iterator)).rawValue
-          }, Unmanaged.passUnretained(context).toOpaque(), nil, nil, withoutUpdateLoop)
-      }
+      sqlite3changeset_apply_v2(
+        handle, Int32(bytes.count), bytes.baseAddress,
+        { context, table in
+          // Sound: the context is the box kept alive around the call.
+          guard let context, let table else { return 0 }
+          let box = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
+          return box.takes(String(cString: table)) ? 1 : 0
+        },
+        { context, kind, iterator in
+          // Sound: the context is the box kept alive around the call.
+          guard let context, let kind = ConflictKind(rawValue: kind) else { return SQLITE_CHANGESET_ABORT }
+          let box = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
+          return box.decide(Question(kind, iterator)).rawValue
+        }, Unmanaged.passUnretained(context).toOpaque(), nil, nil, withoutUpdateLoop)
     }
     guard code == SQLITE_OK else { throw connection.lastError(code) }
   }

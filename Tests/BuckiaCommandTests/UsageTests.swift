@@ -14,7 +14,7 @@ struct UsageTests {
     "Every verb has help with an example",
     arguments: [
       ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["doctor"], ["ksuid", "new"],
-      ["ksuid", "show"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"],
+      ["ksuid", "show"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
     ])
   func help(verb: [String]) throws {
     let outcome = try Workbench().buckia(verb + ["--help"])
@@ -32,7 +32,7 @@ struct UsageTests {
       ["apply", "db", "f", "--on-conflict", "latest"], ["apply", "db", "f", "--schema", "hold"],
       ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "f", "--identity", "key"],
       ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],
-      ["show", "a", "--html", "b"],
+      ["show", "a", "--html", "b"], ["bench", "--rows", "19"], ["bench", "db", "--rows", "0"],
     ])
   func usage(arguments: [String]) throws {
     let outcome = try Workbench().buckia(arguments)

@@ -1,44 +1,33 @@
 import Benchmark
-import Foundation
-import Workloads
-
-/// How many rows; `BUCKIA_BENCH_ROWS` sets it.
-private let rows = ProcessInfo.processInfo.environment["BUCKIA_BENCH_ROWS"].flatMap(Int.init) ?? 1_000_000
+import BenchmarkRecords
+import BenchmarkRounds
+import BuckiaBenchmarks
 
 let benchmarks: @Sendable () -> Void = {
-  Benchmark.defaultConfiguration = .init(
-    metrics: [.wallClock, .cpuTotal, .peakMemoryResident], warmupIterations: 0, maxDuration: .seconds(120),
-    maxIterations: 5)
-  for shape in TableShape.allCases {
-    let work = Prepared(shape)
-    for contender in Contender.allCases {
-      Benchmark("\(rows) inserts, \(shape.rawValue): \(contender.rawValue)") { benchmark in
-        let workload = try work.workload()
-        let folder = try ScratchFolder()
-        let connection = try workload.emptyDatabase(in: folder)
-        benchmark.startMeasurement()
-        try contender.apply(workload, to: connection)
-        benchmark.stopMeasurement()
-      }
-    }
-  }
+  let rows = Scale.current.rows
+  Suite.register(
+    .apply,
+    TableShape.allCases.map { .inserts($0, rows: rows, target: $0.insertTarget) }
+      + TableShape.allCases.map { .alterations($0, rows: rows, target: $0.alterationTarget) }
+      + TableShape.allCases.map { .conflicts($0, rows: rows, resolving: 1.2, recording: 0.6) })
 }
 
-/// A workload that is made when it is first needed, and once: each benchmark runs in a process of its own.
-private final class Prepared: @unchecked Sendable {
-  private let shape: TableShape
-  // The lock guards the workload.
-  private let lock = NSLock()
-  private var made: InsertWorkload?
+extension TableShape {
+  /// How many times as fast as SQLite's own call inserts should be.
+  fileprivate var insertTarget: Double {
+    switch self {
+    case .textKey: 3.5
+    case .integerKey: 2.5
+    case .withoutRowID: 4.5
+    }
+  }
 
-  init(_ shape: TableShape) { self.shape = shape }
-
-  func workload() throws -> InsertWorkload {
-    try lock.withLock {
-      if let made { return made }
-      let workload = try InsertWorkload(shape, rows: rows)
-      made = workload
-      return workload
+  /// How many times as fast as SQLite's own call updates and deletes should be.
+  fileprivate var alterationTarget: Double {
+    switch self {
+    case .textKey: 1.4
+    case .integerKey: 1.15
+    case .withoutRowID: 1.8
     }
   }
 }

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaBenchmarks
 import BuckiaDiffFiles
 import BuckiaEngine
 import BuckiaKSUID
@@ -39,6 +40,7 @@ struct ErrorReport {
         path: error.path)
     case let error as DiffFileError:
       self.init(code: error.code.rawValue, message: error.description, path: error.path, offset: error.offset)
+    case let error as BenchmarkError: self.init(code: error.code.rawValue, message: error.description)
     case let error as ChangesetProblem:
       self.init(code: error.code, message: error.description, status: error.code == "usage" ? .usage : .failed)
     case let error as EngineError: self.init(code: error.code.rawValue, message: error.description)

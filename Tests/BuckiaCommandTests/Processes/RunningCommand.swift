@@ -51,6 +51,15 @@ final class RunningCommand {
     return Workbench.Outcome(status: process.terminationStatus, output: try text("out"), diagnostics: diagnostics)
   }
 
+  /// Interrupts it, as Control-C does.
+  ///
+  /// - Returns: The signal that ended it; nil when it exited by itself.
+  func interrupt() -> Int32? {
+    kill(process.processIdentifier, SIGINT)
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil
+  }
+
   /// Kills it without a chance to clean up, as a power cut does.
   ///
   /// - Returns: Whether it was still at work.

@@ -1,0 +1,127 @@
+import BenchmarkRounds
+import BuckiaBenchmarks
+import Foundation
+
+extension Comparison {
+  /// From two database files to a file of changes, by programs that other people use.
+  static func peerDifference(_ shape: TableShape, rows: Int, changed: ChangedRows) -> Comparison {
+    let others: [ContenderName] = [.sqldiff, .geodiffDiff, .apswDiff]
+    return .difference(
+      shape, rows: rows, changed: changed, id: "peer-difference",
+      figures: others.map { Figure(.speed, of: .buckiaProcess, against: $0) }
+        + [Figure(.speed, of: .buckiaDiff, against: .sqldiff)]
+    ) { pair in
+      let peers = try Peers.find()
+      var contenders = [
+        diffing(.buckiaProcess, suffix: ".bdiff", isSubject: true) { file, folder in
+          try ChildProcess(peers.buckia, ["diff", pair.older, pair.newer, "-o", file, "--home", folder.path]).run()
+          return nil
+        } content: {
+          try pair.contentAfter(diffFile: $0, in: $1)
+        }
+      ]
+      if let sqldiff = peers.sqldiff {
+        contenders.append(
+          diffing(.sqldiff) { file, _ in
+            try ChildProcess(sqldiff, ["--changeset", file, pair.older, pair.newer]).run()
+            return nil
+          } content: {
+            try pair.contentAfter(changeset: DatabasePair.bytes(of: $0), in: $1)
+          })
+      }
+      if peers.python != nil {
+        contenders += [
+          diffing(.geodiffDiff) { file, _ in
+            try peers.seconds("geodiff-diff", pair.older, pair.newer, file)
+          } content: { file, folder in
+            // Only pygeodiff itself is sure to read what it wrote.
+            let copy = try folder.copy(of: pair.older)
+            _ = try peers.seconds("geodiff-apply", copy, file)
+            return try pair.content(of: copy)
+          },
+          diffing(.apswDiff) { file, _ in
+            try peers.seconds("apsw-diff", pair.older, pair.newer, file)
+          } content: {
+            try pair.contentAfter(changeset: DatabasePair.bytes(of: $0), in: $1)
+          },
+        ]
+      }
+      return (contenders, peers.remarks)
+    }
+  }
+
+  private static func diffing(
+    _ name: ContenderName, suffix: String = ".changeset", isSubject: Bool = false,
+    _ work: @escaping (String, ScratchFolder) throws -> Double?,
+    content: @escaping (String, ScratchFolder) throws -> UInt64
+  ) -> Contender {
+    Contender(name, isSubject: isSubject) { folder in
+      let file = folder.newFile(suffix)
+      return ClosureTrial(content: { try content(file, folder) }) { try work(file, folder) }
+    }
+  }
+
+  /// Applying one file of changes, by programs that other people use.
+  static func peerApplication(_ kind: ShippedChanges.Kind, _ shape: TableShape, rows: Int) -> Comparison {
+    Comparison(
+      id: "peer-\(kind.id)-\(shape.id)", title: "\(kind.title(rows: rows)), \(shape.rawValue), whole programs",
+      figures: [
+        Figure(.speed, of: .buckiaProcess, against: .geodiffApply),
+        Figure(.speed, of: .buckiaProcess, against: .apswApply),
+      ]
+    ) { folder in
+      let peers = try Peers.find()
+      let changes = try ShippedChanges(kind, shape, rows: rows, in: folder)
+      var contenders = [
+        applying(.buckiaProcess, to: changes, isSubject: true) { database, folder in
+          try ChildProcess(
+            peers.buckia, ["apply", database, changes.diffFile, "--quiet"],
+            environment: ["BUCKIA_HOME": folder.path]
+          ).run()
+          return nil
+        }
+      ]
+      if peers.python != nil {
+        let verb = kind == .conflictingInserts ? "apsw-apply-omitting" : "apsw-apply"
+        contenders.append(
+          applying(.apswApply, to: changes) { database, _ in try peers.seconds(verb, database, changes.changeset) })
+        // It knows no answer to a conflict but a failure.
+        if kind != .conflictingInserts {
+          let own = folder.newFile(".geodiff")
+          _ = try peers.seconds("geodiff-diff", changes.database, changes.changed, own)
+          contenders.append(
+            applying(.geodiffApply, to: changes) { database, _ in try peers.seconds("geodiff-apply", database, own) })
+        }
+      }
+      return Workload(size: changes.size, remarks: peers.remarks, contenders: contenders)
+    }
+  }
+
+  private static func applying(
+    _ name: ContenderName, to changes: ShippedChanges, isSubject: Bool = false,
+    _ work: @escaping (String, ScratchFolder) throws -> Double?
+  ) -> Contender {
+    Contender(name, isSubject: isSubject) { folder in
+      let database = try folder.copy(of: changes.database)
+      return ClosureTrial(content: { try ShippedChanges.content(of: database) }) { try work(database, folder) }
+    }
+  }
+}
+
+extension ShippedChanges.Kind {
+  fileprivate var id: String {
+    switch self {
+    case .inserts: "inserts"
+    case .alterations: "updates-and-deletes"
+    case .conflictingInserts: "conflicts"
+    }
+  }
+
+  fileprivate func title(rows: Int) -> String {
+    switch self {
+    case .inserts: "\(Quantity.grouped(rows)) inserts"
+    case .alterations: "\(Quantity.grouped(max(2, rows / 4))) updates and deletes"
+    case .conflictingInserts: "\(Quantity.grouped(rows)) conflicting inserts, the local rows kept"
+    }
+  }
+}

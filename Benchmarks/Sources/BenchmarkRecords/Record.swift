@@ -1,0 +1,62 @@
+import BuckiaBenchmarks
+import Foundation
+
+/// A part of the suite: one benchmark target.
+public enum Part: String, Codable, CaseIterable, Sendable {
+  case apply
+  case folder
+  case diff
+  case memory
+  case peer
+
+  /// What is measured in it, as a heading.
+  public var title: String {
+    switch self {
+    case .apply: "Applying changes"
+    case .folder: "Inbound folders"
+    case .diff: "Finding the difference"
+    case .memory: "Memory"
+    case .peer: "Against other programs"
+    }
+  }
+}
+
+/// One comparison of a run of the suite, as it was measured.
+public struct Record: Codable, Sendable {
+  /// The part it belongs to.
+  public let part: Part
+  /// Its place in the part.
+  public let number: Int
+  /// How many rows the whole suite was scaled to.
+  public let rows: Int
+  /// What was measured.
+  public let comparison: MeasuredComparison
+
+  /// Makes a record.
+  public init(part: Part, number: Int, rows: Int, comparison: MeasuredComparison) {
+    self.part = part
+    self.number = number
+    self.rows = rows
+    self.comparison = comparison
+  }
+
+  /// Writes the record into a folder, in place of an older one of the same comparison.
+  ///
+  /// It is written after each round, so that an interrupted run leaves what it had.
+  public func write(into folder: String) throws {
+    let url = URL(fileURLWithPath: folder).appendingPathComponent("\(part.rawValue)-\(comparison.id).json")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try JSONEncoder().encode(self).write(to: url, options: .atomic)
+  }
+
+  /// All records of a folder, in the order of the suite.
+  public static func all(in folder: String) throws -> [Record] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json") }
+    let records = try names.map { name in
+      let url = URL(fileURLWithPath: folder).appendingPathComponent(name)
+      return try JSONDecoder().decode(Record.self, from: Data(contentsOf: url))
+    }
+    let places = Dictionary(uniqueKeysWithValues: Part.allCases.enumerated().map { ($1, $0) })
+    return records.sorted { (places[$0.part, default: 0], $0.number) < (places[$1.part, default: 0], $1.number) }
+  }
+}

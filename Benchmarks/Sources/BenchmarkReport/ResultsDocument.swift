@@ -1,0 +1,93 @@
+import BenchmarkRecords
+import BuckiaBenchmarks
+
+/// `RESULTS.md`: everything that one run measured.
+struct ResultsDocument {
+  let run: RunDescription
+  let records: [Record]
+  let charts: [(name: String, chart: BarChart)]
+
+  var text: String {
+    var lines = ["# What was measured", ""]
+    if !run.isFull {
+      lines += [
+        "This run was scaled to \(Quantity.grouped(run.rows)) rows. The targets speak of \(Quantity.grouped(Scale.fullRows)).",
+        "",
+      ]
+    }
+    if run.isBusy { lines += ["**Other programs were at work on this machine: these figures are no measure.**", ""] }
+    lines += ["| | |", "| --- | --- |"] + run.facts.map { "| \($0) | \($1) |" }
+    lines += ["", "## Targets", ""] + TargetTable(records).markdown
+    for part in Part.allCases {
+      let own = records.filter { $0.part == part }
+      guard !own.isEmpty else { continue }
+      lines += ["", "## \(part.title)"]
+      let ids = Set(own.map(\.comparison.id))
+      for (name, chart) in charts where !ids.isDisjoint(with: chart.ids) {
+        lines += ["", "![\(chart.title)](\(name))"]
+      }
+      for record in own { lines += [""] + section(record.comparison) }
+      let remarks = own.flatMap(\.comparison.remarks).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+      if !remarks.isEmpty { lines += [""] + remarks.map { "- \($0)" } }
+    }
+    lines += ["", "## How it was measured", ""] + Self.method + ["", "## How to repeat it", ""] + Self.repetition
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  private func section(_ comparison: MeasuredComparison) -> [String] {
+    let rounds = comparison.series.map(\.values.count).max() ?? 0
+    var lines = [
+      "### \(comparison.title)", "", "\(comparison.size). \(rounds == 1 ? "One round" : "\(rounds) rounds").", "",
+      "| | median | lowest | highest | |", "| --- | ---: | ---: | ---: | --- |",
+    ]
+    for series in comparison.series {
+      guard let median = series.median, let lowest = series.values.min(), let highest = series.values.max() else {
+        continue
+      }
+      let name = series.isSubject ? "**\(series.name)**" : series.name.rawValue
+      let values = [median, lowest, highest].map(comparison.unit.text).joined(separator: " | ")
+      lines.append("| \(name) | \(values) | \(comparison.remarks(on: series.name).joined(separator: "; ")) |")
+    }
+    return lines
+  }
+
+  private static let method = [
+    "- Release build. Each comparison runs in a process of its own and goes round by round: in every round each contender does",
+    "  the work once, and the order turns around from round to round, so that whatever drifts falls on all of them alike. What is",
+    "  compared are medians.",
+    "- Every run starts from fresh copies of its database and files, on the same file system, which were brought to the disk",
+    "  before the clock started. They are in the system's page cache for all contenders alike; SQLite's own cache is empty.",
+    "- Databases are files in WAL mode with SQLite's default cache and `synchronous = FULL`, and the time ends with the commit.",
+    "- In the first round what each contender arrived at is read back, outside the timing; unless all have the same rows, the",
+    "  comparison fails.",
+    "- SQLite's own call gets the changes as its session extension records them. Buckia gets them as its own diffs hold them: by",
+    "  key. What SQLite's call makes of changes in that order is measured beside it.",
+    "- Files in a folder: SQLite's own call reads a raw changeset from each file and leaves it there; Buckia opens, checks and",
+    "  decompresses diff files and removes them. Differences: Buckia's are compressed and brought to the disk, the others are not.",
+    "- Rows have a key and four columns, some 120 bytes (230 for differences); half of that does not compress.",
+  ]
+
+  private static let repetition = [
+    "```",
+    "make bench                              # everything; writes this file and the charts",
+    "BUCKIA_BENCH_ROWS=100000 make bench     # smaller, into Benchmarks/.build",
+    "swift package -c release --package-path Benchmarks benchmark --target ApplyBenchmarks",
+    "buckia bench                            # a short version, for any machine",
+    "```",
+  ]
+}
+
+extension MeasuredComparison {
+  /// What the figures say of a contender, in words.
+  func remarks(on name: ContenderName) -> [String] {
+    numbers.filter { $0.figure.subject == name }.compactMap { figure, number in
+      let text = figure.text(number, unit: unit)
+      switch figure.kind {
+      case .speed: return figure.baseline.map { "\(text) as fast as \($0)" }
+      case .share: return figure.baseline.map { "\(text) of \($0)" }
+      case .extraPerItem: return figure.baseline.map { "\(text) more for each file than \($0)" }
+      case .value: return nil
+      }
+    }
+  }
+}

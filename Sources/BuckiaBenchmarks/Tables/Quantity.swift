@@ -1,0 +1,28 @@
+import Foundation
+
+/// Numbers in titles and sizes.
+public enum Quantity {
+  /// The number with its thousands set apart: 1,000,000.
+  public static func grouped(_ number: Int) -> String {
+    var groups: [String] = []
+    var rest = number.magnitude
+    while rest >= 1_000 {
+      groups.insert(String(format: "%03d", Int(rest % 1_000)), at: 0)
+      rest /= 1_000
+    }
+    groups.insert("\(rest)", at: 0)
+    return (number < 0 ? "-" : "") + groups.joined(separator: ",")
+  }
+
+  /// A size in decimal units, three digits.
+  public static func size(_ bytes: Int) -> String {
+    var value = Double(bytes)
+    var unit = "bytes"
+    for next in ["kB", "MB", "GB", "TB"] where value >= 999.5 {
+      value /= 1_000
+      unit = next
+    }
+    if unit == "bytes" { return "\(bytes) bytes" }
+    return String(format: value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value) + " " + unit
+  }
+}

@@ -1,0 +1,31 @@
+import SQLiteChangesets
+import SQLiteConnections
+
+/// The same changes in two orders.
+struct RecordedChanges {
+  /// As SQLite's session extension records them: in the order of its hash table.
+  let recorded: StockChangeset
+  /// By operation and key, as Buckia's own diffs hold them.
+  let sorted: [UInt8]
+
+  /// Takes what a session recorded.
+  ///
+  /// - Throws: `ChangesetError`, `ChangesetSpool.Failure`.
+  init(_ recorded: [UInt8]) throws {
+    self.recorded = StockChangeset(recorded)
+    sorted = try recorded.withRawSpan { try Changesets.sorted($0) }.withBytes { $0.array(0..<$0.byteCount) }
+  }
+
+  /// Runs statements under a session.
+  ///
+  /// - Throws: `SQLiteError` and as ``init(_:)``.
+  init(of statements: String, on connection: borrowing SQLiteConnection) throws {
+    let session = try SQLiteSession(on: connection)
+    try session.attach(TableShape.table)
+    try connection.execute(statements)
+    self = try RecordedChanges(try session.changeset())
+  }
+
+  /// Its size, for people.
+  var size: String { Quantity.size(recorded.count) }
+}

@@ -1,0 +1,53 @@
+import Dispatch
+import Foundation
+
+/// Removes a folder when the program is interrupted (Control-C) or ended by a signal, and lets it end then.
+///
+/// Copies of a person's database must not stay behind in the folder for temporary files.
+final class InterruptionCleanup {
+  private static let signals = [SIGINT, SIGTERM, SIGHUP]
+  private let sources: [any DispatchSourceSignal]
+  // Whoever has it ends the program: the signal's handler, which never gives it back, or the verb.
+  private let end = NSLock()
+
+  init(removing folder: String) {
+    sources = Self.signals.map { [end] number in
+      // Without this the signal would end the program before the source hears of it.
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler {
+        end.lock()
+        // Under another name first, so that nothing new is put into it meanwhile.
+        let doomed = "\(folder).removed"
+        do {
+          try FileManager.default.moveItem(atPath: folder, toPath: doomed)
+          try FileManager.default.removeItem(atPath: doomed)
+        } catch {
+          FileHandle.standardError.write(Data("\nbuckia: \(folder) could not be removed: \(error)\n".utf8))
+        }
+        Self.end(by: number)
+      }
+      source.resume()
+      return source
+    }
+  }
+
+  /// Ends the program as the signal would have, which is what shells and scripts look at.
+  private static func end(by number: Int32) {
+    signal(number, SIG_DFL)
+    // Dispatch's threads let no signals through, nor do programs that one of them started.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, number)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    raise(number)
+  }
+
+  /// Lets signals do what they do by themselves again. Does not return when one is ending the program.
+  func cancel() {
+    end.lock()
+    for source in sources { source.cancel() }
+    for number in Self.signals { signal(number, SIG_DFL) }
+    end.unlock()
+  }
+}

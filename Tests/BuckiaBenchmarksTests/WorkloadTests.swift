@@ -1,0 +1,81 @@
+import BuckiaBenchmarks
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+@Suite("Workloads")
+struct WorkloadTests {
+  static let rows = 240
+
+  static let comparisons: [(name: String, make: @Sendable (TableShape) -> Comparison)] = [
+    ("inserts", { .inserts($0, rows: rows) }),
+    ("updates and deletes", { .alterations($0, rows: rows) }),
+    ("updates", { .alterations($0, rows: rows, only: .updates) }),
+    ("deletes", { .alterations($0, rows: rows, only: .deletes) }),
+    ("conflicts", { .conflicts($0, rows: rows) }),
+    ("opening", { .opening($0, rows: rows) }),
+    ("difference", { .difference($0, rows: rows, changed: .onePercent) }),
+    ("small difference", { .difference($0, rows: rows, changed: .exactly(40)) }),
+  ]
+
+  @Test(
+    "Every contender arrives at the same rows, for every shape of table", arguments: TableShape.allCases,
+    comparisons.map(\.name))
+  func agreement(shape: TableShape, name: String) throws {
+    let make = try #require(Self.comparisons.first { $0.name == name }?.make)
+    let run = try ComparisonRun(make(shape))
+    // Throws when two contenders differ.
+    try run.round()
+    #expect(run.result.series.count >= 2)
+    #expect(run.result.series.allSatisfy { $0.values.count == 1 && $0.values[0] > 0 })
+    #expect(run.result.series.contains { $0.isSubject })
+    #expect(run.result.series.contains { !$0.isSubject })
+    #expect(!run.result.numbers.isEmpty)
+  }
+
+  @Test("Small files lead to the rows that they hold, one by one and together")
+  func smallFiles() throws {
+    let run = try ComparisonRun(.smallFiles(5, rowsPerFile: 3))
+    try run.round()
+    #expect(run.result.series.count == 3)
+    #expect(run.result.numbers.count == 2)
+  }
+
+  @Test("Comparisons have names that files can have, each its own")
+  func names() {
+    let ids = ShortSuite.comparisons(rows: 100).map(\.id)
+    #expect(Set(ids).count == ids.count)
+    #expect(ids.allSatisfy { $0.wholeMatch(of: /[a-z0-9-]+/) != nil })
+  }
+
+  @Test("A hash tells tables apart by their values and storage classes, not by the order of rows")
+  func hash() throws {
+    let folder = try TemporaryFolder()
+    func hash(_ rows: String) throws -> UInt64 {
+      let path = folder.file(UUID().uuidString)
+      try TestDatabases.run("CREATE TABLE t(a, b); INSERT INTO t VALUES \(rows)", on: path)
+      return try ContentHash.of("t", in: path)
+    }
+    let plain = try hash("(1, 'one'), (2, x'00')")
+    #expect(try hash("(2, x'00'), (1, 'one')") == plain)
+    for other in [
+      "(1, 'one')", "(1, 'one'), (2, '0')", "(1.0, 'one'), (2, x'00')", "(1, 'two'), (2, x'00')",
+      "(1, 'one'), (2, NULL)", "(1, 'one'), (2, x'0000')", "(2, 'one'), (1, x'00')",
+      "(1, 'one'), (2, x'00'), (2, x'00')", "('one', 1), (2, x'00')",
+    ] {
+      #expect(try hash(other) != plain, "\(other)")
+    }
+  }
+
+  @Test("Seeded numbers are the same in every run, different from each other and in range")
+  func seeds() {
+    var first = SeededGenerator(seed: 7)
+    var second = SeededGenerator(seed: 7)
+    let numbers = first.distinct(50, from: 1...100)
+    #expect(numbers == second.distinct(50, from: 1...100))
+    #expect(Set(numbers).count == 50)
+    #expect(numbers.allSatisfy { (1...100).contains($0) })
+    #expect(first.distinct(9, from: 1...3) == [1, 2, 3])
+  }
+}
