@@ -37,26 +37,12 @@ extension ApplyPlan {
       policy: settings.policy, resolver: settings.resolver,
       log: settings.recordsConflicts ? try ConflictLog(entry: entry, on: connection) : nil)
     let enforcesForeignKeys = try connection.integer("PRAGMA foreign_keys") == 1
-    // Where the application defers them itself, its own open questions must not be forgotten with ours.
-    let defersAlready = try enforcesForeignKeys && connection.integer("PRAGMA defer_foreign_keys") == 1
-    if enforcesForeignKeys, !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
-
     var run = ApplyRun(
       schema: schema, decider: decider, enforcesForeignKeys: enforcesForeignKeys, progress: settings.progress)
-    // Foreign-key actions and triggers see the order of changes; TEMP triggers are never off.
-    let hasTemporaryTriggers =
-      try connection.integer("SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' LIMIT 1") != nil
-    let changeset =
-      !enforcesForeignKeys && !settings.firesTriggers && !hasTemporaryTriggers
-      ? try ApplyOrder.quickest(incoming.changeset, into: schema.matches, on: connection) : incoming.changeset
-    try changeset.withBytes { bytes in
-      try run.applyAll(bytes, on: connection)
-      if enforcesForeignKeys {
-        try run.settleDeferredForeignKeys(on: connection)
-        if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
-      } else {
-        try run.auditForeignKeys(bytes, on: connection)
-      }
+    if enforcesForeignKeys {
+      try applyEnforcingForeignKeys(&run, on: connection)
+    } else {
+      try applyAuditingForeignKeys(&run, on: connection)
     }
     try decider.finish()
     try Ledger.close(entry, with: run.counts, on: connection)
@@ -64,5 +50,44 @@ extension ApplyPlan {
     return ApplyResult(
       counts: run.counts, changedTables: changed, schemaChanges: schema.steps.map(\.description),
       warnings: settings.firesTriggers ? [] : try StaleIndexes.warnings(changed: run.changedTables, on: connection))
+  }
+
+  /// The application enforces foreign keys: they are deferred meanwhile, as SQLite does it.
+  private func applyEnforcingForeignKeys(
+    _ run: inout ApplyRun, on connection: borrowing SQLiteConnection
+  ) throws {
+    // Where the application defers them itself, its own open questions must not be forgotten with ours.
+    let defersAlready = try connection.integer("PRAGMA defer_foreign_keys") == 1
+    if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
+    do {
+      // Foreign-key actions see the order of changes.
+      try incoming.changeset.withBytes { bytes in try run.applyAll(bytes, on: connection) }
+      try run.settleDeferredForeignKeys(on: connection)
+    } catch {
+      if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
+      throw error
+    }
+    if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
+  }
+
+  /// Nobody enforces foreign keys: what the changes have broken is looked up afterwards.
+  private func applyAuditingForeignKeys(
+    _ run: inout ApplyRun, on connection: borrowing SQLiteConnection
+  ) throws {
+    // Triggers see the order of changes; TEMP triggers are never off.
+    let hasTemporaryTriggers =
+      try connection.integer("SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' LIMIT 1") != nil
+    let seesTriggers = settings.firesTriggers || hasTemporaryTriggers
+    let changeset =
+      seesTriggers
+      ? incoming.changeset : try ApplyOrder.quickest(incoming.changeset, into: schema.matches, on: connection)
+    let watch = try ForeignKeyWatch(
+      changed: Set(schema.matches.keys), seesTriggers: seesTriggers, on: connection)
+    try changeset.withBytes { bytes in
+      try run.applyAll(bytes, on: connection)
+      try run.auditForeignKeys(bytes, watchedBy: watch, on: connection)
+    }
+    // After an error the rollback takes them away: TEMP triggers are part of the transaction they were made in.
+    try watch.stop(on: connection)
   }
 }

@@ -67,10 +67,13 @@ struct ApplyRun {
   }
 
   /// Nobody enforces foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
-  mutating func auditForeignKeys(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+  mutating func auditForeignKeys(
+    _ bytes: RawSpan, watchedBy watch: ForeignKeyWatch, on connection: borrowing SQLiteConnection
+  ) throws {
     let changed = schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
-    let found = try ForeignKeyAudit(changed: changed).recordViolations(in: bytes, decider, on: connection)
+    let found = try ForeignKeyAudit(changed: changed, watch: watch).recordViolations(
+      in: bytes, decider, on: connection)
     guard found > 0 else { return }
     counts.conflicts += found
     try decider.decideForeignKeys(ForeignKeyCount(found))

@@ -23,6 +23,8 @@ struct RowHooks {
     var referenced: Set<Int> = []
     if enforcesForeignKeys {
       let local = statements.match.local
+      // A reference that was broken before would count as newly broken when its row comes back.
+      if !local.foreignKeys.isEmpty { acts = true }
       let offset = local.goesByRowID ? 1 : 0
       let query = """
         SELECT f."to", f.on_delete FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f

@@ -143,10 +143,10 @@ final class TableStatements {
 
   /// Whether any trigger fires on the table: one of the schema's, while these are on, or a TEMP one, always.
   func hasTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
-    let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, tbl_name FROM main.sqlite_schema" : ""
+    let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT * FROM main.sqlite_schema" : ""
     let query = """
-      SELECT 1 FROM (SELECT type, tbl_name FROM temp.sqlite_schema \(ofSchema))
-      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE LIMIT 1
+      SELECT 1 FROM (SELECT * FROM temp.sqlite_schema \(ofSchema))
+      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND name NOT LIKE '\(ForeignKeyWatch.prefix)%' LIMIT 1
       """
     return try connection.integer(query, binding: [name.text]) != nil
   }
