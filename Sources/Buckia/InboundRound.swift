@@ -141,7 +141,7 @@ struct InboundRound {
     let settings = ApplySettings(
       policy: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers, time: now)
     let plan = try ApplyPlan(changes, on: connection, settings: settings)
-    let result = try plan.apply(on: connection)
+    let result = try plan.apply(in: transaction, on: connection)
     try Ledger.forgetRefusal(ofFile: fileDigest.bytes, on: connection)
     try transaction.commit()
     outcome.state = .applied

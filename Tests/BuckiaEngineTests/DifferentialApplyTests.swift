@@ -27,7 +27,8 @@ import Testing
       // Of two changes that want one value the reference takes the first, and may so settle fewer. And how rows that go round
       // are parked shows in what triggers and foreign-key actions do. `CircleTests` looks at both.
       if scenario.asksLess(ours, reference) { continue }
-      if hasSettledCircles, scenario.showsOrder, scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference) {
+      if hasSettledCircles, scenario.showsOrder, scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference)
+      {
         continue
       }
       Issue.record("\(Seeds.replay(seed))\n\(scenario.report(ours, reference, "ours", "reference"))")

@@ -24,7 +24,7 @@ public enum Contender: String, CaseIterable, Sendable {
         key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "benchmark",
         definitions: nil, changeset: ChangesetSpool(work.sorted))
       let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(policy: .abort, time: 0))
-      _ = try plan.apply(on: connection)
+      _ = try plan.apply(in: transaction, on: connection)
       try transaction.commit()
     }
   }

@@ -3,19 +3,58 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension ApplyPlan {
-  /// Carries the plan out: schema steps, changes, conflict records and the ledger row.
+  /// Carries the plan out inside a transaction that the application has open on its own connection.
   ///
-  /// Everything happens inside the transaction that is open on the connection; it is the caller's to commit, and to roll
-  /// back when this throws. Triggers are off meanwhile, unless the settings say otherwise, and as before afterwards.
+  /// ```swift
+  /// try SQLiteConnection.borrowing(handle) { connection in
+  ///   let plan = try ApplyPlan(changes, on: connection, settings: settings)
+  ///   return try plan.apply(on: connection).changedTables
+  /// }
+  /// ```
+  ///
+  /// When this throws, everything is as it was before: rows, schema, ledger, and the connection's settings; the
+  /// application's transaction is open, with what the application did in it, and can go on. There is one exception. When
+  /// the disk is full or fails, SQLite can roll back the whole transaction by itself
+  /// (<https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>); so can a trigger. Then nothing
+  /// of the application's own work is left either, and the error says so: its code is `transactionLost`.
+  ///
+  /// For that it takes a savepoint, which makes SQLite keep a copy of each page that changes. Whoever owns the transaction
+  /// does without one: see ``apply(in:on:)``.
   ///
   /// - Parameter connection: The connection the plan was made on, in the same transaction.
   /// - Returns: What was done.
-  /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
-  ///   resolver or `progress` throws. The transaction must be rolled back then.
+  /// - Throws: `EngineError` with `conflict` under the policy `abort`, with `transactionLost` as said above; `SQLiteError`
+  ///   when the database fails; what the resolver or `progress` throws.
   public consuming func apply(on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     guard connection.isInTransaction else {
       throw SQLiteError(code: 21, message: "apply needs an open transaction", path: connection.path)
     }
+    let savepoint = try SQLiteTransaction(on: connection)
+    let result: ApplyResult
+    do {
+      result = try apply(in: savepoint, on: connection)
+    } catch {
+      guard connection.isInTransaction else { throw EngineError.transactionLost(error) }
+      throw error
+    }
+    try savepoint.commit()
+    return result
+  }
+
+  /// Carries the plan out inside a transaction, or savepoint, of the caller's, which takes everything back on failure.
+  ///
+  /// Triggers are off meanwhile, unless the settings say otherwise, and as before afterwards, whatever happens; so is the
+  /// deferral of foreign keys.
+  ///
+  /// - Parameters:
+  ///   - transaction: To be committed when this returns; it must be left to roll back when this throws.
+  ///   - connection: The connection that the plan and the transaction were made on, in this order or the other.
+  /// - Returns: What was done.
+  /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
+  ///   resolver or `progress` throws.
+  public consuming func apply(
+    in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
+  ) throws -> ApplyResult {
     let firedTriggers = try connection.triggersEnabled
     try connection.enableTriggers(settings.firesTriggers)
     do {
@@ -74,9 +113,10 @@ extension ApplyPlan {
   private func applyAuditingForeignKeys(
     _ run: inout ApplyRun, on connection: borrowing SQLiteConnection
   ) throws {
-    // Triggers see the order of changes; TEMP triggers are never off.
-    let hasTemporaryTriggers =
-      try connection.integer("SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' LIMIT 1") != nil
+    // Triggers see the order of changes; TEMP triggers are never off. Ours do not mind it.
+    let temporaryTriggers =
+      "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND name NOT LIKE 'buckia%' LIMIT 1"
+    let hasTemporaryTriggers = try connection.integer(temporaryTriggers) != nil
     let seesTriggers = settings.firesTriggers || hasTemporaryTriggers
     let changeset =
       seesTriggers

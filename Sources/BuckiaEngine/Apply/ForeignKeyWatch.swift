@@ -84,11 +84,11 @@ struct ForeignKeyWatch {
     let store = try Self.makeStore(name: "\(removed.count + written.count)", for: parent, columns, on: connection)
     removed[watched] = store
     let names = watched.columns.map(SQLText.identifier)
-    let note = "INSERT OR IGNORE INTO \(store) VALUES (\(names.map { "OLD.\($0)" }.joined(separator: ", ")))"
-    try addTrigger("AFTER DELETE ON main.\(SQLText.identifier(parent.name))", note, on: connection)
+    let values = names.map { "OLD.\($0)" }.joined(separator: ", ")
+    try addTrigger("AFTER DELETE ON main.\(SQLText.identifier(parent.name))", noting: values, in: store, on: connection)
     try addTrigger(
-      "AFTER UPDATE OF \(names.joined(separator: ", ")) ON main.\(SQLText.identifier(parent.name))", note,
-      on: connection)
+      "AFTER UPDATE OF \(names.joined(separator: ", ")) ON main.\(SQLText.identifier(parent.name))", noting: values,
+      in: store, on: connection)
   }
 
   private mutating func watchWritten(_ child: TableDefinition, on connection: borrowing SQLiteConnection) throws {
@@ -99,9 +99,9 @@ struct ForeignKeyWatch {
     written[name] = store
     let keys =
       child.goesByRowID ? [child.rowIDName ?? ""] : child.primaryKey.map { SQLText.identifier(child.columns[$0].name) }
-    let note = "INSERT OR IGNORE INTO \(store) VALUES (\(keys.map { "NEW.\($0)" }.joined(separator: ", ")))"
-    try addTrigger("AFTER INSERT ON main.\(name.quoted)", note, on: connection)
-    try addTrigger("AFTER UPDATE ON main.\(name.quoted)", note, on: connection)
+    let values = keys.map { "NEW.\($0)" }.joined(separator: ", ")
+    try addTrigger("AFTER INSERT ON main.\(name.quoted)", noting: values, in: store, on: connection)
+    try addTrigger("AFTER UPDATE ON main.\(name.quoted)", noting: values, in: store, on: connection)
   }
 
   /// A table whose columns compare as those it notes do; of a table without a key it notes the rowid.
@@ -123,11 +123,17 @@ struct ForeignKeyWatch {
   }
 
   private mutating func addTrigger(
-    _ event: String, _ note: String, on connection: borrowing SQLiteConnection
+    _ event: String, noting values: String, in store: String, on connection: borrowing SQLiteConnection
   ) throws {
     let name = "\(Self.prefix)trigger_\(triggers.count)"
     try connection.execute("DROP TRIGGER IF EXISTS temp.\(name)")
-    try connection.execute("CREATE TEMP TRIGGER \(name) \(event) BEGIN \(note); END")
+    // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
+    try connection.execute(
+      """
+      CREATE TEMP TRIGGER \(name) \(event) BEGIN
+        INSERT INTO \(store) VALUES (\(values)) ON CONFLICT DO NOTHING;
+      END
+      """)
     triggers.append(name)
   }
 

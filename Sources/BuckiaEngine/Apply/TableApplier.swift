@@ -239,6 +239,12 @@ final class TableApplier {
     _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     let refusal = try prepared.statement.attempt()
+    // A trigger may say `RAISE(ROLLBACK)`: nothing must be written behind the end of the transaction.
+    if let refusal, !connection.isInTransaction {
+      throw SQLiteError(
+        code: refusal.code, message: connection.withLastMessage { String(decoding: $0, as: UTF8.self) },
+        path: connection.path)
+    }
     if refusal != nil, isLastAttempt { lastMessage = connection.withLastMessage { Array($0) } }
     return refusal
   }

@@ -204,7 +204,7 @@ extension ApplyScenario {
     do {
       let settings = ApplySettings(policy: policy, resolver: resolver, firesTriggers: firesTriggers, time: 0)
       let transaction = try SQLiteTransaction(on: connection)
-      counts = try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection).counts
+      counts = try ApplyPlan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection).counts
       try transaction.commit()
     } catch let error as EngineError where error.code == .conflict {
       isRefused = true
@@ -215,7 +215,7 @@ extension ApplyScenario {
     return (try outcome(of: connection, isStock: false, questions, isRefused: isRefused), counts)
   }
 
-  private var incoming: IncomingChanges {
+  var incoming: IncomingChanges {
     IncomingChanges(
       key: LedgerKey(
         sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [UInt8](repeating: 7, count: 32),
@@ -236,7 +236,7 @@ extension ApplyScenario {
       }, firesTriggers: firesTriggers, time: 0)
     do {
       let transaction = try SQLiteTransaction(on: connection)
-      let result = try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection)
+      let result = try ApplyPlan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
       try transaction.commit()
       return result
     } catch let error as EngineError where error.code == .conflict {
