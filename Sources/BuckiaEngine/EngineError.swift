@@ -29,6 +29,8 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
     public static let conflict = Code(rawValue: "conflict")
     /// The caller stopped the work.
     public static let cancelled = Code(rawValue: "cancelled")
+    /// SQLite has rolled back the transaction that the application had open, with all the application did in it.
+    public static let transactionLost = Code(rawValue: "transaction-lost")
   }
 
   /// What kind of error.
@@ -39,13 +41,26 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
   public let table: String?
   /// The column, when there is one.
   public let column: String?
+  /// The error behind this one, when there is one.
+  public let cause: (any Error)?
 
   /// Makes an error.
-  public init(_ code: Code, _ message: String, table: String? = nil, column: String? = nil) {
+  public init(
+    _ code: Code, _ message: String, table: String? = nil, column: String? = nil, cause: (any Error)? = nil
+  ) {
     self.code = code
     self.message = message
     self.table = table
     self.column = column
+    self.cause = cause
+  }
+
+  /// Says that the application's transaction is gone, and why.
+  static func transactionLost(_ cause: any Error) -> EngineError {
+    EngineError(
+      .transactionLost,
+      "SQLite has rolled back the whole transaction, also what the application did in it before: \(cause)", cause: cause
+    )
   }
 
   /// The sentence for people.

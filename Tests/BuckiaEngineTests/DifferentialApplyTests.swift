@@ -12,7 +12,7 @@ import Testing
     for seed in Seeds.range(4_000, shard: shard) {
       let scenario = try ApplyScenario(seed: seed)
       guard !scenario.changes.isEmpty, try !scenario.hasUpdateOfNothing() else { continue }
-      let stock = try scenario.stock()
+      guard let stock = try scenario.stock() else { continue }
       let ours = try scenario.engine().outcome
       tally.cases += 1
       if !stock.questions.isEmpty { tally.conflicts += 1 }
@@ -24,8 +24,13 @@ import Testing
       }
       let (reference, hasSettledCircles) = try scenario.reference(.all)
       if scenario.isEqual(ours, reference) { continue }
-      // How rows that go round are parked shows in what triggers and foreign-key actions do; `CircleTests` looks at it.
-      if hasSettledCircles, scenario.showsOrder, scenario.asksLess(ours, stock) { continue }
+      // Of two changes that want one value the reference takes the first, and may so settle fewer. And how rows that go round
+      // are parked shows in what triggers and foreign-key actions do. `CircleTests` looks at both.
+      if scenario.asksLess(ours, reference) { continue }
+      if hasSettledCircles, scenario.showsOrder, scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference)
+      {
+        continue
+      }
       Issue.record("\(Seeds.replay(seed))\n\(scenario.report(ours, reference, "ours", "reference"))")
     }
     if tally.cases > 500 {
@@ -73,6 +78,12 @@ extension ApplyScenario {
     guard one.content == other.content, one.isRefused == other.isRefused else { return false }
     if one.isRefused { return true }
     return showsOrder ? one.questions == other.questions : one.sortedQuestions == other.sortedQuestions
+  }
+
+  /// Whether two ways to apply ask the same but for foreign keys, which they may count otherwise where some were broken
+  /// before.
+  func asksTheSame(_ one: Outcome, _ other: Outcome) -> Bool {
+    one.sortedQuestions.filter { $0 != "foreignKey" } == other.sortedQuestions.filter { $0 != "foreignKey" }
   }
 
   /// Whether one way to apply asks nothing that the other does not, and about fewer constraints.

@@ -75,7 +75,7 @@ private let notes = """
     let error = #expect(throws: SQLiteError.self) {
       let transaction = try SQLiteTransaction(on: connection)
       let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0))
-      _ = try plan.apply(on: connection)
+      _ = try plan.apply(in: transaction, on: connection)
       try transaction.commit()
     }
     #expect(error?.isFullDisk == true)

@@ -23,7 +23,7 @@ func ship(in folder: String) throws {
   let connection = try SQLiteConnection(opening: older, as: .readWrite)
   let transaction = try SQLiteTransaction(on: connection)
   let plan = try ApplyPlan(incoming, on: connection, settings: ApplySettings(time: 0))
-  let result = try plan.apply(on: connection)
+  let result = try plan.apply(in: transaction, on: connection)
   try transaction.commit()
   print("applied: \(result.counts.inserted) rows, \(try Ledger.entries(on: connection).count) ledger entry")
 }

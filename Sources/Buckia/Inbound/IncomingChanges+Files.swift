@@ -8,11 +8,8 @@ import BuckiaEngine
 /// ```swift
 /// try SQLiteConnection.borrowing(handle) { connection in
 ///   let diff = try DiffFile.verified(at: path)
-///   let savepoint = try SQLiteTransaction(on: connection)
 ///   let plan = try ApplyPlan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
-///   let changed = try plan.apply(on: connection).changedTables
-///   try savepoint.commit()
-///   return changed
+///   return try plan.apply(on: connection).changedTables
 /// }
 /// ```
 extension IncomingChanges {

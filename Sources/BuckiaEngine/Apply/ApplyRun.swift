@@ -174,11 +174,12 @@ struct ApplyRun {
 
   /// Nobody enforces foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
   mutating func auditForeignKeys(
-    _ incoming: IncomingChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ incoming: IncomingChanges, _ bytes: RawSpan, watchedBy watch: ForeignKeyWatch,
+    on connection: borrowing SQLiteConnection
   ) throws {
     let changed = schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
-    let found = try ForeignKeyAudit(changed: changed).recordViolations(
+    let found = try ForeignKeyAudit(changed: changed, watch: watch).recordViolations(
       incoming.feed.summary(), in: bytes, decider, session, on: connection)
     guard found > 0 else { return }
     counts.conflicts += found

@@ -13,7 +13,7 @@ import SQLiteSchemas
 /// defer { session.end(on: connection) }
 /// for changes in diffs {
 ///   let plan = try ApplyPlan(changes, on: connection, settings: settings, session: session)
-///   reports.append(try plan.apply(on: connection))
+///   reports.append(try plan.apply(in: transaction, on: connection))
 /// }
 /// ```
 public final class ApplySession {
@@ -29,7 +29,7 @@ public final class ApplySession {
   private var reader: SchemaBox?
   private var hasLedger = false
   private var knownToHaveVirtualTables: Bool?
-  private var knownReferences: [Reference]?
+  private var knownReferences: Set<Reference>?
   private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
   private var statements: [StatementKey: TableStatements] = [:]
   /// The most tables whose statements are kept.
@@ -124,23 +124,30 @@ public final class ApplySession {
     return found
   }
 
-  /// A table that refers to another by a foreign key.
-  struct Reference {
+  /// A foreign key: a table that refers to another.
+  struct Reference: Hashable {
     let child: TableName
     let parent: TableName
+    /// Whether it refers to the parent's primary key, not to other columns under UNIQUE.
+    let isToPrimaryKey: Bool
   }
 
   /// All foreign keys of the schema as it is now.
-  func references(on connection: borrowing SQLiteConnection) throws -> [Reference] {
+  func references(on connection: borrowing SQLiteConnection) throws -> Set<Reference> {
     try refresh(on: connection)
     if let knownReferences { return knownReferences }
-    var found: [Reference] = []
+    var found: Set<Reference> = []
     let query = """
-      SELECT DISTINCT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+      SELECT DISTINCT t.name, f."table", f."to" IS NULL OR NOT EXISTS (
+        SELECT 1 FROM pragma_table_info(f."table", 'main') AS p WHERE p.name = f."to" COLLATE NOCASE AND p.pk = 0)
+      FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
       WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
       """
     try connection.forEachRow(of: query) { row in
-      found.append(Reference(child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? "")))
+      found.insert(
+        Reference(
+          child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? ""),
+          isToPrimaryKey: row.integer(at: 2) != 0))
     }
     knownReferences = found
     return found

@@ -9,59 +9,61 @@ import SQLiteSchemas
 /// is looked up and reported. Only rows they wrote, and rows that referred to what they took away, are looked at:
 /// violations that were there before are nobody's news, and the rest of the database is not read.
 struct ForeignKeyAudit {
-  /// The most rows that are written down for one table.
+  /// The most rows of one table that are written down one by one.
   private static let limit = 10_000
 
   /// The tables that were changed, with how their columns meet those of the changes.
   let changed: [TableName: TableMatch]
+  /// What was noted meanwhile.
+  let watch: ForeignKeyWatch
 
   /// Looks at every foreign key whose table or parent was changed, and has each row recorded that it is broken in.
   ///
-  /// Rows are handed on one at a time; only keys are remembered, so that none is recorded twice.
+  /// Rows are handed on one at a time; only what tells them apart is remembered, so that none is recorded twice.
   ///
-  /// - Returns: How many rows were recorded.
+  /// - Returns: How many rows it found.
   /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
   func recordViolations(
     _ summary: ChangesetSummary, in bytes: RawSpan, _ decider: ConflictDecider, _ session: ApplySession,
     on connection: borrowing SQLiteConnection
   ) throws -> Int {
-    let sections = TableSections(summary)
-    let referring = try referringTables(sections, session, on: connection)
+    let referring = try referringTables(session, on: connection)
     guard !referring.isEmpty else { return 0 }
+    let sections = TableSections(summary)
     let box = try session.schema(on: connection)
     var count = 0
     for entry in box.schema.entries where entry.kind == .table && referring.contains(entry.name) {
       let child = try box.schema.definition(of: entry, on: connection)
       var found = BrokenRows(of: child, limit: Self.limit, decider)
       for key in child.foreignKeys {
-        let parentName = TableName(key.parent)
-        guard changed[entry.name] != nil || changed[parentName] != nil,
-          let check = try ForeignKeyCheck(key, of: child, in: box.schema, on: connection)
-        else { continue }
+        guard let check = try ForeignKeyCheck(key, of: child, in: box.schema, on: connection) else { continue }
         found.message =
-          "a row of table \"\(entry.name)\" refers to a row of \"\(parentName)\" that is not there"
-        if let match = changed[entry.name] {
+          "a row of table \"\(entry.name)\" refers to a row of \"\(key.parent)\" that is not there"
+        if let store = watch.rowsWritten(to: entry.name) {
+          try check.written(notedIn: store, &found, on: connection)
+        } else if let match = changed[entry.name] {
           try check.written(match, sections, in: bytes, &found, on: connection)
         }
-        if let match = changed[parentName], sections.takeAway(from: parentName) {
+        if let store = watch.valuesRemoved(from: TableName(key.parent), check.parentColumnNames) {
+          try check.orphaned(notedIn: store, &found, on: connection)
+        } else if let match = changed[TableName(key.parent)] {
           try check.orphaned(match, sections, in: bytes, &found, on: connection)
         }
       }
+      try found.finish(on: connection)
       count += found.count
     }
     return count
   }
 
-  /// The tables that have a foreign key and were changed, or whose parent may have lost a row they refer to.
+  /// The tables that have a foreign key and were changed, or whose parent was.
   private func referringTables(
-    _ sections: TableSections, _ session: ApplySession, on connection: borrowing SQLiteConnection
+    _ session: ApplySession, on connection: borrowing SQLiteConnection
   ) throws -> Set<TableName> {
-    var tables: Set<TableName> = []
-    for reference in try session.references(on: connection) {
-      let losesParents = changed[reference.parent] != nil && sections.takeAway(from: reference.parent)
-      if changed[reference.child] != nil || losesParents { tables.insert(reference.child) }
+    let references = try session.references(on: connection).filter {
+      watch.seesEverything || changed[$0.child] != nil || changed[$0.parent] != nil
     }
-    return tables
+    return Set(references.map(\.child))
   }
 }
 
@@ -72,8 +74,8 @@ private struct BrokenRows {
   private let limit: Int
   private let layout: ConflictLayout
   private let decider: ConflictDecider
-  /// The keys of the rows seen, encoded.
-  private var keys: Set<[UInt8]> = []
+  /// What tells the rows seen apart.
+  private var seen: Set<UInt64> = []
 
   init(of child: TableDefinition, limit: Int, _ decider: ConflictDecider) {
     layout = ConflictLayout(child)
@@ -81,25 +83,27 @@ private struct BrokenRows {
     self.decider = decider
   }
 
-  var isFull: Bool { count >= limit }
-
-  /// Records the row that the statement stands on.
+  /// Records the row that the statement stands on; behind its columns stands what tells it apart.
   ///
   /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
   mutating func add(_ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection) throws {
-    var key = ChangesetWriter()
-    for place in layout.key { key.append(column: place, of: prepared.statement) }
-    // NULL in the key tells rows apart as little as none: such a row is known by all its values.
-    if layout.key.contains(where: { prepared.statement.isNull(at: $0) }) {
-      for place in layout.columns.indices { key.append(column: place, of: prepared.statement) }
-    }
-    guard !isFull, keys.insert(key.bytes).inserted else { return }
+    guard seen.insert(RowNumber.read(prepared.statement, from: layout.columns.count)).inserted else { return }
     if decider.refusesViolationsUnasked {
       throw EngineError(
         .conflict, "\(message); under the policy \"abort\" nothing of this file is applied", table: layout.name.text)
     }
     count += 1
+    guard count <= limit else { return }
     try decider.recordViolation(StandingRow(prepared), layout, message: message, on: connection)
+  }
+
+  /// Says how many were not written down.
+  func finish(on connection: borrowing SQLiteConnection) throws {
+    guard count > limit else { return }
+    try decider.recordViolation(
+      nil, layout,
+      message: "\(count - limit) more rows of table \"\(layout.name)\" refer to rows that are not there; "
+        + "see PRAGMA foreign_key_check", on: connection)
   }
 }
 
@@ -111,6 +115,8 @@ private struct ForeignKeyCheck {
   private let child: TableDefinition
   private let parent: TableDefinition
   private let parentColumns: [Int]
+  /// The columns of the child that refer to them; -1 for generated ones.
+  private let childColumns: [Int]
   /// The local row: its columns as SQL, in the order of the layout.
   private let layout: [String]
   private let references: [String]
@@ -122,13 +128,13 @@ private struct ForeignKeyCheck {
   ) throws {
     guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
     let parent = try schema.definition(of: entry, on: connection)
-    let columns =
-      key.parentColumns.isEmpty ? parent.primaryKey : key.parentColumns.compactMap { parent.column(named: $0) }
+    let columns = parent.columns(referredToBy: key)
     let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
     guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }
     self.child = child
     self.parent = parent
     parentColumns = columns
+    childColumns = key.columns.map { child.column(named: $0) ?? -1 }
     layout = child.changesetColumnsSQL
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
     // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
@@ -138,11 +144,39 @@ private struct ForeignKeyCheck {
       "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
   }
 
+  var parentColumnNames: [String] { parentColumns.map { parent.columns[$0].name } }
+
+  /// What tells the child's rows apart, as SQL: the rowid, or the key where there is none.
+  private var identity: String {
+    if !child.isWithoutRowID, let name = child.rowIDName { return "c.\(name)" }
+    return child.primaryKey.map { "c.\(SQLText.identifier(child.columns[$0].name))" }.joined(separator: ", ")
+  }
+
   private func select(where condition: String) -> String {
     let results = layout.map { "c.\($0)" }.joined(separator: ", ")
     let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-    return "SELECT \(results) FROM main.\(SQLText.identifier(child.name)) AS c "
+    return "SELECT \(results), \(identity) FROM main.\(SQLText.identifier(child.name)) AS c "
       + "WHERE \(condition) AND \(isSet) AND \(isMissing)"
+  }
+
+  private func addAll(
+    where condition: String, to found: inout BrokenRows, on connection: borrowing SQLiteConnection
+  ) throws {
+    let rows = TableStatements.Prepared(try connection.prepare(select(where: condition)))
+    while try rows.statement.step() { try found.add(rows, on: connection) }
+  }
+
+  // MARK: Rows that were written
+
+  /// Rows that were written, as noted, and refer to nothing.
+  func written(
+    notedIn store: String, _ found: inout BrokenRows, on connection: borrowing SQLiteConnection
+  ) throws {
+    let key =
+      child.goesByRowID
+      ? ["c.\(child.rowIDName ?? "")"] : child.primaryKey.map { "c.\(SQLText.identifier(child.columns[$0].name))" }
+    let equal = key.enumerated().map { "w.k\($0) IS \($1)" }.joined(separator: " AND ")
+    try addAll(where: "EXISTS (SELECT 1 FROM \(store) AS w WHERE \(equal))", to: &found, on: connection)
   }
 
   /// Rows that the changes wrote and that refer to nothing.
@@ -152,12 +186,21 @@ private struct ForeignKeyCheck {
   ) throws {
     let key = child.keyPlaces
     let columns = key.compactMap { match.columns.firstIndex(of: $0) }
+    let offset = child.goesByRowID ? 1 : 0
+    // An UPDATE that leaves the reference alone breaks nothing. A generated column can follow any other.
+    let referring = childColumns.map { match.columns.firstIndex(of: $0 + offset) }
+    let dependsOnOthers = childColumns.contains(-1)
     guard var walk = sections.walk(of: TableName(child.name)) else { return }
     let change = walk.change
     var lookups: [[Bool]: TableStatements.Prepared] = [:]
     var nullKeys: Set<[UInt8]> = []
-    while !found.isFull, walk.next(in: bytes) {
+    while walk.next(in: bytes) {
       guard change.operation != .delete else { continue }
+      if change.operation == .update, !dependsOnOthers,
+        !referring.contains(where: { $0.map { change.new($0).isDefined } ?? false })
+      {
+        continue
+      }
       let isNull = columns.map { change.row($0).kind == .null }
       if isNull.contains(true) {
         // Rows with NULL in the key are told apart by content: all that share the key are found at once.
@@ -185,57 +228,50 @@ private struct ForeignKeyCheck {
     }
   }
 
-  /// Rows that refer to what the changes took away.
+  // MARK: Rows whose parent went
+
+  /// Rows that refer to values that were taken away, as noted.
+  func orphaned(
+    notedIn store: String, _ found: inout BrokenRows, on connection: borrowing SQLiteConnection
+  ) throws {
+    // Where child and parent compare alike, an index on the child's columns serves.
+    let isAlike = zip(childColumns, parentColumns).allSatisfy { mine, theirs in
+      mine >= 0 && child.affinity(at: mine) == parent.affinity(at: theirs)
+        && ASCIIName.matches(child.columns[mine].collation, parent.columns[theirs].collation)
+    }
+    let names = references.indices.map { "k\($0)" }
+    if isAlike {
+      let values = "SELECT \(names.joined(separator: ", ")) FROM \(store)"
+      try addAll(where: "(\(references.joined(separator: ", "))) IN (\(values))", to: &found, on: connection)
+    } else {
+      let equal = zip(names, references).map { "r.\($0) = +\($1)" }.joined(separator: " AND ")
+      try addAll(where: "EXISTS (SELECT 1 FROM \(store) AS r WHERE \(equal))", to: &found, on: connection)
+    }
+  }
+
+  /// Rows that refer to the key of a row that the changes deleted.
   func orphaned(
     _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ found: inout BrokenRows,
     on connection: borrowing SQLiteConnection
   ) throws {
     let offset = parent.goesByRowID ? 1 : 0
     let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
-    guard columns.count == parentColumns.count else { return }
-    let names = columns.indices.map { "k\($0)" }.joined(separator: ", ")
+    guard columns.count == parentColumns.count, sections.takeAway(from: TableName(parent.name)) else { return }
+    let store = try ForeignKeyWatch.makeStore(name: "deleted", for: parent, parentColumns, on: connection)
     let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS buckia_removed_\(columns.count)(\(names))")
-    try connection.execute("DELETE FROM temp.buckia_removed_\(columns.count)")
-    let insert = try connection.prepare(
-      "INSERT INTO temp.buckia_removed_\(columns.count) VALUES (\(values))", isPersistent: true)
-    let parentKey = parent.goesByRowID ? [] : parent.primaryKey
-    let key = parentKey.compactMap { match.columns.firstIndex(of: $0) }
-    let isSame = parentKey.enumerated().map {
-      "\(SQLText.identifier(parent.columns[$0.element].name)) = ?\($0.offset + 1)"
-    }
-    let unchanged = try connection.prepare(
-      "SELECT \(parentColumns.map { SQLText.identifier(parent.columns[$0].name) }.joined(separator: ", ")) "
-        + "FROM main.\(SQLText.identifier(parent.name)) WHERE \(isSame.isEmpty ? "0" : isSame.joined(separator: " AND "))"
-    )
+    let insert = try connection.prepare("INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))", isPersistent: true)
     guard var walk = sections.walk(of: TableName(parent.name)) else { return }
     let change = walk.change
     var isEmpty = true
     while walk.next(in: bytes) {
-      let isGone =
-        change.operation == .delete
-        || change.operation == .update && columns.contains { change.new($0).isDefined }
-      guard isGone else { continue }
-      if columns.contains(where: { !change.old($0).isDefined }) {
-        // An UPDATE tells old values only of what it changed; the rest of the parent's key is still in the row.
-        for (index, column) in key.enumerated() { try unchanged.bind(change.old(column), in: bytes, at: index) }
-        defer { unchanged.reset() }
-        guard try unchanged.step() else { continue }
-        for index in columns.indices { try insert.bind(column: index, of: unchanged, at: index) }
-      }
-      for (index, column) in columns.enumerated() where change.old(column).isDefined {
+      guard change.operation == .delete else { continue }
+      for (index, column) in columns.enumerated() {
         try insert.bind(change.old(column), in: bytes, at: index)
       }
       try insert.run()
       isEmpty = false
     }
-    guard !isEmpty else { return }
-    let condition =
-      "(\(references.joined(separator: ", "))) IN (SELECT \(names) FROM temp.buckia_removed_\(columns.count))"
-    let orphans = TableStatements.Prepared(try connection.prepare(select(where: condition)))
-    while !found.isFull, try orphans.statement.step() { try found.add(orphans, on: connection) }
-    orphans.statement.reset()
-    // The connection may be the application's, and stay open for days.
-    try connection.execute("DELETE FROM temp.buckia_removed_\(columns.count)")
+    if !isEmpty { try orphaned(notedIn: "temp.\(store)", &found, on: connection) }
+    try connection.execute("DELETE FROM temp.\(store)")
   }
 }

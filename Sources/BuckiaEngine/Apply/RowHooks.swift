@@ -3,7 +3,10 @@ import SQLiteSchemas
 
 /// What else happens when a row of a table is written: triggers, and the actions of foreign keys that are enforced.
 struct RowHooks {
-  /// Whether any trigger fires on the table.
+  /// Tells triggers of the application from TEMP ones of ours, as SQL over `sqlite_schema`.
+  static let isNotOurs = "substr(name, 1, 7) <> 'buckia_'"
+
+  /// Whether any trigger of the application fires on the table.
   let hasTriggers: Bool
   /// Whether enforced foreign keys refer to the table.
   let isReferenced: Bool
@@ -23,6 +26,8 @@ struct RowHooks {
     var referenced: Set<Int> = []
     if enforcesForeignKeys {
       let local = statements.match.local
+      // A reference that was broken before would count as newly broken when its row comes back.
+      if !local.foreignKeys.isEmpty { acts = true }
       let offset = local.goesByRowID ? 1 : 0
       let query = """
         SELECT f."to", f.on_delete FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f

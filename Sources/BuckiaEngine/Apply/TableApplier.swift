@@ -339,6 +339,12 @@ final class TableApplier {
     let refusal =
       if let indexes { try indexes.attempt(prepared.statement) } else { try prepared.statement.attempt() }
     guard let refusal else { return nil }
+    // A trigger may say `RAISE(ROLLBACK)`: nothing must be written behind the end of the transaction.
+    guard connection.isInTransaction else {
+      throw SQLiteError(
+        code: refusal.code, message: connection.withLastMessage { String(decoding: $0, as: UTF8.self) },
+        path: connection.path)
+    }
     if isLastAttempt { lastMessage = connection.withLastMessage { Array($0) } }
     return refusal
   }

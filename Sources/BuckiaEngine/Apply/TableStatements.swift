@@ -148,7 +148,7 @@ final class TableStatements {
     let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, name, tbl_name FROM main.sqlite_schema" : ""
     let query = """
       SELECT 1 FROM (SELECT type, name, tbl_name FROM temp.sqlite_schema \(ofSchema))
-      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(IndexUpkeep.isNoCopy) LIMIT 1
+      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(RowHooks.isNotOurs) LIMIT 1
       """
     return try connection.integer(query, binding: [name.text]) != nil
   }

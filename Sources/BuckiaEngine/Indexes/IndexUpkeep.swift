@@ -120,12 +120,7 @@ final class IndexUpkeep {
       NeglectedIndex(name: trigger.index.name, module: trigger.index.module, table: trigger.table, reason: reason))
   }
 
-  private static let prefix = "buckia_index_"
-
-  /// Tells the triggers of an application from our copies, as SQL over `sqlite_schema`.
-  static let isNoCopy = "substr(name, 1, \(prefix.count)) <> '\(prefix)'"
-
-  private func name(of number: Int) -> String { "\(Self.prefix)\(number)" }
+  private func name(of number: Int) -> String { "buckia_index_\(number)" }
 
   private func remove(_ number: Int, on connection: borrowing SQLiteConnection) throws(SQLiteError) {
     try connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")

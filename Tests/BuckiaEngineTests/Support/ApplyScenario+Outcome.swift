@@ -83,7 +83,10 @@ extension ApplyScenario {
   // MARK: SQLite's own apply
 
   /// Applies with `sqlite3changeset_apply_v2`.
-  func stock() throws -> Outcome {
+  ///
+  /// - Returns: Nil when it fails because a rowid is to be something else, by a foreign-key action at that. To the engine
+  ///   that is a conflict like any other.
+  func stock() throws -> Outcome? {
     let connection = try makeReceiver(forStock: true)
     let questions = Questions()
     var isRefused = false
@@ -97,6 +100,7 @@ extension ApplyScenario {
       }
       try connection.execute("COMMIT")
     } catch {
+      if error.isMismatch { return nil }
       guard error.isAborted || error.isConstraint else { throw error }
       isRefused = true
       try connection.execute("ROLLBACK")
@@ -197,14 +201,11 @@ extension ApplyScenario {
         return answer(to: asked, kind: conflict.kind)
       }
     }
-    let incoming = try IncomingChanges(
-      key: LedgerKey(
-        sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [UInt8](repeating: 7, count: 32),
-        isRaw: definitions == nil), file: "test", definitions: definitions, changeset: ChangesetSpool(changes))
     do {
       let settings = ApplySettings(policy: policy, resolver: resolver, firesTriggers: firesTriggers, time: 0)
       let transaction = try SQLiteTransaction(on: connection)
-      counts = try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection).counts
+      counts = try ApplyPlan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
+        .counts
       try transaction.commit()
     } catch let error as EngineError where error.code == .conflict {
       isRefused = true
@@ -213,6 +214,35 @@ extension ApplyScenario {
       isRefused = true
     }
     return (try outcome(of: connection, isStock: false, questions, isRefused: isRefused), counts)
+  }
+
+  func incoming() throws -> IncomingChanges {
+    try IncomingChanges(
+      key: LedgerKey(
+        sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [UInt8](repeating: 7, count: 32),
+        isRaw: definitions == nil), file: "test", definitions: definitions, changeset: ChangesetSpool(changes))
+  }
+
+  /// Applies to a database without foreign keys enforced; broken references stand.
+  ///
+  /// - Returns: Nil when the changes are refused.
+  func applyUnenforced(to connection: borrowing SQLiteConnection) throws -> ApplyResult? {
+    let settings = ApplySettings(
+      policy: policy == .abort ? .takeIncoming : policy,
+      resolver: { conflict in
+        guard conflict.kind != .foreignKey else { return .keepLocal }
+        let decision = answer(to: text(of: conflict).asked, kind: conflict.kind)
+        if case .abort = decision { return .keepLocal }
+        return decision
+      }, firesTriggers: firesTriggers, time: 0)
+    do {
+      let transaction = try SQLiteTransaction(on: connection)
+      let result = try ApplyPlan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
+      try transaction.commit()
+      return result
+    } catch let error as EngineError where error.code == .conflict {
+      return nil
+    }
   }
 
   private func text(of conflict: borrowing Conflict) -> (asked: String, whole: String) {
@@ -233,7 +263,7 @@ extension ApplyScenario {
     return (asked, "\(asked) here \(here)")
   }
 
-  private static func text(_ value: ChangesetValue?) -> String {
+  static func text(_ value: ChangesetValue?) -> String {
     switch value {
     case nil: "-"
     case .null?: "NULL"

@@ -28,7 +28,7 @@ enum Shipping {
     let connection = try SQLiteConnection(opening: target, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
     let plan = try ApplyPlan(incoming, on: connection, settings: settings)
-    let result = try plan.apply(on: connection)
+    let result = try plan.apply(in: transaction, on: connection)
     try transaction.commit()
     return result
   }

@@ -1,0 +1,144 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Notes, while changes are applied with foreign keys unenforced, what cannot be read off the changes afterwards.
+///
+/// A change tells the key of its row, and so which rows lose a parent that they know by its primary key. It does not tell
+/// what a UNIQUE column held here, where the local row was another than its author saw; nor what triggers do. TEMP triggers
+/// of ours note that, and go when the changes are applied. Most databases need none.
+struct ForeignKeyWatch {
+  /// The names of our triggers and tables begin so; nobody else's do.
+  static let prefix = "buckia_watch_"
+
+  /// Columns of one table whose values are noted, in a table of their own.
+  private struct Watched: Hashable {
+    let table: TableName
+    let columns: [String]
+  }
+
+  private var removed: [Watched: String] = [:]
+  private var written: [TableName: String] = [:]
+  private var triggers: [String] = []
+
+  /// Begins to watch what the audit will need.
+  ///
+  /// - Parameters:
+  ///   - changed: The tables that are to be changed.
+  ///   - seesTriggers: Whether triggers may change others.
+  ///   - session: What is known of the schema.
+  /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
+  init(
+    changed: Set<TableName>, seesTriggers: Bool, _ session: ApplySession, on connection: borrowing SQLiteConnection
+  ) throws {
+    let references = try session.references(on: connection).filter {
+      seesTriggers || (!$0.isToPrimaryKey && changed.contains($0.parent))
+    }
+    guard !references.isEmpty else { return }
+    let box = try session.schema(on: connection)
+    for child in Set(references.map(\.child)) {
+      guard let entry = box.schema.entry(named: child), entry.kind == .table else { continue }
+      let definition = try box.schema.definition(of: entry, on: connection)
+      if seesTriggers { try watchWritten(definition, on: connection) }
+      for key in definition.foreignKeys {
+        let name = TableName(key.parent)
+        guard seesTriggers || references.contains(where: { $0.child == child && $0.parent == name }),
+          let entry = box.schema.entry(named: name), entry.kind == .table
+        else { continue }
+        let parent = try box.schema.definition(of: entry, on: connection)
+        let columns = parent.columns(referredToBy: key)
+        guard columns.count == key.columns.count else { continue }
+        let isKey = columns.allSatisfy { parent.primaryKey.contains($0) }
+        if seesTriggers || !isKey { try watchRemoved(parent, columns, on: connection) }
+      }
+    }
+  }
+
+  private mutating func watchRemoved(
+    _ parent: TableDefinition, _ columns: [Int], on connection: borrowing SQLiteConnection
+  ) throws {
+    let watched = Watched(table: TableName(parent.name), columns: columns.map { parent.columns[$0].name })
+    guard removed[watched] == nil else { return }
+    let store = try Self.makeStore(name: "\(removed.count + written.count)", for: parent, columns, on: connection)
+    removed[watched] = store
+    let names = watched.columns.map(SQLText.identifier)
+    let values = names.map { "OLD.\($0)" }.joined(separator: ", ")
+    try addTrigger("AFTER DELETE ON main.\(SQLText.identifier(parent.name))", noting: values, in: store, on: connection)
+    try addTrigger(
+      "AFTER UPDATE OF \(names.joined(separator: ", ")) ON main.\(SQLText.identifier(parent.name))", noting: values,
+      in: store, on: connection)
+  }
+
+  private mutating func watchWritten(_ child: TableDefinition, on connection: borrowing SQLiteConnection) throws {
+    let name = TableName(child.name)
+    guard written[name] == nil, child.goesByRowID ? child.rowIDName != nil : true else { return }
+    let store = try Self.makeStore(
+      name: "\(removed.count + written.count)", for: child, child.primaryKey, on: connection)
+    written[name] = store
+    let keys =
+      child.goesByRowID ? [child.rowIDName ?? ""] : child.primaryKey.map { SQLText.identifier(child.columns[$0].name) }
+    let values = keys.map { "NEW.\($0)" }.joined(separator: ", ")
+    try addTrigger("AFTER INSERT ON main.\(name.quoted)", noting: values, in: store, on: connection)
+    try addTrigger("AFTER UPDATE ON main.\(name.quoted)", noting: values, in: store, on: connection)
+  }
+
+  /// A table whose columns compare as those it notes do; of a table without a key it notes the rowid.
+  static func makeStore(
+    name suffix: String, for table: TableDefinition, _ columns: [Int], on connection: borrowing SQLiteConnection
+  ) throws -> String {
+    var clauses = columns.enumerated().map { index, column in
+      "k\(index) \(table.affinity(at: column).rawValue) COLLATE \(SQLText.identifier(table.columns[column].collation))"
+    }
+    if clauses.isEmpty { clauses = ["k0 INTEGER"] }
+    let names = clauses.indices.map { "k\($0)" }.joined(separator: ", ")
+    let definition = "(\(clauses.joined(separator: ", ")), UNIQUE (\(names)))"
+    // Named after its definition: such a table stays, empty, because dropping one needs that nobody is reading.
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in definition.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    let name = "\(prefix)\(String(hash, radix: 16))_\(suffix)"
+    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(name)\(definition); DELETE FROM temp.\(name)")
+    return name
+  }
+
+  private mutating func addTrigger(
+    _ event: String, noting values: String, in store: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    let name = "\(Self.prefix)trigger_\(triggers.count)"
+    try connection.execute("DROP TRIGGER IF EXISTS temp.\(name)")
+    // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
+    try connection.execute(
+      """
+      CREATE TEMP TRIGGER \(name) \(event) BEGIN
+        INSERT INTO \(store) VALUES (\(values)) ON CONFLICT DO NOTHING;
+      END
+      """)
+    triggers.append(name)
+  }
+
+  /// The table that notes which values of these columns rows have lost, with columns `k0…`; nil when they are not watched.
+  func valuesRemoved(from table: TableName, _ columns: [String]) -> String? {
+    removed[Watched(table: table, columns: columns)].map { "temp.\($0)" }
+  }
+
+  /// The table that notes the keys of the rows that were written, with columns `k0…`; nil when they are not watched.
+  func rowsWritten(to table: TableName) -> String? { written[table].map { "temp.\($0)" } }
+
+  /// Whether all that happens is watched, whoever does it.
+  var seesEverything: Bool { !written.isEmpty }
+
+  /// Takes the triggers away, and what they noted.
+  ///
+  /// The connection may be the application's, and stay open for days.
+  func stop(on connection: borrowing SQLiteConnection) throws {
+    for name in triggers { try connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
+    for store in Array(removed.values) + Array(written.values) {
+      try connection.execute("DELETE FROM temp.\(store)")
+    }
+  }
+}
+
+extension TableDefinition {
+  /// The columns that another table's foreign key refers to, in the order of the key; fewer when there are none such.
+  func columns(referredToBy key: ForeignKey) -> [Int] {
+    key.parentColumns.isEmpty ? primaryKey : key.parentColumns.compactMap { column(named: $0) }
+  }
+}
