@@ -49,8 +49,9 @@ public struct Record: Codable, Sendable {
     try JSONEncoder().encode(self).write(to: url, options: .atomic)
   }
 
-  /// All records of a folder, in the order of the suite.
+  /// All records of a folder, in the order of the suite; none when there is no such folder.
   public static func all(in folder: String) throws -> [Record] {
+    guard FileManager.default.fileExists(atPath: folder) else { return [] }
     let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json") }
     let records = try names.map { name in
       let url = URL(fileURLWithPath: folder).appendingPathComponent(name)
@@ -58,5 +59,42 @@ public struct Record: Codable, Sendable {
     }
     let places = Dictionary(uniqueKeysWithValues: Part.allCases.enumerated().map { ($1, $0) })
     return records.sorted { (places[$0.part, default: 0], $0.number) < (places[$1.part, default: 0], $1.number) }
+  }
+}
+
+/// A comparison that could not be measured.
+public struct Failure: Codable, Sendable {
+  /// The part it belongs to.
+  public let part: Part
+  /// What was to be done.
+  public let title: String
+  /// Why it was not.
+  public let reason: String
+
+  /// Makes a failure.
+  public init(part: Part, title: String, reason: String) {
+    self.part = part
+    self.title = title
+    self.reason = reason
+  }
+
+  private static func subfolder(of records: String) -> String { "\(records)/failures" }
+
+  /// Writes it down beside the records of a folder.
+  public func write(beside records: String, id: String) throws {
+    let folder = Self.subfolder(of: records)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let url = URL(fileURLWithPath: folder).appendingPathComponent("\(part.rawValue)-\(id).json")
+    try JSONEncoder().encode(self).write(to: url, options: .atomic)
+  }
+
+  /// All failures beside the records of a folder.
+  public static func all(beside records: String) throws -> [Failure] {
+    let folder = subfolder(of: records)
+    guard FileManager.default.fileExists(atPath: folder) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { name in
+      let url = URL(fileURLWithPath: folder).appendingPathComponent(name)
+      return try JSONDecoder().decode(Failure.self, from: Data(contentsOf: url))
+    }
   }
 }

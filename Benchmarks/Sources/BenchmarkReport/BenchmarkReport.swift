@@ -1,4 +1,5 @@
 import BenchmarkRecords
+import BuckiaBenchmarks
 import Foundation
 
 /// Makes the tables and charts of one run of the suite from its records.
@@ -12,22 +13,31 @@ enum BenchmarkReport {
     do {
       let options = try Options(CommandLine.arguments.dropFirst())
       let records = try Record.all(in: options.records)
-      guard !records.isEmpty else { throw ReportError("there are no records in \(options.records)") }
+      let failures = try Failure.all(beside: options.records)
+      guard !records.isEmpty || !failures.isEmpty else {
+        throw ReportError("there are no records in \(options.records)")
+      }
       let run = RunDescription(records: records, options: options)
       let charts = ChartGroup.all.compactMap { $0.chart(of: records) }
-      try write(ResultsDocument(run: run, records: records, charts: charts), charts: charts, into: options.output)
+      try write(
+        ResultsDocument(run: run, records: records, failures: failures, charts: charts), charts: charts,
+        into: options.output)
       if let readme = options.readme {
-        if run.isFull {
+        if run.isFull, failures.isEmpty {
           let shown = Set(ChartGroup.all.filter(\.isInReadme).map(\.file))
           let section = ReadmeSection(run: run, records: records, charts: charts.filter { shown.contains($0.name) })
           let text = try String(contentsOfFile: readme, encoding: .utf8)
           try section.inserted(into: text).write(toFile: readme, atomically: true, encoding: .utf8)
         } else {
-          print("\(readme) shows full runs only; this one had \(run.rows) rows.")
+          print(
+            "\(readme) shows full runs only, in which nothing failed; this one had \(Quantity.grouped(run.rows)) rows.")
         }
       }
       for line in TargetTable(records).plainLines { print(line) }
       print("\(options.output)/RESULTS.md has the whole report.")
+      guard failures.isEmpty else {
+        throw ReportError("\(failures.count) comparisons failed:\n" + failures.map(\.line).joined(separator: "\n"))
+      }
     } catch {
       FileHandle.standardError.write(Data("The report failed: \(error)\n".utf8))
       exit(1)

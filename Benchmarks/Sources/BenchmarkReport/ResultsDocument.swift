@@ -5,6 +5,7 @@ import BuckiaBenchmarks
 struct ResultsDocument {
   let run: RunDescription
   let records: [Record]
+  let failures: [Failure]
   let charts: [(name: String, chart: BarChart)]
 
   var text: String {
@@ -17,6 +18,7 @@ struct ResultsDocument {
     }
     if run.isBusy { lines += ["**Other programs were at work on this machine: these figures are no measure.**", ""] }
     lines += ["| | |", "| --- | --- |"] + run.facts.map { "| \($0) | \($1) |" }
+    if !failures.isEmpty { lines += ["", "## What failed", ""] + failures.map { "- \($0.line)" } }
     lines += ["", "## Targets", ""] + TargetTable(records).markdown
     for part in Part.allCases {
       let own = records.filter { $0.part == part }
@@ -75,6 +77,11 @@ struct ResultsDocument {
     "buckia bench                            # a short version, for any machine",
     "```",
   ]
+}
+
+extension Failure {
+  /// What failed and why.
+  var line: String { "\(title): \(reason)" }
 }
 
 extension MeasuredComparison {

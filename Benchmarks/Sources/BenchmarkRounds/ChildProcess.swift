@@ -29,7 +29,9 @@ public struct ChildProcess {
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     let output = Pipe()
+    let diagnostics = Pipe()
     process.standardOutput = output
+    process.standardError = diagnostics
     process.standardInput = FileHandle.nullDevice
     // `waitUntilExit` looks twenty times a second only, which is no way to take the time.
     let end = DispatchSemaphore(value: 0)
@@ -38,13 +40,21 @@ public struct ChildProcess {
       throw BenchmarkError(.otherProgram, "\(program) cannot be started: \(error.localizedDescription)")
     }
     let printed = try output.fileHandleForReading.readToEnd() ?? Data()
+    // A few lines at most, which a pipe holds while nobody reads.
+    let complaint = String(decoding: try diagnostics.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
     end.wait()
     guard process.terminationReason == .exit, process.terminationStatus == 0 else {
       throw BenchmarkError(
         .otherProgram,
-        "\(program) \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
+        "\(shown) ended with \(process.terminationStatus): "
+          + complaint.split(whereSeparator: \.isNewline).suffix(3).joined(separator: " "))
     }
     return String(decoding: printed, as: UTF8.self)
+  }
+
+  /// The command without the folders that it names, which are gone when somebody reads this.
+  private var shown: String {
+    ([program] + arguments).map { $0.split(separator: "/").last.map(String.init) ?? $0 }.joined(separator: " ")
   }
 
   /// The path of a program that can be run by its name; nil when there is none.

@@ -19,25 +19,49 @@ public enum Suite {
   ///   - comparisons: What to measure.
   public static func register(_ part: Part, rounds: Int = 5, from first: Int = 0, _ comparisons: [Comparison]) {
     let scale = Scale.current
+    _ = terminal
     for (number, comparison) in comparisons.enumerated() {
       let metrics = Set(comparison.figures.flatMap { [$0.subject] + [$0.baseline].compactMap { $0 } })
         .map { (name: $0, metric: BenchmarkMetric.custom(metricName($0, comparison.unit), useScalingFactor: false)) }
       let configuration = Benchmark.Configuration(
         metrics: [.wallClock, .cpuTotal] + metrics.map(\.metric), warmupIterations: 0, maxDuration: .seconds(3_600),
         maxIterations: scale.rounds ?? rounds)
-      Benchmark(comparison.title, configuration: configuration) { (benchmark, run: ComparisonRun) in
-        try measureRound(run, benchmark)
-        for (name, metric) in metrics {
-          guard let value = run.result.series.first(where: { $0.name == name })?.values.last else { continue }
-          benchmark.measurement(metric, Int((value * comparison.unit.scale).rounded()))
+      Benchmark(comparison.title, configuration: configuration) { (benchmark, prepared: Preparation) in
+        do {
+          let run = try prepared.get()
+          try measureRound(run, benchmark)
+          for (name, metric) in metrics {
+            guard let value = run.result.series.first(where: { $0.name == name })?.values.last else { continue }
+            benchmark.measurement(metric, Int((value * comparison.unit.scale).rounded()))
+          }
+          let record = Record(part: part, number: first + number, rows: scale.rows, comparison: run.result)
+          if let folder = scale.records { try record.write(into: folder) }
+        } catch {
+          try note(error, of: comparison, in: part, scale, benchmark)
         }
-        let record = Record(part: part, number: first + number, rows: scale.rows, comparison: run.result)
-        if let folder = scale.records { try record.write(into: folder) }
       } setup: {
         say("\(comparison.title): preparing")
-        return try ComparisonRun(comparison)
+        return Preparation { try ComparisonRun(comparison) }
       }
     }
+  }
+
+  /// The library stops everything when a setup throws, and other comparisons may well succeed: the rounds tell of it.
+  private typealias Preparation = Result<ComparisonRun, any Error>
+
+  /// Tells of a comparison that cannot be measured.
+  ///
+  /// The report names those of a run that is recorded, and fails. Without records the library has to.
+  private static func note(
+    _ error: any Error, of comparison: Comparison, in part: Part, _ scale: Scale, _ benchmark: Benchmark
+  ) throws {
+    guard let folder = scale.records else {
+      benchmark.error(String(describing: error))
+      return
+    }
+    say("  failed: \(error)")
+    try Failure(part: part, title: comparison.title, reason: String(describing: error))
+      .write(beside: folder, id: comparison.id)
   }
 
   private static func measureRound(_ run: ComparisonRun, _ benchmark: Benchmark) throws {
@@ -62,7 +86,10 @@ public enum Suite {
     unit == .seconds ? "\(name), µs" : "\(name), KiB"
   }
 
-  private static func say(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
+  /// Standard error as it was in the beginning: the library turns it off while a benchmark runs without its progress bars.
+  private static let terminal = FileHandle(fileDescriptor: dup(2), closeOnDealloc: false)
+
+  private static func say(_ text: String) { terminal.write(Data("\(text)\n".utf8)) }
 }
 
 extension MeasuredUnit {

@@ -49,7 +49,7 @@ struct ReportTests {
   @Test("The document says on what, how large, against whom and what came of it")
   func document() throws {
     let records = [try Self.record()]
-    let text = ResultsDocument(run: try Self.run(records), records: records, charts: []).text
+    let text = ResultsDocument(run: try Self.run(records), records: records, failures: [], charts: []).text
     for part in [
       "2023-11-14", "commit abc", "Swift 6, release build", "1,000 rows. 3 rounds.", "nobody is not here.",
       "| sqlite3changeset_apply_v2 | 8.00 s | 8.00 s | 8.00 s |", "| **Buckia** | 2.00 s |",
@@ -60,7 +60,21 @@ struct ReportTests {
     #expect(!text.contains("scaled to"))
     let scaled = [try Self.record(rows: 100_000)]
     #expect(
-      ResultsDocument(run: try Self.run(scaled), records: scaled, charts: []).text.contains("scaled to 100,000 rows"))
+      ResultsDocument(run: try Self.run(scaled), records: scaled, failures: [], charts: []).text.contains(
+        "scaled to 100,000 rows"))
+  }
+
+  @Test("What failed is named with its reason")
+  func failures() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("records-\(UUID().uuidString)").path
+    #expect(try Failure.all(beside: folder).isEmpty)
+    try Failure(part: .peer, title: "a comparison", reason: "a program is missing").write(beside: folder, id: "x")
+    let failures = try Failure.all(beside: folder)
+    #expect(try Record.all(in: folder).isEmpty)
+    try FileManager.default.removeItem(atPath: folder)
+    let records = [try Self.record()]
+    let text = ResultsDocument(run: try Self.run(records), records: records, failures: failures, charts: []).text
+    #expect(text.contains("- a comparison: a program is missing"))
   }
 
   @Test("The README keeps everything but what stands between the marks")

@@ -1,9 +1,6 @@
 import BuckiaDiffFiles
 import BuckiaEngine
-import BuckiaKSUID
-import SQLiteChangesets
 import SQLiteConnections
-import SQLiteSchemas
 
 /// One round of applying: takes file after file and notes what became of each.
 ///
