@@ -64,7 +64,9 @@ demo: dependencies ## sends one person's changes into another person's database
 bench: bench-tools ## measures everything against the alternatives and writes Benchmarks/results (BUCKIA_BENCH_ROWS scales)
 	@rm -rf '$(RECORDS)'; mkdir -p '$(RECORDS)'
 	@$(call say,measuring (a full run takes the better part of an hour; other programs should rest))
-	@BUCKIA_BENCH_RECORDS='$(RECORDS)' BUCKIA_BENCH_ROWS='$(BUCKIA_BENCH_ROWS)' \
+	@# Gigabytes that an interrupted benchmark has no chance to remove.
+	@scratch="$$(mktemp -d "$${TMPDIR:-/tmp}/buckia-bench-run.XXXXXX")"; trap 'rm -rf "$$scratch"' EXIT; export TMPDIR="$$scratch"; \
+	BUCKIA_BENCH_RECORDS='$(RECORDS)' BUCKIA_BENCH_ROWS='$(BUCKIA_BENCH_ROWS)' \
 	BUCKIA_BENCH_BUCKIA="$$($(SWIFT) build -c release --show-bin-path)/buckia" \
 	BUCKIA_BENCH_PYTHON='$(PEERS)/bin/python' BUCKIA_BENCH_PEERS='$(CURDIR)/Benchmarks/Peers/peer.py' \
 	  $(SWIFT) package -c release --package-path Benchmarks --allow-writing-to-package-directory $(FLAGS) \

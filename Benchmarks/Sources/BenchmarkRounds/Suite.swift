@@ -26,9 +26,10 @@ public enum Suite {
       let configuration = Benchmark.Configuration(
         metrics: [.wallClock, .cpuTotal] + metrics.map(\.metric), warmupIterations: 0, maxDuration: .seconds(3_600),
         maxIterations: scale.rounds ?? rounds)
-      Benchmark(comparison.title, configuration: configuration) { (benchmark, prepared: Preparation) in
+      let preparation = Preparation()
+      Benchmark(comparison.title, configuration: configuration) { benchmark in
         do {
-          let run = try prepared.get()
+          let run = try preparation.run(of: comparison)
           try measureRound(run, benchmark)
           for (name, metric) in metrics {
             guard let value = run.result.series.first(where: { $0.name == name })?.values.last else { continue }
@@ -41,13 +42,12 @@ public enum Suite {
         }
       } setup: {
         say("\(comparison.title): preparing")
-        return Preparation { try ComparisonRun(comparison) }
+        preparation.begin(comparison)
+      } teardown: {
+        preparation.end()
       }
     }
   }
-
-  /// The library stops everything when a setup throws, and other comparisons may well succeed: the rounds tell of it.
-  private typealias Preparation = Result<ComparisonRun, any Error>
 
   /// Tells of a comparison that cannot be measured.
   ///
