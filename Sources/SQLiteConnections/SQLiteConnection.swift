@@ -184,6 +184,9 @@ public struct SQLiteConnection: ~Copyable {
   /// The most parameters that a statement may have.
   public var parameterLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) }
 
+  /// The most bytes that a value or a row may have.
+  public var lengthLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)) }
+
   /// Whether a transaction is open.
   public var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 

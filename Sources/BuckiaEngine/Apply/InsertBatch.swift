@@ -1,7 +1,7 @@
 /// INSERTs that wait to go in together: one statement for several rows saves most of what a statement costs.
 ///
-/// A batch with a row that a constraint refuses goes in row by row, so where rows are refused one after the other,
-/// batches are given up for a while: longer each time, until a whole while has gone by without a refusal.
+/// A batch ends at a row that a constraint refuses, and where rows are refused one after the other, batches only cost. So
+/// they are given up for a while: longer each time, until a whole while has gone by without a refusal.
 struct InsertBatch {
   /// How many parameters a statement gets at most: more rows gain nothing, and wide tables keep their statements short.
   private static let parameterLimit = 512

@@ -85,39 +85,52 @@ final class TableApplier {
     var next = 0
     while next < batch.count {
       let rows = batch.rows(from: next)
-      if rows > 1, try insert(rows, from: next, bytes, on: connection) {
-        counts.inserted += rows
-      } else {
-        // A batch is all or nothing: one that was refused goes in row by row.
-        for index in next..<(next + rows) {
-          let before = counts.inserted
-          if let place = ChangePlace(at: batch.start(index), in: bytes) {
-            try applyAlone(place, bytes, on: connection)
-          }
-          batch.noteSingle(wasRefused: counts.inserted == before)
-        }
-      }
-      next += rows
+      if rows > 1 { next += try insert(rows, from: next, bytes, on: connection) }
+      // The rest of a batch that was refused begins with the row that is to blame, or goes in row by row at any rate.
+      guard next < batch.count, batch.rows(from: next) == 1 else { continue }
+      let before = counts.inserted
+      if let place = ChangePlace(at: batch.start(next), in: bytes) { try applyAlone(place, bytes, on: connection) }
+      batch.noteSingle(wasRefused: counts.inserted == before)
+      next += 1
     }
     batch.removeAll()
   }
 
+  /// From how many bytes on a row goes in alone.
+  private static let batchedRowLimit = 256 << 10
+
+  /// Inserts several rows with one statement.
+  ///
+  /// - Returns: How many went in.
   private func insert(
     _ rows: Int, from first: Int, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
+  ) throws -> Int {
     let prepared = try statements.insert(rows: rows, on: connection)
-    let columns = statements.columnCount
+    let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
     var parameter = 0
     for index in first..<(first + rows) {
       var position = batch.start(index) + 2
-      for _ in 0..<columns {
-        try prepared.statement.bind(ValueSlice(verified: bytes, at: &position), in: bytes, at: parameter)
+      var size = 0
+      for column in 0..<statements.columnCount {
+        let value = ValueSlice(verified: bytes, at: &position)
+        size += value.count
+        // SQLite does not say how many rows went in before one that is too large, or has something else for a rowid.
+        if size > limit || (column == statements.rowIDKey && value.kind != .integer) {
+          batch.noteRefusal(of: rows)
+          return 0
+        }
+        try prepared.statement.bind(value, in: bytes, at: parameter)
         parameter += 1
       }
     }
-    guard try prepared.statement.attempt() != nil else { return true }
+    guard try prepared.statement.attempt() != nil else {
+      counts.inserted += rows
+      return rows
+    }
     batch.noteRefusal(of: rows)
-    return false
+    let inserted = connection.changes
+    counts.inserted += inserted
+    return inserted
   }
 
   /// Tries a change.

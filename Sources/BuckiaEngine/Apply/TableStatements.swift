@@ -67,6 +67,7 @@ final class TableStatements {
   init(_ match: TableMatch, header: ChangesetTable, on connection: borrowing SQLiteConnection) {
     self.match = match
     batchLimit = connection.parameterLimit
+    lengthLimit = connection.lengthLimit
     let local = match.local
     name = TableName(local.name)
     let rowID = local.isWithoutRowID ? nil : local.rowIDName
@@ -83,8 +84,9 @@ final class TableStatements {
     affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
   }
 
-  /// The most parameters that one statement may have here.
+  /// The most parameters that one statement may have here, and the most bytes that a value or row may have.
   let batchLimit: Int
+  let lengthLimit: Int
   /// How many columns each change has.
   var columnCount: Int { columns.count }
 
@@ -220,16 +222,19 @@ final class TableStatements {
     return made
   }
 
-  /// `?1…`: so many new rows, one after the other.
+  /// `?1…`: so many new rows, one after the other; two or more.
+  ///
+  /// They say `OR FAIL`: the rows before a refused one stay. With `OR ABORT` SQLite would keep a copy of each page that
+  /// such a statement touches, beyond 64 KiB in a temporary file (<https://sqlite.org/tempfiles.html#statement_journal>).
+  /// But in STRICT tables, where it does not say how many rows went in before one of the wrong type.
   func insert(rows: Int, on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if rows == 1 { return try insert(on: connection) }
     if let known = batches[rows] { return known }
-    var sql = "INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
+    var sql = "INSERT OR \(match.local.isStrict ? "ABORT" : "FAIL") INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
     for row in 0..<rows {
       let values = columns.indices.map { "?\(row * columns.count + $0 + 1)" }.joined(separator: ", ")
       sql += "\(row == 0 ? "" : ", ")(\(values))"
     }
-    let made = try prepare("INSERT", sql, on: connection)
+    let made = Prepared(try connection.prepare(sql, isPersistent: true))
     batches[rows] = made
     return made
   }
