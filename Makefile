@@ -27,12 +27,17 @@ PACKAGES := libsqlite3-dev libzstd-dev
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
+# How many random cases `make soak` tries of each property, and the number of the first.
+SEEDS ?= 10000
+FROM ?= 0
+# The properties of applying that it tries.
+SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure
 # A test that starts or passes is not worth a line; failures, suites and the closing line are.
 INTERESTING := /^✔ Test run / || !/^(◇|✔ Test) / { print; fflush() }
 
 say = printf '== %s\n' '$(1)'
 
-.PHONY: help build test demo bench bench-quick bench-tools lint dependencies clean
+.PHONY: help build test soak demo bench bench-quick bench-tools lint dependencies clean
 
 help: ## shows this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -54,6 +59,14 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@$(call say,testing)
 	@$(SWIFT) test --skip-build --disable-xctest $(FLAGS) 2>&1 | tee .build/test.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }
+
+# The debug build is as good as the other here: most of the time is SQLite's.
+soak: dependencies ## tries many random cases of applying against SQLite's own (SEEDS=100000 FROM=0)
+	@$(call say,building)
+	@$(SWIFT) build -q --build-tests $(FLAGS)
+	@$(call say,trying $(SEEDS) cases of each property from number $(FROM) on)
+	@BUCKIA_SEEDS=$(SEEDS) BUCKIA_SEED_FROM=$(FROM) $(SWIFT) test --skip-build --disable-xctest --filter '$(SOAKED)' \
+	  $(FLAGS) 2>&1 | tee .build/soak.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
 
 demo: dependencies ## sends one person's changes into another person's database
 	@$(call say,building (a first build takes a minute or more))

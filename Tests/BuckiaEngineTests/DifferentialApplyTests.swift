@@ -86,14 +86,15 @@ extension ApplyScenario {
     one.sortedQuestions.filter { $0 != "foreignKey" } == other.sortedQuestions.filter { $0 != "foreignKey" }
   }
 
-  /// Whether one way to apply asks nothing that the other does not, and about fewer constraints.
+  /// Whether one way to apply asks nothing that the other does not, and less about changes that were held up.
   func asksLess(_ one: Outcome, _ other: Outcome) -> Bool {
     var rest = other.questions
     for question in one.questions {
       guard let place = rest.firstIndex(of: question) else { return false }
       rest.remove(at: place)
     }
-    return !rest.isEmpty && rest.allSatisfy { $0.hasPrefix("constraint") } && !one.isRefused
+    return !rest.isEmpty && !one.isRefused
+      && rest.allSatisfy { $0.hasPrefix("constraint") || $0.hasPrefix("data") }
   }
 
   /// What two ways to apply differ in.

@@ -39,15 +39,18 @@ struct ForeignKeyAudit {
         guard let check = try ForeignKeyCheck(key, of: child, in: box.schema, on: connection) else { continue }
         found.message =
           "a row of table \"\(entry.name)\" refers to a row of \"\(key.parent)\" that is not there"
+        // Both: a trigger of the application's can keep ours from firing (`RAISE(IGNORE)`).
+        if let match = changed[entry.name] {
+          try check.written(match, sections, in: bytes, &found, on: connection)
+        }
         if let store = watch.rowsWritten(to: entry.name) {
           try check.written(notedIn: store, &found, on: connection)
-        } else if let match = changed[entry.name] {
-          try check.written(match, sections, in: bytes, &found, on: connection)
+        }
+        if let match = changed[TableName(key.parent)] {
+          try check.orphaned(match, sections, in: bytes, &found, on: connection)
         }
         if let store = watch.valuesRemoved(from: TableName(key.parent), check.parentColumnNames) {
           try check.orphaned(notedIn: store, &found, on: connection)
-        } else if let match = changed[TableName(key.parent)] {
-          try check.orphaned(match, sections, in: bytes, &found, on: connection)
         }
       }
       try found.finish(on: connection)
@@ -256,7 +259,9 @@ private struct ForeignKeyCheck {
   ) throws {
     let offset = parent.goesByRowID ? 1 : 0
     let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
-    guard columns.count == parentColumns.count, sections.takeAway(from: TableName(parent.name)) else { return }
+    guard columns.count == parentColumns.count, parentColumns.allSatisfy({ parent.primaryKey.contains($0) }),
+      sections.takeAway(from: TableName(parent.name))
+    else { return }
     let store = try ForeignKeyWatch.makeStore(name: "deleted", for: parent, parentColumns, on: connection)
     let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let insert = try connection.prepare("INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))", isPersistent: true)

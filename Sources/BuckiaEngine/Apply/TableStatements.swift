@@ -229,7 +229,8 @@ final class TableStatements {
   /// But in STRICT tables, where it does not say how many rows went in before one of the wrong type.
   func insert(rows: Int, on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let known = batches[rows] { return known }
-    var sql = "INSERT OR \(match.local.isStrict ? "ABORT" : "FAIL") INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
+    let policy = match.local.isStrict ? "ABORT" : "FAIL"
+    var sql = "INSERT OR \(policy) INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
     for row in 0..<rows {
       let values = columns.indices.map { "?\(row * columns.count + $0 + 1)" }.joined(separator: ", ")
       sql += "\(row == 0 ? "" : ", ")(\(values))"

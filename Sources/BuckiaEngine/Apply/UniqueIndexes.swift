@@ -102,14 +102,14 @@ enum RowNumber {
     }
     var hasher = Hasher()
     for column in first..<row.columnCount {
+      hasher.combine(row.storageClass(at: column).rawValue)
       switch row.storageClass(at: column) {
-      case .null: hasher.combine(0)
+      case .null: break
       case .integer: hasher.combine(row.integer(at: column))
       case .real: hasher.combine(row.real(at: column).bitPattern)
       case .text: hasher.combine(bytes: row.textBytes(at: column))
       case .blob: hasher.combine(bytes: row.blobBytes(at: column))
       }
-      hasher.combine(column)
     }
     return UInt64(bitPattern: Int64(hasher.finalize()))
   }

@@ -27,7 +27,9 @@ extension ApplyScenario {
     of connection: borrowing SQLiteConnection, isStock: Bool, _ questions: Questions, isRefused: Bool
   ) throws -> Outcome {
     var outcome = Outcome(questions: questions.list, isRefused: isRefused)
-    outcome.content["log"] = try Rows.lines(of: "log", columns: ["id", "what"], on: connection)
+    // In which order several TEMP triggers on one event fire is nobody's business, and other TEMP triggers change it.
+    let logged = schema.hasTemporaryTriggers ? ["what"] : ["id", "what"]
+    outcome.content["log"] = try Rows.lines(of: "log", columns: logged, on: connection)
     for table in tables {
       let names = columns(of: table, forStock: isStock) + table.localNames
       let rows = try Rows.lists(of: table.name, columns: names, on: connection)

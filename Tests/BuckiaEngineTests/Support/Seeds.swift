@@ -37,9 +37,9 @@ enum Seeds {
   /// How a long range is cut, so that its parts run side by side.
   static let shards = 0..<4
 
-  /// What repeats a seed that failed.
-  static func replay(_ seed: UInt64, _ test: StaticString = #function) -> String {
-    "to repeat: BUCKIA_SEED=\(seed) swift test --filter \("\(test)".prefix { $0 != "(" })"
+  /// The line that repeats a seed that failed.
+  static func replay(_ seed: UInt64, _ test: String = #function) -> String {
+    "to repeat: BUCKIA_SEED=\(seed) swift test --filter \(test.prefix { $0 != "(" })"
   }
 
   static func range(_ usual: Int) -> Range<UInt64> {
