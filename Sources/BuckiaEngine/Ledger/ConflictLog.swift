@@ -42,8 +42,9 @@ final class ConflictLog {
   private static func insertion(of count: Int) -> String {
     let row = "(" + [String](repeating: "?", count: parameters).joined(separator: ", ") + ")"
     let rows = [String](repeating: row, count: count).joined(separator: ", ")
+    // OR FAIL spares the statement journal that several rows would otherwise need; whatever fails here fails the whole.
     return
-      "INSERT INTO main.buckia_conflict(entry, layout, kind, outcome, base, local, incoming, reason) VALUES \(rows)"
+      "INSERT OR FAIL INTO main.buckia_conflict(entry, layout, kind, outcome, base, local, incoming, reason) VALUES \(rows)"
   }
 
   /// Records one conflict of a change.
