@@ -247,14 +247,13 @@ struct Crowd {
     guard unique.hasOpaque, hooks.deletesQuietly, change.operation == .update, parked[item] == nil,
       !items[Int(item)].isDecided, let local = try applier.localRow(reader.old, bytes, on: connection)
     else { return .unable }
-    defer { local.release() }
-    guard applier.holds(local, reader.old, bytes) else { return .unable }
     let old = try local.copied()
+    local.release()
     let new = try old.replacing(reader.new, in: bytes, columns: applier.statements.match.columns)
     try connection.execute("SAVEPOINT buckia_exchange")
     var result = Exchange.unable
-    if try applier.write(.delete, reader.old, [], bytes, guardedBy: .none, on: connection) == nil,
-      let number = try new.probe(with: applier.statements.probe(on: connection))
+    if try applier.write(.delete, reader.old, [], bytes, guardedBy: .oldValues, on: connection) == nil,
+      connection.changes == 1, let number = try new.probe(with: applier.statements.probe(on: connection))
     {
       if number == numbers[Int(item)] {
         applier.counts.updated += 1
@@ -356,21 +355,24 @@ struct Crowd {
         kind: kind, operation: change.operation, old: reader.old, new: reader.new, local: local)
       try applier.record(incident, .tookIncoming, bytes, on: connection)
     }
+    // The row must be as the author saw it, unless it has been asked about.
+    let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
     // An INSERT takes the place of a row by deleting it, wherever that can be seen.
     if change.operation == .insert || hooks.deletesQuietly,
-      try applier.write(.delete, key, [], bytes, guardedBy: .none, on: connection) == nil, connection.changes == 1
+      try applier.write(.delete, key, [], bytes, guardedBy: guardKind, on: connection) == nil, connection.changes == 1
     {
       parked[item] = .removed(
         try row.replacing(reader.new, in: bytes, columns: applier.statements.match.columns))
       return true
     }
     guard change.operation == .update else { return false }
-    return try moveAside(row, bytes, on: connection)
+    return try moveAside(row, bytes, guardedBy: guardKind, on: connection)
   }
 
   /// Gives the row of the UPDATE that the reader stands on values that nobody wants, in place of those it is to lose.
   private mutating func moveAside(
-    _ row: LocalRow, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ row: LocalRow, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
+    on connection: borrowing SQLiteConnection
   ) throws -> Bool {
     let columns = applier.statements.match.columns
     var leaving = reader.new
@@ -381,7 +383,7 @@ struct Crowd {
     }
     guard leaving.contains(where: \.isDefined) else { return false }
     let old = reader.old
-    let statement = try applier.statements.update(old: old, new: leaving, guardedBy: .none, on: connection)
+    let statement = try applier.statements.update(old: old, new: leaving, guardedBy: guardKind, on: connection)
     for sign in [-1, 1, 0] {
       for index in leaving.indices where leaving[index].isDefined {
         let place = columns[index]
@@ -393,7 +395,8 @@ struct Crowd {
           try bindUnwanted(row.values[place].kind, sign, to: statement.statement, at: index)
         }
       }
-      for index in old.indices where applier.statements.isKey[index] {
+      for index in old.indices
+      where old[index].isDefined && (guardKind == .oldValues || applier.statements.isKey[index]) {
         try statement.statement.bind(old[index], in: bytes, at: applier.statements.columnCount + index)
       }
       let refusal = try applier.run(statement, on: connection)
