@@ -27,9 +27,10 @@ import Testing
       // Of two changes that want one value the reference takes the first, and may so settle fewer. And how rows that go round
       // are parked shows in what triggers and foreign-key actions do. `CircleTests` looks at both.
       if scenario.asksLess(ours, reference) { continue }
-      if hasSettledCircles, scenario.showsOrder, scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference)
-      {
-        continue
+      if hasSettledCircles, scenario.showsOrder {
+        if scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference) { continue }
+        // A trigger can keep a circle from being settled.
+        if scenario.isEqual(ours, try scenario.reference(.all.subtracting(.settlesCircles)).outcome) { continue }
       }
       Issue.record("\(Seeds.replay(seed))\n\(scenario.report(ours, reference, "ours", "reference"))")
     }

@@ -243,13 +243,12 @@ struct Crowd {
     guard unique.hasOpaque, hooks.deletesQuietly, change.operation == .update, parked[item] == nil,
       !items[Int(item)].isDecided, let local = try applier.localRow(of: change, bytes, on: connection)
     else { return .unable }
-    defer { local.release() }
-    guard applier.holdsOld(local, change, bytes) else { return .unable }
     let old = try local.copied()
+    local.release()
     let new = try old.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
     try connection.execute("SAVEPOINT buckia_exchange")
     var result = Exchange.unable
-    if try applier.remove(change, bytes, on: connection) == nil,
+    if try applier.remove(change, bytes, guardedBy: .oldValues, on: connection) == nil, connection.changes == 1,
       let number = try new.probe(with: applier.statements.probe(on: connection))
     {
       if number == numbers[Int(item)] {
@@ -289,7 +288,7 @@ struct Crowd {
     }
     try connection.execute("SAVEPOINT buckia_probe")
     var number: UInt64?
-    if try !hasOwn || applier.remove(change, bytes, on: connection) == nil {
+    if try !hasOwn || applier.remove(change, bytes, guardedBy: .none, on: connection) == nil {
       number = try row.probe(with: applier.statements.probe(on: connection))
     }
     try connection.execute("ROLLBACK TO buckia_probe; RELEASE buckia_probe")
@@ -346,21 +345,24 @@ struct Crowd {
         kind: kind, operation: change.operation, old: change.oldRow, new: change.newRow, local: local)
       try applier.record(incident, .tookIncoming, bytes, on: connection)
     }
+    // The row must be as the author saw it, unless it has been asked about.
+    let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
     // An INSERT takes the place of a row by deleting it, wherever that can be seen.
     if change.operation == .insert || hooks.deletesQuietly,
-      try applier.remove(change, bytes, on: connection) == nil, connection.changes == 1
+      try applier.remove(change, bytes, guardedBy: guardKind, on: connection) == nil, connection.changes == 1
     {
       parked[item] = .removed(
         try row.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns))
       return true
     }
     guard change.operation == .update else { return false }
-    return try moveAside(row, bytes, on: connection)
+    return try moveAside(row, bytes, guardedBy: guardKind, on: connection)
   }
 
   /// Gives the row of the UPDATE in hand values that nobody wants, in place of those it is to lose.
   private mutating func moveAside(
-    _ row: LocalRow, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ row: LocalRow, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
+    on connection: borrowing SQLiteConnection
   ) throws -> Bool {
     let columns = applier.statements.match.columns
     var leaving = ColumnMask()
@@ -372,8 +374,9 @@ struct Crowd {
       places.append(index)
     }
     guard !leaving.isEmpty else { return false }
+    let compared = guardKind == .oldValues ? change.compared : ColumnMask()
     let statement = try applier.statements.update(
-      changed: leaving, compared: ColumnMask(), nullKeys: change.nullKeys, on: connection)
+      changed: leaving, compared: compared, nullKeys: change.nullKeys, on: connection)
     for sign in [-1, 1, 0] {
       for index in places {
         let place = columns[index]
@@ -385,7 +388,7 @@ struct Crowd {
           try bindUnwanted(row.values[place].kind, sign, to: statement.statement, at: index)
         }
       }
-      for index in columns.indices where applier.statements.isKey[index] {
+      for index in columns.indices where applier.statements.isKey[index] || compared.contains(index) {
         try statement.statement.bind(change.old(index), in: bytes, at: columns.count + index)
       }
       let refusal = try applier.run(statement, on: connection)

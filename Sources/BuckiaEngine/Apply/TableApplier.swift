@@ -212,7 +212,7 @@ final class TableApplier {
     }
     let row = try local.copied().replacing(change.newRow, in: bytes, columns: statements.match.columns)
     try connection.execute("SAVEPOINT buckia_replace")
-    if let refusal = try remove(change, bytes, on: connection) {
+    if let refusal = try remove(change, bytes, guardedBy: .none, on: connection) {
       try connection.execute("RELEASE buckia_replace")
       // So it is with SQLite: a row that cannot be taken away for its replacement stops the whole.
       throw EngineError(
@@ -334,12 +334,16 @@ final class TableApplier {
     return try run(prepared, on: connection)
   }
 
-  /// Deletes the row with the key of a change, which holds no NULL; says why that is refused.
+  /// Deletes the row with the key of a change, which holds no NULL, whatever the change itself does; says why that is
+  /// refused.
   func remove(
-    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
+    on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
-    let prepared = try statements.remove(on: connection)
-    for column in 0..<statements.columnCount where statements.isKey[column] {
+    let prepared = try statements.delete(change, guardedBy: guardKind, on: connection)
+    for column in 0..<statements.columnCount {
+      let isCompared = guardKind == .oldValues && change.compared.contains(column)
+      guard statements.isKey[column] || isCompared else { continue }
       try prepared.statement.bind(change.row(column), in: bytes, at: column)
     }
     return try run(prepared, on: connection)
@@ -383,12 +387,6 @@ final class TableApplier {
   /// Whether the local row already is what the change makes of it.
   private func holdsNew(_ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
-    return true
-  }
-
-  /// Whether the local row is as the author of the change saw it.
-  func holdsOld(_ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
-    for column in 0..<statements.columnCount where !holds(local, change.old(column), at: column, bytes) { return false }
     return true
   }
 

@@ -51,7 +51,6 @@ final class TableStatements {
   private var selection: Prepared?
   private var overwriting: Prepared?
   private var restoring: Prepared?
-  private var removal: Prepared?
   private var numbering: Prepared?
   private var probing: Prepared?
   /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
@@ -174,15 +173,6 @@ final class TableStatements {
     let made = try prepare(
       "UPDATE", "\(table) SET \(assignments) WHERE " + condition(firstParameter: 1), on: connection)
     overwriting = made
-    return made
-  }
-
-  /// `?1…?n`, of which the key's are used: the row with that key, without NULL, deleted.
-  func remove(on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if let removal { return removal }
-    let made = Prepared(
-      try connection.prepare("DELETE FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true))
-    removal = made
     return made
   }
 

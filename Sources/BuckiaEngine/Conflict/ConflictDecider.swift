@@ -18,7 +18,7 @@ final class ConflictDecider {
   /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
   var asksAboutEverything: Bool { resolver != nil }
 
-  /// Whether the violations of foreign keys stand whatever their number, so that they can be looked at one by one.
+  /// Whether a single broken reference refuses the whole file, with nobody to ask.
   var refusesViolationsUnasked: Bool { resolver == nil && policy == .abort }
 
   /// Decides one conflict.
