@@ -10,14 +10,13 @@ import Testing
     arguments: Seeds.shards)
   func againstSQLite(_ shard: Int) throws {
     var broken = 0
-    let seeds = Seeds.range(1_500, shard: shard)
-    for seed in seeds {
+    try Seeds.tryEach(1_500, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
-      guard scenario.schema.hasForeignKeys, !scenario.changes.isEmpty else { continue }
+      guard scenario.schema.hasForeignKeys, !scenario.changes.isEmpty else { return }
       let connection = try scenario.makeReceiver(forStock: false)
       try connection.execute("PRAGMA foreign_keys = OFF")
       let before = try violations(scenario, on: connection)
-      guard let before, try scenario.applyUnenforced(to: connection) != nil else { continue }
+      guard let before, try scenario.applyUnenforced(to: connection) != nil else { return }
       let after = try #require(try violations(scenario, on: connection))
       let reported = try Ledger.conflicts(on: connection).filter { $0.kind == .foreignKey }.map { record in
         "\(record.table) \(record.key.map { "\($0.column) \(ApplyScenario.text($0.value))" }.sorted())"

@@ -177,7 +177,8 @@ struct ApplyRun {
     _ incoming: IncomingChanges, _ bytes: RawSpan, watchedBy watch: ForeignKeyWatch,
     on connection: borrowing SQLiteConnection
   ) throws {
-    let changed = schema.matches.filter { isChanged.contains($0.key) }
+    // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
+    let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
     let found = try ForeignKeyAudit(changed: changed, watch: watch).recordViolations(
       incoming.feed.summary(), in: bytes, decider, session, on: connection)

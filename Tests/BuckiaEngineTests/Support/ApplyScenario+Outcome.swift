@@ -199,6 +199,8 @@ extension ApplyScenario {
         // SQLite asks about foreign keys only where they are enforced.
         if conflict.kind == .foreignKey, !enforcesForeignKeys { return .keepLocal }
         let (asked, whole) = text(of: conflict)
+        // SQLite leaves out the changes of a table that is not there, where the engine makes it.
+        if let missing = schema.missing, conflict.table.text == missing { return .keepLocal }
         questions.list.append(whole)
         return answer(to: asked, kind: conflict.kind)
       }

@@ -28,7 +28,8 @@ struct ApplyScenario {
   private let scriptEnforces: Bool
   private let orders: [[Int]]
 
-  var tables: [RandomTable] { schema.receivers }
+  /// The receiver's tables.
+  var tables: [RandomTable] { schema.receivers.filter { $0.name != schema.missing } }
 
   /// Whether the order in which rows are written can be seen, by triggers or foreign-key actions.
   var showsOrder: Bool {
@@ -39,7 +40,8 @@ struct ApplyScenario {
     self.seed = seed
     var random = SeededGenerator(seed: seed)
     schema = ScenarioSchema(&random)
-    let isPositional = random.oneIn(3)
+    // Without its definition a table that is missing cannot be made.
+    let isPositional = schema.missing == nil && random.oneIn(3)
     let isPatchset = random.oneIn(4)
     let isReordered = !isPositional && random.oneIn(2)
     orders = schema.receivers.map { table in
@@ -56,10 +58,11 @@ struct ApplyScenario {
     self.answers = answers ?? choices[Int.random(in: 0..<choices.count, using: &random)]
 
     var base: [String] = []
-    for table in schema.receivers {
+    for table in schema.receivers where table.name != schema.missing {
       for _ in 0..<Int.random(in: 4...14, using: &random) { base.append(table.statement(&random)) }
     }
     let author = try SQLiteConnection(opening: ":memory:", as: .create)
+    try author.execute("PRAGMA encoding = '\(schema.authorEncoding)'")
     try author.execute(ScenarioSchema.log)
     for table in schema.authors { try author.execute(table.creation(isTwin: true)) }
     for trigger in schema.authorTriggers { try author.execute(trigger) }
@@ -77,8 +80,8 @@ struct ApplyScenario {
 
     var local: [String] = []
     for _ in 0..<Int.random(in: 0...8, using: &random) {
-      let table = Int.random(in: 0..<schema.receivers.count, using: &random)
-      local.append(schema.receivers[table].statement(&random))
+      let table = schema.receivers[Int.random(in: 0..<schema.receivers.count, using: &random)]
+      if table.name != schema.missing { local.append(table.statement(&random)) }
     }
     script = base + local
     if isPositional {
@@ -106,8 +109,8 @@ struct ApplyScenario {
   /// The receiver's database. Stock apply needs the columns in the author's order, and a key in every table.
   func makeReceiver(forStock: Bool) throws -> SQLiteConnection {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
-    try connection.execute(ScenarioSchema.log)
-    for (table, order) in zip(tables, orders) {
+    try connection.execute("PRAGMA encoding = '\(schema.receiverEncoding)'; \(ScenarioSchema.log)")
+    for (table, order) in zip(schema.receivers, orders) where table.name != schema.missing {
       try connection.execute(table.creation(order: forStock ? nil : order, isTwin: forStock))
       for index in table.indexes { try connection.execute(index) }
     }
@@ -134,7 +137,7 @@ struct ApplyScenario {
   var description: String {
     """
     seed \(seed), \(answers), \(definitions == nil ? "positional" : "by name"), foreign keys \(enforcesForeignKeys), \
-    triggers \(firesTriggers)
+    triggers \(firesTriggers), \(schema.receiverEncoding)
     \((schema.receivers.map { $0.creation() } + schema.receivers.flatMap(\.indexes) + schema.receiverTriggers)
       .joined(separator: ";\n"))
     """

@@ -94,7 +94,7 @@ final class ReferenceApplier {
       }
     }
     try connection.execute("PRAGMA defer_foreign_keys = 1")
-    for (table, changes) in sections {
+    for (table, changes) in sections where !table.columns.isEmpty {
       deferred = []
       defersConstraints = true
       for change in changes { try applyOne(change, table, on: connection) }

@@ -50,6 +50,25 @@ enum Seeds {
     return start..<(start + count)
   }
 
+  /// Tries a property with one shard's part of a range.
+  ///
+  /// - Throws: What `body` throws, with the line that repeats it.
+  static func tryEach(
+    _ usual: Int, shard: Int, _ test: String = #function, _ body: (UInt64) throws -> Void
+  ) throws {
+    for seed in range(usual, shard: shard) {
+      do {
+        try body(seed)
+      } catch {
+        throw Failure(description: "\(replay(seed, test)): \(error)")
+      }
+    }
+  }
+
+  private struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
   /// One shard's part of a range.
   static func range(_ usual: Int, shard: Int) -> StrideTo<UInt64> {
     let all = range(usual)
