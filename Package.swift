@@ -77,14 +77,14 @@ let package = Package(
       dependencies: ["BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
     .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
-    .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID"]),
+    .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
     .testTarget(
-      name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections"]),
+      name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
-      dependencies: ["BuckiaDiffFiles"],
+      dependencies: ["BuckiaDiffFiles", "TestSupport"],
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",

@@ -25,6 +25,14 @@ public struct ChangesetSummary: Equatable, Sendable {
     /// How many changes there are in all.
     public var changeCount: Int { inserted + updated + deleted }
 
+    fileprivate mutating func add(_ other: Table) {
+      inserted += other.inserted
+      updated += other.updated
+      deleted += other.deleted
+      descents += other.descents + 1
+      for column in keyKinds.indices { keyKinds[column].formUnion(other.keyKinds[column]) }
+    }
+
     fileprivate init(_ table: ChangesetTable) {
       self.table = table
       keyKinds = Array(repeating: [], count: table.keyFlags.count { $0 != 0 })
@@ -45,6 +53,9 @@ public struct ChangesetSummary: Equatable, Sendable {
   public private(set) var sections: [Section] = []
   /// How many bytes there are in all, headers included.
   public private(set) var byteCount = 0
+
+  /// The summary of no changes.
+  public init() {}
 
   /// Whether it holds old values or not; nil when there are no changes.
   public var format: ChangesetFormat? { tables.first?.table.format }
@@ -76,6 +87,42 @@ public struct ChangesetSummary: Equatable, Sendable {
       trail.advance(to: change.range.lowerBound)
     }
     return builder.finish(byteCount: bytes.byteCount)
+  }
+
+  /// Whether a summary speaks of the same tables as this one, as far as both speak of a table at all.
+  ///
+  /// - Returns: false when a table has other columns, another key or another format there, and when there would be too many
+  ///   sections.
+  public func canAppend(_ other: ChangesetSummary) -> Bool {
+    guard sections.count + other.sections.count <= ChangesetLimits.sections else { return false }
+    return other.tables.allSatisfy { added in
+      tables.allSatisfy { $0.table == added.table || !TableDirectory.matches($0.table.name, added.table.name) }
+    }
+  }
+
+  /// Adds what is known of another changeset, whose bytes have been appended to those of this one.
+  ///
+  /// Where a table is in both, the first change of the second counts as a descent, whatever its key.
+  ///
+  /// - Parameters:
+  ///   - other: One that `canAppend` has said yes to.
+  ///   - offset: Where its bytes begin.
+  public mutating func append(_ other: ChangesetSummary, at offset: Int) {
+    var places: [Int] = []
+    for added in other.tables {
+      if let place = tables.firstIndex(where: { $0.table == added.table }) {
+        tables[place].add(added)
+        places.append(place)
+      } else {
+        places.append(tables.count)
+        tables.append(added)
+      }
+    }
+    for section in other.sections {
+      let changes = section.changes.lowerBound + offset..<section.changes.upperBound + offset
+      sections.append(Section(table: places[section.table], changes: changes))
+    }
+    byteCount = offset + other.byteCount
   }
 
   /// Gathers a summary from a walk that someone else makes, for whoever wants to look at the changes too.

@@ -70,8 +70,8 @@ struct WorkloadTests {
 
   @Test("Seeded numbers are the same in every run, different from each other and in range")
   func seeds() {
-    var first = SeededGenerator(seed: 7)
-    var second = SeededGenerator(seed: 7)
+    var first = BuckiaBenchmarks.SeededGenerator(seed: 7)
+    var second = BuckiaBenchmarks.SeededGenerator(seed: 7)
     let numbers = first.distinct(50, from: 1...100)
     #expect(numbers == second.distinct(50, from: 1...100))
     #expect(Set(numbers).count == 50)

@@ -2,6 +2,7 @@ import SQLiteChangesets
 import Testing
 
 @testable import BuckiaDiffFiles
+import TestSupport
 
 @Suite struct DamageTests {
   private func sample(_ folder: TemporaryFolder, signed: Bool = false) throws -> [UInt8] {
@@ -62,7 +63,7 @@ import Testing
     // Copies of four zeros passed for a repeated zero and an empty block, when the seal still had such blocks.
     let folder = try TemporaryFolder()
     let seed = UInt64.random(in: 0...UInt64.max)
-    var generator = SeededGenerator(state: seed)
+    var generator = SeededGenerator(seed: seed)
     for round in 0..<4 {
       var changes = ChangesetWriter()
       changes.beginTable(ChangesetTable(name: "t", keyFlags: [1]))

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import BuckiaDiffFiles
+import TestSupport
 
 @Suite struct JSONTests {
   @Test(
@@ -88,7 +89,7 @@ import Testing
 
   @Test func `Random bytes never do worse than an error`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
-    var generator = SeededGenerator(state: seed)
+    var generator = SeededGenerator(seed: seed)
     let letters = Array("{}[]\",:\\u0aed8 -1.tfn".utf8)
     for _ in 0..<3_000 {
       let count = Int.random(in: 0...30, using: &generator)

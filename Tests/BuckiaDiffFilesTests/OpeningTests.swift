@@ -3,6 +3,7 @@ import SQLiteChangesets
 import Testing
 
 @testable import BuckiaDiffFiles
+import TestSupport
 
 @Suite struct OpeningTests {
   private func written(in folder: TemporaryFolder) throws -> String {
@@ -166,7 +167,7 @@ import Testing
       changes.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
       changes.beginChange(.insert)
       changes.append(integer: 1)
-      var generator = SeededGenerator(state: 1)
+      var generator = SeededGenerator(seed: 1)
       let noise = (0..<(40 << 20) / 8).map { _ in generator.next() }
       noise.withUnsafeBytes { changes.append(.blob, $0) }
       let spool = ChangesetSpool(changes.bytes)

@@ -5,6 +5,7 @@ import SQLiteSchemas
 import Testing
 
 @testable import BuckiaDiffFiles
+import TestSupport
 
 @Suite struct RoundTripTests {
   @Test func `What is written is read again`() throws {
@@ -97,7 +98,7 @@ import Testing
   @Test func `Random changesets of many sizes come back as they were`() throws {
     let folder = try TemporaryFolder()
     let seed = UInt64.random(in: 0...UInt64.max)
-    var generator = SeededGenerator(state: seed)
+    var generator = SeededGenerator(seed: seed)
     for round in 0..<12 {
       var writer = ChangesetWriter()
       writer.beginTable(ChangesetTable(name: "log", keyFlags: [1, 0]))
@@ -159,15 +160,4 @@ func run(_ program: String, _ arguments: [String]) throws -> String? {
   let data = output.fileHandleForReading.readDataToEndOfFile()
   process.waitUntilExit()
   return process.terminationStatus == 0 ? String(decoding: data, as: UTF8.self) : nil
-}
-
-/// A small repeatable source of randomness (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
 }

@@ -3,6 +3,7 @@ import SQLiteConnections
 import Testing
 
 @testable import BuckiaEngine
+import TestSupport
 
 /// Many INSERTs for one table, some of which are refused: the differential test has few rows a table, and batches begin
 /// where those end.

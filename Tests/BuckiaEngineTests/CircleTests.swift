@@ -3,6 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 import Testing
+import TestSupport
 
 /// Values that move between rows under UNIQUE: swaps, circles, whole columns moved on, some of it held up by a row that
 /// only exists here.

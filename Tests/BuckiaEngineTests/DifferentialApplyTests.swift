@@ -1,5 +1,6 @@
 @testable import BuckiaEngine
 import Testing
+import TestSupport
 
 /// The engine against `sqlite3changeset_apply_v2`, on random schemas, changes and receivers that went their own way.
 ///

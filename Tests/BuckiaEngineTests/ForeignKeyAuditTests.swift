@@ -2,6 +2,7 @@
 import SQLiteConnections
 import SQLiteSchemas
 import Testing
+import TestSupport
 
 /// What is reported of broken references where nobody enforces them, against `PRAGMA foreign_key_check` before and after.
 @Suite struct ForeignKeyAuditTests {

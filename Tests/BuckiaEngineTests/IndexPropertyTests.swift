@@ -1,6 +1,7 @@
 @testable import BuckiaEngine
 import SQLiteConnections
 import Testing
+import TestSupport
 
 /// Indexes after random edits on both sides: they hold what triggers would have made of the rows that came of it.
 @Suite struct IndexPropertyTests {

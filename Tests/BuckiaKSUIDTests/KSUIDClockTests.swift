@@ -1,5 +1,6 @@
 import BuckiaKSUID
 import Testing
+import TestSupport
 
 @Suite("KSUIDClock")
 struct KSUIDClockTests {

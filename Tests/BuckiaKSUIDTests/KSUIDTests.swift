@@ -1,5 +1,6 @@
 import BuckiaKSUID
 import Testing
+import TestSupport
 
 /// The ids that segmentio/ksuid prints in its README and uses in its tests.
 struct PublishedID: Sendable, CustomTestStringConvertible {

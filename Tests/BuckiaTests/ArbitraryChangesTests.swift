@@ -30,7 +30,7 @@ import TestSupport
 
   @Test("Any well-formed changes are applied or refused whole, and leave the database sound", arguments: 0..<120)
   func anything(seed: Int) throws {
-    var random = SplitMix(state: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let post = try Post(Self.schema)
     var writer = ChangesetWriter()
     let format: ChangesetFormat = Bool.random(using: &random) ? .changeset : .patchset
@@ -55,7 +55,8 @@ import TestSupport
     #expect(try post.database.conflicts().count == outcome.conflicts || outcome.state == .rejected, "seed \(seed)")
   }
 
-  private static func write(_ table: ChangesetTable, to writer: inout ChangesetWriter, _ random: inout SplitMix) {
+  private static func write(_ table: ChangesetTable, to writer: inout ChangesetWriter, _ random: inout SeededGenerator)
+  {
     let isPatchset = table.format == .patchset
     let columns = table.keyFlags.indices
     switch Int.random(in: 0..<3, using: &random) {
@@ -83,7 +84,7 @@ import TestSupport
 
 extension ChangesetWriter {
   /// Adds a value, most of them such as stand in some row.
-  fileprivate mutating func appendArbitrary(_ random: inout SplitMix) {
+  fileprivate mutating func appendArbitrary(_ random: inout SeededGenerator) {
     switch Int.random(in: 0..<12, using: &random) {
     case 0: appendNull()
     case 1: append(real: [1, 1.5, -0.0, .infinity, 0x1p63, 4e18].randomElement(using: &random) ?? 0)
@@ -96,17 +97,5 @@ extension ChangesetWriter {
     case 7: append(real: .nan)
     default: append(integer: Int64.random(in: 1...4, using: &random))
     }
-  }
-}
-
-/// A small repeatable source of randomness.
-private struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
   }
 }

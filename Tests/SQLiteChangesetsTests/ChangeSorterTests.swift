@@ -1,6 +1,7 @@
 import Testing
 
 @testable import SQLiteChangesets
+import TestSupport
 
 @Suite("Going through changes by key")
 struct ChangeSorterTests {

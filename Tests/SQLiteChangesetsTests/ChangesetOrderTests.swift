@@ -1,5 +1,6 @@
 import SQLiteChangesets
 import Testing
+import TestSupport
 
 @Suite("Sorting")
 struct ChangesetOrderTests {

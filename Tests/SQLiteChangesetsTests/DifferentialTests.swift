@@ -1,6 +1,7 @@
 import SQLiteChangesets
 import SQLiteConnections
 import Testing
+import TestSupport
 
 /// Random changes of random databases: what SQLite makes of them is the measure.
 @Suite("Against SQLite's own calls")

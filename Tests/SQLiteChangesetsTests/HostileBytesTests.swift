@@ -1,5 +1,6 @@
 import SQLiteChangesets
 import Testing
+import TestSupport
 
 /// Damaged bytes through every operation: an error or a valid result, never a crash.
 @Suite("Hostile bytes")

@@ -1,4 +1,5 @@
 import SQLiteConnections
+import TestSupport
 
 /// A small database in memory whose content and changes follow from a seed.
 ///

@@ -34,14 +34,14 @@ final class OpenedItem {
 
   /// Opens and checks a file.
   ///
-  /// - Parameter schemas: The definitions that came with the files before it.
-  init(_ item: InboundItem, schemas: SchemaCache) {
+  /// - Parameter cache: What is kept of the files before it.
+  init(_ item: InboundItem, cache: OpeningCache) {
     self.item = item
     do throws(DiffFileError) {
       switch item.kind {
       case .encrypted: content = .encrypted
       case .diff:
-        content = .diff(Box(try DiffFile.verified(at: item.path, name: Self.nameRule(item), schemas: schemas)))
+        content = .diff(Box(try DiffFile.verified(at: item.path, name: Self.nameRule(item), cache: cache)))
       case .changeset: content = .changeset(Box(try RawChangeset.verified(at: item.path)))
       }
     } catch {
@@ -50,10 +50,10 @@ final class OpenedItem {
   }
 
   /// Opens and checks a file, and hands it on once: a large one as soon as its changes begin to arrive.
-  static func open(_ item: InboundItem, schemas: SchemaCache, _ handOn: @escaping (OpenedItem) -> Void) {
-    guard item.kind == .diff else { return handOn(OpenedItem(item, schemas: schemas)) }
+  static func open(_ item: InboundItem, cache: OpeningCache, _ handOn: @escaping (OpenedItem) -> Void) {
+    guard item.kind == .diff else { return handOn(OpenedItem(item, cache: cache)) }
     do throws(DiffFileError) {
-      let file = try DiffFile.verified(at: item.path, name: nameRule(item), schemas: schemas) { arriving in
+      let file = try DiffFile.verified(at: item.path, name: nameRule(item), cache: cache) { arriving in
         handOn(OpenedItem(item, .arriving(arriving)))
       }
       if let file { handOn(OpenedItem(item, .diff(Box(file)))) }
@@ -84,9 +84,9 @@ final class OpenedItem {
 /// the memory of it stays small, whatever the files hold.
 final class InboundReader: @unchecked Sendable {
   /// How many places there are for files that wait.
-  private static let places = 16
+  private static let places = 512
   /// How many bytes of changes take up one place.
-  private static let bytesPerPlace = 256 << 10
+  private static let bytesPerPlace = 8 << 10
 
   private let items: [InboundItem]
   private let first: Int
@@ -114,10 +114,10 @@ final class InboundReader: @unchecked Sendable {
 
   private func openAll() {
     defer { isDone.signal() }
-    let schemas = SchemaCache()
+    let cache = OpeningCache()
     for item in items[first...] {
       var goesOn = true
-      OpenedItem.open(item, schemas: schemas) { goesOn = self.handOn($0) }
+      OpenedItem.open(item, cache: cache) { goesOn = self.handOn($0) }
       guard goesOn else { return }
     }
   }

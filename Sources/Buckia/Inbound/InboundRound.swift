@@ -4,9 +4,10 @@ import SQLiteConnections
 
 /// One round of applying: takes file after file and notes what became of each.
 ///
-/// Many files share one transaction, because a transaction costs more than a small file. What becomes of a file does not
-/// depend on its company: when one fails after it has begun to write, all of the group is taken back and taken again,
-/// each file behind a savepoint; when the database fails, each in a transaction of its own.
+/// Many files share one transaction, because a transaction costs more than a small file, and small ones are applied
+/// together, as if they were one. What becomes of a file does not depend on its company: when two that are applied together
+/// meet a conflict, all of the group is taken back and taken again, each file by itself; when one fails after it has begun
+/// to write, each behind a savepoint; when the database fails, each in a transaction of its own.
 struct InboundRound {
   let options: ApplyOptions
   let resolver: ConflictResolver?
@@ -14,9 +15,13 @@ struct InboundRound {
   private(set) var trust = TrustMode.any
   private(set) var createdLedger = false
   var failure: (any Error)?
+  /// How many groups are still to be taken with each file by itself, and how many it was last time: where there is one
+  /// conflict, there are more.
+  private var groupsApart = 0
+  private var lastGroupsApart = 0
 
   /// How many files and bytes of changes share one transaction at most, which keeps other writers waiting.
-  private static let groupLimit = 1_024
+  private static let groupLimit = 4_096
   private static let groupBytes = 64 << 20
 
   init(options: ApplyOptions, resolver: ConflictResolver?) {
@@ -90,13 +95,19 @@ struct InboundRound {
       let group = try takeGroup(
         items, next..<end, isCareful: false, { _ in reader.next() }, session, on: connection, progress: progress)
       if group.failure == nil {
+        noteGroup()
         if let stop = group.stop { throw stop }
         next = group.end
         continue
       }
+      if group.failure is JointApply.Disturbance {
+        lastGroupsApart = max(1, 2 * lastGroupsApart)
+        groupsApart = lastGroupsApart
+        return next
+      }
       let again = next..<min(items.count, group.end + 1)
-      let schemas = SchemaCache()
-      let open: (InboundItem) -> OpenedItem = { OpenedItem($0, schemas: schemas) }
+      let cache = OpeningCache()
+      let open: (InboundItem) -> OpenedItem = { OpenedItem($0, cache: cache) }
       if let unsettled = group.failure as? InboundTurn.Unsettled, unsettled.isFaultOfFile {
         let second = try takeGroup(
           items, again, isCareful: true, open, session, on: connection, progress: progress)
@@ -113,6 +124,10 @@ struct InboundRound {
       return again.upperBound
     }
     return next
+  }
+
+  private mutating func noteGroup() {
+    if groupsApart > 0 { groupsApart -= 1 } else { lastGroupsApart = 0 }
   }
 
   /// Takes some files in one transaction.
@@ -146,6 +161,7 @@ struct InboundRound {
     progress: (String, Int, Int) throws -> Void
   ) -> Group {
     var group = Group(end: range.lowerBound)
+    var joint = isCareful || groupsApart > 0 ? nil : JointApply(session)
     for index in range {
       guard group.bytes < Self.groupBytes else { break }
       do { try progress(items[index].path, index + 1, items.count) } catch {
@@ -155,7 +171,7 @@ struct InboundRound {
       let opened = open(items[index])
       do {
         var turn = InboundTurn(of: opened, self, isCareful: isCareful, session)
-        if let outcome = try turn.take(in: transaction, on: connection) {
+        if let outcome = try turn.take(with: &joint, in: transaction, on: connection) {
           group.taken.append(Taken(item: opened.item, outcome: outcome))
         }
       } catch {
@@ -166,6 +182,8 @@ struct InboundRound {
       group.bytes += opened.byteCount
       group.end = index + 1
     }
+    guard group.failure == nil else { return group }
+    do { try joint?.finish(on: connection) } catch { group.failure = error }
     return group
   }
 

@@ -56,11 +56,14 @@ struct InboundTurn {
 
   /// Takes the file.
   ///
-  /// - Parameter transaction: That of the group.
+  /// - Parameters:
+  ///   - joint: Those files of the group that are applied together; nil where each has to be applied by itself.
+  ///   - transaction: That of the group.
   /// - Returns: What became of it; nil when there is nothing to say.
-  /// - Throws: `Unsettled`; what is not the file's fault.
+  /// - Throws: `Unsettled`, `JointApply.Disturbance`; what is not the file's fault.
   mutating func take(
-    in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
+    with joint: inout JointApply?, in transaction: borrowing SQLiteTransaction,
+    on connection: borrowing SQLiteConnection
   ) throws -> DiffOutcome? {
     do {
       switch opened.content {
@@ -68,14 +71,17 @@ struct InboundTurn {
       case .encrypted:
         throw Refusal(
           state: .rejected, code: BuckiaError.Code.encrypted.rawValue, reason: BuckiaError.encryptedReason)
-      case .arriving(let diff): try take(arriving: diff, in: transaction, on: connection)
-      case .diff(let box): try take(box.value, in: transaction, on: connection)
+      case .arriving(let diff): try take(arriving: diff, with: &joint, in: transaction, on: connection)
+      case .diff(let box): try take(box.value, with: &joint, in: transaction, on: connection)
       case .changeset(let box):
         let digest = box.value.digest
         try apply(
-          IncomingChanges(box.value, file: item.path), fileDigest: { digest }, in: transaction, on: connection)
+          IncomingChanges(box.value, file: item.path), with: &joint, fileDigest: { digest }, in: transaction,
+          on: connection)
       }
     } catch let error as Unsettled {
+      throw error
+    } catch let error as JointApply.Disturbance {
       throw error
     } catch let error as DiffFileError
       where item.isFromFolder && error.code == .unreadable && !FileSystem.exists(item.path)
@@ -94,29 +100,34 @@ struct InboundTurn {
   }
 
   private mutating func take(
-    _ diff: borrowing DiffFile, in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
+    _ diff: borrowing DiffFile, with joint: inout JointApply?, in transaction: borrowing SQLiteTransaction,
+    on connection: borrowing SQLiteConnection
   ) throws {
     note(diff.manifest, diff.signature)
     try Self.requireWhatWeCanDo(diff.manifest, diff.schema)
     noteAttachments(diff.attachments.count)
     let digest = diff.fileDigest
-    try apply(IncomingChanges(diff, file: item.path), fileDigest: { digest }, in: transaction, on: connection)
+    try apply(
+      IncomingChanges(diff, file: item.path), with: &joint, fileDigest: { digest }, in: transaction, on: connection)
   }
 
   /// Applies a file while the rest of it is being verified, if it is to be applied at all.
   private mutating func take(
-    arriving diff: ArrivingDiff, in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
+    arriving diff: ArrivingDiff, with joint: inout JointApply?, in transaction: borrowing SQLiteTransaction,
+    on connection: borrowing SQLiteConnection
   ) throws {
     guard !isCareful, try mayApply(IncomingChanges(diff, file: item.path), on: connection) else {
-      return try take(try diff.file().file, in: transaction, on: connection)
+      return try take(try diff.file().file, with: &joint, in: transaction, on: connection)
     }
     note(diff.manifest, diff.signature)
     do {
       try Self.requireWhatWeCanDo(diff.manifest, diff.schema)
       try apply(
-        IncomingChanges(diff, file: item.path), fileDigest: { try diff.file().file.fileDigest }, in: transaction,
-        on: connection)
+        IncomingChanges(diff, file: item.path), with: &joint, fileDigest: { try diff.file().file.fileDigest },
+        in: transaction, on: connection)
     } catch let error as Unsettled {
+      throw error
+    } catch let error as JointApply.Disturbance {
       throw error
     } catch {
       // Of a file that is damaged it is said that it is damaged, whatever else is wrong with it.
@@ -166,7 +177,7 @@ struct InboundTurn {
   }
 
   private mutating func apply(
-    _ changes: IncomingChanges, fileDigest: () throws -> ContentDigest,
+    _ changes: IncomingChanges, with joint: inout JointApply?, fileDigest: () throws -> ContentDigest,
     in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
   ) throws {
     let now = WallClock.unixMilliseconds
@@ -196,6 +207,12 @@ struct InboundTurn {
     let settings = ApplySettings(
       policy: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers, time: now)
     let plan = try ApplyPlan(changes, on: connection, settings: settings, session: session)
+    if let result = try joint?.join(plan, on: connection) {
+      try Ledger.forgetRefusal(ofFile: fileDigest().bytes, on: connection)
+      return note(result)
+    }
+    // What came before goes in before.
+    try joint?.finish(on: connection)
     note(try carryOut(plan, fileDigest: fileDigest, in: transaction, on: connection))
   }
 

@@ -9,9 +9,9 @@ final class ArchiveReader {
   /// Whether the compressed bytes carried a seal, known after ``finish()``.
   private(set) var isSealed = false
 
-  init(_ file: InboundFile) throws(DiffFileError) {
+  init(_ file: InboundFile, workspace: ZstdWorkspace) throws(DiffFileError) {
     self.file = file
-    frame = try ZstdReader(file)
+    frame = try ZstdReader(file, workspace)
   }
 
   /// Reads the header of the first member, which alone says its own size.
@@ -60,6 +60,8 @@ final class ArchiveReader {
   /// Reads a member into memory. `size` must have been compared with a limit.
   func content(of name: String, size: Int64) throws(DiffFileError) -> [UInt8] {
     var bytes: [UInt8] = []
+    // More only once it is there: a file may claim what it does not have.
+    bytes.reserveCapacity(min(Int(clamping: size), ZstdFrame.blockBytes))
     try content(of: name, size: size) { (piece) throws(DiffFileError) in bytes.append(contentsOf: piece) }
     return bytes
   }
@@ -100,6 +102,7 @@ final class ArchiveReader {
   private func peekHeader() throws(DiffFileError) -> [UInt8] {
     if let pendingHeader { return pendingHeader }
     var header: [UInt8] = []
+    header.reserveCapacity(TarHeader.blockBytes)
     while header.count < TarHeader.blockBytes {
       header.append(contentsOf: try take(upTo: TarHeader.blockBytes - header.count))
     }

@@ -11,27 +11,36 @@ enum TarHeader {
 
   private static let sizeField = 124..<136
 
+  /// What all headers have in common: mode, owner and group, time, type, magic, version and device numbers.
+  private static let template: [UInt8] = {
+    var header = [UInt8](repeating: 0, count: blockBytes)
+    let fields: [(Int, String)] = [
+      (100, "0000644"), (108, "0000000"), (116, "0000000"), (136, "00000000000"), (156, "0"), (257, "ustar"),
+      (263, "00"), (329, "0000000"), (337, "0000000"),
+    ]
+    for (offset, text) in fields { header.replaceSubrange(offset..<offset + text.utf8.count, with: text.utf8) }
+    return header
+  }()
+  private static let checksumField = 148..<156
+  /// The sum of the template's bytes, with the checksum counted as spaces.
+  private static let templateSum = template.reduce(Int64(checksumField.count * 0x20)) { $0 + Int64($1) }
+
   /// The header of a member. `name` has at most 100 bytes, `size` at most ``DiffFileLimits/memberBytes``.
   static func bytes(name: String, size: Int64) -> [UInt8] {
-    var header = [UInt8](repeating: 0, count: blockBytes)
-    func put(_ text: String, at offset: Int) {
-      for (index, byte) in text.utf8.enumerated() { header[offset + index] = byte }
+    var header = template
+    var sum = templateSum
+    func put(_ byte: UInt8, at offset: Int) {
+      header[offset] = byte
+      sum += Int64(byte)
     }
-    put(String(decoding: name.utf8.prefix(MemberName.byteLimit), as: UTF8.self), at: 0)
-    put("0000644", at: 100)  // mode
-    put("0000000", at: 108)  // owner
-    put("0000000", at: 116)  // group
-    put(octal(size, digits: 11), at: sizeField.lowerBound)
-    put("00000000000", at: 136)  // time
-    put("        ", at: 148)  // checksum, counted as spaces
-    put("0", at: 156)  // a regular file
-    put("ustar", at: 257)
-    put("00", at: 263)
-    put("0000000", at: 329)  // device numbers
-    put("0000000", at: 337)
-    let sum = header.reduce(0) { $0 + Int64($1) }
-    put(octal(sum, digits: 6), at: 148)
-    header[154] = 0
+    var offset = 0
+    for byte in name.utf8.prefix(MemberName.byteLimit) {
+      put(byte, at: offset)
+      offset += 1
+    }
+    for place in 0..<11 { put(octalDigit(size, place), at: sizeField.lowerBound + 10 - place) }
+    for place in 0..<6 { header[checksumField.lowerBound + 5 - place] = octalDigit(sum, place) }
+    header[checksumField.upperBound - 1] = UInt8(ascii: " ")
     return header
   }
 
@@ -52,8 +61,8 @@ enum TarHeader {
     return rest == 0 ? 0 : blockBytes - rest
   }
 
-  private static func octal(_ number: Int64, digits: Int) -> String {
-    let text = String(number, radix: 8)
-    return String(repeating: "0", count: max(0, digits - text.count)) + text
+  /// The octal digit of a number that stands at a place, the last being 0.
+  private static func octalDigit(_ number: Int64, _ place: Int) -> UInt8 {
+    UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number >> (3 * Int64(place)) & 7)
   }
 }

@@ -1,32 +1,50 @@
 import CBuckiaZstd
 
-/// Unpacks the one zstd frame of a file, a block at a time, as it is asked for.
-///
-/// Nothing is unpacked ahead: whoever stops asking has at most one block (128 KiB) in memory.
-final class ZstdReader {
-  private let file: InboundFile
-  private let context: OpaquePointer
-  private let input: UnsafeMutableRawBufferPointer
-  private let output: UnsafeMutableRawBufferPointer
-  private var isFinished = false
+/// The memory that unpacking takes: for one file at a time, and any number of them one after the other.
+final class ZstdWorkspace {
+  fileprivate let context: OpaquePointer?
+  fileprivate let input: UnsafeMutableRawBufferPointer
+  fileprivate let output: UnsafeMutableRawBufferPointer
 
-  /// Reads the frame's header.
-  ///
-  /// - Throws: `DiffFileError` with code `notZstd`, `badZstd` or `truncated`.
-  init(_ file: InboundFile) throws(DiffFileError) {
-    self.file = file
-    guard let context = ZSTD_createDCtx() else { throw DiffFileError(.outOfMemory, "no memory to unpack") }
-    self.context = context
+  init() {
+    context = ZSTD_createDCtx()
     input = .allocate(byteCount: ZstdFrame.blockHeaderBytes + ZstdFrame.blockBytes, alignment: 16)
     output = .allocate(byteCount: ZstdFrame.blockBytes, alignment: 16)
-    try check(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, Int32(ZstdFrame.windowLogLimit)))
-    try readHeader()
   }
 
   deinit {
     ZSTD_freeDCtx(context)
     input.deallocate()
     output.deallocate()
+  }
+}
+
+/// Unpacks the one zstd frame of a file, a block at a time, as it is asked for.
+///
+/// Nothing is unpacked ahead: whoever stops asking has at most one block (128 KiB) in memory.
+final class ZstdReader {
+  private let file: InboundFile
+  private let workspace: ZstdWorkspace
+  private let context: OpaquePointer
+  private var isFinished = false
+
+  private var input: UnsafeMutableRawBufferPointer { workspace.input }
+  private var output: UnsafeMutableRawBufferPointer { workspace.output }
+
+  /// Reads the frame's header.
+  ///
+  /// - Parameters:
+  ///   - file: The file, at its beginning.
+  ///   - workspace: Nobody else's as long as this lasts.
+  /// - Throws: `DiffFileError` with code `notZstd`, `badZstd` or `truncated`.
+  init(_ file: InboundFile, _ workspace: ZstdWorkspace) throws(DiffFileError) {
+    self.file = file
+    self.workspace = workspace
+    guard let context = workspace.context else { throw DiffFileError(.outOfMemory, "no memory to unpack") }
+    self.context = context
+    try check(ZSTD_DCtx_reset(context, ZSTD_reset_session_only))
+    try check(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, Int32(ZstdFrame.windowLogLimit)))
+    try readHeader()
   }
 
   private func readHeader() throws(DiffFileError) {

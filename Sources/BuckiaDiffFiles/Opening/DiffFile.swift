@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 /// A diff file that has been read once and checked wholly.
 ///
-/// There is no other way to make one than ``verified(at:name:limits:spoolFolder:schemas:)``, so whoever holds one knows: the
+/// There is no other way to make one than ``verified(at:name:limits:spoolFolder:cache:)``, so whoever holds one knows: the
 /// container is exactly what the format says, every member has the bytes its manifest speaks of, the signature, if
 /// there is one, is its sender's, and manifest, schema, annotations and changeset agree. It does not know whether the
 /// sender is to be believed, nor whether the changes fit a database.
@@ -87,14 +87,14 @@ public struct DiffFile: ~Copyable {
   ///   - name: Whether the file's name must be the diff's id.
   ///   - limits: How much the file may ask for.
   ///   - spoolFolder: Where temporary files go.
-  ///   - schemas: Table definitions that have been read before: those with the same bytes are not read again.
+  ///   - cache: What is kept from one file to the next; worth having where there are many small ones.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   public static func verified(
     at path: String, name: NameRule = .mustMatch, limits: DiffFileLimits = DiffFileLimits(),
-    spoolFolder: String = ChangesetSpool.temporaryFolder, schemas: SchemaCache? = nil
+    spoolFolder: String = ChangesetSpool.temporaryFolder, cache: OpeningCache? = nil
   ) throws(DiffFileError) -> DiffFile {
     do throws(DiffFileError) {
-      return try DiffFile(at: path, name: name, limits: limits, spoolFolder: spoolFolder, schemas: schemas)
+      return try DiffFile(at: path, name: name, limits: limits, spoolFolder: spoolFolder, cache: cache)
     } catch {
       throw error.naming(path: path)
     }
@@ -106,14 +106,14 @@ public struct DiffFile: ~Copyable {
   /// - Parameter announce: Is given the file once its manifest, signature and definitions are known to be good; what
   ///   becomes of it then is told through that, never thrown.
   /// - Returns: The file; nil when it was announced.
-  /// - Throws: `DiffFileError`, as ``verified(at:name:limits:spoolFolder:schemas:)``.
+  /// - Throws: `DiffFileError`, as ``verified(at:name:limits:spoolFolder:cache:)``.
   package static func verified(
-    at path: String, name: NameRule, schemas: SchemaCache, announce: @escaping (ArrivingDiff) -> Void
+    at path: String, name: NameRule, cache: OpeningCache, announce: @escaping (ArrivingDiff) -> Void
   ) throws(DiffFileError) -> DiffFile? {
     var announced: ArrivingDiff?
     do throws(DiffFileError) {
       let file = try DiffFile(
-        at: path, name: name, limits: DiffFileLimits(), spoolFolder: ChangesetSpool.temporaryFolder, schemas: schemas,
+        at: path, name: name, limits: DiffFileLimits(), spoolFolder: ChangesetSpool.temporaryFolder, cache: cache,
         announce: { arriving in
           announced = arriving
           announce(arriving)
@@ -129,11 +129,11 @@ public struct DiffFile: ~Copyable {
   }
 
   private init(
-    at path: String, name: NameRule, limits: DiffFileLimits, spoolFolder: String, schemas: SchemaCache?,
+    at path: String, name: NameRule, limits: DiffFileLimits, spoolFolder: String, cache: OpeningCache?,
     announce: ((ArrivingDiff) -> Void)? = nil
   ) throws(DiffFileError) {
     let file = try InboundFile(at: path)
-    let archive = try ArchiveReader(file)
+    let archive = try ArchiveReader(file, workspace: cache?.workspace ?? ZstdWorkspace())
 
     let size = try archive.firstMember(named: MemberName.manifest, limit: DiffFileLimits.manifestBytes)
     let manifestBytes = try archive.content(of: MemberName.manifest, size: size)
@@ -157,7 +157,7 @@ public struct DiffFile: ~Copyable {
         // The digest of the bytes has been compared with the manifest's.
         let bytes = try Self.readBytes(member, from: archive)
         schema =
-          if let schemas { try schemas.definitions(of: bytes, digest: member.sha256) } else {
+          if let cache { try cache.definitions(of: bytes, digest: member.sha256) } else {
             try SchemaDocument.parse(bytes)
           }
       case .annotations: annotationBytes = try Self.readBytes(member, from: archive)

@@ -154,7 +154,7 @@ extension ApplyPlan {
   }
 
   /// Whether the application has TEMP triggers.
-  private static func hasTemporaryTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+  static func hasTemporaryTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
     try connection.cachedInteger(
       "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(RowHooks.isNotOurs) LIMIT 1") != nil
   }

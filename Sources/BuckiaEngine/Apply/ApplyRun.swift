@@ -10,7 +10,12 @@ struct ApplyRun {
     let enforcesForeignKeys: Bool
     /// Whether the order of changes is ours to choose, and several may go in with one statement.
     let isOrderFree: Bool
+    /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
+    var endsAtRefusals = false
   }
+
+  /// A constraint refused a change, and that ends the run.
+  struct Refusal: Error {}
 
   let schema: SchemaPlan
   let decider: ConflictDecider
@@ -154,6 +159,7 @@ struct ApplyRun {
     _ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
     try applier.flush(bytes, on: connection)
+    if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refusal() }
     let done = done
     try applier.settleDeferred(bytes, on: connection) { [progress] in try progress(done) }
     counts.add(applier.counts)

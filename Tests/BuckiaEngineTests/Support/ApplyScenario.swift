@@ -3,6 +3,7 @@ import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
+import TestSupport
 
 /// One author, one receiver, made from a seed: what the author recorded, and how to make the receiver's database again and
 /// again.

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A table whose definition follows from a seed, with values and statements that suit it.
 ///
 /// Keys come from a small set, so that the changes of two people meet.

@@ -1,4 +1,5 @@
 import SQLiteSchemas
+import TestSupport
 
 /// The tables of an author and of a receiver whose definitions differ as those of real databases do, made from a seed.
 struct ScenarioSchema {

@@ -1,13 +1,15 @@
 import SQLiteSchemas
 
-/// Table definitions by the digest of the bytes they were read from: the files of one sender mostly carry the same.
+/// What is kept from one diff file to the next while many are opened: the memory for unpacking, and table definitions by the
+/// digest of the bytes they were read from, since the files of one sender mostly carry the same.
 ///
-/// Belongs to one thread.
-public final class SchemaCache {
+/// Belongs to one thread, and to one file at a time.
+public final class OpeningCache {
   /// How many documents are kept, and how many bytes one may have to be kept.
   private static let limit = 16
   private static let byteLimit = 1 << 20
 
+  let workspace = ZstdWorkspace()
   private var known: [ContentDigest: [TableDefinition]] = [:]
 
   /// Makes an empty cache.

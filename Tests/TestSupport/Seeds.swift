@@ -3,12 +3,14 @@ import Foundation
 /// Randomness that a failing test can repeat: a multiplicative congruential walk with a mixed output (SplitMix64).
 ///
 /// See Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-struct SeededGenerator: RandomNumberGenerator {
+public struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
-  init(seed: UInt64) { state = seed }
+  /// Begins a walk.
+  public init(seed: UInt64) { state = seed }
 
-  mutating func next() -> UInt64 {
+  /// The next number.
+  public mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
@@ -17,15 +19,15 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 
   /// True in one of so many cases.
-  mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
+  public mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 
   /// One of several texts.
-  mutating func pick(_ choices: [String]) -> String {
+  public mutating func pick(_ choices: [String]) -> String {
     choices.isEmpty ? "" : choices[Int.random(in: 0..<choices.count, using: &self)]
   }
 
   /// Several texts in a random order.
-  mutating func some(_ count: Int, of choices: [String]) -> [String] {
+  public mutating func some(_ count: Int, of choices: [String]) -> [String] {
     Array(choices.shuffled(using: &self).prefix(count))
   }
 }
@@ -33,16 +35,17 @@ struct SeededGenerator: RandomNumberGenerator {
 /// Which seeds a property is tried with.
 ///
 /// `BUCKIA_SEED=77` repeats one, `BUCKIA_SEEDS=20000` tries more than usual, `BUCKIA_SEED_FROM=100000` others.
-enum Seeds {
+public enum Seeds {
   /// How a long range is cut, so that its parts run side by side.
-  static let shards = 0..<4
+  public static let shards = 0..<4
 
   /// The line that repeats a seed that failed.
-  static func replay(_ seed: UInt64, _ test: String = #function) -> String {
+  public static func replay(_ seed: UInt64, _ test: String = #function) -> String {
     "to repeat: BUCKIA_SEED=\(seed) swift test --filter \(test.prefix { $0 != "(" })"
   }
 
-  static func range(_ usual: Int) -> Range<UInt64> {
+  /// The seeds to try.
+  public static func range(_ usual: Int) -> Range<UInt64> {
     let settings = ProcessInfo.processInfo.environment
     if let one = settings["BUCKIA_SEED"].flatMap(UInt64.init), one < .max { return one..<(one + 1) }
     let count = settings["BUCKIA_SEEDS"].flatMap(UInt64.init) ?? UInt64(usual)
@@ -53,7 +56,7 @@ enum Seeds {
   /// Tries a property with one shard's part of a range.
   ///
   /// - Throws: What `body` throws, with the line that repeats it.
-  static func tryEach(
+  public static func tryEach(
     _ usual: Int, shard: Int, _ test: String = #function, _ body: (UInt64) throws -> Void
   ) throws {
     for seed in range(usual, shard: shard) {
@@ -70,7 +73,7 @@ enum Seeds {
   }
 
   /// One shard's part of a range.
-  static func range(_ usual: Int, shard: Int) -> StrideTo<UInt64> {
+  public static func range(_ usual: Int, shard: Int) -> StrideTo<UInt64> {
     let all = range(usual)
     return stride(from: all.lowerBound + UInt64(shard), to: all.upperBound, by: shards.count)
   }
