@@ -92,6 +92,7 @@ extension MeasuredComparison {
       switch figure.kind {
       case .speed: return figure.baseline.map { "\(text) as fast as \($0)" }
       case .share: return figure.baseline.map { "\(text) of \($0)" }
+      case .extraShare: return figure.baseline.map { "\(text) more than \($0)" }
       case .extraPerItem: return figure.baseline.map { "\(text) more for each file than \($0)" }
       case .value: return nil
       }

@@ -19,7 +19,7 @@ enum EngineCalls {
     var settings = ApplySettings(policy: policy, resolver: resolver, time: 0)
     settings.recordsConflicts = recordsConflicts
     let plan = try ApplyPlan(changes, on: connection, settings: settings)
-    _ = try plan.apply(on: connection)
+    _ = try plan.apply(in: transaction, on: connection)
     try transaction.commit()
   }
 

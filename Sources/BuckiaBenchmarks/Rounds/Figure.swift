@@ -8,6 +8,8 @@ public struct Figure: Codable, Sendable {
     case speed
     /// What share of the baseline's time: the less the better.
     case share
+    /// How much longer than the baseline, as a share of its time: the less the better.
+    case extraShare
     /// How many seconds more than the baseline for each of so many items: the less the better.
     case extraPerItem(items: Int)
     /// The measured value itself: the less the better. There is no baseline.
@@ -41,6 +43,7 @@ public struct Figure: Codable, Sendable {
     switch kind {
     case .speed: return other / own
     case .share: return own / other
+    case .extraShare: return (own - other) / other
     case .extraPerItem(let items): return (own - other) / Double(max(1, items))
     case .value: return own
     }
@@ -55,7 +58,7 @@ public struct Figure: Codable, Sendable {
   public func text(_ number: Double, unit: MeasuredUnit) -> String {
     switch kind {
     case .speed: String(format: number < 9.95 ? "%.2fx" : "%.0fx", number)
-    case .share: String(format: "%.1f%%", number * 100)
+    case .share, .extraShare: String(format: "%.1f%%", number * 100)
     case .extraPerItem: String(format: "%.0f µs", number * 1_000_000)
     case .value: unit.text(number)
     }
@@ -66,7 +69,7 @@ public struct Figure: Codable, Sendable {
     target.map { target in
       switch kind {
       case .speed: "\(String(format: "%g", target))x"
-      case .share: String(format: "under %g%%", target * 100)
+      case .share, .extraShare: String(format: "under %g%%", target * 100)
       case .extraPerItem: String(format: "under %g µs", target * 1_000_000)
       case .value: "under \(unit.text(target))"
       }

@@ -75,6 +75,7 @@ struct BenchReport {
       let subjects = Set(result.figures.map(\.subject))
       return "\(subjects.count > 1 ? figure.subject.rawValue : "Buckia") is \(number) as fast"
     case .share: return name == figure.subject ? figure.baseline.map { "\(number) of \($0)" } : nil
+    case .extraShare: return name == figure.subject ? figure.baseline.map { "\(number) more than \($0)" } : nil
     case .extraPerItem: return name == figure.subject ? figure.baseline.map { "\(number) more a file than \($0)" } : nil
     case .value: return nil
     }
@@ -145,6 +146,7 @@ extension Figure.Kind {
     switch self {
     case .speed: "speed"
     case .share: "share"
+    case .extraShare: "extra-share"
     case .extraPerItem: "extra-per-item"
     case .value: "value"
     }
