@@ -32,8 +32,11 @@ SEEDS ?= 10000
 FROM ?= 0
 # The properties of applying that it tries.
 SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure
-# A test that starts or passes is not worth a line; failures, suites and the closing line are.
-INTERESTING := /^✔ Test run / || !/^(◇|✔ Test) / { print; fflush() }
+# A test that starts or passes is not worth a line, nor are the others of its line when its name has several; failures, suites
+# and the closing line are.
+INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
+  rest { rest = !/(started|seconds)\.$$/; next } \
+  /^(◇|✔ Test) / { rest = !/(started|seconds)\.$$/; next } { print; fflush() }
 
 say = printf '== %s\n' '$(1)'
 

@@ -56,33 +56,51 @@ final class DecodedChange {
   func read(_ place: ChangePlace, in bytes: RawSpan) {
     operation = place.operation
     var position = place.values
-    compared = ColumnMask()
-    changed = ColumnMask()
-    nullKeys = ColumnMask()
+    var masks = Masks()
     switch place.operation {
-    case .insert:
-      clear(0)
-      for column in 0..<columnCount {
-        let value = ValueSlice(verified: bytes, at: &position)
-        values[columnCount + column] = value
-        if value.kind == .null, isKey[column] { nullKeys.insert(column) }
-      }
-    case .delete:
-      clear(columnCount)
-      for column in 0..<columnCount {
-        guard !isPatchset || isKey[column] else {
-          values[column] = .undefined
-          continue
-        }
-        let value = ValueSlice(verified: bytes, at: &position)
-        values[column] = value
-        if !isKey[column] { compared.insert(column) } else if value.kind == .null { nullKeys.insert(column) }
-      }
-    case .update: readUpdate(at: &position, in: bytes)
+    case .insert: readInsert(at: &position, &masks, in: bytes)
+    case .delete: readDelete(at: &position, &masks, in: bytes)
+    case .update: readUpdate(at: &position, &masks, in: bytes)
+    }
+    compared = masks.compared
+    changed = masks.changed
+    nullKeys = masks.nullKeys
+  }
+
+  /// The masks while they are gathered: a variable of a class costs a check with each access.
+  private struct Masks {
+    var compared = ColumnMask()
+    var changed = ColumnMask()
+    var nullKeys = ColumnMask()
+  }
+
+  private func readInsert(at position: inout Int, _ masks: inout Masks, in bytes: RawSpan) {
+    clear(0)
+    for column in 0..<columnCount {
+      let value = ValueSlice(verified: bytes, at: &position)
+      values[columnCount + column] = value
+      if value.kind == .null, isKey[column] { masks.nullKeys.insert(column) }
     }
   }
 
-  private func readUpdate(at position: inout Int, in bytes: RawSpan) {
+  private func readDelete(at position: inout Int, _ masks: inout Masks, in bytes: RawSpan) {
+    clear(columnCount)
+    for column in 0..<columnCount {
+      guard !isPatchset || isKey[column] else {
+        values[column] = .undefined
+        continue
+      }
+      let value = ValueSlice(verified: bytes, at: &position)
+      values[column] = value
+      if !isKey[column] {
+        masks.compared.insert(column)
+      } else if value.kind == .null {
+        masks.nullKeys.insert(column)
+      }
+    }
+  }
+
+  private func readUpdate(at position: inout Int, _ masks: inout Masks, in bytes: RawSpan) {
     if isPatchset {
       clear(0)
     } else {
@@ -93,14 +111,14 @@ final class DecodedChange {
       if isKey[column] {
         if isPatchset { values[column] = value }
         values[columnCount + column] = .undefined
-        if values[column].kind == .null { nullKeys.insert(column) }
+        if values[column].kind == .null { masks.nullKeys.insert(column) }
       } else {
         values[columnCount + column] = value
         if !value.isDefined {
           values[column] = .undefined
         } else {
-          changed.insert(column)
-          if values[column].isDefined { compared.insert(column) }
+          masks.changed.insert(column)
+          if values[column].isDefined { masks.compared.insert(column) }
         }
       }
     }
