@@ -92,7 +92,8 @@ extension DiffReport {
     tables = difference.tables.map { table in
       Table(
         name: table.definition.name, inserted: table.inserted, updated: table.updated, deleted: table.deleted,
-        method: table.method, methodReason: reasons[table.definition.name], isNew: table.isNew, newColumns: table.newColumns)
+        method: table.method, methodReason: reasons[table.definition.name], isNew: table.isNew,
+        newColumns: table.newColumns)
     }
     skipped = difference.skipped
     comparedByRows = difference.fallbacks

@@ -78,7 +78,9 @@ public final class SQLiteFileHandle {
     let one = Self.header(at: region)
     barrier(file)
     let two = Self.header(at: region + Self.headerBytes)
-    guard one == two, one[0] == 3_007_000, UInt8(truncatingIfNeeded: UInt32(littleEndian: one[3])) == 1 else { return nil }
+    guard one == two, one[0] == 3_007_000, UInt8(truncatingIfNeeded: UInt32(littleEndian: one[3])) == 1 else {
+      return nil
+    }
     return LogState(
       frameCount: Int(one[4]), change: one[2],
       salts: UInt64(UInt32(bigEndian: one[8])) << 32 | UInt64(UInt32(bigEndian: one[9])),

@@ -34,7 +34,9 @@ public final class MemoryBytes: ByteSource {
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int {
     guard offset >= 0, offset < Int64(bytes.count) else { return 0 }
     let count = min(buffer.count, bytes.count - Int(offset))
-    bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<Int(offset) + count])) }
+    bytes.withUnsafeBytes {
+      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<Int(offset) + count]))
+    }
     return count
   }
 }

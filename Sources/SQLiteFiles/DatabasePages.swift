@@ -28,14 +28,20 @@ public final class DatabasePages {
   ///   - logFile: Its log, where there is one.
   ///   - limit: The state of the log to read; nil for its last commit.
   /// - Throws: `DatabaseFileError` when it is no database; what the sources throw.
-  public init(_ file: any ByteSource, log logFile: (any ByteSource)? = nil, upTo limit: WriteAheadLog.Mark? = nil) throws {
+  public init(_ file: any ByteSource, log logFile: (any ByteSource)? = nil, upTo limit: WriteAheadLog.Mark? = nil)
+    throws
+  {
     self.file = file
     self.logFile = logFile
     let log = try logFile.flatMap { try WriteAheadLog($0, upTo: limit) }
     var bytes = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
     let place = log?.offset(ofPage: 1)
     let count = try bytes.withUnsafeMutableBytes { buffer in
-      if let place, let logFile { try logFile.read(into: buffer, at: place) } else { try file.read(into: buffer, at: 0) }
+      if let place, let logFile {
+        try logFile.read(into: buffer, at: place)
+      } else {
+        try file.read(into: buffer, at: 0)
+      }
     }
     guard count == bytes.count else {
       throw DatabaseFileError(.notADatabase, count == 0 ? "it is empty" : "it is too short for an SQLite database")

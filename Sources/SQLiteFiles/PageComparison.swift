@@ -12,14 +12,14 @@ public final class PageComparison {
   /// How many pages differ or are in one database only.
   public var differingCount: Int { differing.count }
 
-  private var differing: PageSet
+  private let differing: PageSet
   /// Of an equal page its first four bytes: the next page where it is one of a chain, its kind where it is one of a tree.
   /// Of a page that differs both kinds.
-  private var words: [UInt32]
+  private let words: UnsafeMutableBufferPointer<UInt32>
   /// Whether any page differs that may hold the continuation of a row.
   private var mayOverflowDiffer = false
-  private var olderClaims: PageClaims
-  private var newerClaims: PageClaims
+  private let olderClaims: PageClaims
+  private let newerClaims: PageClaims
 
   /// How many bytes of each file are read at once.
   private static let pieceBytes = 512 << 10
@@ -46,13 +46,16 @@ public final class PageComparison {
     self.newer = newer
     let count = max(older.pageCount, newer.pageCount)
     differing = PageSet(upTo: count)
-    words = [UInt32](repeating: 0, count: count + 1)
+    words = .allocate(capacity: count + 1)
+    words.initialize(repeating: 0)
     olderClaims = PageClaims(pages: older.pageCount)
     newerClaims = PageClaims(pages: newer.pageCount)
     try compareFiles(progress)
     try compareLogged()
     try lookForOverflow()
   }
+
+  deinit { words.deallocate() }
 
   // MARK: Comparing
 
@@ -76,7 +79,8 @@ public final class PageComparison {
   }
 
   /// Compares some pages that follow one another.
-  private func compare(piece first: Int, _ pages: Int, _ theirs: UnsafeRawBufferPointer, _ mine: UnsafeRawBufferPointer) {
+  private func compare(piece first: Int, _ pages: Int, _ theirs: UnsafeRawBufferPointer, _ mine: UnsafeRawBufferPointer)
+  {
     let size = newer.header.pageSize
     let isFull = first + pages - 1 <= min(older.pageCount, newer.pageCount)
     if isFull, mine.count >= pages * size, mine.isEqual(to: theirs) {
@@ -295,10 +299,15 @@ final class PageClaims {
     case other = 0
   }
 
-  private var owners: [UInt32]
+  private let owners: UnsafeMutableBufferPointer<UInt32>
   private var table: UInt32 = 0
 
-  init(pages: Int) { owners = [UInt32](repeating: 0, count: pages + 1) }
+  init(pages: Int) {
+    owners = .allocate(capacity: pages + 1)
+    owners.initialize(repeating: 0)
+  }
+
+  deinit { owners.deallocate() }
 
   /// Begins with another table.
   @discardableResult

@@ -1,18 +1,26 @@
 /// A set of pages, a bit each.
-struct PageSet {
-  private var words: [UInt64]
+///
+/// The bits are in memory of its own, not in an array: a class that looks into its own array pays for it each time, and this
+/// is asked for every page of a file.
+final class PageSet {
+  private let words: UnsafeMutableBufferPointer<UInt64>
+  /// How many pages are in it.
   private(set) var count = 0
 
   /// - Parameter pages: The greatest page that can be in it.
-  init(upTo pages: Int) { words = [UInt64](repeating: 0, count: pages / 64 + 1) }
+  init(upTo pages: Int) {
+    words = .allocate(capacity: pages / 64 + 1)
+    words.initialize(repeating: 0)
+  }
+
+  deinit { words.deallocate() }
 
   @inline(__always)
   func contains(_ page: Int) -> Bool { words[page >> 6] >> UInt64(page & 63) & 1 == 1 }
 
   /// Adds a page; false when it was there.
   @discardableResult
-  @inline(__always)
-  mutating func insert(_ page: Int) -> Bool {
+  func insert(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page & 63)
     guard words[page >> 6] & bit == 0 else { return false }
     words[page >> 6] |= bit
@@ -20,7 +28,7 @@ struct PageSet {
     return true
   }
 
-  mutating func remove(_ page: Int) {
+  func remove(_ page: Int) {
     guard contains(page) else { return }
     words[page >> 6] &= ~(UInt64(1) << UInt64(page & 63))
     count -= 1

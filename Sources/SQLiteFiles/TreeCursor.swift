@@ -26,7 +26,8 @@ public final class TreeCursor {
   private let isTable: Bool
   private let usableSize: Int
   private let filter: PageFilter?
-  private var visited: PageSet
+  /// The pages that have been met; nil where someone has made sure that none comes twice.
+  private let visited: PageSet?
   private var levels: [Level] = []
   private var buffers: [PageBuffer] = []
   private var cell = BTreePage.Cell()
@@ -61,7 +62,7 @@ public final class TreeCursor {
     self.isTable = isTable
     self.filter = filter
     usableSize = pages.header.usableSize
-    visited = PageSet(upTo: filter == nil ? pages.pageCount : 0)
+    visited = filter == nil ? PageSet(upTo: pages.pageCount) : nil
     try descend(to: root)
   }
 
@@ -99,14 +100,12 @@ public final class TreeCursor {
 
   private func descend(to number: Int) throws {
     guard number >= 1, number <= pages.pageCount else {
-      throw DatabaseFileError(.badPage, page: levels.last?.page.number, "it leads to page \(number), which is not there")
+      throw DatabaseFileError(
+        .badPage, page: levels.last?.page.number, "it leads to page \(number), which is not there")
     }
     guard levels.count < Self.depthLimit else { throw DatabaseFileError(.cycle, page: number, "the tree is too deep") }
-    if let filter {
-      if filter.skips(number) { return }
-    } else {
-      guard visited.insert(number) else { throw DatabaseFileError.visitedTwice(number) }
-    }
+    if let filter, filter.skips(number) { return }
+    if let visited, !visited.insert(number) { throw DatabaseFileError.visitedTwice(number) }
     if levels.count == buffers.count { buffers.append(PageBuffer(size: pages.header.pageSize)) }
     let buffer = buffers[levels.count].bytes
     try pages.read(number, into: buffer)
@@ -157,7 +156,8 @@ public final class TreeCursor {
     while done < cell.payloadBytes {
       guard next >= 1, next <= pages.pageCount else {
         throw DatabaseFileError(
-          .badOverflow, page: page, next == 0 ? "a row ends too early" : "a row goes on at page \(next), which is not there")
+          .badOverflow, page: page,
+          next == 0 ? "a row ends too early" : "a row goes on at page \(next), which is not there")
       }
       try pages.read(next, into: buffer.bytes)
       let bytes = UnsafeRawBufferPointer(buffer.bytes)

@@ -53,7 +53,8 @@ public struct WriteAheadLog: Sendable {
     defer { frame.deallocate() }
     var count = 0
     while count < min(limit?.frameCount ?? Int(UInt32.max), Int(UInt32.max)) {
-      guard try source.read(into: frame, at: Self.offset(ofFrame: count, pageSize: header.pageSize)) == frame.count else {
+      guard try source.read(into: frame, at: Self.offset(ofFrame: count, pageSize: header.pageSize)) == frame.count
+      else {
         break
       }
       let bytes = UnsafeRawBufferPointer(frame)

@@ -20,7 +20,9 @@ final class ChangePairing {
   func haveSameKey(_ first: ChangePlace, _ second: ChangePlace, in bytes: RawSpan) -> Bool {
     one.read(first, in: bytes)
     two.read(second, in: bytes)
-    for column in key where !one.row(column).isIdentical(to: two.row(column), in: bytes, otherIn: bytes) { return false }
+    for column in key where !one.row(column).isIdentical(to: two.row(column), in: bytes, otherIn: bytes) {
+      return false
+    }
     return true
   }
 
@@ -43,7 +45,11 @@ final class ChangePairing {
     guard isChanged.contains(true) else { return }
     var update = ChangesetWriter()
     for column in isKey.indices {
-      if isKey[column] || isChanged[column] { update.append(one.old(column), of: bytes) } else { update.appendUndefined() }
+      if isKey[column] || isChanged[column] {
+        update.append(one.old(column), of: bytes)
+      } else {
+        update.appendUndefined()
+      }
     }
     for column in isKey.indices {
       if isChanged[column] { update.append(two.new(column), of: bytes) } else { update.appendUndefined() }

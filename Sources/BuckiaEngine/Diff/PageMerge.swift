@@ -157,7 +157,11 @@ final class PageMerge {
 
   private func appendUpdate(to writer: inout ChangesetWriter) throws {
     for column in 0..<count {
-      if isKey[column] || changed[column] { try older.value(column).append(to: &writer) } else { writer.appendUndefined() }
+      if isKey[column] || changed[column] {
+        try older.value(column).append(to: &writer)
+      } else {
+        writer.appendUndefined()
+      }
     }
     for column in 0..<count {
       if changed[column] { try newer.value(column).append(to: &writer) } else { writer.appendUndefined() }

@@ -55,7 +55,8 @@ struct StoredTable {
     self.signature = signature
 
     let root = try connection.integer(
-      "SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", binding: [table.name])
+      "SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", binding: [table.name]
+    )
     guard let root, root > 0 else { return nil }
     self.root = Int(root)
     hasRowIDs = !table.isWithoutRowID
@@ -123,7 +124,8 @@ struct StoredOrder: Equatable {
   func order(_ one: StoredValue, _ other: StoredValue) -> Int {
     var order: Int
     if collation != .binary, case .text(let mine) = one.content, case .text(let theirs) = other.content {
-      order = collation == .noCase ? Self.noCase(mine, theirs) : Self.trimmed(mine).byteOrder(against: Self.trimmed(theirs))
+      order =
+        collation == .noCase ? Self.noCase(mine, theirs) : Self.trimmed(mine).byteOrder(against: Self.trimmed(theirs))
     } else {
       order = one.order(against: other)
     }

@@ -90,7 +90,8 @@ struct RandomFiles {
       if usesLog { keepers.append(Keeper(connection)) }
     }
     self.keepers = keepers
-    self.story = "pages of \(page), auto-vacuum \(vacuum), log \(usesLog), \(encoding)\n"
+    self.story =
+      "pages of \(page), auto-vacuum \(vacuum), log \(usesLog), \(encoding)\n"
       + tables.map { "CREATE TABLE \($0.name)\($0.sql)" }.joined(separator: "\n") + "\n" + story.joined(separator: "\n")
   }
 
@@ -125,14 +126,16 @@ struct RandomFiles {
     let some = table.sql.contains("WITHOUT") ? "length(\(key)) % \(Int.random(in: 2...4, using: &random)) = 1" : few
     switch Int.random(in: 0..<18, using: &random) {
     // Of a long value only the last page changes.
-    case 16, 17: return "UPDATE \(name) SET \(column) = substr(\(column), 1, length(\(column)) - 1) || 'q' WHERE \(some)"
+    case 16, 17:
+      return "UPDATE \(name) SET \(column) = substr(\(column), 1, length(\(column)) - 1) || 'q' WHERE \(some)"
     case 0, 1: return "UPDATE \(name) SET \(column) = \(column) || 'y' WHERE \(some)"
     case 2: return "UPDATE \(name) SET \(column) = 5 WHERE \(some)"
     case 3: return "UPDATE \(name) SET \(column) = CAST(\(column) AS INT) WHERE \(some)"
     case 4: return "DELETE FROM \(name) WHERE \(some)"
     case 5: return insertion(Int.random(in: 1...300, using: &random), from: 1000, into: table, &random)
     case 6: return insertion(Int.random(in: 1...40, using: &random), from: 200, into: table, &random)
-    case 7: return "UPDATE \(name) SET \(column) = zeroblob(\(Int.random(in: 1...30_000, using: &random))) WHERE \(some)"
+    case 7:
+      return "UPDATE \(name) SET \(column) = zeroblob(\(Int.random(in: 1...30_000, using: &random))) WHERE \(some)"
     case 8: return "UPDATE \(name) SET \(column) = replace(\(column), 'x', 'z') WHERE \(some)"
     case 9: return "VACUUM"
     case 10: return "PRAGMA incremental_vacuum(5)"
