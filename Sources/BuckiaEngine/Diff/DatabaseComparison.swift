@@ -35,9 +35,8 @@ public enum DatabaseComparison {
       if let found { return found }
     }
     // Somebody begins the log anew again and again, and pages are read from under our hands. Rows never are.
-    var options = options
-    if options.method != .session { options.method = .rows }
-    let run = ComparisonRun(options: options, olderPath: older, newerPath: newer)
+    var run = ComparisonRun(options: options, olderPath: older, newerPath: newer)
+    run.pages = PagePair(refusedFor: "others begin the log of one of the databases anew all the time")
     guard let found = try self.run(olderConnection, newerConnection, run, progress: progress) else {
       throw SQLiteError(code: 5, message: "others write to it all the time", path: newer)
     }
@@ -65,13 +64,14 @@ public enum DatabaseComparison {
       throw EngineError(
         .noSuchTable, "neither \(run.olderPath) nor \(run.newerPath) has a table \"\(table)\"", table: table.text)
     }
-    let pages = try run.options.method ?? .pages == .pages ? PagePair(olderSnapshot, newerSnapshot) : nil
-    run.pages = pages
+    if run.pages == nil, run.options.method ?? .pages == .pages {
+      run.pages = try PagePair(olderSnapshot, newerSnapshot)
+    }
     try run.compareTables(olderConnection, olderSchema, newerConnection, newerSchema, progress: progress)
     try run.nameWhatStays(olderConnection, olderSchema, newerConnection, newerSchema)
     let newestID = try [Ledger.newestID(on: olderConnection), Ledger.newestID(on: newerConnection)].compactMap { $0 }
       .max()
-    let isStale = try pages?.isStale() ?? false
+    let isStale = try run.pages?.isStale() ?? false
     newerSnapshot.end()
     olderSnapshot.end()
     if isStale { return nil }

@@ -31,6 +31,9 @@ final class PagePair {
     }
   }
 
+  /// Pages that are not to be read.
+  init(refusedFor reason: String) { state = .refused(reason) }
+
   private static func begin(_ older: DatabasePages, _ newer: DatabasePages) -> State {
     guard PageComparison.canCompare(older, newer) else {
       return .refused(
