@@ -38,6 +38,18 @@ public struct DatabaseHeader: Equatable, Sendable {
   /// How many bytes of a page are used.
   public var usableSize: Int { pageSize - reservedBytes }
 
+  /// Whether a page is one of those in which auto-vacuum notes what leads to the pages behind it. See
+  /// <https://sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>.
+  public func isPointerMap(_ page: Int) -> Bool {
+    guard largestRootPage > 0, page >= 2 else { return false }
+    let stride = usableSize / 5 + 1
+    let place = (page - 2) / stride * stride + 2
+    return page == (place == lockPage ? place + 1 : place)
+  }
+
+  /// The page at the first gibibyte's end, which is locked and never written: <https://sqlite.org/fileformat2.html#the_lock_byte_page>.
+  var lockPage: Int { (1 << 30) / pageSize + 1 }
+
   /// Reads a header.
   ///
   /// - Parameter bytes: The first bytes of the file, at least 100 of them.

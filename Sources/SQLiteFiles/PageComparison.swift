@@ -159,7 +159,7 @@ public final class PageComparison {
     differing.forEach { page in
       if mayOverflowDiffer || page == 1 || page > min(older.pageCount, newer.pageCount) { return }
       if isTree(kind(page, in: .older)) || isTree(kind(page, in: .newer)) { return }
-      if isPointerMap(page) || trunks.contains(page) { return }
+      if older.header.isPointerMap(page) && newer.header.isPointerMap(page) || trunks.contains(page) { return }
       mayOverflowDiffer = true
     }
   }
@@ -174,16 +174,6 @@ public final class PageComparison {
       page = Int(UnsafeRawBufferPointer(buffer.bytes).number32(at: 0))
     }
     return trunks
-  }
-
-  /// Whether a page is one of those that auto-vacuum needs, in both databases. See
-  /// <https://sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>.
-  private func isPointerMap(_ page: Int) -> Bool {
-    guard older.header.largestRootPage > 0, newer.header.largestRootPage > 0 else { return false }
-    let stride = newer.header.usableSize / 5 + 1
-    let lockPage = (1 << 30) / newer.header.pageSize + 1
-    let place = (page - 2) / stride * stride + 2
-    return page == (place == lockPage ? place + 1 : place)
   }
 
   /// Whether any page of an overflow chain differs.

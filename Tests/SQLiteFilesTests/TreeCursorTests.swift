@@ -41,7 +41,7 @@ import TestSupport
     }
   }
 
-  private static func query(_ sql: String, on path: String) throws -> [[String]] {
+  static func query(_ sql: String, on path: String) throws -> [[String]] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     var rows: [[String]] = []
     try connection.forEachRow(of: sql) { row in
@@ -59,7 +59,7 @@ import TestSupport
     return rows
   }
 
-  private static func root(of table: String, in path: String) throws -> Int {
+  static func root(of table: String, in path: String) throws -> Int {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     return Int(
       try #require(try connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = ?1", binding: [table])))
