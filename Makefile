@@ -30,8 +30,8 @@ FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
 # How many random cases `make soak` tries of each property, and the number of the first.
 SEEDS ?= 10000
 FROM ?= 0
-# The properties of applying that it tries.
-SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure
+# The properties of applying and comparing that it tries.
+SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure|likeRows|likeRowsForAllTables
 # A test that starts or passes is not worth a line; failures, suites and the closing line are.
 INTERESTING := /^✔ Test run / || !/^(◇|✔ Test) / { print; fflush() }
 
