@@ -29,8 +29,12 @@ public final class MemoryBytes: ByteSource {
   /// Takes the bytes of a whole file.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+  /// How many bytes there are.
   public func byteCount() -> Int64 { Int64(bytes.count) }
 
+  /// Copies the bytes from an offset on.
+  ///
+  /// - Returns: How many bytes there were.
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int {
     guard offset >= 0, offset < Int64(bytes.count) else { return 0 }
     let count = min(buffer.count, bytes.count - Int(offset))
@@ -68,12 +72,19 @@ public final class FileBytes: ByteSource {
 
   deinit { close(descriptor) }
 
+  /// How many bytes the file has now.
+  ///
+  /// - Throws: `Failure`.
   public func byteCount() throws -> Int64 {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw Failure(action: "examine it", path: path, errno: errno) }
     return Int64(status.st_size)
   }
 
+  /// Fills a buffer with the bytes from an offset on.
+  ///
+  /// - Returns: How many bytes there were.
+  /// - Throws: `Failure`.
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     var done = 0
     while done < buffer.count, let start = buffer.baseAddress {

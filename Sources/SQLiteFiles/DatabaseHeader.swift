@@ -47,7 +47,8 @@ public struct DatabaseHeader: Equatable, Sendable {
     return page == (place == lockPage ? place + 1 : place)
   }
 
-  /// The page at the first gibibyte's end, which is locked and never written: <https://sqlite.org/fileformat2.html#the_lock_byte_page>.
+  /// The page behind the first gibibyte, which is locked and never written. See
+  /// <https://sqlite.org/fileformat2.html#the_lock_byte_page>.
   var lockPage: Int { (1 << 30) / pageSize + 1 }
 
   /// Reads a header.
