@@ -61,7 +61,7 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }
 
 # The debug build is as good as the other here: most of the time is SQLite's.
-soak: dependencies ## tries many random cases of applying against SQLite's own (SEEDS=100000 FROM=0)
+soak: dependencies ## tries many random cases of applying and comparing (SEEDS=100000 FROM=0)
 	@$(call say,building)
 	@$(SWIFT) build -q --build-tests $(FLAGS)
 	@$(call say,trying $(SEEDS) cases of each property from number $(FROM) on)
