@@ -30,8 +30,8 @@ FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
 # How many random cases `make soak` tries of each property, and the number of the first.
 SEEDS ?= 10000
 FROM ?= 0
-# The properties of applying that it tries.
-SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure
+# The properties of applying and comparing that it tries.
+SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure|JointApplyTests.likeOneByOne|likeRows
 # A test that starts or passes is not worth a line, nor are the others of its line when its name has several; failures, suites
 # and the closing line are.
 INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
@@ -64,7 +64,7 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }
 
 # The debug build is as good as the other here: most of the time is SQLite's.
-soak: dependencies ## tries many random cases of applying against SQLite's own (SEEDS=100000 FROM=0)
+soak: dependencies ## tries many random cases of applying and comparing (SEEDS=100000 FROM=0)
 	@$(call say,building)
 	@$(SWIFT) build -q --build-tests $(FLAGS)
 	@$(call say,trying $(SEEDS) cases of each property from number $(FROM) on)

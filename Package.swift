@@ -58,8 +58,9 @@ let package = Package(
     // The replication engine: diff, schema plan, apply, conflicts, ledger. No Foundation from here down.
     .target(
       name: "BuckiaEngine",
-      dependencies: ["BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
+      dependencies: ["BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas"]),
     .target(name: "SQLiteChangesets"),
+    .target(name: "SQLiteFiles"),
     .target(name: "SQLiteSchemas"),
     .target(name: "BuckiaKSUID"),
     .target(name: "SQLiteConnections", dependencies: ["CBuckiaSQLite"]),
@@ -81,6 +82,8 @@ let package = Package(
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections", "TestSupport"]),
+    .testTarget(
+      name: "SQLiteFilesTests", dependencies: ["SQLiteFiles", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",

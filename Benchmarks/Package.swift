@@ -27,7 +27,7 @@ let package = Package(
       name: "BenchmarkReportTests",
       dependencies: ["BenchmarkReport", "BenchmarkRecords", .buckia("BuckiaBenchmarks")]),
 
-    // A process that applies one file and says how much memory it took.
+    // A process that applies one file, or compares two databases, and says how much memory it took.
     .executableTarget(name: "MemoryProbe", dependencies: [.buckia("Buckia")]),
 
     .benchmarks("ApplyBenchmarks"),

@@ -15,6 +15,8 @@ public struct DiffReport: Sendable {
     public let deleted: Int
     /// How the difference was found.
     public let method: DiffMethod
+    /// Why it was not `pages`, where that was wanted.
+    public let methodReason: String?
     /// Whether the table is missing in the older database.
     public let isNew: Bool
     /// Columns that are missing in the older database.
@@ -33,6 +35,8 @@ public struct DiffReport: Sendable {
   public internal(set) var tables: [Table]
   /// What does not travel.
   public internal(set) var skipped: [SkippedItem]
+  /// Tables, changed or not, that had to be compared row by row, and why.
+  public internal(set) var comparedByRows: [SkippedItem]
   /// Remarks for people.
   public internal(set) var warnings: [String]
   /// How long it took, in seconds.

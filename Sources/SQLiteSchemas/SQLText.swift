@@ -8,7 +8,7 @@ public enum ASCIIName {
   private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
   /// The name with a–z folded to A–Z.
-  static func uppercased(_ name: String) -> String {
+  public static func uppercased(_ name: String) -> String {
     String(decoding: name.utf8.map { (0x61...0x7a).contains($0) ? $0 & 0xdf : $0 }, as: UTF8.self)
   }
 

@@ -17,6 +17,7 @@ struct WorkloadTests {
     ("opening", { .opening($0, rows: rows) }),
     ("difference", { .difference($0, rows: rows, changed: .onePercent) }),
     ("small difference", { .difference($0, rows: rows, changed: .exactly(40)) }),
+    ("difference by rows", { .difference($0, rows: rows, changed: .onePercent) { ([$0.rowDiff], []) } }),
   ]
 
   @Test(
@@ -40,6 +41,24 @@ struct WorkloadTests {
     try run.round()
     #expect(run.result.series.count == 3)
     #expect(run.result.numbers.count == 2)
+  }
+
+  @Test("Large databases are as large as they are said to be, and as many rows differ as should")
+  func largePair() throws {
+    let folder = try ScratchFolder()
+    let equal = try LargePair(rows: 1_000, changed: nil, in: folder)
+    #expect(equal.changed == 0)
+    let bytes = try fileBytes(equal.older)
+    #expect(try fileBytes(equal.newer) == bytes)
+    #expect((2_140_000...2_170_000).contains(bytes.count))
+    try equal.warm()
+    let changed = try LargePair(rows: 1_000, changed: .onePercent, in: folder)
+    #expect(changed.changed == 10)
+    let query = "SELECT id, n FROM large"
+    let older = try TestDatabases.rows(query, on: changed.older)
+    let newer = try TestDatabases.rows(query, on: changed.newer)
+    #expect(zip(older, newer).count { $0 != $1 } == 10)
+    #expect(try TestDatabases.rows(query, on: equal.older) == older)
   }
 
   @Test("Comparisons have names that files can have, each its own")

@@ -27,9 +27,12 @@ struct DiffVerbTests {
       changes.bdiff  … bytes in …
 
         table   inserted  updated  deleted  method
-        notes          1        1        1  …  new column stars
-        tags           1        –        –  …  new table
+        notes          1        1        1  rows    new column stars
+        tags           1        –        –  rows    new table
         in all         2        1        1
+
+      Compared row by row:
+        notes  its definition differs between the two databases
 
       Apply it with: buckia apply DB changes.bdiff
       $ buckia show changes.bdiff
@@ -74,7 +77,83 @@ struct DiffVerbTests {
     #expect(tables[0]["inserted"] as? Int == 1)
     #expect(tables[0]["updated"] as? Int == 1)
     #expect(tables[0]["deleted"] as? Int == 1)
-    #expect(tables[0]["method"] as? String == "rows" || tables[0]["method"] as? String == "session")
+    let reason = "its definition differs between the two databases"
+    #expect(tables.map { $0["method"] as? String } == ["rows", "rows"])
+    #expect(tables[0]["methodReason"] as? String == reason)
+    // A new table has nothing to be compared with.
+    #expect(tables[1]["methodReason"] is NSNull)
+    #expect(document["comparedByRows"] as? [[String: String]] == [["name": "notes", "reason": reason]])
+  }
+
+  /// Two databases with rows, of which one is changed.
+  private static func changed(_ settings: String, tables: [String]) throws -> Workbench {
+    let bench = try Workbench()
+    let rows = tables.map {
+      "CREATE TABLE \($0)(id INTEGER PRIMARY KEY, v); INSERT INTO \($0) VALUES (1, 'a'), (2, 'b');"
+    }
+    try bench.sql("old.db", rows.joined())
+    try bench.sql("new.db", settings + rows.joined() + "UPDATE \(tables[0]) SET v = 'B' WHERE id = 2")
+    return bench
+  }
+
+  @Test("Pages are compared where they can be, asked for or not, and then there is nothing to explain")
+  func pages() throws {
+    try Transcript(
+      """
+      $ buckia diff old.db new.db -o auto.bdiff
+      auto.bdiff  … bytes in …
+
+        table  inserted  updated  deleted  method
+        notes         –        1        –  pages
+
+      Apply it with: buckia apply DB auto.bdiff
+      $ buckia diff old.db new.db -o pages.bdiff --method pages
+      pages.bdiff  … bytes in …
+
+        table  inserted  updated  deleted  method
+        notes         –        1        –  pages
+
+      Apply it with: buckia apply DB pages.bdiff
+      $ buckia diff old.db new.db -o rows.bdiff --method rows
+      rows.bdiff  … bytes in …
+
+        table  inserted  updated  deleted  method
+        notes         –        1        –  rows
+
+      Apply it with: buckia apply DB rows.bdiff
+      """
+    ).play(on: Self.changed("", tables: ["notes"]))
+    let bench = try Self.changed("", tables: ["notes"])
+    let document = try bench.buckia(["diff", "old.db", "new.db", "--method", "pages", "--json"]).json
+    #expect(document["method"] as? String == "pages")
+    #expect((document["comparedByRows"] as? [Any])?.isEmpty == true)
+    let tables = try #require(document["tables"] as? [[String: Any]])
+    #expect(tables.map { $0["method"] as? String } == ["pages"])
+    #expect(tables[0]["methodReason"] is NSNull)
+  }
+
+  @Test("What had to be compared row by row is told with its reason, changed or not, many tables in one line")
+  func comparedByRows() throws {
+    let settings = "PRAGMA page_size = 8192;"
+    try Transcript(
+      """
+      $ buckia diff old.db new.db -o out.bdiff --method pages
+      out.bdiff  … bytes in …
+
+        table  inserted  updated  deleted  method
+        a             –        1        –  rows
+
+      Compared row by row:
+        a, b, c and 2 more  the pages of the two databases differ in size (4096 and 8192 bytes)
+
+      Apply it with: buckia apply DB out.bdiff
+      """
+    ).play(on: Self.changed(settings, tables: ["a", "b", "c", "d", "e"]))
+    let bench = try Self.changed(settings, tables: ["a", "b"])
+    let document = try bench.buckia(["diff", "old.db", "new.db", "--json"]).json
+    let found = try #require(document["comparedByRows"] as? [[String: String]])
+    #expect(found.map { $0["name"] } == ["a", "b"])
+    #expect(Set(found.map { $0["reason"] }) == ["the pages of the two databases differ in size (4096 and 8192 bytes)"])
   }
 
   @Test("Without -o the file goes into the current folder; --raw makes a changeset of it")

@@ -28,7 +28,7 @@ struct UsageTests {
   @Test(
     "What is not understood exits with 64, and says so on standard error",
     arguments: [
-      ["frobnicate"], ["diff"], ["diff", "one"], ["diff", "a", "b", "--method", "pages"], ["apply", "db"],
+      ["frobnicate"], ["diff"], ["diff", "one"], ["diff", "a", "b", "--method", "bytes"], ["apply", "db"],
       ["apply", "db", "f", "--on-conflict", "latest"], ["apply", "db", "f", "--schema", "hold"],
       ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "f", "--identity", "key"],
       ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],

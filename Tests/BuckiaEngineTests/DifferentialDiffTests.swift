@@ -41,7 +41,7 @@ import TestSupport
       let inverse = try difference.changeset.withBytes { try Changesets.inverted($0) }
       let target = try pair.folder.copy("newer", to: "target")
       let inverted = DatabaseDifference(
-        changeset: inverse, tables: difference.tables, skipped: [], newestID: nil)
+        changeset: inverse, tables: difference.tables, skipped: [], fallbacks: [], newestID: nil)
       let result = try Shipping.apply(inverted, to: target)
       #expect(result.counts.conflicts == 0, "seed \(seed): \(result.counts)")
       for table in pair.unaltered {

@@ -4,11 +4,14 @@ import Foundation
 
 extension Comparison {
   /// From two database files to a file of changes, by programs that other people use.
-  static func peerDifference(_ shape: TableShape, rows: Int, changed: ChangedRows) -> Comparison {
-    let others: [ContenderName] = [.sqldiff, .geodiffDiff, .apswDiff]
+  ///
+  /// - Parameter target: How many times as fast as `sqldiff` Buckia should be.
+  static func peerDifference(_ shape: TableShape, rows: Int, changed: ChangedRows, target: Double) -> Comparison {
+    let others: [ContenderName] = [.geodiffDiff, .apswDiff]
     return .difference(
       shape, rows: rows, changed: changed, id: "peer-difference",
-      figures: others.map { Figure(.speed, of: .buckiaProcess, against: $0) }
+      figures: [Figure(.speed, of: .buckiaProcess, against: .sqldiff, target: target)]
+        + others.map { Figure(.speed, of: .buckiaProcess, against: $0) }
         + [Figure(.speed, of: .buckiaDiff, against: .sqldiff)]
     ) { pair in
       let peers = try Peers.find()
@@ -59,6 +62,44 @@ extension Comparison {
       let file = folder.newFile(suffix)
       return ClosureTrial(content: { try content(file, folder) }) { try work(file, folder) }
     }
+  }
+
+  /// Finding out that two large files are the same: no program can do less than read them, as `cmp` does.
+  static func equalFiles(rows: Int) -> Comparison {
+    Comparison(
+      id: "peer-equal-files", title: "Two equal databases of \(gibibytes(rows)), in memory, whole programs",
+      figures: [Figure(.speed, of: .buckiaProcess, against: .cmp, target: 1)]
+    ) { folder in
+      let peers = try Peers.find()
+      guard let cmp = ChildProcess.find("cmp") else {
+        throw BenchmarkError(.otherProgram, "there is no cmp (Debian's package is diffutils)")
+      }
+      let pair = try LargePair(rows: rows, changed: nil, in: folder)
+      return Workload(
+        size: pair.size, remarks: ["Both files were read before the clock starts."],
+        contenders: [
+          Contender(.buckiaProcess, isSubject: true) { folder in
+            let file = folder.newFile(".bdiff")
+            try pair.warm()
+            return ClosureTrial(content: { FileManager.default.fileExists(atPath: file) ? 1 : 0 }) {
+              try ChildProcess(peers.buckia, ["diff", pair.older, pair.newer, "-o", file, "--home", folder.path]).run()
+              return nil
+            }
+          },
+          // It fails when they are not the same.
+          Contender(.cmp) { _ in
+            try pair.warm()
+            return ClosureTrial(content: { 0 }) {
+              try ChildProcess(cmp, [pair.older, pair.newer]).run()
+              return nil
+            }
+          },
+        ])
+    }
+  }
+
+  private static func gibibytes(_ rows: Int) -> String {
+    String(format: "%.2g GiB", Double(rows * LargePair.rowBytes) / Double(1 << 30))
   }
 
   /// Applying one file of changes, by programs that other people use.

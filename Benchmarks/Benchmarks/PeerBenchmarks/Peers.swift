@@ -64,6 +64,7 @@ struct Peers {
 extension ContenderName {
   static let buckiaProcess: ContenderName = "Buckia, whole process"
   static let sqldiff: ContenderName = "sqldiff --changeset, whole process"
+  static let cmp: ContenderName = "cmp, whole process"
   static let geodiffDiff: ContenderName = "pygeodiff create_changeset"
   static let geodiffApply: ContenderName = "pygeodiff apply_changeset"
   static let apswDiff: ContenderName = "apsw Session.diff"

@@ -26,6 +26,7 @@ struct ChartGroup {
     ChartGroup(
       file: "peer-difference.svg", title: "Finding the difference, against other programs", prefix: "peer-difference-",
       isInReadme: true),
+    ChartGroup(file: "peer-equal-files.svg", title: "Finding that two databases are equal", prefix: "peer-equal-files"),
     ChartGroup(file: "peer-inserts.svg", title: "Applying inserts, against other programs", prefix: "peer-inserts-"),
     ChartGroup(
       file: "peer-updates-and-deletes.svg", title: "Applying updates and deletes, against other programs",

@@ -11,7 +11,7 @@ struct ReadmeSection {
   let charts: [(name: String, chart: BarChart)]
 
   var lines: [String] {
-    var lines = ["| work | against | measured | target |", "| --- | --- | ---: | ---: |"]
+    var lines = ["| work | who | against | measured | target |", "| --- | --- | --- | ---: | ---: |"]
     for record in records {
       guard let row = Self.row(record) else { continue }
       lines.append("| \(row) |")
@@ -34,7 +34,8 @@ struct ReadmeSection {
         ?? (record.part == .peer ? numbers.first : nil)
     else { return nil }
     return [
-      comparison.title, figure.baseline?.rawValue ?? "", figure.text(number, unit: comparison.unit),
+      comparison.title, figure.subject.rawValue, figure.baseline?.rawValue ?? "",
+      figure.text(number, unit: comparison.unit),
       figure.targetText(unit: comparison.unit) ?? "",
     ].joined(separator: " | ")
   }

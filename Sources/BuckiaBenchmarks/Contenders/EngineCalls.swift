@@ -45,9 +45,14 @@ enum EngineCalls {
   }
 
   /// Finds what turns one database into another and writes it into a diff file, as `buckia diff` does.
-  static func diff(from older: String, to newer: String, file: String, home: String) throws {
+  ///
+  /// - Parameter method: How; nil for the best that there is.
+  static func diff(
+    from older: String, to newer: String, file: String, home: String, by method: DiffMethod? = nil
+  ) throws {
     _ = try DatabaseManager.createDatabaseDiff(
-      from: older, to: newer, output: .file(file, replacing: false), home: BuckiaHome(path: home))
+      from: older, to: newer, output: .file(file, replacing: false), options: DiffOptions(method: method),
+      home: BuckiaHome(path: home))
   }
 
   /// The changes in a diff file, as bytes.

@@ -1,9 +1,12 @@
+import BuckiaEngine
 import Foundation
 import SQLiteConnections
 
 extension ContenderName {
   /// Buckia in the measuring process: from two files to a diff file on disk.
   public static let buckiaDiff: ContenderName = "Buckia, in-process"
+  /// The same, told to compare row by row: what it does where it cannot compare pages.
+  public static let buckiaRowDiff: ContenderName = "Buckia row by row, in-process"
   /// SQLite's own comparison of two attached databases.
   public static let sessionDiff: ContenderName = "sqlite3session_diff, in-process"
 }
@@ -115,15 +118,20 @@ public final class DatabasePair {
     }
   }
 
-  var buckiaDiff: Contender {
-    Contender(.buckiaDiff, isSubject: true) { folder in
+  var buckiaDiff: Contender { buckiaDiff(.buckiaDiff, by: nil) }
+
+  private func buckiaDiff(_ name: ContenderName, by method: DiffMethod?) -> Contender {
+    Contender(name, isSubject: true) { folder in
       let file = folder.newFile(".bdiff")
       return ClosureTrial(content: { try self.contentAfter(diffFile: file, in: folder) }) {
-        try EngineCalls.diff(from: self.older, to: self.newer, file: file, home: folder.file("home"))
+        try EngineCalls.diff(from: self.older, to: self.newer, file: file, home: folder.file("home"), by: method)
         return nil
       }
     }
   }
+
+  /// Buckia, told to compare row by row.
+  public var rowDiff: Contender { buckiaDiff(.buckiaRowDiff, by: .rows) }
 
   /// The bytes of a file.
   public static func bytes(of file: String) throws -> [UInt8] {

@@ -13,6 +13,7 @@ extension DiffReport {
       "method": .string(method),
       "tables": .array(tables.map(\.json)),
       "skipped": .array(skipped.map(\.json)),
+      "comparedByRows": .array(comparedByRows.map(\.json)),
       "warnings": .array(warnings.map { .string($0) }),
       "seconds": .real(seconds),
     ]
@@ -42,9 +43,32 @@ extension DiffReport {
     }
     if !table.isEmpty { lines += [""] + table.lines(style: style) }
     lines += skipped.lines(heading: "Does not travel:", style: style)
+    lines += fallbackLines(style: style)
     lines += warnings.remarkLines(style: style)
     if let path { lines += ["", "Apply it with: buckia apply DB \(path.shellQuoted)"] }
     return lines
+  }
+}
+
+extension DiffReport {
+  /// Which tables were compared row by row, and why: one line a reason.
+  private func fallbackLines(style: Style) -> [String] {
+    var names: [String: [String]] = [:]
+    var reasons: [String] = []
+    for item in comparedByRows {
+      if names[item.reason] == nil { reasons.append(item.reason) }
+      names[item.reason, default: []].append(item.name)
+    }
+    guard !reasons.isEmpty else { return [] }
+    var table = TextTable(["", ""])
+    for reason in reasons {
+      let tables = names[reason] ?? []
+      let shown = tables.prefix(3).map { $0.escaped(limit: 30) }.joined(separator: ", ")
+      table.add([
+        .init(tables.count > 3 ? "\(shown) and \(tables.count - 3) more" : shown), .init(reason.escaped, .faint),
+      ])
+    }
+    return ["", style("Compared row by row:", .notable)] + table.lines(style: style)
   }
 }
 
@@ -52,7 +76,8 @@ extension DiffReport.Table {
   fileprivate var json: JSONValue {
     [
       "name": .string(name), "inserted": .number(inserted), "updated": .number(updated),
-      "deleted": .number(deleted), "method": .string(method.rawValue), "new": .bool(isNew),
+      "deleted": .number(deleted), "method": .string(method.rawValue),
+      "methodReason": .text(methodReason), "new": .bool(isNew),
       "newColumns": .array(newColumns.map { .string($0) }),
     ]
   }

@@ -37,7 +37,7 @@ struct DiffVerb: Verb {
     help: ArgumentHelp("Compare these tables only, separated by commas.", valueName: "a,b"))
   var tables: TableList?
 
-  @Option(help: ArgumentHelp("How to compare: auto, rows or session.", valueName: "method"))
+  @Option(help: ArgumentHelp("How to compare: auto, pages, rows or session.", valueName: "method"))
   var method = MethodChoice.auto
 
   @Flag(help: "Replace the file named with -o when it is there already.")
@@ -74,6 +74,7 @@ struct TableList: ExpressibleByArgument {
 /// The values of `--method`: those of the engine, and `auto`.
 enum MethodChoice: String, ExpressibleByArgument, CaseIterable {
   case auto
+  case pages
   case rows
   case session
 
@@ -81,6 +82,7 @@ enum MethodChoice: String, ExpressibleByArgument, CaseIterable {
   var method: DiffMethod? {
     switch self {
     case .auto: nil
+    case .pages: .pages
     case .rows: .rows
     case .session: .session
     }

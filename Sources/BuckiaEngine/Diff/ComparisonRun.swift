@@ -1,5 +1,6 @@
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteFiles
 import SQLiteSchemas
 
 /// One comparison under way: pairs the tables of two schemas and gathers the result.
@@ -10,6 +11,10 @@ struct ComparisonRun {
   let changeset = ChangesetSpool()
   var tables: [TableDifference] = []
   var skipped: [SkippedItem] = []
+  /// Tables that were to be compared by their pages, and why they were not.
+  private(set) var fallbacks: [SkippedItem] = []
+  /// The pages of both databases; nil when another method was asked for.
+  var pages: PagePair?
   private var newTables = 0
 
   init(options: DiffOptions, olderPath: String, newerPath: String) {
@@ -155,13 +160,22 @@ struct ComparisonRun {
     _ table: TableDefinition, with olderTable: TableDefinition?, _ older: borrowing SQLiteConnection,
     _ newer: borrowing SQLiteConnection, needsByteCollation: Bool
   ) throws {
-    let changes = ChangeCollector()
+    var changes = ChangeCollector()
     var method = DiffMethod.rows
+    if let olderTable, let pages {
+      let reason = try comparePages(table, olderTable, pages, older, newer, into: changes)
+      if let reason {
+        fallbacks.append(SkippedItem(name: table.name, reason: reason))
+        changes = ChangeCollector()
+      } else {
+        method = .pages
+      }
+    }
     if options.method == .session, let olderTable,
       try SessionComparison.run(table, olderTable, olderPath: olderPath, newerPath: newerPath, into: changes)
     {
       method = .session
-    } else {
+    } else if method == .rows {
       try RowMerge(newer: table, older: olderTable, needsByteCollation: needsByteCollation)
         .run(older: older, newer: newer, into: changes)
     }
@@ -173,6 +187,30 @@ struct ComparisonRun {
       TableDifference(
         definition: table, inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted,
         method: method, isNew: olderTable == nil, newColumns: newColumns))
+  }
+
+  /// Compares a table by its pages.
+  ///
+  /// - Returns: Why that cannot be done; what has been collected is then of no use.
+  private func comparePages(
+    _ table: TableDefinition, _ olderTable: TableDefinition, _ pages: PagePair, _ older: borrowing SQLiteConnection,
+    _ newer: borrowing SQLiteConnection, into changes: ChangeCollector
+  ) throws -> String? {
+    if let reason = pages.refusal { return reason }
+    guard table.columns.map(\.name) == olderTable.columns.map(\.name),
+      let olderStored = try StoredTable(olderTable, pages.roots(of: .older, on: older), on: older),
+      let newerStored = try StoredTable(table, pages.roots(of: .newer, on: newer), on: newer),
+      olderStored.signature == newerStored.signature
+    else { return "its definition differs between the two databases" }
+    do {
+      guard let comparison = try pages.comparison() else { return pages.refusal ?? "the pages cannot be read" }
+      try PageMerge(table, older: olderStored, newer: newerStored, comparison, into: changes).run()
+      return nil
+    } catch let error as DatabaseFileError {
+      return "\(error)"
+    } catch is MissingValues.Unknown {
+      return "rows from before a column was added have a default that is computed"
+    }
   }
 
   /// Names what is different and does not travel: dropped tables, views, triggers, indexes.

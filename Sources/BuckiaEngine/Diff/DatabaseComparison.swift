@@ -28,24 +28,54 @@ public enum DatabaseComparison {
   ) throws -> DatabaseDifference {
     let olderConnection = try SnapshotReader.open(older)
     let newerConnection = try SnapshotReader.open(newer)
-    let olderTransaction = try SQLiteTransaction(.deferred, on: olderConnection)
-    let newerTransaction = try SQLiteTransaction(.deferred, on: newerConnection)
+    for _ in 1..<attempts {
+      let found = try run(
+        olderConnection, newerConnection, ComparisonRun(options: options, olderPath: older, newerPath: newer),
+        progress: progress)
+      if let found { return found }
+    }
+    // Somebody begins the log anew again and again, and pages are read from under our hands. Rows never are.
+    var run = ComparisonRun(options: options, olderPath: older, newerPath: newer)
+    run.pages = PagePair(refusedFor: "others begin the log of one of the databases anew all the time")
+    guard let found = try self.run(olderConnection, newerConnection, run, progress: progress) else {
+      throw SQLiteError(code: 5, message: "others write to it all the time", path: newer)
+    }
+    return found
+  }
+
+  /// How often a log may be begun anew under us.
+  private static let attempts = 4
+
+  /// Compares once.
+  ///
+  /// - Returns: nil when a log was begun anew meanwhile.
+  private static func run(
+    _ olderConnection: borrowing SQLiteConnection, _ newerConnection: borrowing SQLiteConnection,
+    _ begun: ComparisonRun, progress: (String) throws -> Void
+  ) throws -> DatabaseDifference? {
+    var run = begun
+    let olderSnapshot = try DatabaseSnapshot.begin(of: olderConnection)
+    let newerSnapshot = try DatabaseSnapshot.begin(of: newerConnection)
     let olderSchema = try SchemaReader(olderConnection)
     let newerSchema = try SchemaReader(newerConnection)
 
-    var run = ComparisonRun(options: options, olderPath: older, newerPath: newer)
-    for table in options.tables ?? [] where newerSchema.entry(named: table) == nil {
+    for table in run.options.tables ?? [] where newerSchema.entry(named: table) == nil {
       guard olderSchema.entry(named: table) == nil else { continue }
       throw EngineError(
-        .noSuchTable, "neither \(older) nor \(newer) has a table \"\(table)\"", table: table.text)
+        .noSuchTable, "neither \(run.olderPath) nor \(run.newerPath) has a table \"\(table)\"", table: table.text)
+    }
+    if run.pages == nil, run.options.method ?? .pages == .pages {
+      run.pages = try PagePair(olderSnapshot, newerSnapshot)
     }
     try run.compareTables(olderConnection, olderSchema, newerConnection, newerSchema, progress: progress)
     try run.nameWhatStays(olderConnection, olderSchema, newerConnection, newerSchema)
     let newestID = try [Ledger.newestID(on: olderConnection), Ledger.newestID(on: newerConnection)].compactMap { $0 }
       .max()
-    newerTransaction.rollback()
-    olderTransaction.rollback()
+    let isStale = try run.pages?.isStale() ?? false
+    newerSnapshot.end()
+    olderSnapshot.end()
+    if isStale { return nil }
     return DatabaseDifference(
-      changeset: run.changeset, tables: run.tables, skipped: run.skipped, newestID: newestID)
+      changeset: run.changeset, tables: run.tables, skipped: run.skipped, fallbacks: run.fallbacks, newestID: newestID)
   }
 }

@@ -4,6 +4,8 @@ import SQLiteSchemas
 
 /// How the difference of two tables is found. All methods find the same one.
 public enum DiffMethod: String, Sendable, CaseIterable {
+  /// Both files are read once, and only rows on pages that differ are looked at. Tables it cannot do take `rows`.
+  case pages
   /// A merge join of two ordered scans. Works for every table.
   case rows
   /// `sqlite3session_diff`. Tables it cannot do, and those it would get wrong, take `rows`.
@@ -67,6 +69,8 @@ public struct DatabaseDifference {
   public let tables: [TableDifference]
   /// What does not travel.
   public let skipped: [SkippedItem]
+  /// Tables that took `rows` because `pages` could not do them, and why.
+  public let fallbacks: [SkippedItem]
   /// The greatest id in either database's ledger: new ids must be greater.
   public let newestID: KSUID?
 

@@ -48,7 +48,7 @@ enum RowValue {
   }
 
   /// An integer against a real, exactly: no integer is rounded on the way.
-  private static func order(_ integer: Int64, real: Double) -> Int {
+  static func order(_ integer: Int64, real: Double) -> Int {
     if real < -0x1p63 { return 1 }
     if real >= 0x1p63 { return -1 }
     let whole = Int64(real)

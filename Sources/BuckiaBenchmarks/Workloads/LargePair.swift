@@ -1,0 +1,96 @@
+import Foundation
+import SQLiteConnections
+
+/// Two large databases with long rows: where reading the files is most of the work. A million rows make 2 GiB.
+public struct LargePair {
+  /// How many bytes of its file a row takes, about: there are two rows to a page but for each fortieth, which has its own.
+  public static let rowBytes = 2_150
+
+  /// The database as it was.
+  public let older: String
+  /// The database as it is, in a file of its own.
+  public let newer: String
+  /// How many rows were changed.
+  public let changed: Int
+  /// How large it is, for people.
+  public let size: String
+
+  /// How many bytes both files take.
+  public static func bytes(rows: Int) -> Int { 2 * rows * rowBytes }
+
+  /// Makes a database and a copy in which some rows were changed at random; none for nil.
+  ///
+  /// - Parameters:
+  ///   - rows: How many rows.
+  ///   - changed: How many of them have another text in the copy.
+  ///   - folder: Where.
+  /// - Throws: `SQLiteError`; `BenchmarkError` with `unsuitable` when there is no room.
+  public init(rows: Int, changed: ChangedRows?, in folder: ScratchFolder) throws {
+    try folder.requireRoom(bytes: Self.bytes(rows: rows))
+    older = folder.newFile()
+    newer = folder.newFile()
+    try Self.makeDatabase(at: older, rows: rows)
+    try FileManager.default.copyItem(atPath: older, toPath: newer)
+    self.changed = changed?.count(of: rows) ?? 0
+    if let changed { try Self.change(changed.count(of: rows), of: rows, in: newer) }
+    let bytes = try FileManager.default.attributesOfItem(atPath: newer)[.size] as? Int ?? 0
+    size =
+      "\(Quantity.grouped(rows)) rows, \(Quantity.size(bytes)) each, "
+      + (changed == nil ? "equal" : "\(Quantity.grouped(self.changed)) rows changed")
+  }
+
+  private static func makeDatabase(at path: String, rows: Int) throws {
+    let connection = try SQLiteConnection(opening: path, as: .create)
+    try connection.execute(
+      "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; CREATE TABLE large(id INTEGER PRIMARY KEY, n INT, text BLOB)"
+    )
+    // Texts are pieces of this, at places that look random.
+    var random = SeededGenerator(seed: 5)
+    let pool = (0..<1 << 17).flatMap { _ in withUnsafeBytes(of: random.next(), Array.init) }
+    let insert = try connection.prepare(
+      """
+      WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+      INSERT INTO large
+        SELECT i, i % 1000, substr(?1, 1 + i * 2654435761 % 1000000, CASE i % 40 WHEN 0 THEN 3900 ELSE 1900 + i % 120 END) FROM n
+      """)
+    try insert.bind(pool, at: 0)
+    try insert.bind(Int64(rows), at: 1)
+    try insert.run()
+  }
+
+  private static func change(_ count: Int, of rows: Int, in path: String) throws {
+    let connection = try SQLiteConnection(opening: path, as: .readWrite)
+    try connection.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; BEGIN")
+    let update = try connection.prepare("UPDATE large SET n = n + 1 WHERE id = ?1", isPersistent: true)
+    var random = SeededGenerator(seed: 6)
+    for row in random.distinct(count, from: 1...rows) {
+      try update.bind(Int64(row), at: 0)
+      try update.run()
+    }
+    try connection.execute("COMMIT")
+  }
+
+  /// Reads both files to their ends, so that what is measured next finds them in memory.
+  public func warm() throws {
+    for path in [older, newer] {
+      let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+      while let piece = try file.read(upToCount: 4 << 20), !piece.isEmpty {}
+      try file.close()
+    }
+  }
+}
+
+extension ScratchFolder {
+  /// Makes sure that the volume has room.
+  ///
+  /// - Throws: `BenchmarkError` with `unsuitable`.
+  public func requireRoom(bytes: Int) throws {
+    let free = try FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize] as? Int ?? .max
+    guard free >= bytes else {
+      throw BenchmarkError(
+        .unsuitable,
+        "\(path) has \(Quantity.size(free)) left, and \(Quantity.size(bytes)) are needed; TMPDIR chooses another folder"
+      )
+    }
+  }
+}

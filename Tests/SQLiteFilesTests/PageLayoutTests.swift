@@ -1,0 +1,152 @@
+import SQLiteConnections
+import Testing
+import TestSupport
+
+@testable import SQLiteFiles
+
+/// Databases whose pages are laid out otherwise: reserved bytes, pointer maps.
+@Suite struct PageLayoutTests {
+  /// A header with what matters here.
+  private static func header(pageSize: Int, reserved: Int = 0, largestRoot: Int) throws -> DatabaseHeader {
+    var bytes = Array("SQLite format 3\0".utf8) + [UInt8](repeating: 0, count: 84)
+    let size = pageSize == 65_536 ? 1 : pageSize
+    bytes[16] = UInt8(size >> 8)
+    bytes[17] = UInt8(size & 0xff)
+    bytes[18] = 1
+    bytes[19] = 1
+    bytes[20] = UInt8(reserved)
+    bytes[21] = 64
+    bytes[22] = 32
+    bytes[23] = 32
+    bytes[55] = UInt8(largestRoot)
+    bytes[59] = 1
+    return try bytes.withUnsafeBytes { try DatabaseHeader($0) }
+  }
+
+  // The distances are a fifth of the page's used bytes and one. With pages of 1,024 bytes the page that is locked would be a
+  // pointer map, which is then the next one.
+  @Test(
+    "Pointer maps are where SQLite puts them, also at the gibibyte",
+    arguments: [
+      (512, 0, [2, 105, 208, 311], [1, 3, 104, 106]), (512, 32, [2, 99, 196], [1, 3, 105]),
+      (4_096, 0, [2, 822, 1_642], [3, 821, 823, 262_145]), (65_536, 0, [2, 13_110], [13_109, 16_385]),
+      (1_024, 0, [2, 207, 1_048_372, 1_048_578, 1_048_782], [1_048_577, 1_048_579, 1_048_783]),
+    ])
+  func pointerMaps(pageSize: Int, reserved: Int, maps: [Int], others: [Int]) throws {
+    let header = try Self.header(pageSize: pageSize, reserved: reserved, largestRoot: 3)
+    for page in maps { #expect(header.isPointerMap(page), "\(page)") }
+    for page in others { #expect(!header.isPointerMap(page), "\(page)") }
+    let plain = try Self.header(pageSize: pageSize, reserved: reserved, largestRoot: 0)
+    for page in maps { #expect(!plain.isPointerMap(page), "\(page)") }
+  }
+
+  @Test("The page that is locked is the one at the gibibyte", arguments: [512, 4_096, 65_536])
+  func lockPage(pageSize: Int) throws {
+    let header = try Self.header(pageSize: pageSize, largestRoot: 0)
+    #expect((header.lockPage - 1) * pageSize == 1 << 30)
+  }
+
+  /// An empty database of one page, of which SQLite is to leave some bytes alone.
+  private static func reserving(_ count: Int, pageSize: Int, in folder: TemporaryFolder, _ name: String) throws
+    -> String
+  {
+    let path = try TestDatabases.run(
+      "PRAGMA page_size = \(pageSize); CREATE TABLE t(v); DROP TABLE t; VACUUM", on: folder.file("empty-\(name)"))
+    var bytes = try fileBytes(path)
+    try #require(bytes.count == pageSize)
+    bytes[20] = UInt8(count)
+    // Where the cells begin: at the end of what is used.
+    bytes[105] = UInt8((pageSize - count) >> 8)
+    bytes[106] = UInt8((pageSize - count) & 0xff)
+    return try folder.write(bytes, to: name)
+  }
+
+  @Test(
+    "Rows are read and compared whatever is reserved on each page",
+    arguments: [(512, 32), (1_024, 1), (4_096, 28), (4_096, 255)])
+  func reserved(pageSize: Int, count: Int) throws {
+    let folder = try TemporaryFolder()
+    let older = try Self.reserving(count, pageSize: pageSize, in: folder, "older")
+    try TestDatabases.run(
+      """
+      CREATE TABLE t(id INTEGER PRIMARY KEY, v);
+      WITH s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 400)
+      INSERT INTO t SELECT n, printf('%.*c', CASE n % 40 WHEN 0 THEN 50 * n ELSE n % 90 END, 'x') FROM s
+      """, on: older)
+    let newer = try folder.copy("older", to: "newer")
+    try TestDatabases.run("UPDATE t SET v = v || '.' WHERE id IN (80, 213)", on: newer)
+
+    let pages = try DatabasePages(FileBytes(opening: newer))
+    // Else SQLite has not believed the header, and nothing is tried.
+    try #require(pages.header.usableSize == pageSize - count)
+    try #require(
+      TestDatabases.rows("PRAGMA integrity_check", on: newer) == [
+        "'\("ok".utf8.map(String.init).joined(separator: "."))'"
+      ])
+    let root = try TreeCursorTests.root(of: "t", in: newer)
+    let found = try TreeCursorTests.rows(TreeCursor(pages, root: root), fields: 2)
+    #expect(found == (try TreeCursorTests.query("SELECT id, NULL, v FROM t ORDER BY id", on: newer)))
+
+    let comparison = try PageComparison(older: DatabasePages(FileBytes(opening: older)), newer: pages)
+    let rows = try comparison.changedRows(older: root, newer: root, isTable: true)
+    let candidates = try TreeCursorTests.rows(rows.newer, fields: 2).map { $0[0] }
+    #expect(Set(candidates).isSuperset(of: ["80", "213"]))
+    #expect(candidates.count < 200)
+  }
+
+  @Test("Auto-vacuum moves pages about, and every page is what its place says", arguments: [1, 2])
+  func autoVacuum(mode: Int) throws {
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(
+      """
+      PRAGMA page_size = 512; PRAGMA auto_vacuum = \(mode);
+      CREATE TABLE gone(v); CREATE TABLE t(id INTEGER PRIMARY KEY, v);
+      WITH s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 600) INSERT INTO gone SELECT printf('%.99c', 'x') FROM s;
+      INSERT INTO t(v) SELECT v || printf('%.*c', rowid % 50 * 20, 'y') FROM gone; DROP TABLE gone;
+      PRAGMA incremental_vacuum(100)
+      """, on: folder.file("database"))
+    let pages = try DatabasePages(FileBytes(opening: path))
+    #expect(pages.pageCount > 300)
+    let root = try TreeCursorTests.root(of: "t", in: path)
+    let found = try TreeCursorTests.rows(TreeCursor(pages, root: root), fields: 2)
+    #expect(found == (try TreeCursorTests.query("SELECT id, NULL, v FROM t ORDER BY id", on: path)))
+    // An entry of a pointer map is a number from 1 to 5 and a page.
+    let buffer = PageBuffer(size: 512)
+    var maps = 0
+    for page in 1...pages.pageCount where pages.header.isPointerMap(page) {
+      try pages.read(page, into: buffer.bytes)
+      let entries = min(512 / 5, pages.pageCount - page)
+      for entry in 0..<entries { #expect((1...5).contains(buffer.bytes[5 * entry]), "page \(page), entry \(entry)") }
+      maps += 1
+    }
+    #expect(maps == (pages.pageCount - 2) / 103 + 1)
+  }
+
+  @Test("An inner page that is damaged is named")
+  func damagedInnerPage() throws {
+    let folder = try TemporaryFolder()
+    let older = try TreeCursorTests.database(pageSize: 512, rows: 400, in: folder)
+    let root = try TreeCursorTests.root(of: "rowids", in: older)
+    var bytes = try fileBytes(older)
+    let start = (root - 1) * 512
+    try #require(bytes[start] == PageKind.tableInterior.rawValue)
+    // The first child is a page far behind the file's end.
+    let cell = Int(bytes[start + 12]) << 8 | Int(bytes[start + 13])
+    bytes[start + cell] = 0x7f
+    let newer = try DatabasePages(MemoryBytes(bytes))
+    let error = #expect(throws: DatabaseFileError.self) {
+      try PageComparison(older: DatabasePages(FileBytes(opening: older)), newer: newer)
+        .changedRows(older: root, newer: root, isTable: true)
+    }
+    #expect(error?.code == .badPage)
+    #expect(error?.page ?? 0 >= 0x7f00_0000)
+    bytes[start] = 0x77
+    let other = try DatabasePages(MemoryBytes(bytes))
+    let second = #expect(throws: DatabaseFileError.self) {
+      try PageComparison(older: DatabasePages(FileBytes(opening: older)), newer: other)
+        .changedRows(older: root, newer: root, isTable: true)
+    }
+    #expect(second?.page == root)
+    #expect(second.map { "\($0)" } == "page \(root): it is no page of a table or an index")
+  }
+}
