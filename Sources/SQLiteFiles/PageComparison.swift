@@ -141,6 +141,13 @@ public final class PageComparison {
     return UInt8(truncatingIfNeeded: side == .older ? word >> 8 : word)
   }
 
+  /// Whether a page is a leaf, and it and all that its rows hold are the same in both databases.
+  ///
+  /// - Returns: false where that is not known without a look at it.
+  public func isEqualLeaf(_ page: Int) -> Bool {
+    isEqual(page) && !mayOverflowDiffer && PageKind(rawValue: kind(page, in: .newer))?.isLeaf == true
+  }
+
   // MARK: Overflow
 
   /// From how many pages on the first byte of an overflow page, that of a page number, may be one that a tree's page has.

@@ -196,14 +196,16 @@ struct ComparisonRun {
     _ table: TableDefinition, _ olderTable: TableDefinition, _ pages: PagePair, _ older: borrowing SQLiteConnection,
     _ newer: borrowing SQLiteConnection, into changes: ChangeCollector
   ) throws -> String? {
-    if let reason = pages.refusal { return reason }
-    guard table.columns.map(\.name) == olderTable.columns.map(\.name),
-      let olderStored = try StoredTable(olderTable, pages.roots(of: .older, on: older), on: older),
-      let newerStored = try StoredTable(table, pages.roots(of: .newer, on: newer), on: newer),
-      olderStored.signature == newerStored.signature
-    else { return "its definition differs between the two databases" }
     do {
       guard let comparison = try pages.comparison() else { return pages.refusal ?? "the pages cannot be read" }
+      let olderRoots = try pages.roots(of: .older, on: older)
+      let newerRoots = try pages.roots(of: .newer, on: newer)
+      // Most tables of a database with thousands of them are one page, and the same as they were.
+      if let root = newerRoots[table], root == olderRoots[olderTable], comparison.isEqualLeaf(root.page) { return nil }
+      guard table.columns.map(\.name) == olderTable.columns.map(\.name),
+        let olderStored = try StoredTable(olderTable, olderRoots, on: older),
+        let newerStored = try StoredTable(table, newerRoots, on: newer), olderStored.signature == newerStored.signature
+      else { return "its definition differs between the two databases" }
       try PageMerge(table, older: olderStored, newer: newerStored, comparison, into: changes).run()
       return nil
     } catch let error as DatabaseFileError {

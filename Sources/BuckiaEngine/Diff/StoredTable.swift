@@ -54,8 +54,8 @@ struct StoredTable {
     }
     self.signature = signature
 
-    guard let root = roots.page(of: table) else { return nil }
-    self.root = root
+    guard let entry = roots[table] else { return nil }
+    root = entry.page
     hasRowIDs = !table.isWithoutRowID
 
     // Where each column of the table is stored: https://sqlite.org/fileformat2.html#representation_of_sql_tables.
@@ -91,19 +91,24 @@ struct StoredTable {
 
 /// Where the tree of each table of a database begins.
 struct RootPages {
-  private var pages: [TableName: Int] = [:]
+  /// One table, as `sqlite_schema` has it.
+  struct Entry: Equatable {
+    let page: Int
+    let sql: String
+  }
+
+  private var entries: [TableName: Entry] = [:]
 
   /// Reads `sqlite_schema` once: it has no index, and a database may have ten thousand tables.
   init(_ connection: borrowing SQLiteConnection) throws {
-    try connection.forEachRow(of: "SELECT name, rootpage FROM main.sqlite_schema WHERE type = 'table'") { row in
-      pages[TableName(row.text(at: 0) ?? "")] = Int(row.integer(at: 1))
+    try connection.forEachRow(of: "SELECT name, rootpage, sql FROM main.sqlite_schema WHERE type = 'table'") { row in
+      let page = Int(row.integer(at: 1))
+      if page > 0 { entries[TableName(row.text(at: 0) ?? "")] = Entry(page: page, sql: row.text(at: 2) ?? "") }
     }
   }
 
-  /// The root page of a table; nil for one that has none.
-  func page(of table: TableDefinition) -> Int? {
-    pages[TableName(table.name)].flatMap { $0 > 0 ? $0 : nil }
-  }
+  /// The entry of a table; nil for one that has no tree.
+  subscript(_ table: TableDefinition) -> Entry? { entries[TableName(table.name)] }
 }
 
 /// How one column of the key orders the rows of a WITHOUT ROWID table.
