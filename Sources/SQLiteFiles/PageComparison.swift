@@ -190,6 +190,8 @@ public final class PageComparison {
   ///   - bytes: How many bytes it holds.
   func chainDiffers(from page: Int, bytes: Int) -> Bool {
     if !mayOverflowDiffer { return false }
+    // A row may claim more than the file can hold, and its chain go round in a circle for all of that.
+    guard bytes / (newer.header.usableSize - 4) < words.count else { return true }
     var page = page
     var left = bytes
     while left > 0 {

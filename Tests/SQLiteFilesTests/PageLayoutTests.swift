@@ -122,6 +122,23 @@ import TestSupport
     #expect(maps == (pages.pageCount - 2) / 103 + 1)
   }
 
+  @Test("A chain that goes round in a circle is not followed for longer than the file is")
+  func circle() throws {
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(
+      "PRAGMA page_size = 512; CREATE TABLE t(v); INSERT INTO t VALUES (zeroblob(5000))", on: folder.file("database"))
+    var bytes = try fileBytes(path)
+    // The first two pages of the chain lead to themselves; the last page of all differs.
+    for page in [3, 4] { bytes[(page - 1) * 512 + 3] = UInt8(page) }
+    let older = try DatabasePages(MemoryBytes(bytes))
+    bytes[bytes.count - 1] ^= 1
+    let comparison = try PageComparison(older: older, newer: DatabasePages(MemoryBytes(bytes)))
+    #expect(comparison.differingCount == 1)
+    #expect(!comparison.chainDiffers(from: 3, bytes: 5_000))
+    #expect(comparison.chainDiffers(from: 3, bytes: 0x7fff_ffff))
+    #expect(comparison.chainDiffers(from: older.pageCount, bytes: 400))
+  }
+
   @Test("An inner page that is damaged is named")
   func damagedInnerPage() throws {
     let folder = try TemporaryFolder()
