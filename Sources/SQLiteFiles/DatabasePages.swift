@@ -47,19 +47,27 @@ public final class DatabasePages {
       throw DatabaseFileError(.notADatabase, count == 0 ? "it is empty" : "it is too short for an SQLite database")
     }
     header = try bytes.withUnsafeBytes { (bytes) throws(DatabaseFileError) in try DatabaseHeader(bytes) }
-    if let log, log.pageSize == header.pageSize {
-      self.log = log
+    let held = Int(try file.byteCount() / Int64(header.pageSize))
+    if let log {
+      guard log.pageSize == header.pageSize else {
+        throw DatabaseFileError(.badHeader, "the log has pages of another size")
+      }
       pageCount = log.pageCount
+      // Free pages need be in neither, but whoever claims billions of them is after our memory.
+      guard pageCount - held <= log.mark.frameCount + Self.unwrittenLimit else {
+        throw DatabaseFileError(.truncated, "the log speaks of \(pageCount) pages, and the file has \(held)")
+      }
     } else {
-      guard log == nil else { throw DatabaseFileError(.badHeader, "the log has pages of another size") }
-      self.log = nil
-      let held = Int(try file.byteCount() / Int64(header.pageSize))
       pageCount = header.pageCount ?? held
       guard pageCount <= held else {
         throw DatabaseFileError(.truncated, "the file has \(held) of \(pageCount) pages")
       }
     }
+    self.log = log
   }
+
+  /// How many pages may be neither in the file nor in the log.
+  private static let unwrittenLimit = 1 << 20
 
   /// Whether the log has been begun anew since it was read, so that what was read may be wrong.
   public func isStale() throws -> Bool {

@@ -3,7 +3,7 @@
 /// Equal pages of the same tree, with equal overflow chains, hold equal rows: so whoever knows the pages that differ need
 /// not look at any other row. See ``changedRows(older:newer:isTable:)``.
 ///
-/// Takes 8 to 12 bytes of memory a page.
+/// Takes some 12 bytes of memory a page.
 public final class PageComparison {
   /// The database to start from.
   public let older: DatabasePages

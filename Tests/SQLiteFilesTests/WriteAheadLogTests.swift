@@ -1,5 +1,5 @@
 import SQLiteConnections
-import SQLiteFiles
+@testable import SQLiteFiles
 import Testing
 import TestSupport
 
@@ -111,5 +111,33 @@ import TestSupport
     let stale = try #require(try WriteAheadLog(MemoryBytes(bytes)))
     #expect(try stale.isStale(restarted))
     #expect(try !stale.isStale(MemoryBytes(bytes)))
+  }
+
+  @Test("A log whose checksums are right and that speaks of billions of pages takes no memory for them")
+  func billions() throws {
+    try insert(7)
+    var log = try Self.bytes(of: path + "-wal")
+    let frameBytes = WriteAheadLog.frameHeaderBytes + 1_024
+    var checksum = LogChecksum(isBigEndian: log[3] & 1 == 1)
+    checksum.add(log, 0..<24)
+    for start in stride(from: WriteAheadLog.headerBytes, to: log.count, by: frameBytes) {
+      let isCommit = log[start + 4..<start + 8].contains { $0 != 0 }
+      if isCommit { log.replaceSubrange(start + 4..<start + 8, with: [0xff, 0xff, 0xff, 0xf0]) }
+      checksum.add(log, start..<start + 8)
+      checksum.add(log, start + WriteAheadLog.frameHeaderBytes..<start + frameBytes)
+      let bytes = withUnsafeBytes(of: checksum.value.bigEndian) { Array($0) }
+      log.replaceSubrange(start + 16..<start + 24, with: bytes)
+    }
+    #expect(try WriteAheadLog(MemoryBytes(log))?.pageCount == 0xffff_fff0)
+    let error = #expect(throws: DatabaseFileError.self) {
+      _ = try DatabasePages(MemoryBytes(Self.bytes(of: path)), log: MemoryBytes(log))
+    }
+    #expect(error?.code == .truncated)
+  }
+}
+
+extension LogChecksum {
+  fileprivate mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
+    bytes.withUnsafeBytes { add(UnsafeRawBufferPointer(rebasing: $0[range])) }
   }
 }
