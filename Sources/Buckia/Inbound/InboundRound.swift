@@ -15,6 +15,7 @@ struct InboundRound {
   private(set) var trust = TrustMode.any
   private(set) var createdLedger = false
   var failure: (any Error)?
+  private let remover = FileRemover()
   /// How many groups are still to be taken with each file by itself, and how many it was last time: where there is one
   /// conflict, there are more.
   private var groupsApart = 0
@@ -66,6 +67,7 @@ struct InboundRound {
     _ items: [InboundItem], on connection: borrowing SQLiteConnection,
     progress: (String, Int, Int) throws -> Void
   ) throws {
+    defer { for failed in remover.finish() { outcomes[failed.place].warnings.append(failed.message) } }
     let session = try ApplySession(on: connection, firesTriggers: options.triggers)
     var next = 0
     while next < items.count {
@@ -151,7 +153,12 @@ struct InboundRound {
       session.forget()
       return group
     }
-    for taken in group.taken { outcomes.append(removing(taken)) }
+    var done: [(place: Int, path: String)] = []
+    for taken in group.taken {
+      if isToBeRemoved(taken) { done.append((outcomes.count, taken.item.path)) }
+      outcomes.append(taken.outcome)
+    }
+    remover.remove(done)
     return group
   }
 
@@ -187,17 +194,10 @@ struct InboundRound {
     return group
   }
 
-  /// Removes a file that is done, where the options say so.
-  private func removing(_ taken: Taken) -> DiffOutcome {
-    var outcome = taken.outcome
-    let isDone = outcome.state == .applied || outcome.state == .alreadyApplied
-    if isDone, !options.isDryRun, taken.item.isFromFolder ? !options.keepsFiles : options.removesNamedFiles {
-      do throws(BuckiaError) {
-        try FileSystem.remove(taken.item.path)
-      } catch {
-        outcome.warnings.append(error.description)
-      }
-    }
-    return outcome
+  /// Whether a file is done and the options say that it goes.
+  private func isToBeRemoved(_ taken: Taken) -> Bool {
+    let isDone = taken.outcome.state == .applied || taken.outcome.state == .alreadyApplied
+    return isDone && !options.isDryRun
+      && (taken.item.isFromFolder ? !options.keepsFiles : options.removesNamedFiles)
   }
 }

@@ -19,6 +19,13 @@ final class PageMerge {
   private let key: [Int]
   /// Key columns that can hold NULL.
   private let nullable: [Int]
+  /// Whether the rows of the table have rowids, and whether they are told apart by them.
+  private let hasRowIDs: Bool
+  private let isKeyRowID: Bool
+  /// The order of a WITHOUT ROWID table, and whether it is that of the changes.
+  private let order: [StoredOrder]?
+  private let isInKeyOrder: Bool
+  /// Which columns differ between the two rows in hand.
   private var changed: [Bool]
 
   /// Rows that have found no partner yet, as changes: those of the older database as DELETE, of the newer as INSERT; and
@@ -60,13 +67,6 @@ final class PageMerge {
     isInKeyOrder = newer.order.map { $0.allSatisfy(\.isPlain) } ?? false
     hasRowIDs = newer.hasRowIDs
   }
-
-  /// Whether rows are told apart by their rowid.
-  private let isKeyRowID: Bool
-  /// The order of a WITHOUT ROWID table, and whether it is that of the changes.
-  private let order: [StoredOrder]?
-  private let isInKeyOrder: Bool
-  private let hasRowIDs: Bool
 
   /// Writes the difference into the collector.
   ///
