@@ -22,7 +22,7 @@ public final class PageComparison {
   private let newerClaims: PageClaims
 
   /// How many bytes of each file are read at once.
-  private static let pieceBytes = 512 << 10
+  private static let pieceBytes = 256 << 10
 
   /// Whether two databases can be compared by their pages: these have the same size.
   public static func canCompare(_ older: DatabasePages, _ newer: DatabasePages) -> Bool {
