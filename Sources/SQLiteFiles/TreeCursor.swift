@@ -80,21 +80,37 @@ public final class TreeCursor {
         leafNext += 1
         return true
       }
-      guard var level = levels.popLast() else { return false }
+      guard let level = levels.last else { return false }
       leafCount = 0
       leafNext = 0
-      if level.page.kind.isLeaf || level.next > 2 * level.page.cellCount { continue }
-      let place = level.next
-      level.next += 1
-      levels.append(level)
-      if place & 1 == 0 {
-        try descend(to: try level.page.child(place >> 1))
-      } else if !isTable {
-        cell = try level.page.cell(place >> 1)
+      if level.page.kind.isLeaf || level.next > 2 * level.page.cellCount {
+        levels.removeLast()
+        continue
+      }
+      if level.next & 1 == 1, !isTable {
+        levels[levels.count - 1].next = level.next + 1
+        cell = try level.page.cell(level.next >> 1)
         bytes = level.page.bytes
         page = level.page.number
         return true
       }
+      let (child, number) = try nextChild(of: level.page, from: (level.next + 1) >> 1)
+      levels[levels.count - 1].next = 2 * child + 1
+      if let number { try descend(to: number) }
+    }
+  }
+
+  /// The next child of an inner page that is not skipped, or whose cell comes after it: most of the children of a large table
+  /// are passed over here, and nowhere else.
+  ///
+  /// - Returns: The child's place, and its page where that is to be looked at.
+  private func nextChild(of page: BTreePage, from start: Int) throws(DatabaseFileError) -> (place: Int, page: Int?) {
+    var place = start
+    while true {
+      let number = try page.child(place)
+      guard let filter, filter.skips(number) else { return (place, number) }
+      if !isTable || place == page.cellCount { return (place, nil) }
+      place += 1
     }
   }
 
@@ -104,7 +120,7 @@ public final class TreeCursor {
         .badPage, page: levels.last?.page.number, "it leads to page \(number), which is not there")
     }
     guard levels.count < Self.depthLimit else { throw DatabaseFileError(.cycle, page: number, "the tree is too deep") }
-    if let filter, filter.skips(number) { return }
+    if levels.isEmpty, let filter, filter.skips(number) { return }
     if let visited, !visited.insert(number) { throw DatabaseFileError.visitedTwice(number) }
     if levels.count == buffers.count { buffers.append(PageBuffer(size: pages.header.pageSize)) }
     let buffer = buffers[levels.count].bytes
