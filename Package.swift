@@ -17,6 +17,7 @@ let package = Package(
     .library(name: "BuckiaKSUID", targets: ["BuckiaKSUID"]),
     .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
     .library(name: "SQLiteConnections", targets: ["SQLiteConnections"]),
+    .library(name: "SQLiteFiles", targets: ["SQLiteFiles"]),
     .library(name: "SQLiteSchemas", targets: ["SQLiteSchemas"]),
   ],
   dependencies: [
