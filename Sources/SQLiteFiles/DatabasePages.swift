@@ -2,8 +2,8 @@
 ///
 /// ```swift
 /// let pages = try DatabasePages(FileBytes(opening: "notes.sqlite"))
-/// var page = PageBuffer(of: pages)
-/// try pages.read(1, into: page)
+/// let page = PageBuffer(size: pages.header.pageSize)
+/// try pages.read(1, into: page.bytes)
 /// ```
 ///
 /// For use by one thread at a time.
@@ -74,9 +74,6 @@ public final class DatabasePages {
     guard let log, let logFile else { return false }
     return try log.isStale(logFile)
   }
-
-  /// Whether a page comes from the log.
-  func isLogged(_ page: Int) -> Bool { log?.offset(ofPage: page) != nil }
 
   /// The pages that come from the log, in no order.
   var loggedPages: [Int] { log.map { Array($0.pages) } ?? [] }

@@ -99,12 +99,4 @@ public final class RecordReader {
     let field = fields[field]
     return UnsafeRawBufferPointer(rebasing: bytes[field.start..<field.start + field.count])
   }
-
-  /// Whether a field is stored in the same bytes, and as the same type, in another record.
-  public func isStoredAlike(_ field: Int, in other: RecordReader) -> Bool {
-    let (mine, theirs) = (fields[field], other.fields[field])
-    guard mine.type == theirs.type else { return false }
-    for offset in 0..<mine.count where bytes[mine.start + offset] != other.bytes[theirs.start + offset] { return false }
-    return true
-  }
 }

@@ -5,7 +5,8 @@ public enum ASCIIName {
     String(decoding: name.utf8.map(folded), as: UTF8.self)
   }
 
-  private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+  /// The byte, a–z for A–Z.
+  public static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
   /// The name with a–z folded to A–Z.
   public static func uppercased(_ name: String) -> String {

@@ -33,9 +33,7 @@ final class PageMerge {
   private let pending = ChangesetSpool()
   private var writer = ChangesetWriter()
   private var pendingCount = 0
-  /// Rows with NULL in the key, by content: how many more there are in the newer database.
-  private var surplus: [[UInt8]: Int] = [:]
-  private var withoutKey: [[UInt8]] = []
+  private var withoutKey = KeylessRows()
 
   private static let flushLimit = 1 << 20
 
@@ -74,12 +72,7 @@ final class PageMerge {
   func run() throws {
     if hasRowIDs { try mergeByRowID() } else if let order { try merge(by: order) } else { try gatherAll() }
     try settlePending()
-    for content in withoutKey {
-      let difference = surplus[content] ?? 0
-      for _ in 0..<abs(difference) {
-        try changes.add(difference < 0 ? .delete : .insert) { $0.append(encoded: content) }
-      }
-    }
+    try withoutKey.write(into: changes)
   }
 
   // MARK: Going through
@@ -128,8 +121,7 @@ final class PageMerge {
     if try hasNullKey(row) {
       var content = ChangesetWriter()
       try append(row, to: &content)
-      if surplus[content.bytes] == nil { withoutKey.append(content.bytes) }
-      surplus[content.bytes, default: 0] += operation == .insert ? 1 : -1
+      withoutKey.add(content.bytes, operation)
       return
     }
     writer.beginChange(operation)

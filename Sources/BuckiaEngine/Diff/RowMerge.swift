@@ -136,38 +136,24 @@ struct RowMerge {
     }
   }
 
-  /// Rows with NULL in the key have no identity but their content: what is there more often on one side travels whole.
+  /// Counts the rows with NULL in the key on both sides.
   private func compareRowsWithoutKey(
     _ olderConnection: borrowing SQLiteConnection, _ newerConnection: borrowing SQLiteConnection,
     into changes: ChangeCollector
   ) throws {
-    var surplus: [[UInt8]: Int] = [:]
-    var order: [[UInt8]] = []
+    var rows = KeylessRows()
     let count = newer.changesetColumns.count
-    func record(_ row: borrowing SQLiteStatement) -> [UInt8] {
+    func content(_ row: borrowing SQLiteStatement) -> [UInt8] {
       var writer = ChangesetWriter()
       for column in 0..<count { writer.append(column: column, of: row) }
       return writer.bytes
     }
     if let older, let sql = try query(older, .withoutKey) {
-      try olderConnection.forEachRow(of: sql) { row in
-        let content = record(row)
-        if surplus[content] == nil { order.append(content) }
-        surplus[content, default: 0] -= 1
-      }
+      try olderConnection.forEachRow(of: sql) { rows.add(content($0), .delete) }
     }
     if let sql = try query(newer, .withoutKey) {
-      try newerConnection.forEachRow(of: sql) { row in
-        let content = record(row)
-        if surplus[content] == nil { order.append(content) }
-        surplus[content, default: 0] += 1
-      }
+      try newerConnection.forEachRow(of: sql) { rows.add(content($0), .insert) }
     }
-    for content in order {
-      let difference = surplus[content] ?? 0
-      for _ in 0..<abs(difference) {
-        try changes.add(difference < 0 ? .delete : .insert) { $0.append(encoded: content) }
-      }
-    }
+    try rows.write(into: changes)
   }
 }

@@ -154,14 +154,12 @@ struct StoredOrder: Equatable {
   /// As SQLite does it, up to the first NUL.
   private static func noCase(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
     for index in 0..<min(one.count, other.count) {
-      let (mine, theirs) = (folded(one[index]), folded(other[index]))
+      let (mine, theirs) = (ASCIIName.folded(one[index]), ASCIIName.folded(other[index]))
       if mine != theirs { return Int(mine) - Int(theirs) }
       if mine == 0 { break }
     }
     return one.count - other.count
   }
-
-  private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
   private static func trimmed(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     var end = text.count
