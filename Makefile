@@ -27,6 +27,10 @@ PACKAGES := libsqlite3-dev libzstd-dev
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
+# On Linux the optimised command brings Swift's runtime with it, if the toolchain can do that: so it starts sooner, and runs
+# where there is no Swift.
+RUNTIMES := $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
+STATIC := $(if $(wildcard $(RUNTIMES)_static/linux),--static-swift-stdlib)
 # How many random cases `make soak` tries of each property, and the number of the first.
 SEEDS ?= 10000
 FROM ?= 0
@@ -47,7 +51,7 @@ help: ## shows this list
 
 build: dependencies ## builds the command line, optimised: .build/release/buckia
 	@$(call say,building (a first build takes a few minutes))
-	@$(SWIFT) build -c release --product buckia $(FLAGS)
+	@$(SWIFT) build -c release --product buckia $(STATIC) $(FLAGS)
 	@echo "The command is $$($(SWIFT) build -c release --show-bin-path)/buckia"
 
 test: dependencies lint ## checks the format, builds without warnings and runs all tests
@@ -97,7 +101,9 @@ bench-quick: ## the same at a tenth of the size; its figures only tell that all 
 
 bench-tools: dependencies
 	@$(call say,building (a first build takes several minutes))
-	@$(SWIFT) build -q -c release --product buckia $(FLAGS)
+	@$(SWIFT) build -q -c release --product buckia $(STATIC) $(FLAGS)
+	@# SwiftPM does not notice files that came or went in a package beside: it is made to plan the build again.
+	@rm -f Benchmarks/.build/release.yaml
 	@$(SWIFT) build -q -c release --package-path Benchmarks $(FLAGS)
 	@# A virtual environment that could not be completed is removed, so that the benchmarks see that there is none.
 	@if [ ! -e '$(PEERS)/complete' ] || [ Benchmarks/Peers/requirements.txt -nt '$(PEERS)/complete' ]; then \

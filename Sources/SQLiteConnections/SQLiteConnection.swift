@@ -98,7 +98,7 @@ public struct SQLiteConnection: ~Copyable {
   }
 
   /// A file name that SQLite takes for one: a relative path that happens to begin with "file:" is no URI.
-  private static func plainName(_ path: String) -> String { path.hasPrefix("file:") ? "./\(path)" : path }
+  static func plainName(_ path: String) -> String { path.hasPrefix("file:") ? "./\(path)" : path }
 
   /// Attaches another database file, read or written as this connection is.
   ///

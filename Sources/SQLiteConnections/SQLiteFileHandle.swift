@@ -16,18 +16,60 @@ public final class SQLiteFileHandle {
 
   private let file: UnsafeMutablePointer<sqlite3_file>
   private let path: String
+  /// The connection that has the file open, where that is nobody else's.
+  private let owner: OpaquePointer?
 
   /// Asks a connection for a handle of its database `main`.
   ///
   /// - Returns: nil when there is no such file: a database in memory, no log.
   public init?(_ which: File, of connection: borrowing SQLiteConnection) {
-    var found: UnsafeMutablePointer<sqlite3_file>?
     let operation = which == .database ? SQLITE_FCNTL_FILE_POINTER : SQLITE_FCNTL_JOURNAL_POINTER
-    guard sqlite3_file_control(connection.handle, "main", operation, &found) == SQLITE_OK, let found,
-      found.pointee.pMethods != nil
-    else { return nil }
+    guard let found = Self.file(operation, of: connection.handle) else { return nil }
     file = found
     path = connection.path
+    owner = nil
+  }
+
+  private init(_ file: UnsafeMutablePointer<sqlite3_file>, path: String, ownedBy owner: OpaquePointer) {
+    self.file = file
+    self.path = path
+    self.owner = owner
+  }
+
+  deinit { sqlite3_close_v2(owner) }
+
+  private static func file(_ operation: Int32, of connection: OpaquePointer) -> UnsafeMutablePointer<sqlite3_file>? {
+    var found: UnsafeMutablePointer<sqlite3_file>?
+    guard sqlite3_file_control(connection, "main", operation, &found) == SQLITE_OK, let found,
+      found.pointee.pMethods != nil
+    else { return nil }
+    return found
+  }
+
+  /// The database's file once more, for another thread.
+  ///
+  /// SQLite opens it by its path, which keeps the locks of this process. No lock is taken by it, so what is read is what a
+  /// transaction of the first connection sees, as long as that lasts.
+  ///
+  /// - Returns: nil when SQLite cannot open it again, or what is at its path is no longer this file.
+  public func another() -> SQLiteFileHandle? {
+    var opened: OpaquePointer?
+    guard
+      sqlite3_open_v2(SQLiteConnection.plainName(path), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
+        == SQLITE_OK, let opened, let second = Self.file(SQLITE_FCNTL_FILE_POINTER, of: opened)
+    else {
+      sqlite3_close_v2(opened)
+      return nil
+    }
+    let handle = SQLiteFileHandle(second, path: path, ownedBy: opened)
+    return second.pointee.pMethods == file.pointee.pMethods && isInPlace && handle.isInPlace ? handle : nil
+  }
+
+  /// Whether the file is known to be what is at its path at this moment.
+  private var isInPlace: Bool {
+    var hasMoved: Int32 = 1
+    return file.pointee.pMethods.pointee.xFileControl(file, SQLITE_FCNTL_HAS_MOVED, &hasMoved) == SQLITE_OK
+      && hasMoved == 0
   }
 
   /// How many bytes the file has now.

@@ -20,6 +20,16 @@ public protocol ByteSource: AnyObject {
   /// - Returns: How many bytes there were: fewer than asked for only where the file ends.
   /// - Throws: When the system cannot read.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
+
+  /// The same file once more, for another thread to read while this one does.
+  ///
+  /// - Returns: nil when it cannot be had, or may by now be another file.
+  func another() throws -> (any ByteSource)?
+}
+
+extension ByteSource {
+  /// Says that there is no other.
+  public func another() throws -> (any ByteSource)? { nil }
 }
 
 /// Bytes that are in memory.
@@ -43,6 +53,9 @@ public final class MemoryBytes: ByteSource {
     }
     return count
   }
+
+  /// The same bytes: any number of threads may read them.
+  public func another() -> (any ByteSource)? { self }
 }
 
 /// A file that this source opens itself: only for a process that has no SQLite connection to it.
@@ -98,4 +111,6 @@ public final class FileBytes: ByteSource {
     }
     return done
   }
+  /// The same source: any number of threads may read it.
+  public func another() -> (any ByteSource)? { self }
 }

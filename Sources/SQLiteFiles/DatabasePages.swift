@@ -15,7 +15,8 @@ public final class DatabasePages {
   /// The log, where there is one with a commit in it.
   public let log: WriteAheadLog?
 
-  private let file: any ByteSource
+  /// The database file.
+  let file: any ByteSource
   private let logFile: (any ByteSource)?
 
   /// Reads header and log.
@@ -97,13 +98,6 @@ public final class DatabasePages {
         try file.read(into: target, at: Int64(page - 1) * Int64(size))
       }
     guard count == size else { throw DatabaseFileError(.truncated, page: page, "the file ends before its end") }
-  }
-
-  /// Reads pages that follow one another from the file alone, without a look at the log.
-  ///
-  /// - Returns: How many bytes there were.
-  func readFile(from page: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    try file.read(into: buffer, at: Int64(page - 1) * Int64(header.pageSize))
   }
 }
 

@@ -10,19 +10,13 @@ public final class PageComparison {
   /// The database to arrive at.
   public let newer: DatabasePages
   /// How many pages differ or are in one database only.
-  public var differingCount: Int { differing.count }
+  public var differingCount: Int { notes.differing.count }
 
-  private let differing: PageSet
-  /// Of an equal page its first four bytes: the next page where it is one of a chain, its kind where it is one of a tree.
-  /// Of a page that differs both kinds.
-  private let words: UnsafeMutableBufferPointer<UInt32>
+  private let notes: PageNotes
   /// Whether any page differs that may hold the continuation of a row.
   private var mayOverflowDiffer = false
   private let olderClaims: PageClaims
   private let newerClaims: PageClaims
-
-  /// How many bytes of each file are read at once.
-  private static let pieceBytes = 256 << 10
 
   /// Whether two databases can be compared by their pages: these have the same size.
   public static func canCompare(_ older: DatabasePages, _ newer: DatabasePages) -> Bool {
@@ -31,96 +25,34 @@ public final class PageComparison {
 
   /// Compares all pages.
   ///
-  /// The older database is read by a second thread meanwhile: the two must not have a source in common.
+  /// A second thread takes half of large files, where their sources can be had twice.
   ///
   /// - Parameters:
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at; `canCompare` has said yes.
-  ///   - progress: Is told now and then how many pages have been compared. May throw to stop.
-  /// - Throws: What the sources throw; what `progress` throws.
-  public init(
-    older: DatabasePages, newer: DatabasePages, progress: (Int) throws -> Void = { _ in }
-  ) throws {
+  /// - Throws: What the sources throw.
+  public init(older: DatabasePages, newer: DatabasePages) throws {
     precondition(Self.canCompare(older, newer))
     self.older = older
     self.newer = newer
-    let count = max(older.pageCount, newer.pageCount)
-    differing = PageSet(upTo: count)
-    words = .allocate(capacity: count + 1)
-    words.initialize(repeating: 0)
+    notes = PageNotes(older, newer)
     olderClaims = PageClaims(pages: older.pageCount)
     newerClaims = PageClaims(pages: newer.pageCount)
-    try compareFiles(progress)
+    try notes.compareFiles(older.file, newer.file)
     try compareLogged()
     try lookForOverflow()
-  }
-
-  deinit { words.deallocate() }
-
-  // MARK: Comparing
-
-  private func compareFiles(_ progress: (Int) throws -> Void) throws {
-    let size = newer.header.pageSize
-    let count = words.count - 1
-    let pagesPerPiece = max(1, Self.pieceBytes / size)
-    let pieceCount = (count + pagesPerPiece - 1) / pagesPerPiece
-    let reader = ReadAhead(older, pagesPerPiece: pagesPerPiece, pieceCount: pieceCount)
-    defer { reader.stop() }
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: pagesPerPiece * size, alignment: 4_096)
-    defer { buffer.deallocate() }
-    for piece in 0..<pieceCount {
-      let first = 1 + piece * pagesPerPiece
-      let read = try newer.readFile(from: first, into: buffer)
-      let mine = UnsafeRawBufferPointer(rebasing: buffer[..<read])
-      let theirs = try reader.next()
-      compare(piece: first, min(pagesPerPiece, count + 1 - first), theirs, mine)
-      try progress(first + pagesPerPiece - 1)
-    }
-  }
-
-  /// Compares some pages that follow one another.
-  private func compare(piece first: Int, _ pages: Int, _ theirs: UnsafeRawBufferPointer, _ mine: UnsafeRawBufferPointer)
-  {
-    let size = newer.header.pageSize
-    let isFull = first + pages - 1 <= min(older.pageCount, newer.pageCount)
-    if isFull, mine.count >= pages * size, mine.isEqual(to: theirs) {
-      for index in 0..<pages {
-        words[first + index] = mine.number32(at: index * size + BTreePage.headerOffset(of: first + index))
-      }
-      return
-    }
-    for index in 0..<pages {
-      let range = index * size..<(index + 1) * size
-      let one = first + index <= older.pageCount && range.upperBound <= theirs.count
-      let two = first + index <= newer.pageCount && range.upperBound <= mine.count
-      note(
-        first + index, one ? UnsafeRawBufferPointer(rebasing: theirs[range]) : nil,
-        two ? UnsafeRawBufferPointer(rebasing: mine[range]) : nil)
-    }
-  }
-
-  /// Notes what was found of one page; nil where a database does not have it.
-  private func note(_ page: Int, _ older: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?) {
-    let place = BTreePage.headerOffset(of: page)
-    if let older, let newer, older.isEqual(to: newer) {
-      words[page] = newer.number32(at: place)
-      differing.remove(page)
-    } else {
-      words[page] = UInt32(older?[place] ?? 0) << 8 | UInt32(newer?[place] ?? 0)
-      differing.insert(page)
-    }
   }
 
   /// Looks again at what a log has put over the files.
   private func compareLogged() throws {
     let one = PageBuffer(size: newer.header.pageSize)
     let two = PageBuffer(size: newer.header.pageSize)
-    for page in Set(older.loggedPages + newer.loggedPages) where page < words.count {
+    for page in Set(older.loggedPages + newer.loggedPages) where page < notes.words.count {
       let inOlder = page <= older.pageCount
       let inNewer = page <= newer.pageCount
       if inOlder { try older.read(page, into: one.bytes) }
       if inNewer { try newer.read(page, into: two.bytes) }
-      note(
+      notes.note(
         page, inOlder ? UnsafeRawBufferPointer(one.bytes) : nil, inNewer ? UnsafeRawBufferPointer(two.bytes) : nil)
     }
   }
@@ -129,15 +61,15 @@ public final class PageComparison {
 
   /// Whether a page is in both databases, and the same.
   func isEqual(_ page: Int) -> Bool {
-    page >= 1 && page < words.count && !differing.contains(page)
+    page >= 1 && page < notes.words.count && !notes.differing.contains(page)
   }
 
   enum Side { case older, newer }
 
   /// The byte that says what a page is, in one of the databases.
   fileprivate func kind(_ page: Int, in side: Side) -> UInt8 {
-    let word = words[page]
-    if !differing.contains(page) { return UInt8(word >> 24) }
+    let word = notes.words[page]
+    if !notes.differing.contains(page) { return UInt8(word >> 24) }
     return UInt8(truncatingIfNeeded: side == .older ? word >> 8 : word)
   }
 
@@ -156,14 +88,14 @@ public final class PageComparison {
   /// Finds out whether pages differ that may be parts of overflow chains. Mostly there are none, and then no chain has to be
   /// followed.
   private func lookForOverflow() throws {
-    guard differing.count > 0 else { return }
-    if words.count > Self.ambiguousPages {
+    guard !notes.differing.isEmpty else { return }
+    if notes.words.count > Self.ambiguousPages {
       mayOverflowDiffer = true
       return
     }
     let trunks = try freeTrunks()
     let isTree: (UInt8) -> Bool = { PageKind(rawValue: $0) != nil }
-    differing.forEach { page in
+    notes.differing.forEach { page in
       if mayOverflowDiffer || page == 1 || page > min(older.pageCount, newer.pageCount) { return }
       if isTree(kind(page, in: .older)) || isTree(kind(page, in: .newer)) { return }
       if older.header.isPointerMap(page) && newer.header.isPointerMap(page) || trunks.contains(page) { return }
@@ -191,14 +123,14 @@ public final class PageComparison {
   func chainDiffers(from page: Int, bytes: Int) -> Bool {
     if !mayOverflowDiffer { return false }
     // A row may claim more than the file can hold, and its chain go round in a circle for all of that.
-    guard bytes / (newer.header.usableSize - 4) < words.count else { return true }
+    guard bytes / (newer.header.usableSize - 4) < notes.words.count else { return true }
     var page = page
     var left = bytes
     while left > 0 {
       // A chain that leads nowhere is damage, which is for the reader of the row to say.
       guard isEqual(page) else { return true }
       left -= newer.header.usableSize - 4
-      page = Int(words[page])
+      page = Int(notes.words[page])
     }
     return false
   }

@@ -3,9 +3,10 @@
 /// The bits are in memory of its own, not in an array: a class that looks into its own array pays for it each time, and this
 /// is asked for every page of a file.
 final class PageSet {
+  /// How many pages share a word of memory: those from a multiple of this to the next.
+  static let wordPages = 64
+
   private let words: UnsafeMutableBufferPointer<UInt64>
-  /// How many pages are in it.
-  private(set) var count = 0
 
   /// - Parameter pages: The greatest page that can be in it.
   init(upTo pages: Int) {
@@ -22,17 +23,17 @@ final class PageSet {
   @discardableResult
   func insert(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page & 63)
-    guard words[page >> 6] & bit == 0 else { return false }
-    words[page >> 6] |= bit
-    count += 1
-    return true
+    defer { words[page >> 6] |= bit }
+    return words[page >> 6] & bit == 0
   }
 
-  func remove(_ page: Int) {
-    guard contains(page) else { return }
-    words[page >> 6] &= ~(UInt64(1) << UInt64(page & 63))
-    count -= 1
-  }
+  func remove(_ page: Int) { words[page >> 6] &= ~(UInt64(1) << UInt64(page & 63)) }
+
+  /// Whether no page is in it.
+  var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
+
+  /// How many pages are in it.
+  var count: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
 
   /// Calls `body` with each page, in order.
   func forEach(_ body: (Int) throws -> Void) rethrows {

@@ -25,6 +25,13 @@ import TestSupport
 
   private static let byPages = DiffOptions(method: .pages)
 
+  /// Makes both databases so large that two threads read them.
+  private func enlarge() throws {
+    for path in [older, live] {
+      try TestDatabases.run("CREATE TABLE large(v); INSERT INTO large VALUES (zeroblob(20000000))", on: path)
+    }
+  }
+
   /// Compares the live database with another and itself, as the newer and as the older one.
   private func diffBesideLocks() throws {
     for (one, other) in [(older, live), (live, older), (live, live)] {
@@ -52,8 +59,11 @@ import TestSupport
     /// `SQLITE_BUSY`.
     private static let busy: Int32 = 5
 
-    @Test("A read lock that this process holds keeps others out, whoever has compared the file meanwhile")
-    func sharedLock() async throws {
+    @Test(
+      "A read lock that this process holds keeps others out, whoever has compared the file meanwhile",
+      arguments: [false, true])
+    func sharedLock(isLarge: Bool) async throws {
+      if isLarge { try enlarge() }
       let holder = try Holder(live, "BEGIN; SELECT count(*) FROM t")
       try diffBesideLocks()
       await #expect(processExitsWith: .exitCode(Self.busy)) { [path = live as String] in
@@ -67,8 +77,11 @@ import TestSupport
       try holder.execute("ROLLBACK")
     }
 
-    @Test("A write transaction of this process stays its own in WAL mode, and what it writes arrives")
-    func logLock() async throws {
+    @Test(
+      "A write transaction of this process stays its own in WAL mode, and what it writes arrives",
+      arguments: [false, true])
+    func logLock(isLarge: Bool) async throws {
+      if isLarge { try enlarge() }
       try TestDatabases.run("PRAGMA journal_mode = WAL", on: live)
       let keeper = try Holder(live, "SELECT 1")
       let holder = try Holder(live, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1000, 'of this process')")

@@ -122,6 +122,70 @@ import TestSupport
     #expect(maps == (pages.pageCount - 2) / 103 + 1)
   }
 
+  /// Bytes that can be had only once.
+  private final class OnlyOnce: ByteSource {
+    private let bytes: MemoryBytes
+    init(_ bytes: [UInt8]) { self.bytes = MemoryBytes(bytes) }
+    func byteCount() -> Int64 { bytes.byteCount() }
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int {
+      bytes.read(into: buffer, at: offset)
+    }
+  }
+
+  @Test("Two threads find the same pages as one, up to the ends of both files", arguments: [512, 4_096, 65_536])
+  func twoThreads(pageSize: Int) throws {
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(
+      "PRAGMA page_size = \(pageSize); CREATE TABLE t(v); INSERT INTO t VALUES (zeroblob(24000000))",
+      on: folder.file("database"))
+    let older = try fileBytes(path)
+    try TestDatabases.run("INSERT INTO t VALUES (zeroblob(400000))", on: path)
+    var newer = try fileBytes(path)
+    let (count, longer) = (older.count / pageSize, newer.count / pageSize)
+    var expected = Set(count + 1...longer)
+    for page in [3, 63, 64, 65, count / 2 - 64, count / 2 - 1, count / 2, count / 2 + 1, count - 1, count] {
+      newer[page * pageSize - 1] ^= 1
+      expected.insert(page)
+    }
+    // The first page, and perhaps the second, differ since there are more rows.
+    for page in 1...2
+    where older[(page - 1) * pageSize..<page * pageSize] != newer[(page - 1) * pageSize..<page * pageSize] {
+      expected.insert(page)
+    }
+    for (one, two) in [
+      (MemoryBytes(older), MemoryBytes(newer)) as (any ByteSource, any ByteSource),
+      (OnlyOnce(older), MemoryBytes(newer)), (OnlyOnce(older), OnlyOnce(newer)),
+    ] {
+      let comparison = try PageComparison(older: DatabasePages(one), newer: DatabasePages(two))
+      #expect(Set((1...longer).filter { !comparison.isEqual($0) }) == expected)
+      #expect(comparison.differingCount == expected.count)
+    }
+  }
+
+  @Test("What a source throws to either thread is thrown", arguments: [2, 20])
+  func failingSource(megabyte: Int64) throws {
+    struct Failure: Error {}
+    final class Failing: ByteSource {
+      let bytes: MemoryBytes
+      let place: Int64
+      init(_ bytes: MemoryBytes, from place: Int64) { (self.bytes, self.place) = (bytes, place) }
+      func byteCount() -> Int64 { bytes.byteCount() }
+      func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+        if (offset..<offset + Int64(buffer.count)).contains(place) { throw Failure() }
+        return bytes.read(into: buffer, at: offset)
+      }
+      func another() -> (any ByteSource)? { self }
+    }
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(
+      "CREATE TABLE t(v); INSERT INTO t VALUES (zeroblob(24000000))", on: folder.file("database"))
+    let bytes = MemoryBytes(try fileBytes(path))
+    #expect(throws: Failure.self) {
+      try PageComparison(
+        older: DatabasePages(bytes), newer: DatabasePages(Failing(bytes, from: megabyte << 20)))
+    }
+  }
+
   @Test("A chain that goes round in a circle is not followed for longer than the file is")
   func circle() throws {
     let folder = try TemporaryFolder()

@@ -75,4 +75,6 @@ private final class HandleBytes: ByteSource {
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     try file.read(into: buffer, at: offset)
   }
+
+  func another() -> (any ByteSource)? { file.another().map(HandleBytes.init) }
 }
