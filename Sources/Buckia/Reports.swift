@@ -65,7 +65,9 @@ public struct DiffOutcome: Sendable {
   public var omitted = 0
   /// What was, or would be, created and added, as sentences.
   public var schemaChanges: [String] = []
-  /// How many parts wait for an upgrade.
+  /// What becomes of every table and column that is not the same in the diff and here, and why.
+  public var plan: [SchemaNote] = []
+  /// How many tables and columns are kept for an upgrade.
   public var heldParts = 0
   /// Why it was refused or waits.
   public var reason: String?
@@ -75,6 +77,25 @@ public struct DiffOutcome: Sendable {
   public var warnings: [String] = []
   /// The tables that changed.
   public var changedTables: [String] = []
+}
+
+extension DiffOutcome {
+  /// What was kept of an earlier file and has been applied now.
+  init(_ released: ReleasedDiff) {
+    self.init(
+      id: released.diff, path: released.file, sender: released.sender, state: released.held.isEmpty ? .applied : .held)
+    inserted = released.counts.inserted
+    updated = released.counts.updated
+    deleted = released.counts.deleted
+    conflicts = released.counts.conflicts
+    omitted = released.counts.omitted
+    heldParts = released.held.reduce(0) { $0 + $1.partCount }
+    let isRest = !released.held.isEmpty
+    reason =
+      "what was kept of it has found its place" + (isRest ? "; \(HeldSummary.reason(released.held))" : "")
+    warnings = released.warnings
+    changedTables = released.changedTables
+  }
 }
 
 /// What `processInboundChanges` did.

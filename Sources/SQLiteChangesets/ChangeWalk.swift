@@ -8,6 +8,9 @@ public struct ChangePlace: Equatable, Sendable {
   /// The offset of the first value of its first record.
   public var values: Int { start + 2 }
 
+  /// Whether the change is marked as one that came about indirectly: by a trigger or a foreign-key action.
+  public func isIndirect(in bytes: RawSpan) -> Bool { bytes.byte(at: start + 1) != 0 }
+
   /// Speaks of the change at an offset; nil where no operation stands.
   @inlinable
   public init?(at start: Int, in bytes: RawSpan) {

@@ -1,6 +1,7 @@
 import BuckiaDiffFiles
 import BuckiaEngine
 import SQLiteConnections
+import SQLiteSchemas
 
 /// One round of applying: takes file after file and notes what became of each.
 ///
@@ -69,19 +70,47 @@ struct InboundRound {
   ) throws {
     defer { for failed in remover.finish() { outcomes[failed.place].warnings.append(failed.message) } }
     let session = try ApplySession(on: connection, firesTriggers: options.triggers)
-    var next = 0
-    while next < items.count {
-      let reader = InboundReader(items, from: next)
-      do {
+    do {
+      try releaseHeld(session, on: connection)
+      var next = 0
+      while next < items.count {
+        let reader = InboundReader(items, from: next)
+        defer { reader.stop() }
         next = try takeGroups(items, from: next, reader, session, on: connection, progress: progress)
-        reader.stop()
-      } catch {
-        reader.stop()
-        try session.end(on: connection)
-        throw error
       }
+    } catch {
+      try session.end(on: connection)
+      throw error
     }
     try session.end(on: connection)
+  }
+
+  /// How files are applied at this moment.
+  var settings: ApplySettings {
+    ApplySettings(
+      policy: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
+      time: WallClock.unixMilliseconds)
+  }
+
+  /// Applies what was kept of earlier files, where the application's own upgrade has made a place for it since.
+  private mutating func releaseHeld(_ session: ApplySession, on connection: borrowing SQLiteConnection) throws {
+    do {
+      let transaction = try SQLiteTransaction(on: connection)
+      let released = try HeldRelease(settings, session).run(on: connection)
+      try transaction.commit()
+      outcomes += released.map { DiffOutcome($0) }
+    } catch let error as EngineError where error.code == .conflict {
+      // It stays where it is.
+      session.forget()
+      let table = TableName(error.table ?? "")
+      guard let part = try Ledger.heldParts(on: connection).first(where: { TableName($0.table) == table }) else {
+        throw error
+      }
+      var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)
+      outcome.code = error.code.rawValue
+      outcome.reason = ShownText.line(error.message)
+      outcomes.append(outcome)
+    }
   }
 
   /// Takes group after group, until one has to be taken again.
@@ -196,7 +225,8 @@ struct InboundRound {
 
   /// Whether a file is done and the options say that it goes.
   private func isToBeRemoved(_ taken: Taken) -> Bool {
-    let isDone = taken.outcome.state == .applied || taken.outcome.state == .alreadyApplied
+    // What is held is in the database.
+    let isDone = [.applied, .alreadyApplied, .held].contains(taken.outcome.state)
     return isDone && !options.isDryRun
       && (taken.item.isFromFolder ? !options.keepsFiles : options.removesNamedFiles)
   }

@@ -31,8 +31,7 @@ struct InboundTurn {
   }
 
   private let opened: OpenedItem
-  private let options: ApplyOptions
-  private let resolver: ConflictResolver?
+  private let settings: ApplySettings
   private let trust: TrustMode
   /// Whether the file gets a savepoint of its own, so that the others of its group stay whatever happens to it.
   private let isCareful: Bool
@@ -45,8 +44,7 @@ struct InboundTurn {
 
   init(of opened: OpenedItem, _ round: InboundRound, isCareful: Bool, _ session: ApplySession) {
     self.opened = opened
-    options = round.options
-    resolver = round.resolver
+    settings = round.settings
     trust = round.trust
     self.isCareful = isCareful
     self.session = session
@@ -172,7 +170,7 @@ struct InboundTurn {
 
   /// Whether these changes would be applied now: they are new here, and nothing keeps them waiting.
   private func mayApply(_ changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> Bool {
-    try trust == .any && Self.lead(of: changes.key, at: WallClock.unixMilliseconds) == nil
+    try trust == .any && Self.lead(of: changes.key, at: settings.time) == nil
       && Ledger.standing(of: changes.key, on: connection) == .unknown
   }
 
@@ -180,7 +178,6 @@ struct InboundTurn {
     _ changes: IncomingChanges, with joint: inout JointApply?, fileDigest: () throws -> ContentDigest,
     in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
   ) throws {
-    let now = WallClock.unixMilliseconds
     switch try Ledger.standing(of: changes.key, on: connection) {
     case .recorded(let state) where state != .waiting:
       outcome.state = .alreadyApplied
@@ -196,17 +193,17 @@ struct InboundTurn {
         state: .quarantined, code: BuckiaError.Code.untrusted.rawValue,
         reason: "this database believes known senders only, and this file is from a stranger")
     }
-    if let seconds = Self.lead(of: changes.key, at: now) {
+    if let seconds = Self.lead(of: changes.key, at: settings.time) {
       outcome.state = .waiting
       outcome.code = BuckiaError.Code.fromTheFuture.rawValue
       outcome.reason = "its id lies \(seconds) seconds in the future; it waits until then (is this clock right?)"
       try Ledger.record(
-        changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: now, on: connection)
+        changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time,
+        on: connection)
       return
     }
-    let settings = ApplySettings(
-      policy: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers, time: now)
     let plan = try ApplyPlan(changes, on: connection, settings: settings, session: session)
+    outcome.plan = plan.notes
     if let result = try joint?.join(plan, on: connection) {
       try Ledger.forgetRefusal(ofFile: fileDigest().bytes, on: connection)
       return note(result)
@@ -237,7 +234,9 @@ struct InboundTurn {
   }
 
   private mutating func note(_ result: ApplyResult) {
-    outcome.state = .applied
+    outcome.state = result.held.isEmpty ? .applied : .held
+    if !result.held.isEmpty { outcome.reason = HeldSummary.reason(result.held) }
+    outcome.heldParts = result.held.reduce(0) { $0 + $1.partCount }
     outcome.inserted = result.counts.inserted
     outcome.updated = result.counts.updated
     outcome.deleted = result.counts.deleted
@@ -246,6 +245,9 @@ struct InboundTurn {
     outcome.schemaChanges = result.schemaChanges
     outcome.warnings += result.warnings
     outcome.changedTables = result.changedTables
+    for released in result.released {
+      outcome.warnings.append("what was kept of \(released.file) has been applied first")
+    }
   }
 
   // MARK: Refusing

@@ -55,7 +55,7 @@ extension ApplyReport {
       ])
     }
     lines += table.lines(style: style, indent: 0)
-    for diff in diffs { lines += diff.noteLines(style: style) }
+    for diff in diffs { lines += diff.noteLines(style: style, isDryRun: isDryRun) }
 
     lines.append("")
     let applied = applied
@@ -93,6 +93,7 @@ extension DiffOutcome {
       "conflicts": .number(conflicts),
       "omitted": .number(omitted),
       "schemaChanges": .array(schemaChanges.map { .string($0) }),
+      "plan": .array(plan.map(\.json)),
       "heldParts": .number(heldParts),
       "reason": .text(reason),
       "code": .text(code),
@@ -104,14 +105,29 @@ extension DiffOutcome {
   /// The file's name without its folder.
   fileprivate var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
-  fileprivate func noteLines(style: Style) -> [String] {
+  fileprivate func noteLines(style: Style, isDryRun: Bool) -> [String] {
     var notes: [String] = []
     if let reason { notes.append("\(style(state.rawValue, state.role)): \(reason.escaped)") }
-    notes += schemaChanges.map { "schema: \($0.escaped)" }
+    // What changes nothing here is of interest beforehand only.
+    let shown = plan.filter { isDryRun || [.create, .add, .hold, .leaveOut].contains($0.action) }
+    notes += shown.map { "schema: \($0.description.escaped)" }
     if omitted > 0 { notes.append("\(omitted.counted("change")) left out; the conflicts tell which") }
-    if heldParts > 0 { notes.append("\(heldParts.counted("part")) wait for an upgrade of the app") }
+    if heldParts > 0 {
+      notes.append("\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then")
+    }
     notes += warnings.map { "\(style("note", .notable)): \($0.escaped)" }
     return notes.isEmpty ? [] : ["", style(name.escaped, .strong)] + notes.map { "  \($0)" }
+  }
+}
+
+extension SchemaNote {
+  fileprivate var json: JSONValue {
+    [
+      "action": .string(action.rawValue),
+      "table": .string(table),
+      "column": .text(column),
+      "detail": .string(detail),
+    ]
   }
 }
 

@@ -73,16 +73,26 @@ extension ApplyPlan {
     }
   }
 
+  /// Carries out what was kept of an earlier diff, inside the transaction of another.
+  consuming func apply(
+    resumedIn session: ApplySession, on connection: borrowing SQLiteConnection
+  ) throws -> ApplyResult { try apply(in: session, on: connection) }
+
   private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     try session.requireLedger(on: connection)
     for step in schema.steps { try connection.execute(step.sql) }
+    // What was kept of earlier diffs comes first, now that there may be a place for it.
+    let released = try resumed == nil ? HeldRelease(settings, session).run(on: connection) : []
     guard !session.firesTriggers, try session.hasVirtualTables(on: connection) else {
-      return try applyChanges(in: session, keeping: nil, on: connection)
+      var result = try applyChanges(in: session, keeping: nil, on: connection)
+      result.released = released
+      return result
     }
     let indexes = try IndexUpkeep.begin(over: Set(schema.matches.keys), on: connection)
     do {
       var result = try applyChanges(in: session, keeping: indexes, on: connection)
       result.warnings += try indexes.end(on: connection)
+      result.released = released
       return result
     } catch {
       _ = try indexes.end(on: connection)
@@ -93,10 +103,11 @@ extension ApplyPlan {
   private func applyChanges(
     in session: ApplySession, keeping indexes: IndexUpkeep?, on connection: borrowing SQLiteConnection
   ) throws -> ApplyResult {
-    let entry = try Ledger.nextEntry(on: connection)
+    let entry = try resumed?.entry ?? Ledger.nextEntry(on: connection)
+    let holding = try Holding(self, entry: entry, in: session, on: connection)
     let decider = ConflictDecider(
       policy: settings.policy, resolver: settings.resolver,
-      log: settings.recordsConflicts ? ConflictLog(entry: entry) : nil)
+      log: settings.recordsConflicts ? ConflictLog(entry: entry) : nil, watching: holding.keys)
     let enforcesForeignKeys = try connection.cachedInteger("PRAGMA foreign_keys") == 1
     // Foreign-key actions and triggers see the order of changes; TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || Self.hasTemporaryTriggers(on: connection)
@@ -105,31 +116,39 @@ extension ApplyPlan {
     var run = ApplyRun(
       schema: schema, decider: decider, rules: rules, session: session, keeping: indexes, progress: settings.progress)
     if enforcesForeignKeys {
-      try applyEnforcingForeignKeys(&run, on: connection)
+      try applyEnforcingForeignKeys(holding.known, &run, on: connection)
     } else {
-      try applyAuditingForeignKeys(&run, seesTriggers: seesTriggers, in: session, on: connection)
+      try applyAuditingForeignKeys(holding.known, &run, seesTriggers: seesTriggers, in: session, on: connection)
     }
     let warnings = try indexes?.settle(changed: run.changedTables, on: connection) ?? []
+    let held = try holding.finish(after: decider, on: connection)
     try decider.finish(on: connection)
-    try Ledger.record(
-      incoming.key, state: .applied, entry: entry, file: incoming.file, counts: run.counts, at: settings.time,
-      on: connection)
+    if resumed == nil {
+      try Ledger.record(
+        incoming.key, state: held.isEmpty ? .applied : .held, entry: entry, file: incoming.file, counts: run.counts,
+        reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time, on: connection)
+    } else {
+      try Ledger.add(run.counts, to: entry, on: connection)
+    }
     let changed = run.changedTables.map(\.text)
-    return ApplyResult(
-      counts: run.counts, changedTables: changed, schemaChanges: schema.steps.map(\.description),
-      warnings: warnings)
+    var result = ApplyResult(
+      counts: run.counts, changedTables: changed, schemaChanges: schema.steps.map(\.description), warnings: warnings)
+    result.held = held
+    return result
   }
 
   /// The application enforces foreign keys: they are deferred meanwhile, as SQLite does it.
   private func applyEnforcingForeignKeys(
-    _ run: inout ApplyRun, on connection: borrowing SQLiteConnection
+    _ incoming: IncomingChanges, _ run: inout ApplyRun, on connection: borrowing SQLiteConnection
   ) throws {
     // Where the application defers them itself, its own open questions must not be forgotten with ours.
     let defersAlready = try connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
     if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
     do {
       try incoming.changeset.withBytes { bytes in
-        try run.applyAll(incoming, bytes, on: connection) { try requireDefinition(of: $0) }
+        try run.applyAll(incoming, bytes, on: connection) {
+          try Self.requireDefinition(of: $0, among: incoming.definitions)
+        }
       }
       try run.settleDeferredForeignKeys(on: connection)
     } catch {
@@ -141,12 +160,14 @@ extension ApplyPlan {
 
   /// Nobody enforces foreign keys: what the changes have broken is looked up afterwards.
   private func applyAuditingForeignKeys(
-    _ run: inout ApplyRun, seesTriggers: Bool, in session: ApplySession, on connection: borrowing SQLiteConnection
+    _ incoming: IncomingChanges, _ run: inout ApplyRun, seesTriggers: Bool, in session: ApplySession, on connection: borrowing SQLiteConnection
   ) throws {
     let watch = try ForeignKeyWatch(
       changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session, on: connection)
     try incoming.changeset.withBytes { bytes in
-      try run.applyAll(incoming, bytes, on: connection) { try requireDefinition(of: $0) }
+      try run.applyAll(incoming, bytes, on: connection) {
+        try Self.requireDefinition(of: $0, among: incoming.definitions)
+      }
       try run.auditForeignKeys(incoming, bytes, watchedBy: watch, on: connection)
     }
     // After an error the rollback takes them away: TEMP triggers are part of the transaction they were made in.

@@ -104,6 +104,10 @@ public struct ApplyCounts: Equatable, Sendable {
 
 /// What applying did.
 public struct ApplyResult: Sendable {
+  /// What of the diff is kept until there is a place for it.
+  public internal(set) var held: [HeldSummary] = []
+  /// What had been kept of earlier diffs and has been applied now.
+  public internal(set) var released: [ReleasedDiff] = []
   /// The numbers.
   public let counts: ApplyCounts
   /// The tables that changed.
@@ -114,6 +118,18 @@ public struct ApplyResult: Sendable {
   public internal(set) var warnings: [String]
 }
 
+/// What is kept of one table of a diff.
+public struct HeldSummary: Sendable {
+  /// The table.
+  public let table: String
+  /// The columns; empty where it is the whole table.
+  public let columns: [String]
+  /// How many changes.
+  public let changes: Int
+  /// Why, for people.
+  public let reason: String
+}
+
 /// What will be done to this database by one diff: made from verified changes, good for one transaction.
 ///
 /// Plan and apply in one transaction; the plan speaks of the schema as it was read.
@@ -122,9 +138,13 @@ public struct ApplyPlan {
   let settings: ApplySettings
   let schema: SchemaPlan
   let session: ApplySession?
+  /// The kept part of an earlier diff that this is, if it is one.
+  let resumed: HeldPart?
 
   /// The steps that make the schema fit.
   public var steps: [SchemaStep] { schema.steps }
+  /// What becomes of every table and column that is not the same on both sides.
+  public var notes: [SchemaNote] { schema.notes }
 
   /// Plans how to apply changes.
   ///
@@ -142,6 +162,8 @@ public struct ApplyPlan {
     self.incoming = incoming
     self.settings = settings
     self.session = session
+    resumed = nil
+    let schema: SchemaPlan
     if let definitions = incoming.definitions {
       if let session {
         schema = try session.plan(for: definitions, mode: settings.schema, on: connection)
@@ -156,17 +178,32 @@ public struct ApplyPlan {
       let tables = try incoming.feed.summary().tables.map(\.table)
       schema = try SchemaPlan(positional: tables, local: SchemaReader(connection), on: connection)
     }
-    // What is still arriving is looked at when it is there; all of it at once where each value has to be.
+    // What is still arriving is looked at when it is there; all of it at once where each value has to be, or some are kept.
     let hasChecks = schema.matches.values.contains { !$0.checkedValues.isEmpty }
-    guard incoming.feed.isAllThere || hasChecks else { return }
+    guard incoming.feed.isAllThere || hasChecks || !schema.held.isEmpty else {
+      self.schema = schema
+      return
+    }
     let summary = try incoming.feed.summary()
-    for table in summary.tables { try requireDefinition(of: table.table) }
-    try requireUnalteredValues(summary)
+    for table in summary.tables { try Self.requireDefinition(of: table.table, among: incoming.definitions) }
+    self.schema = try AlteredValues(schema, settings.schema).settled(incoming, summary, on: connection)
+  }
+
+  /// Plans how to apply what was kept of an earlier diff, in the mode `hold`.
+  init(
+    resuming part: HeldPart, _ incoming: IncomingChanges, schema: SchemaPlan, settings: ApplySettings,
+    session: ApplySession
+  ) {
+    self.incoming = incoming
+    self.settings = settings
+    self.schema = schema
+    self.session = session
+    resumed = part
   }
 
   /// Refuses changes of a table that is not defined, or is defined otherwise.
-  func requireDefinition(of table: ChangesetTable) throws {
-    guard let definitions = incoming.definitions else { return }
+  static func requireDefinition(of table: ChangesetTable, among definitions: [TableDefinition]?) throws {
+    guard let definitions else { return }
     let name = TableName(table.name)
     guard let definition = definitions.first(where: { TableName($0.name) == name }) else {
       throw EngineError(
@@ -179,41 +216,6 @@ public struct ApplyPlan {
       throw EngineError(
         .columnsDiffer, "the changes and the definition of table \"\(table.name)\" contradict each other",
         table: table.name)
-    }
-  }
-
-  /// Refuses the first value that its column here would store as something else.
-  private func requireUnalteredValues(_ summary: ChangesetSummary) throws {
-    let isChecked = summary.tables.map {
-      schema.matches[TableName($0.table.name)]?.checkedValues.isEmpty == false
-    }
-    guard isChecked.contains(true) else { return }
-    try incoming.changeset.withBytes { bytes in
-      for section in summary.sections where isChecked[section.table] {
-        let table = summary.tables[section.table].table
-        guard let match = schema.matches[TableName(table.name)] else { continue }
-        try Self.requireUnalteredValues(of: ChangeWalk(section.changes, of: table), table, into: match, in: bytes)
-      }
-    }
-  }
-
-  private static func requireUnalteredValues(
-    of changes: ChangeWalk, _ table: ChangesetTable, into match: TableMatch, in bytes: RawSpan
-  ) throws {
-    var changes = changes
-    let decoded = DecodedChange(of: table)
-    while let place = changes.next(in: bytes) {
-      guard place.operation != .delete else { continue }
-      decoded.read(place, in: bytes)
-      for check in match.checkedValues
-      where TypeCompatibility.alters(decoded.new(check.column), in: bytes, affinity: check.affinity) {
-        let column = match.local.changesetColumns[match.columns[check.column]]
-        throw EngineError(
-          .incompatibleType,
-          "column \"\(match.local.name).\(column)\" has an incompatible type here (\(check.affinity.rawValue)): "
-            + "it would alter incoming values",
-          table: match.local.name, column: column)
-      }
     }
   }
 }

@@ -8,11 +8,27 @@ final class ConflictDecider {
   private let resolver: ConflictResolver?
   /// Nil where conflicts are not written down.
   private let log: ConflictLog?
+  /// Changes that were left out, of the tables that are watched.
+  private(set) var omissions: [Omission] = []
+  private var marked = 0
+  private let watched: [TableName: RowKey]
 
-  init(policy: ConflictPolicy, resolver: ConflictResolver?, log: ConflictLog?) {
+  /// A change that a conflict has left out.
+  struct Omission {
+    let table: TableName
+    let key: [UInt8]
+    let kind: ConflictKind
+    let outcome: ConflictOutcome
+  }
+
+  /// - Parameter watched: The tables whose omissions are to be known, with their keys.
+  init(
+    policy: ConflictPolicy, resolver: ConflictResolver?, log: ConflictLog?, watching watched: [TableName: RowKey] = [:]
+  ) {
     self.policy = policy
     self.resolver = resolver
     self.log = log
+    self.watched = watched
   }
 
   /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
@@ -82,7 +98,26 @@ final class ConflictDecider {
     _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan,
     on connection: borrowing SQLiteConnection
   ) throws {
+    if outcome != .tookIncoming, let key = watched[layout.name] {
+      let values = incident.operation == .insert ? incident.new : incident.old
+      omissions.append(
+        Omission(
+          table: layout.name, key: key.bytes(of: { values[$0] }, bytes), kind: incident.kind, outcome: outcome))
+    }
     try log?.record(incident, outcome, layout, bytes, on: connection)
+  }
+
+  /// Writes down what a change that was left out says of columns that are unknown here.
+  ///
+  /// - Parameters:
+  ///   - omission: The change.
+  ///   - columns: The columns of the row that it speaks of.
+  ///   - key: Which of them are the key.
+  ///   - values: A value for each, as changeset bytes.
+  func record(
+    _ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws {
+    try log?.record(omission, columns: columns, key: key, values: values, on: connection)
   }
 
   /// Writes down that the row a statement stands on refers to one that is not there.
@@ -93,10 +128,16 @@ final class ConflictDecider {
   }
 
   /// Remembers what has been recorded: a savepoint follows, and ``rewind()`` when that is rolled back.
-  func mark(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }
+  func mark(on connection: borrowing SQLiteConnection) throws {
+    marked = omissions.count
+    try log?.flush(on: connection)
+  }
 
   /// Forgets what was recorded since the mark: the database has forgotten it, too.
-  func rewind() { log?.rewind() }
+  func rewind() {
+    omissions.removeLast(omissions.count - marked)
+    log?.rewind()
+  }
 
   /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
   func finish(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }

@@ -18,6 +18,11 @@ final class ConflictLog {
     let reason: Range<Int>?
   }
 
+  private struct LayoutName: Hashable {
+    let table: TableName
+    let columns: [String]
+  }
+
   /// How many records one statement writes.
   private static let batchSize = 16
   /// From how many gathered bytes on nothing more is waited for: rows can be large.
@@ -33,7 +38,7 @@ final class ConflictLog {
   private let entry: Int64
   private var buffer = ChangesetWriter()
   private var records: [Record] = []
-  private var layouts: [TableName: Int64] = [:]
+  private var layouts: [LayoutName: Int64] = [:]
   /// How often records have been taken back: the numbers of layouts from before may be gone.
   private var rewinds = 0
 
@@ -72,6 +77,19 @@ final class ConflictLog {
         layout: try number(of: layout, on: connection), kind: ConflictKind.foreignKey.word,
         outcome: ConflictOutcome.reported.word, base: nil, local: append(row, layout), incoming: nil,
         reason: append(Array(message.utf8))), on: connection)
+  }
+
+  /// Records what a change that was left out says of columns that are unknown here.
+  func record(
+    _ omission: ConflictDecider.Omission, columns: [String], key: Set<Int>, values: [UInt8],
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let number = try layout(of: omission.table, columns: columns, key: key, on: connection)
+    let incoming = append(values)
+    try gather(
+      Record(
+        layout: number, kind: omission.kind.word, outcome: omission.outcome.word, base: nil, local: nil,
+        incoming: incoming, reason: append(Array("these columns are unknown here".utf8))), on: connection)
   }
 
   private func append(_ row: StandingRow?, _ layout: ConflictLayout) -> Range<Int>? {
@@ -169,13 +187,14 @@ final class ConflictLog {
   private func layout(
     of table: TableName, columns: [String], key: Set<Int>, on connection: borrowing SQLiteConnection
   ) throws -> Int64 {
-    if let known = layouts[table] { return known }
+    let name = LayoutName(table: table, columns: columns)
+    if let known = layouts[name] { return known }
     let newest = "SELECT max(layout) FROM main.buckia_layout WHERE table_name = ?1"
     if let known = try connection.integer(newest, binding: [table.text]),
       try Self.columns(of: known, on: connection)
         .elementsEqual(columns.indices.map { (columns[$0], key.contains($0)) }, by: ==)
     {
-      layouts[table] = known
+      layouts[name] = known
       return known
     }
     let statement = try connection.prepare("INSERT INTO main.buckia_layout(table_name) VALUES (?1)")
@@ -183,14 +202,14 @@ final class ConflictLog {
     try statement.run()
     let layout = try connection.integer("SELECT last_insert_rowid()") ?? 0
     let column = try connection.prepare("INSERT INTO main.buckia_layout_column VALUES (?1, ?2, ?3, ?4)")
-    for (position, name) in columns.enumerated() {
+    for (position, text) in columns.enumerated() {
       try column.bind(layout, at: 0)
       try column.bind(Int64(position), at: 1)
-      try column.bind(name, at: 2)
+      try column.bind(text, at: 2)
       try column.bind(Int64(key.contains(position) ? 1 : 0), at: 3)
       try column.run()
     }
-    layouts[table] = layout
+    layouts[name] = layout
     return layout
   }
 

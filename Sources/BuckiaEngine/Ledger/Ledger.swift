@@ -85,6 +85,7 @@ public enum Ledger {
       incoming BLOB,
       reason TEXT
     );
+    \(HeldParts.definition)
     """
 
   /// Whether the database has the ledger tables.
@@ -132,7 +133,7 @@ public enum Ledger {
   /// The greatest id that was applied here; nil without a ledger.
   public static func newestID(on connection: borrowing SQLiteConnection) throws -> KSUID? {
     guard try exists(on: connection) else { return nil }
-    let query = "SELECT max(diff) FROM main.buckia_ledger WHERE state = 'applied'"
+    let query = "SELECT max(diff) FROM main.buckia_ledger WHERE state IN ('applied', 'held')"
     return try connection.text(query).flatMap { KSUID($0) }
   }
 
@@ -210,6 +211,20 @@ public enum Ledger {
     let numbers = [counts.inserted, counts.updated, counts.deleted, counts.conflicts, counts.omitted]
     for (index, number) in numbers.enumerated() { try insert.statement.bind(Int64(number), at: 9 + index) }
     try insert.statement.run()
+  }
+
+  /// Adds to an entry what was done when more of it could be applied.
+  static func add(_ counts: ApplyCounts, to entry: Int64, on connection: borrowing SQLiteConnection) throws {
+    let update = try connection.cached(
+      """
+      UPDATE main.buckia_ledger SET inserted = inserted + ?2, updated = updated + ?3, deleted = deleted + ?4,
+        conflicts = conflicts + ?5, omitted = omitted + ?6
+      WHERE entry = ?1
+      """)
+    try update.statement.bind(entry, at: 0)
+    let numbers = [counts.inserted, counts.updated, counts.deleted, counts.conflicts, counts.omitted]
+    for (index, number) in numbers.enumerated() { try update.statement.bind(Int64(number), at: 1 + index) }
+    try update.statement.run()
   }
 
   /// Everything recorded, oldest first: the ledger and what was refused.

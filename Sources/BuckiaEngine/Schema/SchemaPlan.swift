@@ -2,63 +2,35 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// How far a diff may change the local schema.
-public enum SchemaMode: String, Sendable, CaseIterable {
-  /// Missing tables are created and missing columns added; nothing is ever dropped or altered.
-  case additive
-  /// Any difference refuses the diff.
-  case exact
-}
-
-/// One step that makes the local schema fit.
-public enum SchemaStep: Equatable, Sendable, CustomStringConvertible {
-  /// A table is created. `siblings` are the tables created along with it, the only ones its foreign keys may name.
-  case createTable(TableDefinition, siblings: Set<TableName>)
-  /// A column is added to a table that is there.
-  case addColumn(ColumnDefinition, table: TableName)
-
-  /// The statement that carries it out.
-  var sql: String {
-    switch self {
-    case .createTable(let table, let siblings): return table.createStatement(siblings: siblings)
-    case .addColumn(let column, let table):
-      return "ALTER TABLE main.\(table.quoted) ADD COLUMN \(column.addClause)"
-    }
-  }
-
-  /// What it does, for people.
-  public var description: String {
-    switch self {
-    case .createTable(let table, _): return "create table \(table.name) (\(table.columns.count) columns)"
-    case .addColumn(let column, let table): return "add column \(table).\(column.name)"
-    }
-  }
-}
-
-/// How the columns of one incoming table meet those of the local one.
-struct TableMatch: Sendable {
-  /// The local table, as it will be once the steps have been carried out.
-  let local: TableDefinition
-  /// For each column of the changeset its place in the local layout: `local.changesetColumns`.
-  let columns: [Int]
-  /// Columns whose values must be looked at: index in the changeset, affinity here.
-  let checkedValues: [(column: Int, affinity: Affinity)]
-}
-
 /// Matches incoming definitions with the local schema by name and says what has to be done.
 struct SchemaPlan: Sendable {
+  /// What has to be created and added, in this order.
   private(set) var steps: [SchemaStep] = []
+  /// What becomes of everything that is not the same on both sides.
+  private(set) var notes: [SchemaNote] = []
+  /// Where the columns of each table go.
   private(set) var matches: [TableName: TableMatch] = [:]
+  /// What is unknown here, and is to be kept.
+  private(set) var held: [TableName: HeldTable] = [:]
+
+  /// Columns that are to be held although there is a place for them: for each table their indexes, with the reason.
+  typealias Withheld = [TableName: [Int: String]]
 
   /// Plans for all tables of a diff.
   ///
+  /// - Parameters:
+  ///   - definitions: The tables as their author has them.
+  ///   - mode: What may be done about differences.
+  ///   - withheld: Columns that are to be held in any case, in the mode `hold`.
+  ///   - schema: The local schema.
+  ///   - connection: That which it was read through.
   /// - Throws: `EngineError` when a table cannot be made to fit; nothing has been changed then.
   init(
-    definitions: [TableDefinition], mode: SchemaMode, local schema: borrowing SchemaReader,
-    on connection: borrowing SQLiteConnection
+    definitions: [TableDefinition], mode: SchemaMode, withholding withheld: Withheld = [:],
+    local schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     let missing = definitions.filter { schema.entry(named: TableName($0.name)) == nil }
-    guard missing.count <= TableDefinition.newTableLimit else {
+    guard mode != .additive || missing.count <= TableDefinition.newTableLimit else {
       throw EngineError(
         .refusedDefinition,
         "it would create \(missing.count) tables; one diff file may create \(TableDefinition.newTableLimit)")
@@ -66,21 +38,44 @@ struct SchemaPlan: Sendable {
     let siblings = Set(missing.map { TableName($0.name) })
     for definition in definitions {
       let name = TableName(definition.name)
-      guard matches[name] == nil else {
+      guard matches[name] == nil, held[name] == nil else {
         throw EngineError(.refusedDefinition, "table \"\(name)\" is defined twice", table: name.text)
       }
       if let refusal = name.refusal {
         throw EngineError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
       }
-      if let entry = schema.entry(named: name) {
-        if let refusal = Replicability.refusal(of: entry) {
+      guard let entry = schema.entry(named: name) else {
+        if mode == .hold {
+          hold(definition, because: "the table is missing here")
+        } else {
+          try create(definition, siblings: siblings, mode: mode, on: connection)
+        }
+        continue
+      }
+      if let refusal = Replicability.refusal(of: entry) {
+        // What is a view here may become a table; what holds the insides of another never will.
+        guard mode == .hold, !entry.isShadow else {
           throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
         }
-        try match(definition, with: schema.definition(of: entry, on: connection), mode: mode)
-      } else {
-        try create(definition, siblings: siblings, mode: mode, on: connection)
+        hold(definition, because: "here the name stands for something else: \(refusal)")
+        continue
+      }
+      do {
+        let local = try schema.definition(of: entry, on: connection)
+        let fit = try TableFit(definition, into: local, mode: mode, withheld: withheld[name] ?? [:])
+        steps += fit.steps
+        notes += fit.notes
+        matches[name] = fit.match
+        held[name] = fit.heldTable
+      } catch let error as EngineError where mode == .hold && error.code == .keyDiffers {
+        hold(definition, because: error.message)
       }
     }
+  }
+
+  private mutating func hold(_ table: TableDefinition, because reason: String) {
+    held[TableName(table.name)] = HeldTable(whole: table, because: reason)
+    notes.append(SchemaNote(.hold, table.name, nil, reason))
   }
 
   private mutating func create(
@@ -102,94 +97,24 @@ struct SchemaPlan: Sendable {
         table: table.name)
     }
     steps.append(.createTable(table, siblings: siblings))
+    notes.append(SchemaNote(.create, table.name, nil, "\(table.columns.count) columns"))
+    for column in table.generated {
+      notes.append(
+        SchemaNote(
+          .leaveOut, table.name, column.name, "a generated column is computed from its expression, which does not travel"))
+    }
+    for key in table.foreignKeys where !siblings.contains(TableName(key.parent)) {
+      notes.append(
+        SchemaNote(
+          .leaveOut, table.name, nil,
+          "FOREIGN KEY (\(key.columns.joined(separator: ", "))) REFERENCES \(key.parent), which is not created along with it"))
+    }
     matches[TableName(table.name)] = TableMatch(
       local: table, columns: Array(table.changesetColumns.indices), checkedValues: [])
   }
+}
 
-  private mutating func match(_ incoming: TableDefinition, with existing: TableDefinition, mode: SchemaMode) throws {
-    var local = existing
-    guard incoming.hasSameKey(as: local) else {
-      let incomingKey = incoming.primaryKey.map { incoming.columns[$0].name }
-      let localKey = local.primaryKey.map { local.columns[$0].name }
-      throw EngineError(
-        .keyDiffers,
-        "table \"\(local.name)\" has another primary key: \(Self.list(incomingKey)) in the diff, \(Self.list(localKey)) here",
-        table: local.name)
-    }
-    if local.goesByRowID, local.rowIDName == nil {
-      throw EngineError(
-        .keyDiffers, "table \"\(local.name)\" has no primary key, and its columns hide the rowid", table: local.name)
-    }
-    if mode == .exact { try requireEqual(incoming, local) }
-    var added = 0
-    var columns: [Int] = incoming.goesByRowID ? [0] : []
-    let offset = columns.count
-    var checked: [(Int, Affinity)] = []
-    var taken: Set<Int> = []
-    for (index, column) in incoming.columns.enumerated() {
-      if let found = local.column(named: column.name) {
-        guard taken.insert(found).inserted else {
-          throw EngineError(
-            .columnsDiffer, "the definition of table \"\(local.name)\" names column \"\(column.name)\" twice",
-            table: local.name, column: column.name)
-        }
-        switch TypeCompatibility(incoming: incoming.affinity(at: index), local: local.affinity(at: found)) {
-        case .safe: break
-        case .dependsOnValues: checked.append((index + offset, local.affinity(at: found)))
-        case .contradictory:
-          throw EngineError(
-            .incompatibleType,
-            "column \"\(local.name).\(column.name)\" has an incompatible type: \(Self.type(column)) in the diff, "
-              + "\(Self.type(local.columns[found])) here",
-            table: local.name, column: column.name)
-        }
-        columns.append(found + offset)
-        continue
-      }
-      if local.generated.contains(where: { ASCIIName.matches($0.name, column.name) }) {
-        throw EngineError(
-          .columnsDiffer, "column \"\(local.name).\(column.name)\" is a generated column here and cannot be written",
-          table: local.name, column: column.name)
-      }
-      if let refusal = column.creationRefusal {
-        throw EngineError(
-          .refusedDefinition, "column \"\(local.name).\(column.name)\" may not be added: \(refusal)",
-          table: local.name, column: column.name)
-      }
-      added += 1
-      guard added <= TableDefinition.newColumnLimit else {
-        throw EngineError(
-          .refusedDefinition,
-          "it would add more than \(TableDefinition.newColumnLimit) columns to table \"\(local.name)\"",
-          table: local.name)
-      }
-      steps.append(.addColumn(column, table: TableName(local.name)))
-      taken.insert(local.columns.count)
-      columns.append(local.columns.count + offset)
-      local.columns.append(column)
-    }
-    matches[TableName(local.name)] = TableMatch(local: local, columns: columns, checkedValues: checked)
-  }
-
-  private func requireEqual(_ incoming: TableDefinition, _ local: TableDefinition) throws {
-    func shape(_ table: TableDefinition) -> [String] {
-      table.columns.map { "\(ASCIIName.folded($0.name)) \(ASCIIName.folded($0.declaredType))" }
-    }
-    guard shape(incoming) == shape(local), incoming.isWithoutRowID == local.isWithoutRowID,
-      incoming.isStrict == local.isStrict
-    else {
-      throw EngineError(
-        .schemaDiffers, "table \"\(local.name)\" is defined differently here, and --schema exact allows no difference",
-        table: local.name)
-    }
-  }
-
-  private static func list(_ key: [String]) -> String { key.isEmpty ? "none" : "(\(key.joined(separator: ", ")))" }
-
-  private static func type(_ column: ColumnDefinition) -> String {
-    column.declaredType.isEmpty ? "no type" : column.declaredType
-  }
-
+extension SchemaPlan {
   /// Plans for a raw changeset, which has no definitions: columns go by position, and the key must be the same. There may
   /// be more columns here, behind the others.
   ///
@@ -228,4 +153,9 @@ struct SchemaPlan: Sendable {
       matches[name] = TableMatch(local: local, columns: Array(0..<table.columnCount), checkedValues: [])
     }
   }
+}
+
+extension SchemaEntry {
+  /// Whether it holds the insides of a virtual table.
+  fileprivate var isShadow: Bool { if case .shadow = kind { true } else { false } }
 }

@@ -1,0 +1,314 @@
+import Buckia
+import BuckiaEngine
+import BuckiaKSUID
+import Testing
+import TestSupport
+
+/// In the mode `hold` nothing is created: what is unknown here waits in the database for the application's own upgrade.
+@Suite struct HoldTests {
+  /// An author whose schema moves on, and receivers that get every diff.
+  private struct Chain {
+    let folder: TemporaryFolder
+    let author: String
+    private var sent: String
+    private let home: BuckiaHome
+    private var count = 0
+
+    init(_ schema: String, receivers: [String]) throws {
+      folder = try TemporaryFolder()
+      home = BuckiaHome(path: folder.file("home"))
+      author = try TestDatabases.run(schema, on: folder.file("author"))
+      sent = try folder.copy("author", to: "sent-0")
+      for name in receivers {
+        _ = try folder.copy("author", to: name)
+        try folder.makeFolder("\(name)-inbound")
+      }
+    }
+
+    /// The author does something, and sends what has changed since the last time.
+    mutating func send(_ edits: String, to receivers: [String]) throws {
+      try TestDatabases.run(edits, on: author)
+      let output = folder.file("out")
+      let report = try DatabaseManager.createDatabaseDiff(from: sent, to: author, output: .file(output, replacing: true), home: home)
+      count += 1
+      sent = try folder.copy("author", to: "sent-\(count)")
+      guard let path = report.path, let id = report.id else { return }
+      for name in receivers { _ = try folder.copy(path, to: "\(name)-inbound/\(id).bdiff") }
+    }
+
+    func run(_ sql: String, on name: String) throws { try TestDatabases.run(sql, on: folder.file(name)) }
+
+    func rows(_ sql: String, of name: String) throws -> [String] {
+      try TestDatabases.rows(sql, on: folder.file(name))
+    }
+
+    @discardableResult
+    func apply(_ name: String, _ schema: SchemaMode = .hold, _ policy: ConflictPolicy = .keepLocal) throws -> ApplyReport {
+      try DatabaseManager(folder.file(name)).processInboundChanges(
+        [folder.file("\(name)-inbound")], options: ApplyOptions(conflicts: policy, schema: schema))
+    }
+  }
+
+  private static let schema = """
+    CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT);
+    INSERT INTO notes VALUES (1, 'one'), (2, 'two'), (3, 'three')
+    """
+
+  @Test("Known columns arrive at once, unknown ones and unknown tables when the app has made a place for them")
+  func upgrade() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.send(
+      """
+      ALTER TABLE notes ADD COLUMN stars INTEGER DEFAULT 3;
+      CREATE TABLE photo(id INTEGER PRIMARY KEY, path TEXT);
+      INSERT INTO notes VALUES (4, 'four', 5); UPDATE notes SET stars = 1 WHERE id = 1;
+      UPDATE notes SET title = 'TWO', stars = 2 WHERE id = 2;
+      INSERT INTO photo VALUES (1, 'a.jpg'), (2, 'b.jpg')
+      """, to: ["me"])
+    try chain.send(
+      "UPDATE notes SET stars = 9 WHERE id = 4; DELETE FROM photo WHERE id = 1; UPDATE photo SET path = 'B.jpg'",
+      to: ["me"])
+    let first = try chain.apply("me")
+    #expect(first.diffs.map(\.state) == [.held, .held])
+    #expect(first.diffs.map(\.heldParts) == [2, 2])
+    #expect(first.diffs[0].inserted == 1 && first.diffs[0].updated == 1)
+    #expect(first.diffs[0].reason?.contains("column \"stars\" is missing here") == true)
+    #expect(first.diffs[0].plan.map(\.action) == [.hold, .hold])
+    #expect(try chain.rows("SELECT * FROM notes", of: "me").count == 4)
+    #expect(try chain.rows("SELECT title FROM notes WHERE id = 2", of: "me") == ["'84.87.79'"])
+    #expect(try chain.folder.names(in: "me-inbound").isEmpty)
+    // Half of the upgrade, then the rest.
+    #expect(try chain.apply("me").diffs.isEmpty)
+    try chain.run("ALTER TABLE notes ADD COLUMN stars INTEGER DEFAULT 3", on: "me")
+    let second = try chain.apply("me")
+    #expect(second.diffs.map(\.state) == [.held, .held])
+    #expect(try chain.rows("SELECT stars FROM notes ORDER BY id", of: "me") == ["1", "2", "3", "9"])
+    try chain.run("CREATE TABLE photo(id INTEGER PRIMARY KEY, path TEXT, extra DEFAULT 'mine')", on: "me")
+    let third = try chain.apply("me")
+    #expect(third.diffs.map(\.state) == [.applied, .applied])
+    #expect(try chain.rows("SELECT id, path FROM photo", of: "me") == ["2|'66.46.106.112.103'"])
+    #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "me") == ["0"])
+    #expect(try chain.rows("SELECT DISTINCT state FROM buckia_ledger", of: "me") == ["'97.112.112.108.105.101.100'"])
+    for table in ["part", "column", "change"] {
+      #expect(try chain.rows("SELECT * FROM buckia_held_\(table)", of: "me") == [])
+    }
+  }
+
+  @Test("What a conflict leaves out is not kept either, and written down")
+  func conflict() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.run("INSERT INTO notes VALUES (4, 'mine')", on: "me")
+    try chain.send(
+      "ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (4, 'theirs', 5), (5, 'five', 6)", to: ["me"])
+    let report = try chain.apply("me")
+    #expect(report.diffs.map(\.conflicts) == [1])
+    try chain.run("ALTER TABLE notes ADD COLUMN stars", on: "me")
+    try chain.apply("me")
+    #expect(try chain.rows("SELECT id, stars FROM notes WHERE id > 3", of: "me") == ["4|NULL", "5|6"])
+    let conflicts = try DatabaseManager(chain.folder.file("me")).conflicts()
+    #expect(conflicts.map { $0.incoming?.map(\.column) } == [["id", "title"], ["id", "stars"]])
+    #expect(conflicts.last?.reason == "these columns are unknown here")
+    #expect(conflicts.last?.key.map(\.column) == ["id"])
+  }
+
+  @Test("What was said of a row that a later diff deletes does not come to another row of its key")
+  func deletedRow() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.send("ALTER TABLE notes ADD COLUMN stars; UPDATE notes SET stars = 7 WHERE id < 3", to: ["me"])
+    try chain.send("DELETE FROM notes WHERE id = 1", to: ["me"])
+    try chain.apply("me")
+    try chain.run("INSERT INTO notes VALUES (1, 'another'); ALTER TABLE notes ADD COLUMN stars", on: "me")
+    let report = try chain.apply("me")
+    #expect(report.diffs.map(\.updated) == [1])
+    #expect(try chain.rows("SELECT id, stars FROM notes", of: "me") == ["1|NULL", "2|7", "3|NULL"])
+    #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "me") == ["0"])
+  }
+
+  @Test(
+    "What the user has written since the upgrade meets what was kept as a conflict",
+    arguments: [ConflictPolicy.keepLocal, .takeIncoming, .abort])
+  func editedSince(policy: ConflictPolicy) throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.send(
+      "ALTER TABLE notes ADD COLUMN stars DEFAULT 3; INSERT INTO notes VALUES (4, 'four', 5), (5, 'five', 5)", to: ["me"])
+    try chain.apply("me")
+    try chain.run("ALTER TABLE notes ADD COLUMN stars DEFAULT 3; UPDATE notes SET stars = 1 WHERE id = 4", on: "me")
+    let report = try chain.apply("me", .hold, policy)
+    let stars = try chain.rows("SELECT stars FROM notes WHERE id > 3", of: "me")
+    switch policy {
+    case .keepLocal: #expect(stars == ["1", "5"])
+    case .takeIncoming: #expect(stars == ["5", "5"])
+    case .abort:
+      #expect(stars == ["1", "3"])
+      #expect(try chain.rows("SELECT count(*) FROM buckia_held_change", of: "me") == ["2"])
+      #expect(report.diffs.map(\.state) == [.held])
+      #expect(report.diffs.first?.reason?.contains("under the policy \"abort\"") == true)
+      // Another policy another time.
+      try chain.apply("me", .hold, .takeIncoming)
+      #expect(try chain.rows("SELECT stars FROM notes WHERE id > 3", of: "me") == ["5", "5"])
+      return
+    }
+    #expect(report.diffs.map(\.conflicts) == [1])
+    #expect(try chain.rows("SELECT count(*) FROM buckia_held_change", of: "me") == ["0"])
+  }
+
+  @Test("What creates the place applies what was kept first, and then itself")
+  func additiveAfterwards() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.send(
+      """
+      CREATE TABLE photo(id INTEGER PRIMARY KEY, path TEXT); INSERT INTO photo VALUES (1, 'a'), (2, 'b');
+      ALTER TABLE notes ADD COLUMN stars; UPDATE notes SET stars = 1
+      """, to: ["me"])
+    try chain.apply("me")
+    try chain.send(
+      "UPDATE photo SET path = 'A' WHERE id = 1; UPDATE notes SET stars = 2 WHERE id = 2 AND stars = 1", to: ["me"])
+    let report = try chain.apply("me", .additive)
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(report.diffs.first?.conflicts == 0)
+    #expect(report.diffs.first?.warnings.contains { $0.contains("has been applied first") } == true)
+    #expect(try chain.rows("SELECT path FROM photo", of: "me") == ["'65'", "'98'"])
+    #expect(try chain.rows("SELECT stars FROM notes", of: "me") == ["1", "2", "1"])
+  }
+
+  @Test(
+    "What does not fit here is kept like what is missing",
+    arguments: [
+      ("CREATE TABLE t(a TEXT PRIMARY KEY, b)", "column \"a\" of the primary key has an incompatible type"),
+      ("CREATE TABLE t(a INTEGER, b PRIMARY KEY)", "another primary key"),
+      ("CREATE VIEW t AS SELECT 1 AS a", "stands for something else"),
+      ("CREATE TABLE t(a INTEGER PRIMARY KEY, c AS (a + 1))", "\"b\" is missing here"),
+      ("CREATE TABLE t(a INTEGER PRIMARY KEY, b AS (a + 1))", "\"b\" is a generated column here"),
+      ("CREATE TABLE t(a INTEGER PRIMARY KEY, b INTEGER)", "\"b\" is of type INTEGER here, which would alter"),
+    ])
+  func misfits(local: String, reason: String) throws {
+    var chain = try Chain("CREATE TABLE other(x)", receivers: ["me"])
+    try chain.send("CREATE TABLE t(a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, '12'), (2, NULL)", to: ["me"])
+    try chain.run(local, on: "me")
+    let report = try chain.apply("me")
+    #expect(report.diffs.map(\.state) == [.held])
+    let given = try #require(report.diffs.first?.reason)
+    #expect(given.contains(reason), "\(given)")
+    // The app makes it fit, rows that have arrived already included.
+    let isTable = local.hasPrefix("CREATE TABLE")
+    try chain.run(
+      isTable
+        ? """
+        CREATE TABLE u(a INTEGER PRIMARY KEY, b); INSERT INTO u(a) SELECT a FROM t; DROP TABLE t;
+        ALTER TABLE u RENAME TO t
+        """ : "DROP VIEW t; CREATE TABLE t(a INTEGER PRIMARY KEY, b)", on: "me")
+    #expect(try chain.apply("me").diffs.map(\.state) == [.applied])
+    #expect(try chain.rows("SELECT * FROM t", of: "me") == ["1|'49.50'", "2|NULL"])
+  }
+
+  @Test("A dry run says what would be kept, and keeps nothing")
+  func dryRun() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.send("ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (4, 'four', 5)", to: ["me"])
+    let path = chain.folder.file("me")
+    let report = try DatabaseManager(path).processInboundChanges(
+      [chain.folder.file("me-inbound")], options: ApplyOptions(schema: .hold, isDryRun: true))
+    #expect(report.diffs.map(\.state) == [.held])
+    #expect(report.diffs.first?.plan.map(\.description) == ["hold notes.stars: it is missing here"])
+    #expect(try TestDatabases.rows("SELECT * FROM notes", on: path).count == 3)
+    #expect(try TestDatabases.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'buckia%'", on: path) == [])
+  }
+
+  // MARK: Any number of upgrades
+
+  private static let base = """
+    CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT);
+    CREATE TABLE tags(name TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID;
+    CREATE TABLE log(line TEXT);
+    WITH s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 12)
+    INSERT INTO notes SELECT i, 'title ' || i FROM s;
+    INSERT INTO tags SELECT 'tag' || id, id FROM notes; INSERT INTO log SELECT title FROM notes
+    """
+
+  private static let upgrades = [
+    "ALTER TABLE notes ADD COLUMN stars INTEGER DEFAULT 3",
+    "CREATE TABLE photo(id INTEGER PRIMARY KEY, note INTEGER, path TEXT)",
+    "ALTER TABLE tags ADD COLUMN color TEXT NOT NULL DEFAULT 'red'",
+    "ALTER TABLE photo ADD COLUMN size REAL",
+    "CREATE TABLE words(a, b, n, PRIMARY KEY (b, a)) WITHOUT ROWID",
+    "ALTER TABLE notes ADD COLUMN author TEXT COLLATE NOCASE",
+    "ALTER TABLE log ADD COLUMN level INTEGER",
+    "CREATE TABLE \"two words\"(x TEXT UNIQUE, y)",
+    "ALTER TABLE words ADD COLUMN \"odd \"\" name\" BLOB DEFAULT x'00'",
+  ]
+
+  /// One edit of whatever the author has by now.
+  private static func edit(version: Int, _ random: inout SeededGenerator) -> String {
+    let id = Int.random(in: 1...16, using: &random)
+    let n = Int.random(in: 0...4, using: &random)
+    var choices = [
+      "INSERT OR REPLACE INTO notes(id, title) VALUES (\(id), 't\(n)')", "DELETE FROM notes WHERE id = \(id)",
+      "UPDATE notes SET title = 'u\(n)' WHERE id % 5 = \(n)", "UPDATE tags SET n = n + 1 WHERE n % 5 = \(n)",
+      "INSERT OR REPLACE INTO tags(name, n) VALUES ('tag\(id)', \(n))", "DELETE FROM tags WHERE name = 'tag\(id)'",
+      "INSERT INTO log(line) VALUES ('line \(n)')", "DELETE FROM log WHERE rowid = \(id)",
+    ]
+    if version > 0 {
+      choices += ["UPDATE notes SET stars = \(n) WHERE id % 4 = 1", "INSERT OR REPLACE INTO notes(id, stars) VALUES (\(id), \(n))"]
+    }
+    if version > 1 {
+      choices += [
+        "INSERT OR REPLACE INTO photo(id, note, path) VALUES (\(id), \(n), 'p\(n)')", "DELETE FROM photo WHERE id > \(id)",
+        "UPDATE photo SET path = path || '.' WHERE id % 2 = 0",
+      ]
+    }
+    if version > 2 { choices += ["UPDATE tags SET color = 'c\(n)' WHERE n % 3 = 1"] }
+    if version > 3 { choices += ["UPDATE photo SET size = \(n).5, note = 0 WHERE id % 3 = 0"] }
+    if version > 4 {
+      choices += [
+        "INSERT OR REPLACE INTO words(a, b, n) VALUES (\(id), 'b\(n)', \(n))", "UPDATE words SET n = n + 1",
+        "DELETE FROM words WHERE a > \(id)",
+      ]
+    }
+    if version > 5 { choices += ["UPDATE notes SET author = 'A\(n)', stars = 0 WHERE id > \(id)"] }
+    if version > 6 { choices += ["UPDATE log SET level = \(n) WHERE rowid > \(id)"] }
+    if version > 7 { choices += ["INSERT OR IGNORE INTO \"two words\" VALUES ('x\(id)', \(n))", "UPDATE \"two words\" SET y = y + 1"] }
+    if version > 8 { choices += ["UPDATE words SET \"odd \"\" name\" = x'0\(n)' WHERE a % 2 = 0"] }
+    return random.pick(choices)
+  }
+
+  @Test("However late and in how many steps the app is upgraded, all is there as if it had been from the start", arguments: Seeds.shards)
+  func asIfUpgradedBefore(shard: Int) throws {
+    try Seeds.tryEach(40, shard: shard) { seed in
+      var random = SeededGenerator(seed: seed)
+      var chain = try Chain(Self.base, receivers: ["late", "early"])
+      try chain.run(Self.upgrades.joined(separator: ";"), on: "early")
+      var (author, late) = (0, 0)
+      for _ in 0..<Int.random(in: 3...14, using: &random) {
+        var edits: [String] = []
+        if author < Self.upgrades.count, random.oneIn(2) {
+          edits.append(Self.upgrades[author])
+          author += 1
+        }
+        for _ in 0..<Int.random(in: 0...5, using: &random) { edits.append(Self.edit(version: author, &random)) }
+        try chain.send(edits.joined(separator: ";"), to: ["late", "early"])
+        if late < Self.upgrades.count, random.oneIn(3) {
+          let steps = Int.random(in: 1...3, using: &random)
+          for upgrade in Self.upgrades[late...].prefix(steps) { try chain.run(upgrade, on: "late") }
+          late = min(Self.upgrades.count, late + steps)
+        }
+        if random.oneIn(2) { try chain.apply("late") }
+      }
+      try chain.apply("late")
+      for upgrade in Self.upgrades[late...] {
+        try chain.run(upgrade, on: "late")
+        if random.oneIn(3) { try chain.apply("late") }
+      }
+      try chain.apply("late")
+      let early = try chain.apply("early")
+      let replay = Seeds.replay(seed)
+      #expect(early.diffs.allSatisfy { $0.state == .applied }, "\(replay)")
+      #expect(
+        try TestDatabases.content(of: chain.folder.file("late")) == TestDatabases.content(of: chain.folder.file("early")),
+        "\(replay)")
+      #expect(try chain.rows("SELECT count(*) FROM buckia_held_change", of: "late") == ["0"], "\(replay)")
+      #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "late") == ["0"], "\(replay)")
+      #expect(
+        try chain.rows("SELECT DISTINCT state FROM buckia_ledger WHERE state <> 'applied'", of: "late") == [], "\(replay)")
+    }
+  }
+}
