@@ -72,8 +72,11 @@ extension DatabaseManager {
     if isRaw {
       return (id, path, try RawChangesetWriter.write(difference.changeset, to: path, replacing: isReplacing))
     }
+    let renames = difference.tables.flatMap(\.renames)
+    // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
+    let manifest = Manifest(id: id, critical: renames.isEmpty ? [] : ["renames"], renames: renames)
     let draft = DiffFileDraft(
-      manifest: Manifest(id: id), schema: .included(difference.tables.map(\.definition)),
+      manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))
     var writer = DiffFileWriter()
     writer.replacesExisting = isReplacing
@@ -93,7 +96,7 @@ extension DiffReport {
       Table(
         name: table.definition.name, inserted: table.inserted, updated: table.updated, deleted: table.deleted,
         method: table.method, methodReason: reasons[table.definition.name], isNew: table.isNew,
-        newColumns: table.newColumns)
+        newColumns: table.newColumns, renames: table.renames)
     }
     skipped = difference.skipped
     comparedByRows = difference.fallbacks

@@ -93,6 +93,12 @@ private struct Examination {
         "\(count) triggers: but for what they write into full-text and R-tree indexes, they do not fire while diffs are "
           + "applied, unless `--triggers on` says so")
     }
+    for part in try Ledger.heldParts(on: connection) {
+      let changes = part.changeCount == 1 ? "1 change" : "\(part.changeCount) changes"
+      warnings.append(
+        "\(changes) of table \"\(part.table)\" from \(part.file) are kept until there is a place for them: \(part.reason); "
+          + "the next apply after that takes them")
+    }
     let damage = try connection.text("PRAGMA quick_check(1)") ?? "ok"
     if damage != "ok" { warnings.append("the database is damaged: \(damage)") }
   }

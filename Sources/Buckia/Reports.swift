@@ -1,5 +1,6 @@
 import BuckiaEngine
 import BuckiaKSUID
+import SQLiteSchemas
 
 /// What `createDatabaseDiff` did.
 public struct DiffReport: Sendable {
@@ -21,6 +22,8 @@ public struct DiffReport: Sendable {
     public let isNew: Bool
     /// Columns that are missing in the older database.
     public let newColumns: [String]
+    /// Columns that have another name in the older database.
+    public let renames: [ColumnRename]
   }
 
   /// The id of the diff file; nil when nothing changed.

@@ -237,6 +237,25 @@ struct DiffVerbTests {
     #expect(try bench.names() == ["new.db", "old.db", "text.db"])
   }
 
+  @Test("--rename makes one column of two names, and apply shows where its values would go")
+  func rename() throws {
+    let bench = try Self.pair()
+    try bench.sql("new.db", "ALTER TABLE notes RENAME COLUMN text TO body")
+    let outcome = try bench.buckia(["diff", "old.db", "new.db", "-o", "x", "--rename", "notes.text=body", "--json"])
+    let tables = try #require(try outcome.json["tables"] as? [[String: Any]])
+    let notes = try #require(tables.first { $0["name"] as? String == "notes" })
+    #expect(notes["updated"] as? Int == 1)
+    #expect(notes["renames"] as? [[String: String]] == [["from": "text", "to": "body"]])
+    let applied = try bench.buckia(["apply", "old.db", "x", "--dry-run", "--json"]).json
+    let diff = try #require((applied["diffs"] as? [[String: Any]])?.first)
+    let plan = try #require(diff["plan"] as? [[String: Any]])
+    #expect(plan.map { $0["action"] as? String } == ["rename", "add", "create"])
+    #expect(plan.first?["detail"] as? String == "it is called text here")
+    for wrong in ["notes.text", "text=body", "notes.text=", "notes.text=TEXT"] {
+      #expect(try bench.buckia(["diff", "old.db", "new.db", "--rename", wrong]).status == 64)
+    }
+  }
+
   @Test("--home says where the clock of the ids is kept")
   func home() throws {
     let bench = try Self.pair()

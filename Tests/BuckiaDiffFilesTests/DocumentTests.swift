@@ -11,8 +11,8 @@ import Testing
     guard case .object(let object) = manifest.json else { return #expect(Bool(false)) }
     #expect(
       object.members.map(\.name) == [
-        "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "tables", "members",
-        "renames", "mood",
+        "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "renames", "tables",
+        "members", "authority", "mood",
       ])
     #expect(
       object["tables"]?.text()

@@ -92,7 +92,8 @@ enum Sample {
           stream: try fixed(0x77), incarnation: try fixed(0x88), through: 12,
           except: [.init(id: earlier, state: .held)])
       ],
-      additional: JSONObject([.init("renames", []), .init("mood", ["calm": true, "level": -3])]))
+      renames: [ColumnRename(table: "notes", from: "words", to: "text")],
+      additional: JSONObject([.init("authority", []), .init("mood", ["calm": true, "level": -3])]))
   }
 
   static func fullDraft() throws -> DiffFileDraft {

@@ -1,5 +1,6 @@
 import BuckiaKSUID
 import SQLiteChangesets
+import SQLiteSchemas
 
 @testable import BuckiaDiffFiles
 
@@ -156,7 +157,27 @@ extension VectorCase {
   private static let manifests = [
     VectorCase("idMismatch/0ujtsYcgvSTl8PAuAdqWYSMnLOw.bdiff") { try Forge().file() },
     VectorCase("unsupportedFormat-2.bdiff") { try text { $0.replacing("\"format\":1", with: "\"format\":2") } },
-    VectorCase("unsupportedFormat-critical.bdiff") { try manifest { $0.critical = ["renames"] } },
+    VectorCase("unsupportedFormat-critical.bdiff") { try manifest { $0.critical = ["authority"] } },
+    VectorCase("badManifest-rename-own-table.bdiff") {
+      try manifest { $0.renames = [ColumnRename(table: "buckia_ledger", from: "state", to: "mood")] }
+    },
+    VectorCase("badManifest-rename-to-itself.bdiff") {
+      try manifest { $0.renames = [ColumnRename(table: "notes", from: "text", to: "TEXT")] }
+    },
+    VectorCase("badManifest-rename-twice.bdiff") {
+      try manifest {
+        $0.renames = [
+          ColumnRename(table: "notes", from: "text", to: "body"),
+          ColumnRename(table: "NOTES", from: "text", to: "body"),
+        ]
+      }
+    },
+    VectorCase("badManifest-rename-more.bdiff") {
+      try text {
+        $0.replacing(
+          "\"tables\":[", with: "\"renames\":[{\"table\":\"a\",\"from\":\"b\",\"to\":\"c\",\"why\":1}],\"tables\":[")
+      }
+    },
     VectorCase("badManifest-no-id.bdiff") { try text { $0.replacing("\"id\":", with: "\"idea\":") } },
     VectorCase("badManifest-table-twice.bdiff") { try manifest { $0.tables[1].name = "NOTES" } },
     VectorCase("badManifest-uppercase-digest.bdiff") {

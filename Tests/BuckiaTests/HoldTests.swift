@@ -29,7 +29,8 @@ import TestSupport
     mutating func send(_ edits: String, to receivers: [String]) throws {
       try TestDatabases.run(edits, on: author)
       let output = folder.file("out")
-      let report = try DatabaseManager.createDatabaseDiff(from: sent, to: author, output: .file(output, replacing: true), home: home)
+      let report = try DatabaseManager.createDatabaseDiff(
+        from: sent, to: author, output: .file(output, replacing: true), home: home)
       count += 1
       sent = try folder.copy("author", to: "sent-\(count)")
       guard let path = report.path, let id = report.id else { return }
@@ -43,7 +44,9 @@ import TestSupport
     }
 
     @discardableResult
-    func apply(_ name: String, _ schema: SchemaMode = .hold, _ policy: ConflictPolicy = .keepLocal) throws -> ApplyReport {
+    func apply(_ name: String, _ schema: SchemaMode = .hold, _ policy: ConflictPolicy = .keepLocal) throws
+      -> ApplyReport
+    {
       try DatabaseManager(folder.file(name)).processInboundChanges(
         [folder.file("\(name)-inbound")], options: ApplyOptions(conflicts: policy, schema: schema))
     }
@@ -77,6 +80,8 @@ import TestSupport
     #expect(try chain.rows("SELECT * FROM notes", of: "me").count == 4)
     #expect(try chain.rows("SELECT title FROM notes WHERE id = 2", of: "me") == ["'84.87.79'"])
     #expect(try chain.folder.names(in: "me-inbound").isEmpty)
+    let warnings = try DatabaseManager(chain.folder.file("me")).examine().warnings
+    #expect(warnings.filter { $0.contains("kept until there is a place for them") }.count == 4)
     // Half of the upgrade, then the rest.
     #expect(try chain.apply("me").diffs.isEmpty)
     try chain.run("ALTER TABLE notes ADD COLUMN stars INTEGER DEFAULT 3", on: "me")
@@ -130,7 +135,8 @@ import TestSupport
   func editedSince(policy: ConflictPolicy) throws {
     var chain = try Chain(Self.schema, receivers: ["me"])
     try chain.send(
-      "ALTER TABLE notes ADD COLUMN stars DEFAULT 3; INSERT INTO notes VALUES (4, 'four', 5), (5, 'five', 5)", to: ["me"])
+      "ALTER TABLE notes ADD COLUMN stars DEFAULT 3; INSERT INTO notes VALUES (4, 'four', 5), (5, 'five', 5)",
+      to: ["me"])
     try chain.apply("me")
     try chain.run("ALTER TABLE notes ADD COLUMN stars DEFAULT 3; UPDATE notes SET stars = 1 WHERE id = 4", on: "me")
     let report = try chain.apply("me", .hold, policy)
@@ -248,11 +254,15 @@ import TestSupport
       "INSERT INTO log(line) VALUES ('line \(n)')", "DELETE FROM log WHERE rowid = \(id)",
     ]
     if version > 0 {
-      choices += ["UPDATE notes SET stars = \(n) WHERE id % 4 = 1", "INSERT OR REPLACE INTO notes(id, stars) VALUES (\(id), \(n))"]
+      choices += [
+        "UPDATE notes SET stars = \(n) WHERE id % 4 = 1",
+        "INSERT OR REPLACE INTO notes(id, stars) VALUES (\(id), \(n))",
+      ]
     }
     if version > 1 {
       choices += [
-        "INSERT OR REPLACE INTO photo(id, note, path) VALUES (\(id), \(n), 'p\(n)')", "DELETE FROM photo WHERE id > \(id)",
+        "INSERT OR REPLACE INTO photo(id, note, path) VALUES (\(id), \(n), 'p\(n)')",
+        "DELETE FROM photo WHERE id > \(id)",
         "UPDATE photo SET path = path || '.' WHERE id % 2 = 0",
       ]
     }
@@ -266,12 +276,16 @@ import TestSupport
     }
     if version > 5 { choices += ["UPDATE notes SET author = 'A\(n)', stars = 0 WHERE id > \(id)"] }
     if version > 6 { choices += ["UPDATE log SET level = \(n) WHERE rowid > \(id)"] }
-    if version > 7 { choices += ["INSERT OR IGNORE INTO \"two words\" VALUES ('x\(id)', \(n))", "UPDATE \"two words\" SET y = y + 1"] }
+    if version > 7 {
+      choices += ["INSERT OR IGNORE INTO \"two words\" VALUES ('x\(id)', \(n))", "UPDATE \"two words\" SET y = y + 1"]
+    }
     if version > 8 { choices += ["UPDATE words SET \"odd \"\" name\" = x'0\(n)' WHERE a % 2 = 0"] }
     return random.pick(choices)
   }
 
-  @Test("However late and in how many steps the app is upgraded, all is there as if it had been from the start", arguments: Seeds.shards)
+  @Test(
+    "However late and in how many steps the app is upgraded, all is there as if it had been from the start",
+    arguments: Seeds.shards)
   func asIfUpgradedBefore(shard: Int) throws {
     try Seeds.tryEach(40, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
@@ -303,12 +317,14 @@ import TestSupport
       let replay = Seeds.replay(seed)
       #expect(early.diffs.allSatisfy { $0.state == .applied }, "\(replay)")
       #expect(
-        try TestDatabases.content(of: chain.folder.file("late")) == TestDatabases.content(of: chain.folder.file("early")),
+        try TestDatabases.content(of: chain.folder.file("late"))
+          == TestDatabases.content(of: chain.folder.file("early")),
         "\(replay)")
       #expect(try chain.rows("SELECT count(*) FROM buckia_held_change", of: "late") == ["0"], "\(replay)")
       #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "late") == ["0"], "\(replay)")
       #expect(
-        try chain.rows("SELECT DISTINCT state FROM buckia_ledger WHERE state <> 'applied'", of: "late") == [], "\(replay)")
+        try chain.rows("SELECT DISTINCT state FROM buckia_ledger WHERE state <> 'applied'", of: "late") == [],
+        "\(replay)")
     }
   }
 }

@@ -22,8 +22,8 @@ extension IncomingChanges {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
-      file: FileSystem.name(of: path), definitions: diff.schema, changeset: diff.changeset,
-      summary: diff.inspection.summary)
+      file: FileSystem.name(of: path), definitions: diff.schema, renames: diff.manifest.renames,
+      changeset: diff.changeset, summary: diff.inspection.summary)
   }
 
   /// Takes the changes of a verified raw changeset.
@@ -40,7 +40,8 @@ extension IncomingChanges {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
-      file: FileSystem.name(of: path), definitions: diff.schema, changeset: diff.changeset, feed: diff.feed)
+      file: FileSystem.name(of: path), definitions: diff.schema, renames: diff.manifest.renames,
+      changeset: diff.changeset, feed: diff.feed)
   }
 }
 

@@ -157,7 +157,7 @@ enum ChangesetProblem: Error, CustomStringConvertible {
     case .definitionsDiffer(let table, let path):
       "\(path): it describes the table \"\(table)\" differently from a file before it, so their columns cannot be joined"
     case .carriesMore(let path):
-      "\(path): its changes have several authors or files travel with it, which a new diff file cannot keep yet; give -o a name that does not end in .bdiff for its changes alone"
+      "\(path): its changes have several authors, files travel with it, or it renames columns, which a new diff file cannot keep yet; give -o a name that does not end in .bdiff for its changes alone"
     }
   }
 

@@ -57,7 +57,7 @@ struct OpenedChanges {
     tables = diff.inspection.tables
     definitions = diff.schema
     dataset = diff.manifest.dataset
-    carriesMore = diff.annotations != nil || !diff.attachments.isEmpty
+    carriesMore = diff.annotations != nil || !diff.attachments.isEmpty || !diff.manifest.renames.isEmpty
   }
 
   private init(_ raw: borrowing RawChangeset, path: String) {

@@ -79,6 +79,7 @@ extension DiffReport.Table {
       "deleted": .number(deleted), "method": .string(method.rawValue),
       "methodReason": .text(methodReason), "new": .bool(isNew),
       "newColumns": .array(newColumns.map { .string($0) }),
+      "renames": .array(renames.map { ["from": .string($0.oldName), "to": .string($0.newName)] }),
     ]
   }
 

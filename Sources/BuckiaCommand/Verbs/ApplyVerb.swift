@@ -25,7 +25,10 @@ struct ApplyVerb: Verb {
   @Option(help: ArgumentHelp("What to do where a row is not as its author saw it.", valueName: "policy"))
   var onConflict = ConflictPolicy.keepLocal
 
-  @Option(help: ArgumentHelp("Whether tables and columns that are missing here are made.", valueName: "mode"))
+  @Option(
+    help: ArgumentHelp(
+      "What to do about tables and columns that are missing here: make them (additive), refuse the file (exact), or keep "
+        + "what is about them until the app's own upgrade has made them (hold).", valueName: "mode"))
   var schema = SchemaMode.additive
 
   @Option(help: "Whether the database's triggers fire. Full-text and R-tree indexes are kept in either case.")

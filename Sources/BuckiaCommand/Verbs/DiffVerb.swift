@@ -40,6 +40,11 @@ struct DiffVerb: Verb {
   @Option(help: ArgumentHelp("How to compare: auto, pages, rows or session.", valueName: "method"))
   var method = MethodChoice.auto
 
+  @Option(
+    help: ArgumentHelp(
+      "A column that has another name now. May be given several times.", valueName: "table.old=new"))
+  var rename: [RenameChoice] = []
+
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
 
@@ -51,7 +56,7 @@ struct DiffVerb: Verb {
     let progress = console.progress
     let report = try DatabaseManager.createDatabaseDiff(
       from: old, to: new, output: OutputPath(path).diffOutput(replacing: force),
-      options: DiffOptions(tables: tables?.names, method: method.method, isRaw: raw),
+      options: DiffOptions(tables: tables?.names, method: method.method, isRaw: raw, renames: rename.map(\.rename)),
       home: home.folder, progress: { progress.update("Comparing \($0)…") })
     progress.clear()
     try console.document(report.json)
@@ -68,6 +73,19 @@ struct TableList: ExpressibleByArgument {
     let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty }) else { return nil }
     names = parts.map { TableName(String($0)) }
+  }
+}
+
+/// The rename of `--rename TABLE.OLD=NEW`.
+struct RenameChoice: ExpressibleByArgument {
+  let rename: ColumnRename
+
+  init?(argument: String) {
+    guard let sign = argument.lastIndex(of: "="), let dot = argument[..<sign].lastIndex(of: ".") else { return nil }
+    rename = ColumnRename(
+      table: TableName(String(argument[..<dot])), from: String(argument[argument.index(after: dot)..<sign]),
+      to: String(argument[argument.index(after: sign)...]))
+    guard rename.refusal == nil else { return nil }
   }
 }
 

@@ -22,6 +22,10 @@ extension Manifest {
         throw document.fault("chain.replaces", "stands in a diff that is no snapshot")
       }
     }
+    for (place, rename) in renames.enumerated() {
+      if let refusal = rename.refusal { throw document.fault("renames[\(place)]", "is no rename: \(refusal)") }
+    }
+    guard Set(renames).count == renames.count else { throw document.fault("renames", "names a column twice") }
     try checkTables(document)
     try MemberName.checkOrder(of: members, splitBytes: splitBytes)
     if let schemaMember = members.first(where: { $0.name == MemberName.schema }), schemaMember.sha256 != schema {

@@ -4,8 +4,8 @@ import SQLiteSchemas
 extension Manifest {
   /// The names of fields this version understands; `critical` may name no others.
   static let knownFields: Set<String> = [
-    "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "schema", "tables",
-    "members",
+    "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "schema",
+    "renames", "tables", "members",
   ]
 
   /// Reads and checks a manifest.
@@ -53,6 +53,12 @@ extension Manifest {
       }
     }
     let schema = try fields.optionalBytes("schema", as: ContentDigest.self)
+    var renames: [ColumnRename] = []
+    if fields.rest["renames"] != nil {
+      renames = try fields.list("renames", limit: DiffFileLimits.columns) { (value, path) throws(DiffFileError) in
+        try ColumnRename(value, at: path, of: document)
+      }
+    }
     let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
       try Table(value, at: path, of: document)
     }
@@ -61,7 +67,7 @@ extension Manifest {
     }
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
-      acknowledgements: acknowledgements, schema: schema, tables: tables, members: members,
+      acknowledgements: acknowledgements, schema: schema, renames: renames, tables: tables, members: members,
       additional: fields.rest)
     try check(splitBytes: splitBytes)
   }
@@ -152,6 +158,15 @@ extension Manifest.Table {
       deleted: try fields.integer("deleted"),
       withdrawn: try fields.integer("withdrawn"))
     additional = fields.rest
+  }
+}
+
+extension ColumnRename {
+  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+    var fields = try JSONFields(value, at: path, of: document)
+    self.init(
+      table: TableName(try fields.string("table")), from: try fields.string("from"), to: try fields.string("to"))
+    try fields.finish()
   }
 }
 

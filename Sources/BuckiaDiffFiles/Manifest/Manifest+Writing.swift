@@ -1,3 +1,5 @@
+import SQLiteSchemas
+
 extension Manifest {
   /// The manifest as JSON, fields in the order of the specification.
   ///
@@ -14,10 +16,17 @@ extension Manifest {
     if let chain { object.append("chain", chain.json) }
     if !acknowledgements.isEmpty { object.append("acks", .array(acknowledgements.map(\.json))) }
     if let schema { object.append("schema", .string(schema.description)) }
+    if !renames.isEmpty { object.append("renames", .array(renames.map(\.json))) }
     object.append("tables", .array(tables.map(\.json)))
     object.append("members", .array(members.map(\.json)))
     object.members += additional.members
     return .object(object)
+  }
+}
+
+extension ColumnRename {
+  fileprivate var json: JSONValue {
+    ["table": .string(table.text), "from": .string(oldName), "to": .string(newName)]
   }
 }
 

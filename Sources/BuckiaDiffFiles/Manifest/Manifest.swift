@@ -37,6 +37,8 @@ public struct Manifest: Equatable, Sendable {
   public var acknowledgements: [Acknowledgement]
   /// SHA-256 of the `schema.json` that describes its tables, whether that travels along or is known already.
   public var schema: ContentDigest?
+  /// Columns that have other names in the newer database than in the older one.
+  public var renames: [ColumnRename]
   /// The tables with changes, in the order in which they first appear in the changeset.
   public var tables: [Table]
   /// Every other member of the file but the signature, in order.
@@ -48,7 +50,8 @@ public struct Manifest: Equatable, Sendable {
   public init(
     id: KSUID, kind: Kind = .delta, critical: [String] = [], dataset: DatasetID? = nil, sender: Sender? = nil,
     audience: Audience? = nil, chain: Chain? = nil, acknowledgements: [Acknowledgement] = [],
-    schema: ContentDigest? = nil, tables: [Table] = [], members: [Member] = [], additional: JSONObject = JSONObject()
+    schema: ContentDigest? = nil, renames: [ColumnRename] = [], tables: [Table] = [], members: [Member] = [],
+    additional: JSONObject = JSONObject()
   ) {
     self.id = id
     self.kind = kind
@@ -59,6 +62,7 @@ public struct Manifest: Equatable, Sendable {
     self.chain = chain
     self.acknowledgements = acknowledgements
     self.schema = schema
+    self.renames = renames
     self.tables = tables
     self.members = members
     self.additional = additional

@@ -81,6 +81,10 @@ extension ApplyPlan {
   private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     try session.requireLedger(on: connection)
     for step in schema.steps { try connection.execute(step.sql) }
+    if !incoming.renames.isEmpty {
+      try Ledger.add(incoming.renames, on: connection)
+      session.forget()
+    }
     // What was kept of earlier diffs comes first, now that there may be a place for it.
     let released = try resumed == nil ? HeldRelease(settings, session).run(on: connection) : []
     guard !session.firesTriggers, try session.hasVirtualTables(on: connection) else {
@@ -160,7 +164,8 @@ extension ApplyPlan {
 
   /// Nobody enforces foreign keys: what the changes have broken is looked up afterwards.
   private func applyAuditingForeignKeys(
-    _ incoming: IncomingChanges, _ run: inout ApplyRun, seesTriggers: Bool, in session: ApplySession, on connection: borrowing SQLiteConnection
+    _ incoming: IncomingChanges, _ run: inout ApplyRun, seesTriggers: Bool, in session: ApplySession,
+    on connection: borrowing SQLiteConnection
   ) throws {
     let watch = try ForeignKeyWatch(
       changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session, on: connection)

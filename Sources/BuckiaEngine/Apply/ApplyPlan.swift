@@ -10,6 +10,8 @@ public struct IncomingChanges {
   public let file: String
   /// The definitions of their tables; nil for a raw changeset, whose columns go by position.
   public let definitions: [TableDefinition]?
+  /// Columns that their author has renamed.
+  public let renames: [ColumnRename]
   /// The changes.
   public let changeset: ChangesetSpool
   /// How far the changes are there and checked.
@@ -19,21 +21,25 @@ public struct IncomingChanges {
   ///
   /// - Parameter summary: What the walk that has checked the changes found in these very bytes.
   public init(
-    key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool, summary: ChangesetSummary
+    key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
+    changeset: ChangesetSpool, summary: ChangesetSummary
   ) {
     self.init(
-      key: key, file: file, definitions: definitions, changeset: changeset, feed: ChangesetFeed(summary))
+      key: key, file: file, definitions: definitions, renames: renames, changeset: changeset,
+      feed: ChangesetFeed(summary))
   }
 
   /// Speaks of changes that are still being verified by another thread.
   ///
   /// Only for whoever owns the transaction and rolls all of it back when applying throws what the feed has failed with.
   package init(
-    key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool, feed: ChangesetFeed
+    key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
+    changeset: ChangesetSpool, feed: ChangesetFeed
   ) {
     self.key = key
     self.file = file
     self.definitions = definitions
+    self.renames = renames
     self.changeset = changeset
     self.feed = feed
   }
@@ -164,12 +170,16 @@ public struct ApplyPlan {
     self.session = session
     resumed = nil
     let schema: SchemaPlan
+    let isCached = session != nil && incoming.renames.isEmpty
+    let renames =
+      isCached ? ColumnRenames() : ColumnRenames(try Ledger.renames(on: connection) + incoming.renames)
     if let definitions = incoming.definitions {
-      if let session {
+      if isCached, let session {
         schema = try session.plan(for: definitions, mode: settings.schema, on: connection)
       } else {
         schema = try SchemaPlan(
-          definitions: definitions, mode: settings.schema, local: SchemaReader(connection), on: connection)
+          definitions: definitions, mode: settings.schema, renames: renames, local: SchemaReader(connection),
+          on: connection)
       }
     } else if let session {
       let tables = try incoming.feed.summary().tables.map(\.table)
@@ -186,7 +196,8 @@ public struct ApplyPlan {
     }
     let summary = try incoming.feed.summary()
     for table in summary.tables { try Self.requireDefinition(of: table.table, among: incoming.definitions) }
-    self.schema = try AlteredValues(schema, settings.schema).settled(incoming, summary, on: connection)
+    self.schema = try AlteredValues(schema, settings.schema, renames)
+      .settled(incoming, summary, on: connection)
   }
 
   /// Plans how to apply what was kept of an earlier diff, in the mode `hold`.

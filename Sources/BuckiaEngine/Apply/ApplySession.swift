@@ -30,6 +30,7 @@ public final class ApplySession {
   private var hasLedger = false
   private var knownToHaveVirtualTables: Bool?
   private var knownReferences: Set<Reference>?
+  private var knownRenames: ColumnRenames?
   private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
   private var statements: [StatementKey: TableStatements] = [:]
   /// The most tables whose statements are kept.
@@ -86,6 +87,7 @@ public final class ApplySession {
     hasLedger = false
     knownToHaveVirtualTables = nil
     knownReferences = nil
+    knownRenames = nil
     latestPlan = nil
     statements = [:]
   }
@@ -159,9 +161,19 @@ public final class ApplySession {
   ) throws -> SchemaPlan {
     let local = try schema(on: connection)
     if let latestPlan, latestPlan.mode == mode, latestPlan.definitions == definitions { return latestPlan.plan }
-    let plan = try SchemaPlan(definitions: definitions, mode: mode, local: local.schema, on: connection)
+    let plan = try SchemaPlan(
+      definitions: definitions, mode: mode, renames: renames(on: connection), local: local.schema, on: connection)
     latestPlan = (definitions, mode, plan)
     return plan
+  }
+
+  /// The renames that applied diffs have declared.
+  func renames(on connection: borrowing SQLiteConnection) throws -> ColumnRenames {
+    try refresh(on: connection)
+    if let knownRenames { return knownRenames }
+    let found = ColumnRenames(try Ledger.renames(on: connection))
+    knownRenames = found
+    return found
   }
 
   /// The statements for changes of one table.

@@ -62,7 +62,8 @@ package struct JointApply {
     _ plan: borrowing ApplyPlan, on connection: borrowing SQLiteConnection
   ) throws -> ApplyResult? {
     let incoming = plan.incoming
-    guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty, incoming.changeset.count <= Self.memberLimit,
+    guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty,
+      incoming.renames.isEmpty, incoming.changeset.count <= Self.memberLimit,
       incoming.feed.isAllThere, try isPossible(on: connection), try !HeldParts.exist(on: connection)
     else { return nil }
     let added = try incoming.feed.summary()

@@ -3,6 +3,16 @@ import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
 
+/// A table as it is in the older database.
+struct OlderTable {
+  /// With the names that its columns have in the newer one.
+  let definition: TableDefinition
+  /// With its own.
+  let stored: TableDefinition
+  /// The difference.
+  let renames: [ColumnRename]
+}
+
 /// One comparison under way: pairs the tables of two schemas and gathers the result.
 struct ComparisonRun {
   let options: DiffOptions
@@ -53,19 +63,42 @@ struct ComparisonRun {
         continue
       }
       let olderEntry = olderSchema.entry(named: entry.name)
-      let olderDefinition: TableDefinition?
+      var olderDefinition: TableDefinition?
       if let olderEntry {
         guard olderEntry.kind == .table else {
           skip(entry.name.text, "it is no ordinary table in \(olderPath)")
           continue
         }
         olderDefinition = try olderSchema.definition(of: olderEntry, on: older)
-      } else {
-        olderDefinition = nil
       }
+      let stored = olderDefinition
+      let renames = try rename(&olderDefinition, to: definition)
       guard let table = settle(definition, against: olderDefinition) else { continue }
-      try compare(table, with: olderDefinition, older, newer, needsByteCollation: needsByteCollation)
+      try compare(
+        table, with: olderDefinition.map { OlderTable(definition: $0, stored: stored ?? $0, renames: renames) }, older,
+        newer, needsByteCollation: needsByteCollation)
     }
+  }
+
+  /// Gives columns of the older database the names that they have in the newer one.
+  ///
+  /// - Returns: The renames that were declared for the table.
+  /// - Throws: `EngineError` with `columnsDiffer` for a rename that is none.
+  private func rename(_ older: inout TableDefinition?, to newer: TableDefinition) throws -> [ColumnRename] {
+    let name = TableName(newer.name)
+    let declared = options.renames.filter { $0.table == name }
+    for rename in declared {
+      guard let found = older?.column(named: rename.oldName), older?.column(named: rename.newName) == nil,
+        newer.column(named: rename.newName) != nil, newer.column(named: rename.oldName) == nil
+      else {
+        throw EngineError(
+          .columnsDiffer,
+          "column \"\(name).\(rename.oldName)\" has not become \"\(rename.newName)\": the first must be in \(olderPath) "
+            + "only, the second in \(newerPath) only", table: name.text, column: rename.oldName)
+      }
+      older?.columns[found].name = rename.newName
+    }
+    return declared
   }
 
   /// The definition as it travels, or nil when the table cannot; names everything that stays behind.
@@ -103,7 +136,7 @@ struct ComparisonRun {
     var table = newer
     let added = newer.columns.filter { older.column(named: $0.name) == nil }
     if options.isRaw {
-      guard added.isEmpty,
+      guard added.isEmpty, !options.renames.contains(where: { $0.table == TableName(newer.name) }),
         newer.columns.map({ ASCIIName.folded($0.name) })
           == older.columns.map({ ASCIIName.folded($0.name) })
       else {
@@ -157,13 +190,15 @@ struct ComparisonRun {
   }
 
   private mutating func compare(
-    _ table: TableDefinition, with olderTable: TableDefinition?, _ older: borrowing SQLiteConnection,
+    _ table: TableDefinition, with olderTable: OlderTable?, _ older: borrowing SQLiteConnection,
     _ newer: borrowing SQLiteConnection, needsByteCollation: Bool
   ) throws {
     var changes = ChangeCollector()
     var method = DiffMethod.rows
     if let olderTable, let pages {
-      let reason = try comparePages(table, olderTable, pages, older, newer, into: changes)
+      let reason =
+        try olderTable.renames.isEmpty
+        ? comparePages(table, olderTable.definition, pages, older, newer, into: changes) : "its columns were renamed"
       if let reason {
         fallbacks.append(SkippedItem(name: table.name, reason: reason))
         changes = ChangeCollector()
@@ -171,22 +206,24 @@ struct ComparisonRun {
         method = .pages
       }
     }
-    if options.method == .session, let olderTable,
-      try SessionComparison.run(table, olderTable, olderPath: olderPath, newerPath: newerPath, into: changes)
+    if options.method == .session, let olderTable, olderTable.renames.isEmpty,
+      try SessionComparison.run(table, olderTable.definition, olderPath: olderPath, newerPath: newerPath, into: changes)
     {
       method = .session
     } else if method == .rows {
       try RowMerge(newer: table, older: olderTable, needsByteCollation: needsByteCollation)
         .run(older: older, newer: newer, into: changes)
     }
-    let newColumns = olderTable.map { old in table.columns.map(\.name).filter { old.column(named: $0) == nil } } ?? []
-    guard !changes.isEmpty || olderTable == nil || !newColumns.isEmpty else { return }
+    let newColumns =
+      olderTable.map { old in table.columns.map(\.name).filter { old.definition.column(named: $0) == nil } } ?? []
+    let renames = olderTable?.renames ?? []
+    guard !changes.isEmpty || olderTable == nil || !newColumns.isEmpty || !renames.isEmpty else { return }
     let header = ChangesetTable(name: table.name, keyFlags: table.keyFlags)
     try changes.finish(header, into: changeset)
     tables.append(
       TableDifference(
         definition: table, inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted,
-        method: method, isNew: olderTable == nil, newColumns: newColumns))
+        method: method, isNew: olderTable == nil, newColumns: newColumns, renames: renames))
   }
 
   /// Compares a table by its pages.

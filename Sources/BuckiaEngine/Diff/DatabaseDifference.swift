@@ -20,12 +20,17 @@ public struct DiffOptions: Sendable {
   public var method: DiffMethod?
   /// Whether the result is to travel without table definitions (`--raw`): then nothing that needs them is included.
   public var isRaw: Bool
+  /// Columns that have another name in the newer database: else such a column is a new one, and the old one is dropped.
+  public var renames: [ColumnRename]
 
   /// Makes options.
-  public init(tables: [TableName]? = nil, method: DiffMethod? = nil, isRaw: Bool = false) {
+  public init(
+    tables: [TableName]? = nil, method: DiffMethod? = nil, isRaw: Bool = false, renames: [ColumnRename] = []
+  ) {
     self.tables = tables
     self.method = method
     self.isRaw = isRaw
+    self.renames = renames
   }
 }
 
@@ -59,6 +64,8 @@ public struct TableDifference: Sendable {
   public let isNew: Bool
   /// Columns that are missing in the older database.
   public let newColumns: [String]
+  /// Columns that have another name in the older database.
+  public let renames: [ColumnRename]
 }
 
 /// The difference of two databases: what turns the older into the newer.

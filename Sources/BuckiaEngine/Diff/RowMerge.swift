@@ -10,33 +10,37 @@ struct RowMerge {
   /// The table in the newer database; its columns are those of the changeset.
   let newer: TableDefinition
   /// The table in the older database, or nil when it is not there.
-  let older: TableDefinition?
+  let older: OlderTable?
   /// Whether text is compared in a collation of ours, because a database is not in UTF-8.
   let needsByteCollation: Bool
 
   private enum Rows { case keyed, withoutKey }
 
   /// A query for the columns of the changeset, in its order.
-  private func query(_ table: TableDefinition, _ rows: Rows) throws -> String? {
-    let hasNullKey = table.hasNullKeySQL
+  ///
+  /// - Parameters:
+  ///   - table: The table, with the names of the changeset.
+  ///   - stored: The same with its own names.
+  private func query(_ table: TableDefinition, stored: TableDefinition, _ rows: Rows) throws -> String? {
+    let hasNullKey = stored.hasNullKeySQL
     if rows == .withoutKey, hasNullKey == nil { return nil }
     var results: [String] = []
     if table.goesByRowID {
-      guard let name = table.rowIDName else { return nil }
+      guard let name = stored.rowIDName else { return nil }
       results.append(name)
     }
     for column in newer.columns {
       if let index = table.column(named: column.name) {
-        results.append(SQLText.identifier(table.columns[index].name))
+        results.append(SQLText.identifier(stored.columns[index].name))
       } else {
         results.append(try AddedColumnValue.literal(of: column, isStrict: newer.isStrict))
       }
     }
-    var sql = "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))"
+    var sql = "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(stored.name))"
     switch rows {
     case .keyed:
       // Written so that SQLite's index skips the other rows, which it does not do for NOT (…).
-      let isSet = table.nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" }
+      let isSet = stored.nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" }
       if !isSet.isEmpty { sql += " WHERE " + isSet.joined(separator: " AND ") }
       let collation = needsByteCollation ? SQLiteConnection.byteCollation : "BINARY"
       let key = table.goesByRowID ? [results[0]] : newer.keyPlaces.map { "\(results[$0]) COLLATE \(collation)" }
@@ -52,8 +56,8 @@ struct RowMerge {
     older olderConnection: borrowing SQLiteConnection, newer newerConnection: borrowing SQLiteConnection,
     into changes: ChangeCollector
   ) throws {
-    guard let newerSQL = try query(newer, .keyed) else { return }
-    if let older, let olderSQL = try query(older, .keyed) {
+    guard let newerSQL = try query(newer, stored: newer, .keyed) else { return }
+    if let older, let olderSQL = try query(older.definition, stored: older.stored, .keyed) {
       try merge(olderConnection.prepare(olderSQL), newerConnection.prepare(newerSQL), into: changes)
     } else {
       let rows = try newerConnection.prepare(newerSQL)
@@ -148,10 +152,10 @@ struct RowMerge {
       for column in 0..<count { writer.append(column: column, of: row) }
       return writer.bytes
     }
-    if let older, let sql = try query(older, .withoutKey) {
+    if let older, let sql = try query(older.definition, stored: older.stored, .withoutKey) {
       try olderConnection.forEachRow(of: sql) { rows.add(content($0), .delete) }
     }
-    if let sql = try query(newer, .withoutKey) {
+    if let sql = try query(newer, stored: newer, .withoutKey) {
       try newerConnection.forEachRow(of: sql) { rows.add(content($0), .insert) }
     }
     try rows.write(into: changes)

@@ -43,7 +43,8 @@ extension Ledger {
     let columnQuery = "SELECT part, name, type, key, held FROM main.buckia_held_column ORDER BY part, position"
     try connection.forEachRow(of: columnQuery) { row in
       let column = ColumnDefinition(name: row.text(at: 1) ?? "", declaredType: row.text(at: 2) ?? "")
-      columns[row.integer(at: 0), default: []].append((column, Int(clamping: row.integer(at: 3)), row.integer(at: 4) != 0))
+      columns[row.integer(at: 0), default: []].append(
+        (column, Int(clamping: row.integer(at: 3)), row.integer(at: 4) != 0))
     }
     var parts: [HeldPart] = []
     let query = """
@@ -61,7 +62,8 @@ extension Ledger {
           entry: row.integer(at: 0), part: row.integer(at: 1), definition: definition,
           columns: found.indices.filter { found[$0].isHeld }, isWhole: row.integer(at: 4) != 0,
           format: row.integer(at: 5) != 0 ? .patchset : .changeset, diff: row.text(at: 7).flatMap { KSUID($0) },
-          sender: shown(sender: row.text(at: 9) ?? ""), file: row.text(at: 10) ?? "", changeCount: Int(row.integer(at: 8)), reason: row.text(at: 6) ?? ""))
+          sender: shown(sender: row.text(at: 9) ?? ""), file: row.text(at: 10) ?? "",
+          changeCount: Int(row.integer(at: 8)), reason: row.text(at: 6) ?? ""))
     }
     return parts
   }

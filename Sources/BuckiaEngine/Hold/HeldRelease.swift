@@ -96,7 +96,7 @@ public struct HeldRelease {
     }
     return try SchemaPlan(
       definitions: [part.definition], mode: .hold, withholding: [name: withheld],
-      local: session.schema(on: connection).schema, on: connection)
+      renames: session.renames(on: connection), local: session.schema(on: connection).schema, on: connection)
   }
 
   private func apply(
@@ -105,7 +105,8 @@ public struct HeldRelease {
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: part.diff, digest: [], isRaw: true), file: "", definitions: [part.definition],
       changeset: part.changeset(on: connection))
-    let settled = try AlteredValues(plan, .hold).settled(incoming, incoming.feed.summary(), on: connection)
+    let settled = try AlteredValues(plan, .hold, session.renames(on: connection))
+      .settled(incoming, incoming.feed.summary(), on: connection)
     // What cannot be applied now either is kept anew, behind which the old part goes.
     for table in ["change", "column", "part"] {
       try connection.execute("DELETE FROM main.buckia_held_\(table) WHERE part = \(part.part)")
@@ -118,7 +119,8 @@ public struct HeldRelease {
     if released.last?.entry != part.entry {
       released.append(
         ReleasedDiff(
-          diff: part.diff, sender: part.sender, file: part.file, changedTables: [], counts: ApplyCounts(), held: [], warnings: [],
+          diff: part.diff, sender: part.sender, file: part.file, changedTables: [], counts: ApplyCounts(), held: [],
+          warnings: [],
           entry: part.entry))
     }
     let place = released.count - 1

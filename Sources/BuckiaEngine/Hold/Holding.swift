@@ -82,7 +82,8 @@ struct Holding {
     if held.count < store.kept.count || !earlier.isEmpty { try HeldParts.tidy(on: connection) }
     return held.map { table, changes in
       HeldSummary(
-        table: table.definition.name, columns: table.isWhole ? [] : table.columns.map { table.definition.columns[$0].name },
+        table: table.definition.name,
+        columns: table.isWhole ? [] : table.columns.map { table.definition.columns[$0].name },
         changes: changes, reason: table.reason)
     }
   }
@@ -102,7 +103,9 @@ struct Holding {
       guard let place = ChangePlace(at: 0, in: bytes) else { return }
       let decoded = DecodedChange(of: table)
       decoded.read(place, in: bytes)
-      for column in columns { values.append(table.isKey(column) ? decoded.row(column) : decoded.new(column), of: bytes) }
+      for column in columns {
+        values.append(table.isKey(column) ? decoded.row(column) : decoded.new(column), of: bytes)
+      }
     }
     let names = definition.changesetColumns
     try decider.record(
@@ -117,7 +120,9 @@ struct Holding {
     try known.changeset.withBytes { bytes in
       for table in summary.tables where table.deleted > 0 {
         let name = TableName(table.table.name)
-        guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else { continue }
+        guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else {
+          continue
+        }
         let select = try session.statements(for: match, header: table.table, on: connection).select(on: connection)
         let key = RowKey(of: table.table)
         while walk.next(in: bytes) {

@@ -98,7 +98,8 @@ struct HoldingSplit {
     let isHeld = Self.mask(part.columns.map { $0 + offset }, of: table)
     let isKnown = isHeld.map { !$0 }
     let header = ChangesetTable(
-      name: table.name, format: table.format, keyFlags: table.keyFlags.indices.filter { isKnown[$0] }.map { table.keyFlags[$0] })
+      name: table.name, format: table.format,
+      keyFlags: table.keyFlags.indices.filter { isKnown[$0] }.map { table.keyFlags[$0] })
     writer.beginTable(header)
     var walk = ChangeWalk(changes, of: table)
     let change = DecodedChange(of: table)

@@ -1,5 +1,6 @@
 import BuckiaKSUID
 import SQLiteConnections
+import SQLiteSchemas
 
 /// What a diff file is known by: the verified key of its sender, its id, and the digest of its manifest.
 public struct LedgerKey: Hashable, Sendable {
@@ -86,6 +87,12 @@ public enum Ledger {
       reason TEXT
     );
     \(HeldParts.definition)
+    CREATE TABLE buckia_rename(
+      table_name TEXT NOT NULL,
+      old_name TEXT NOT NULL,
+      new_name TEXT NOT NULL,
+      PRIMARY KEY (table_name, old_name, new_name)
+    ) WITHOUT ROWID;
     """
 
   /// Whether the database has the ledger tables.
@@ -253,6 +260,29 @@ public enum Ledger {
 }
 
 extension Ledger {
+  /// The renames of columns that applied diffs have declared.
+  static func renames(on connection: borrowing SQLiteConnection) throws -> [ColumnRename] {
+    guard try exists(on: connection) else { return [] }
+    var renames: [ColumnRename] = []
+    try connection.forEachRow(of: "SELECT table_name, old_name, new_name FROM main.buckia_rename") { row in
+      renames.append(
+        ColumnRename(
+          table: TableName(row.text(at: 0) ?? ""), from: row.text(at: 1) ?? "", to: row.text(at: 2) ?? ""))
+    }
+    return renames
+  }
+
+  /// Writes down renames, by which columns of later diffs are found, too.
+  static func add(_ renames: [ColumnRename], on connection: borrowing SQLiteConnection) throws {
+    let insert = try connection.prepare("INSERT OR IGNORE INTO main.buckia_rename VALUES (?1, ?2, ?3)")
+    for rename in renames {
+      try insert.bind(rename.table.text, at: 0)
+      try insert.bind(rename.oldName, at: 1)
+      try insert.bind(rename.newName, at: 2)
+      try insert.run()
+    }
+  }
+
   /// A sender for people: "unsigned", or "key …".
   public static func shown(sender: String) -> String { sender.isEmpty ? "unsigned" : "key \(sender)" }
 }

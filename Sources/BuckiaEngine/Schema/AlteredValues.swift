@@ -6,10 +6,12 @@ import SQLiteSchemas
 struct AlteredValues {
   private let schema: SchemaPlan
   private let mode: SchemaMode
+  private let renames: ColumnRenames
 
-  init(_ schema: SchemaPlan, _ mode: SchemaMode) {
+  init(_ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames) {
     self.schema = schema
     self.mode = mode
+    self.renames = renames
   }
 
   /// The plan, once all values have been looked at.
@@ -36,7 +38,8 @@ struct AlteredValues {
     }
     guard !withheld.isEmpty, let definitions = incoming.definitions else { return schema }
     return try SchemaPlan(
-      definitions: definitions, mode: mode, withholding: withheld, local: SchemaReader(connection), on: connection)
+      definitions: definitions, mode: mode, withholding: withheld, renames: renames, local: SchemaReader(connection),
+      on: connection)
   }
 
   /// The columns with values that would be altered.

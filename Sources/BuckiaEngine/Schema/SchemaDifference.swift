@@ -8,8 +8,12 @@ enum SchemaDifference {
   static func first(_ incoming: TableDefinition, _ local: TableDefinition) -> String? {
     let (theirs, ours) = (incoming.columns.map(\.name), local.columns.map(\.name))
     if !theirs.map(ASCIIName.folded).elementsEqual(ours.map(ASCIIName.folded), by: ==) {
-      if let name = theirs.first(where: { local.column(named: $0) == nil }) { return "column \"\(name)\" is missing here" }
-      if let name = ours.first(where: { incoming.column(named: $0) == nil }) { return "column \"\(name)\" is only here" }
+      if let name = theirs.first(where: { local.column(named: $0) == nil }) {
+        return "column \"\(name)\" is missing here"
+      }
+      if let name = ours.first(where: { incoming.column(named: $0) == nil }) {
+        return "column \"\(name)\" is only here"
+      }
       return "the columns are in another order"
     }
     for (their, our) in zip(incoming.columns, local.columns) {
@@ -32,7 +36,9 @@ enum SchemaDifference {
     if !ASCIIName.matches(incoming.declaredType, local.declaredType) {
       return "type \(name(of: incoming)) in the diff and \(name(of: local)) here"
     }
-    if incoming.isNotNull != local.isNotNull { return "NOT NULL \(only(incoming.isNotNull, "in the diff", "here")) only" }
+    if incoming.isNotNull != local.isNotNull {
+      return "NOT NULL \(only(incoming.isNotNull, "in the diff", "here")) only"
+    }
     if !ASCIIName.matches(incoming.collation, local.collation) {
       return "the collating sequence \(incoming.collation) in the diff and \(local.collation) here"
     }
@@ -44,7 +50,9 @@ enum SchemaDifference {
     return nil
   }
 
-  private static func only(_ isTheirs: Bool, _ there: String = "in the diff only", _ here: String = "here only") -> String {
+  private static func only(_ isTheirs: Bool, _ there: String = "in the diff only", _ here: String = "here only")
+    -> String
+  {
     isTheirs ? there : here
   }
 

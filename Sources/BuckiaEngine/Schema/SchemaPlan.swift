@@ -22,12 +22,14 @@ struct SchemaPlan: Sendable {
   ///   - definitions: The tables as their author has them.
   ///   - mode: What may be done about differences.
   ///   - withheld: Columns that are to be held in any case, in the mode `hold`.
+  ///   - renames: The renames that are known.
   ///   - schema: The local schema.
   ///   - connection: That which it was read through.
   /// - Throws: `EngineError` when a table cannot be made to fit; nothing has been changed then.
   init(
     definitions: [TableDefinition], mode: SchemaMode, withholding withheld: Withheld = [:],
-    local schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
+    renames: ColumnRenames = ColumnRenames(), local schema: borrowing SchemaReader,
+    on connection: borrowing SQLiteConnection
   ) throws {
     let missing = definitions.filter { schema.entry(named: TableName($0.name)) == nil }
     guard mode != .additive || missing.count <= TableDefinition.newTableLimit else {
@@ -62,7 +64,7 @@ struct SchemaPlan: Sendable {
       }
       do {
         let local = try schema.definition(of: entry, on: connection)
-        let fit = try TableFit(definition, into: local, mode: mode, withheld: withheld[name] ?? [:])
+        let fit = try TableFit(definition, into: local, mode: mode, withheld: withheld[name] ?? [:], renames)
         steps += fit.steps
         notes += fit.notes
         matches[name] = fit.match
@@ -101,13 +103,15 @@ struct SchemaPlan: Sendable {
     for column in table.generated {
       notes.append(
         SchemaNote(
-          .leaveOut, table.name, column.name, "a generated column is computed from its expression, which does not travel"))
+          .leaveOut, table.name, column.name,
+          "a generated column is computed from its expression, which does not travel"))
     }
     for key in table.foreignKeys where !siblings.contains(TableName(key.parent)) {
       notes.append(
         SchemaNote(
           .leaveOut, table.name, nil,
-          "FOREIGN KEY (\(key.columns.joined(separator: ", "))) REFERENCES \(key.parent), which is not created along with it"))
+          "FOREIGN KEY (\(key.columns.joined(separator: ", "))) REFERENCES \(key.parent), which is not created along with it"
+        ))
     }
     matches[TableName(table.name)] = TableMatch(
       local: table, columns: Array(table.changesetColumns.indices), checkedValues: [])

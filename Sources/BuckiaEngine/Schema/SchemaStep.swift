@@ -47,6 +47,8 @@ public struct SchemaNote: Equatable, Sendable, CustomStringConvertible {
     case add
     /// Values go by name into columns that stand in another order here.
     case remap
+    /// Values go into a column that has another name here.
+    case rename
     /// A column or a property is only here, and stays.
     case keep
     /// Values go into a column of another type.

@@ -62,6 +62,7 @@ struct TableFit {
   private let mode: SchemaMode
   /// Columns that are to be held although there is a place for them, and why.
   private let withheld: [Int: String]
+  private let renames: ColumnRenames
   private var local: TableDefinition
   private var places: [Int] = []
   private var checks: [TableMatch.Check] = []
@@ -76,13 +77,16 @@ struct TableFit {
   ///   - existing: The table here.
   ///   - mode: What may be done about a difference.
   ///   - withheld: Columns that are to be held whatever their place, in the mode `hold`.
+  ///   - renames: The renames that are known.
   /// - Throws: `EngineError` when the two do not fit.
-  init(_ incoming: TableDefinition, into existing: TableDefinition, mode: SchemaMode, withheld: [Int: String] = [:])
-    throws
-  {
+  init(
+    _ incoming: TableDefinition, into existing: TableDefinition, mode: SchemaMode, withheld: [Int: String] = [:],
+    _ renames: ColumnRenames = ColumnRenames()
+  ) throws {
     self.incoming = incoming
     self.mode = mode
     self.withheld = withheld
+    self.renames = renames
     local = existing
     try requireSameKey()
     if mode == .exact, let difference = SchemaDifference.first(incoming, local) {
@@ -105,7 +109,8 @@ struct TableFit {
     guard let first = held.first else { return nil }
     let names = held.map { "\"\(incoming.columns[$0.column].name)\"" }.joined(separator: ", ")
     return HeldTable(
-      held.map(\.column), of: incoming, because: held.count == 1 ? "column \(names) \(first.reason)" : "columns \(names)")
+      held.map(\.column), of: incoming,
+      because: held.count == 1 ? "column \(names) \(first.reason)" : "columns \(names)")
   }
 
   private func error(_ code: EngineError.Code, _ message: String, _ column: ColumnDefinition? = nil) -> EngineError {
@@ -113,7 +118,8 @@ struct TableFit {
   }
 
   private func requireSameKey() throws {
-    guard incoming.hasSameKey(as: local) else {
+    let found = incoming.primaryKey.map { find(incoming.columns[$0]) }
+    guard found == local.primaryKey.map({ Optional($0) }) else {
       let incomingKey = incoming.primaryKey.map { incoming.columns[$0].name }
       let localKey = local.primaryKey.map { local.columns[$0].name }
       throw error(
@@ -137,7 +143,7 @@ struct TableFit {
     for (index, column) in incoming.columns.enumerated() {
       if let reason = withheld[index] {
         try hold(index, reason)
-      } else if let found = local.column(named: column.name) {
+      } else if let found = find(column) {
         guard taken.insert(found).inserted else {
           throw error(
             .columnsDiffer, "the definition of table \"\(local.name)\" names column \"\(column.name)\" twice", column)
@@ -161,8 +167,18 @@ struct TableFit {
     }
   }
 
+  /// The local column of that name, or of another name that this one has had or got.
+  ///
+  /// A name that the author uses for a column of its own is never such another name.
+  private func find(_ column: ColumnDefinition) -> Int? {
+    if let found = local.column(named: column.name) { return found }
+    let names = renames.otherNames(of: column.name, in: TableName(incoming.name))
+    return names.lazy.filter { incoming.column(named: $0) == nil }.compactMap { local.column(named: $0) }.first
+  }
+
   private mutating func place(_ index: Int, at found: Int, _ offset: Int) throws {
     let (theirs, ours) = (incoming.columns[index], local.columns[found])
+    if !ASCIIName.matches(theirs.name, ours.name) { note(.rename, theirs, "it is called \(ours.name) here") }
     let types = "\(SchemaDifference.name(of: theirs)) in the diff, \(SchemaDifference.name(of: ours)) here"
     let affinity = local.affinity(at: found)
     switch TypeCompatibility(incoming: incoming.affinity(at: index), local: affinity) {
@@ -198,7 +214,8 @@ struct TableFit {
     }
     guard steps.count < TableDefinition.newColumnLimit else {
       throw error(
-        .refusedDefinition, "it would add more than \(TableDefinition.newColumnLimit) columns to table \"\(local.name)\"")
+        .refusedDefinition,
+        "it would add more than \(TableDefinition.newColumnLimit) columns to table \"\(local.name)\"")
     }
     steps.append(.addColumn(column, table: TableName(local.name)))
     note(.add, column, SchemaDifference.name(of: column))
@@ -222,7 +239,9 @@ struct TableFit {
   }
 
   private mutating func noteWhatIsOnlyHere(_ existing: TableDefinition) {
-    for column in existing.columns where incoming.column(named: column.name) == nil {
+    let offset = incoming.goesByRowID ? 1 : 0
+    for (index, column) in existing.columns.enumerated()
+    where incoming.column(named: column.name) == nil && !places.contains(index + offset) {
       let needsValue =
         column.isNotNull && (column.defaultValue?.isNull ?? true) && !column.hasExpressionDefault
         && !ASCIIName.matches(column.declaredType, "INTEGER")
@@ -230,7 +249,9 @@ struct TableFit {
         .keep, column,
         needsValue ? "it is only here, and NOT NULL without a default: it refuses new rows" : "it is only here")
     }
-    if existing.isStrict, !incoming.isStrict { note(.keep, nil, "it is STRICT here, and refuses values of other types") }
+    if existing.isStrict, !incoming.isStrict {
+      note(.keep, nil, "it is STRICT here, and refuses values of other types")
+    }
   }
 
   /// What is part of the incoming definition and is not made here.
@@ -239,7 +260,8 @@ struct TableFit {
     if incoming.isWithoutRowID != existing.isWithoutRowID {
       note(
         .leaveOut, nil,
-        "WITHOUT ROWID is \(incoming.isWithoutRowID ? "in the diff" : "here") only: a table that is there stays as it is")
+        "WITHOUT ROWID is \(incoming.isWithoutRowID ? "in the diff" : "here") only: a table that is there stays as it is"
+      )
     }
     for column in incoming.generated
     where existing.column(named: column.name) == nil
@@ -247,7 +269,8 @@ struct TableFit {
     {
       notes.append(
         SchemaNote(
-          .leaveOut, incoming.name, column.name, "a generated column is computed from its expression, which does not travel"))
+          .leaveOut, incoming.name, column.name,
+          "a generated column is computed from its expression, which does not travel"))
     }
     guard mode == .additive else { return }
     let added = Set(incoming.columns.indices.filter { existing.column(named: incoming.columns[$0].name) == nil })
@@ -256,10 +279,12 @@ struct TableFit {
       note(.leaveOut, nil, "UNIQUE (\(names)), which SQLite does not add to a table that is there")
     }
     for key in incoming.foreignKeys
-    where key.columns.contains(where: { name in added.contains { ASCIIName.matches(incoming.columns[$0].name, name) } }) {
+    where key.columns.contains(where: { name in added.contains { ASCIIName.matches(incoming.columns[$0].name, name) } })
+    {
       note(
         .leaveOut, nil,
-        "FOREIGN KEY (\(key.columns.joined(separator: ", "))) REFERENCES \(key.parent): made only along with a new table")
+        "FOREIGN KEY (\(key.columns.joined(separator: ", "))) REFERENCES \(key.parent): made only along with a new table"
+      )
     }
   }
 }
