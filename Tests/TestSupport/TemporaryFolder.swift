@@ -18,6 +18,9 @@ public final class TemporaryFolder: Sendable {
   /// The path of a file in it.
   public func file(_ name: String) -> String { "\(path)/\(name)" }
 
+  /// Whether a file is in it.
+  public func has(_ name: String) -> Bool { FileManager.default.fileExists(atPath: file(name)) }
+
   /// Copies a file within it, or into it.
   public func copy(_ source: String, to name: String) throws -> String {
     let from = source.hasPrefix("/") ? source : file(source)
