@@ -21,6 +21,16 @@ import Testing
     #expect(try Manifest(parsing: manifest.json.bytes()) == manifest)
   }
 
+  @Test func `A table of 100,000 columns is refused`() throws {
+    let column = #"{"name":"c","type":"","notNull":false,"default":null,"collation":"BINARY"}"#
+    let columns = (0..<100_000).map { column.replacing("\"c\"", with: "\"c\($0)\"") }.joined(separator: ",")
+    let text =
+      #"{"format":1,"tables":[{"name":"t","withoutRowID":false,"strict":false,"autoIncrement":false,"columns":["#
+      + columns + #"],"generated":[],"primaryKey":[0],"unique":[],"foreignKeys":[]}]}"#
+    let error = #expect(throws: DiffFileError.self) { try SchemaDocument.parse(Array(text.utf8)) }
+    #expect(error?.description.contains("2000") == true || error?.code == .tooLarge)
+  }
+
   @Test func `Null stands for absent`() throws {
     var manifest = Manifest(id: Sample.id)
     manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: try Sample.fixed(0))]

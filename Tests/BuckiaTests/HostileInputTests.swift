@@ -145,6 +145,73 @@ private let schema = """
     #expect(LiteralDefault(parsing: "'a' || 'b'") == nil)
   }
 
+  @Test("What is kept of a hostile definition stays data, also when it finds its place")
+  func heldInjection() throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
+    let evil = "x\"'); DROP TABLE notes; --"
+    let table = TableDefinition(
+      name: evil,
+      columns: [
+        ColumnDefinition(name: "id", declaredType: "INTEGER"),
+        ColumnDefinition(
+          name: "'); DELETE FROM notes; --", declaredType: "ANY'); DROP TABLE notes; --", collation: "evil"),
+      ], primaryKey: [0])
+    let more = TableDefinition(
+      name: "notes",
+      columns: [ColumnDefinition(name: "id", declaredType: "INTEGER"), ColumnDefinition(name: evil)], primaryKey: [0])
+    try post.plant(
+      insertion(into: evil, values: [5, 6]) + insertion(into: "notes", values: [2, 7]), definitions: [table, more])
+    let hold = ApplyOptions(schema: .hold)
+    #expect(try post.apply(hold).diffs.map(\.heldParts) == [2])
+    #expect(try post.rows("SELECT id FROM notes") == ["1", "2"])
+    let name = SQLText.identifier(evil)
+    let column = SQLText.identifier("'); DELETE FROM notes; --")
+    try TestDatabases.run(
+      "CREATE TABLE \(name)(id INTEGER PRIMARY KEY, \(column)); ALTER TABLE notes ADD COLUMN \(name)", on: post.mine)
+    #expect(try post.apply(hold).diffs.map(\.state) == [.applied])
+    #expect(try post.rows("SELECT * FROM notes") == ["1|NULL", "2|7"])
+    #expect(try post.rows("SELECT * FROM \(name)") == ["5|6"])
+  }
+
+  @Test("New tables may refer to each other and to themselves, in a circle")
+  func circularReferences() throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let count = TableDefinition.newTableLimit
+    let tables = (0..<count).map { number in
+      TableDefinition(
+        name: "t\(number)", columns: [ColumnDefinition(name: "id"), ColumnDefinition(name: "n")], primaryKey: [0],
+        foreignKeys: [
+          ForeignKey(columns: ["n"], parent: "t\((number + 1) % count)", onUpdate: .cascade, onDelete: .cascade),
+          ForeignKey(columns: ["id"], parent: "t\(number)", onDelete: .setNull),
+        ])
+    }
+    let changes = tables.flatMap { insertion(into: $0.name, values: [1, 1]) }
+    try post.plant(changes, definitions: tables)
+    let report = try post.apply()
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(report.diffs.map(\.conflicts) == [0])
+    #expect(try post.rows("SELECT count(*) FROM pragma_foreign_key_list('t63')") == ["2"])
+  }
+
+  @Test("As many columns as nobody has are refused in any mode, and quickly", arguments: SchemaMode.allCases)
+  func manyColumns(mode: SchemaMode) throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let columns = (0..<100_000).map { ColumnDefinition(name: "c\($0)", declaredType: "INTEGER") }
+    for name in ["notes", "new"] {
+      let table = TableDefinition(name: name, columns: [ColumnDefinition(name: "id")] + columns, primaryKey: [0])
+      let changes = try IncomingChanges(
+        key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: false), file: "many", definitions: [table],
+        changeset: ChangesetSpool([UInt8]()))
+      let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+      let transaction = try SQLiteTransaction(on: connection)
+      let error = #expect(throws: EngineError.self) {
+        _ = try ApplyPlan(changes, on: connection, settings: ApplySettings(schema: mode, time: 0))
+      }
+      #expect(error?.message.contains("2000 columns") == true || mode == .exact)
+      transaction.rollback()
+    }
+  }
+
   @Test("A value that the column here would alter is refused; one that it keeps is fine")
   func alteredValues() throws {
     let post = try Post("CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE); INSERT INTO t VALUES (1, '2020-01-01')")

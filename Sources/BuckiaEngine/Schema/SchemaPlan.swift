@@ -46,6 +46,11 @@ struct SchemaPlan: Sendable {
       if let refusal = name.refusal {
         throw EngineError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
       }
+      guard definition.columns.count + definition.generated.count <= TableDefinition.columnLimit else {
+        throw EngineError(
+          .refusedDefinition, "table \"\(name)\" has more than \(TableDefinition.columnLimit) columns", table: name.text
+        )
+      }
       guard let entry = schema.entry(named: name) else {
         if mode == .hold {
           hold(definition, because: "the table is missing here")
