@@ -195,6 +195,8 @@ import TestSupport
     #expect(report.diffs.map(\.state) == [.held])
     let given = try #require(report.diffs.first?.reason)
     #expect(given.contains(reason), "\(given)")
+    // Nothing happens in between.
+    #expect(try chain.apply("me").diffs.isEmpty)
     // The app makes it fit, rows that have arrived already included.
     let isTable = local.hasPrefix("CREATE TABLE")
     try chain.run(
@@ -205,6 +207,26 @@ import TestSupport
         """ : "DROP VIEW t; CREATE TABLE t(a INTEGER PRIMARY KEY, b)", on: "me")
     #expect(try chain.apply("me").diffs.map(\.state) == [.applied])
     #expect(try chain.rows("SELECT * FROM t", of: "me") == ["1|'49.50'", "2|NULL"])
+  }
+
+  @Test("What is damaged stays, is told of, and does not keep anything else from its place")
+  func damage() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.send(
+      "ALTER TABLE notes ADD COLUMN stars; UPDATE notes SET stars = 1; CREATE TABLE t(a INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)",
+      to: ["me"])
+    try chain.apply("me")
+    try chain.run(
+      "UPDATE buckia_held_change SET bytes = substr(bytes, 1, 9) WHERE change = 1; ALTER TABLE notes ADD COLUMN stars; CREATE TABLE t(a INTEGER PRIMARY KEY)",
+      on: "me")
+    for _ in 0..<2 {
+      try chain.send("INSERT INTO notes(title) VALUES ('more')", to: ["me"])
+      let report = try chain.apply("me")
+      #expect(report.diffs.map(\.state) == [.held, .applied])
+      #expect(report.diffs.first?.warnings.contains { $0.contains("of table \"notes\" is damaged") } == true)
+    }
+    #expect(try chain.rows("SELECT count(*) FROM t", of: "me") == ["1"])
+    #expect(try chain.rows("SELECT count(*) FROM notes", of: "me") == ["5"])
   }
 
   @Test("A dry run says what would be kept, and keeps nothing")

@@ -44,14 +44,19 @@ public struct HeldRelease {
   private struct Stuck {
     var isWhole = false
     var columns: Set<String> = []
+
+    mutating func add(_ rest: HeldTable?) {
+      guard let rest else { return }
+      isWhole = rest.isWhole
+      columns.formUnion(rest.columns.map { ASCIIName.folded(rest.definition.columns[$0].name) })
+    }
   }
 
   /// Applies what can be.
   ///
   /// - Parameter connection: The database, with a transaction open, to be rolled back when this throws.
   /// - Returns: The diffs of which something was applied, in the order of arrival.
-  /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError`; `ChangesetError` when what was kept is
-  ///   damaged.
+  /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError`. What is damaged stays, and is told of.
   public func run(on connection: borrowing SQLiteConnection) throws -> [ReleasedDiff] {
     try session.requireLedger(on: connection)
     guard try HeldParts.exist(on: connection) else { return [] }
@@ -60,17 +65,16 @@ public struct HeldRelease {
     for part in try Ledger.heldParts(on: connection) {
       let name = TableName(part.table)
       if stuck[name]?.isWhole == true { continue }
-      let plan = try plan(part, after: stuck[name] ?? Stuck(), on: connection)
-      let rest = plan.held[name]
-      if let rest {
-        stuck[name, default: Stuck()].isWhole = rest.isWhole
-        stuck[name]?.columns.formUnion(rest.columns.map { ASCIIName.folded(part.definition.columns[$0].name) })
-      }
-      let before = Set(part.columns)
-      let isAnyNew = rest.map { !$0.isWhole && (part.isWhole || !before.subtracting($0.columns).isEmpty) } ?? true
-      guard isAnyNew else { continue }
       do {
-        note(try apply(part, plan, on: connection), of: part, in: &released)
+        let attempt = try attempt(part, after: stuck[name] ?? Stuck(), on: connection)
+        stuck[name, default: Stuck()].add(attempt.rest)
+        if let result = attempt.result { note(result, of: part, in: &released) }
+      } catch let error as ChangesetError {
+        // The others need not wait for it, and somebody has to know.
+        stuck[name, default: Stuck()].isWhole = true
+        place(of: part, in: &released) {
+          $0.warnings.append("what is kept of table \"\(part.table)\" is damaged: \(error)")
+        }
       } catch let error as EngineError where error.code == .conflict {
         throw EngineError(
           .conflict, "what was kept of \(part.file) for table \"\(part.table)\" cannot be applied: \(error.message)",
@@ -86,46 +90,63 @@ public struct HeldRelease {
     return released
   }
 
-  private func plan(
+  /// Applies a part, if there is a place for any of it that there was not before.
+  ///
+  /// - Returns: What was done, if anything, and what still has no place.
+  private func attempt(
     _ part: HeldPart, after stuck: Stuck, on connection: borrowing SQLiteConnection
-  ) throws -> SchemaPlan {
+  ) throws -> (result: ApplyResult?, rest: HeldTable?) {
     let name = TableName(part.table)
     var withheld: [Int: String] = [:]
-    for index in part.columns where stuck.columns.contains(ASCIIName.folded(part.definition.columns[index].name)) {
+    for index in part.columns where stuck.columns.contains(part.foldedName(of: index)) {
       withheld[index] = "waits for what came before"
     }
-    return try SchemaPlan(
-      definitions: [part.definition], mode: .hold, withholding: [name: withheld],
-      renames: session.renames(on: connection), local: session.schema(on: connection).schema, on: connection)
-  }
-
-  private func apply(
-    _ part: HeldPart, _ plan: SchemaPlan, on connection: borrowing SQLiteConnection
-  ) throws -> ApplyResult {
+    let renames = try session.renames(on: connection)
+    let plan = try SchemaPlan(
+      definitions: [part.definition], mode: .hold, withholding: [name: withheld], renames: renames,
+      local: session.schema(on: connection).schema, on: connection)
+    guard part.isAnyNew(beside: plan.held[name]) else { return (nil, plan.held[name]) }
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: part.diff, digest: [], isRaw: true), file: "", definitions: [part.definition],
       changeset: part.changeset(on: connection))
-    let settled = try AlteredValues(plan, .hold, session.renames(on: connection))
+    let settled = try AlteredValues(plan, .hold, renames, withholding: [name: withheld])
       .settled(incoming, incoming.feed.summary(), on: connection)
-    // What cannot be applied now either is kept anew, behind which the old part goes.
+    let rest = settled.held[name]
+    guard part.isAnyNew(beside: rest) else { return (nil, rest) }
+    // What cannot be applied now either is kept anew.
     for table in ["change", "column", "part"] {
       try connection.execute("DELETE FROM main.buckia_held_\(table) WHERE part = \(part.part)")
     }
-    return try ApplyPlan(resuming: part, incoming, schema: settled, settings: settings, session: session)
+    let result = try ApplyPlan(resuming: part, incoming, schema: settled, settings: settings, session: session)
       .apply(resumedIn: session, on: connection)
+    return (result, rest)
   }
 
   private func note(_ result: ApplyResult, of part: HeldPart, in released: inout [ReleasedDiff]) {
+    place(of: part, in: &released) { diff in
+      diff.counts.add(result.counts)
+      diff.changedTables += result.changedTables
+      diff.warnings += result.warnings
+    }
+  }
+
+  private func place(of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void) {
     if released.last?.entry != part.entry {
       released.append(
         ReleasedDiff(
           diff: part.diff, sender: part.sender, file: part.file, changedTables: [], counts: ApplyCounts(), held: [],
-          warnings: [],
-          entry: part.entry))
+          warnings: [], entry: part.entry))
     }
-    let place = released.count - 1
-    released[place].counts.add(result.counts)
-    released[place].changedTables += result.changedTables
-    released[place].warnings += result.warnings
+    change(&released[released.count - 1])
+  }
+}
+
+extension HeldPart {
+  fileprivate func foldedName(of column: Int) -> String { ASCIIName.folded(definition.columns[column].name) }
+
+  /// Whether there is a place for anything that is kept, given what has none.
+  fileprivate func isAnyNew(beside rest: HeldTable?) -> Bool {
+    guard let rest else { return true }
+    return !rest.isWhole && (isWhole || !Set(columns).isSubset(of: rest.columns))
   }
 }

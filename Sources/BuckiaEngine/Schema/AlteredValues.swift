@@ -7,11 +7,19 @@ struct AlteredValues {
   private let schema: SchemaPlan
   private let mode: SchemaMode
   private let renames: ColumnRenames
+  private let withheld: SchemaPlan.Withheld
 
-  init(_ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames) {
+  /// - Parameters:
+  ///   - schema: The plan so far.
+  ///   - mode: The mode, the renames and what was withheld when it was made.
+  init(
+    _ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames,
+    withholding withheld: SchemaPlan.Withheld = [:]
+  ) {
     self.schema = schema
     self.mode = mode
     self.renames = renames
+    self.withheld = withheld
   }
 
   /// The plan, once all values have been looked at.
@@ -23,20 +31,22 @@ struct AlteredValues {
   ) throws -> SchemaPlan {
     let checks = summary.tables.map { schema.matches[TableName($0.table.name)]?.checkedValues ?? [] }
     guard checks.contains(where: { !$0.isEmpty }) else { return schema }
-    var withheld: SchemaPlan.Withheld = [:]
+    var withheld = self.withheld
+    var isAnyAltered = false
     try incoming.changeset.withBytes { bytes in
       for section in summary.sections where !checks[section.table].isEmpty {
         let table = summary.tables[section.table].table
         let name = TableName(table.name)
         guard let match = schema.matches[name] else { continue }
         for check in try altered(section.changes, of: table, checks[section.table], into: match, in: bytes) {
+          isAnyAltered = true
           let offset = match.local.goesByRowID ? 1 : 0
           withheld[name, default: [:]][check.column - offset] =
             "is of type \(ASCIIName.uppercased(check.affinity.rawValue)) here, which would alter incoming values"
         }
       }
     }
-    guard !withheld.isEmpty, let definitions = incoming.definitions else { return schema }
+    guard isAnyAltered, let definitions = incoming.definitions else { return schema }
     return try SchemaPlan(
       definitions: definitions, mode: mode, withholding: withheld, renames: renames, local: SchemaReader(connection),
       on: connection)
