@@ -76,11 +76,22 @@ struct SchemaPlan: Sendable {
         if let refusal = Replicability.refusal(of: entry) {
           throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
         }
-        try match(definition, with: schema.definition(of: entry, on: connection), mode: mode)
+        try match(definition, with: Self.local(entry, in: schema, on: connection), mode: mode)
       } else {
         try create(definition, siblings: siblings, mode: mode, on: connection)
       }
     }
+  }
+
+  /// The definition of a local table, all of which can be said.
+  private static func local(
+    _ entry: SchemaEntry, in schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws -> TableDefinition {
+    let table = try schema.definition(of: entry, on: connection)
+    if table.hasMendedNames, let refusal = Replicability.refusal(of: table) {
+      throw EngineError(.refusedTable, "no diff may change \"\(table.name)\": \(refusal)", table: table.name)
+    }
+    return table
   }
 
   private mutating func create(
@@ -126,8 +137,9 @@ struct SchemaPlan: Sendable {
     let offset = columns.count
     var checked: [(Int, Affinity)] = []
     var taken: Set<Int> = []
+    var places = ColumnPlaces(local.columns)
     for (index, column) in incoming.columns.enumerated() {
-      if let found = local.column(named: column.name) {
+      if let found = places[column.name] {
         guard taken.insert(found).inserted else {
           throw EngineError(
             .columnsDiffer, "the definition of table \"\(local.name)\" names column \"\(column.name)\" twice",
@@ -167,6 +179,7 @@ struct SchemaPlan: Sendable {
       taken.insert(local.columns.count)
       columns.append(local.columns.count + offset)
       local.columns.append(column)
+      places.append(column.name)
     }
     matches[TableName(local.name)] = TableMatch(local: local, columns: columns, checkedValues: checked)
   }
@@ -211,7 +224,7 @@ struct SchemaPlan: Sendable {
       if let refusal = Replicability.refusal(of: entry) {
         throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
       }
-      let local = try schema.definition(of: entry, on: connection)
+      let local = try Self.local(entry, in: schema, on: connection)
       guard local.changesetColumns.count >= table.columnCount else {
         throw EngineError(
           .columnsDiffer,
