@@ -14,6 +14,8 @@ public struct IncomingChanges {
   public let changeset: ChangesetSpool
   /// How far the changes are there and checked.
   public let feed: ChangesetFeed
+  /// Where each table stands among the definitions.
+  private let places: [TableName: Int]
 
   /// Says that the changes have been verified: digests, structure and sender.
   ///
@@ -36,6 +38,13 @@ public struct IncomingChanges {
     self.definitions = definitions
     self.changeset = changeset
     self.feed = feed
+    places = Dictionary((definitions ?? []).enumerated().map { (TableName($1.name), $0) }) { first, _ in first }
+  }
+
+  /// The definition of a table; nil when there is none.
+  func definition(of name: TableName) -> TableDefinition? {
+    guard let definitions, let place = places[name] else { return nil }
+    return definitions[place]
   }
 
   /// Checks the structure of changes whose digest and sender have been verified.
@@ -166,9 +175,8 @@ public struct ApplyPlan {
 
   /// Refuses changes of a table that is not defined, or is defined otherwise.
   func requireDefinition(of table: ChangesetTable) throws {
-    guard let definitions = incoming.definitions else { return }
-    let name = TableName(table.name)
-    guard let definition = definitions.first(where: { TableName($0.name) == name }) else {
+    guard incoming.definitions != nil else { return }
+    guard let definition = incoming.definition(of: TableName(table.name)) else {
       throw EngineError(
         .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
         table: table.name)

@@ -158,7 +158,11 @@ public final class ApplySession {
     for definitions: [TableDefinition], mode: SchemaMode, on connection: borrowing SQLiteConnection
   ) throws -> SchemaPlan {
     let local = try schema(on: connection)
-    if let latestPlan, latestPlan.mode == mode, latestPlan.definitions == definitions { return latestPlan.plan }
+    if let latestPlan, latestPlan.mode == mode,
+      latestPlan.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
+    {
+      return latestPlan.plan
+    }
     let plan = try SchemaPlan(definitions: definitions, mode: mode, local: local.schema, on: connection)
     latestPlan = (definitions, mode, plan)
     return plan
@@ -172,7 +176,9 @@ public final class ApplySession {
       table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
     if let known = statements[key] { return known }
     if statements.count >= Self.tableLimit { statements.removeAll() }
-    let made = TableStatements(match, header: header, on: connection)
+    // What has been read may be older than the table: then it does not know it.
+    let sql = reader?.schema.entry(named: key.table)?.sql
+    let made = TableStatements(match, header: header, createdBy: sql, on: connection)
     statements[key] = made
     return made
   }

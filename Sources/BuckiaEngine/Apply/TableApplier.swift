@@ -373,15 +373,17 @@ final class TableApplier {
     of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> StandingRow? {
     guard !change.hasNullKey else { return nil }
-    let select = try statements.select(on: connection)
-    for column in 0..<statements.columnCount where statements.isKey[column] {
-      try select.statement.bind(change.row(column), in: bytes, at: column)
+    let queries = try statements.select(on: connection)
+    for query in queries {
+      for column in 0..<statements.columnCount where statements.isKey[column] {
+        try query.statement.bind(change.row(column), in: bytes, at: column)
+      }
+      guard try query.statement.step() else {
+        for query in queries { query.statement.reset() }
+        return nil
+      }
     }
-    guard try select.statement.step() else {
-      select.statement.reset()
-      return nil
-    }
-    return StandingRow(select)
+    return StandingRow(queries)
   }
 
   /// Whether the local row already is what the change makes of it.
