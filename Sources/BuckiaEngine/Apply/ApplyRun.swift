@@ -162,6 +162,9 @@ struct ApplyRun {
     if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refusal() }
     let done = done
     try applier.settleDeferred(bytes, on: connection) { [progress] in try progress(done) }
+    if applier.statements.match.local.isAutoIncrement {
+      try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: connection)
+    }
     counts.add(applier.counts)
     let name = applier.statements.name
     let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0

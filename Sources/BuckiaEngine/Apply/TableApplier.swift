@@ -38,6 +38,8 @@ final class TableApplier {
   /// the attempt.
   private var expectsConflict = false
   private var knownHooks: RowHooks?
+  /// The greatest rowid that any change names as its key.
+  private(set) var greatestRowID: Int64 = 0
 
   /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
   ///   see the difference.
@@ -119,6 +121,7 @@ final class TableApplier {
           batch.noteRefusal(of: rows)
           return 0
         }
+        if column == statements.rowIDKey { greatestRowID = max(greatestRowID, value.integer(in: bytes)) }
         try prepared.statement.bind(value, in: bytes, at: parameter)
         parameter += 1
       }
@@ -140,6 +143,9 @@ final class TableApplier {
     _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
     change.read(place, in: bytes)
+    if let key = statements.rowIDKey, change.row(key).kind == .integer {
+      greatestRowID = max(greatestRowID, change.row(key).integer(in: bytes))
+    }
     return try attempt(change, bytes, on: connection)
   }
 
