@@ -109,7 +109,7 @@ extension ApplyPlan {
     } else {
       try applyAuditingForeignKeys(&run, seesTriggers: seesTriggers, in: session, on: connection)
     }
-    let warnings = try indexes?.settle(changed: run.changedTables, on: connection) ?? []
+    let warnings = try run.warnings + (indexes?.settle(changed: run.changedTables, on: connection) ?? [])
     try decider.finish(on: connection)
     try Ledger.record(
       incoming.key, state: .applied, entry: entry, file: incoming.file, counts: run.counts, at: settings.time,

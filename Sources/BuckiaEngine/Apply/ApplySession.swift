@@ -24,6 +24,8 @@ public final class ApplySession {
   /// SQLite's own default keeps 2 MB, and every page that does not fit is written and read again.
   private static let cacheKibibytes: Int64 = 32 << 10
 
+  /// Whether the database stores text as UTF-16.
+  let storesUTF16: Bool
   /// The version of the schema that everything below speaks of.
   private var schemaVersion: Int64?
   private var reader: SchemaBox?
@@ -57,6 +59,7 @@ public final class ApplySession {
     self.firesTriggers = firesTriggers
     firedTriggers = try connection.triggersEnabled
     cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
+    storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
     // Each switch makes SQLite prepare all statements anew.
     if firedTriggers != firesTriggers { try connection.enableTriggers(firesTriggers) }
     let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096

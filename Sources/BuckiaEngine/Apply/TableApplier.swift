@@ -40,13 +40,17 @@ final class TableApplier {
   private var knownHooks: RowHooks?
   /// The greatest rowid that any change names as its key.
   private(set) var greatestRowID: Int64 = 0
+  /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
+  private let storesUTF16: Bool
+  private(set) var alteredText: Set<Int> = []
 
   /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
   ///   see the difference.
   init(
     _ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexUpkeep?,
-    enforcesForeignKeys: Bool, canBatch: Bool
+    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool = false
   ) {
+    self.storesUTF16 = storesUTF16
     self.statements = statements
     self.header = header
     self.decider = decider
@@ -121,6 +125,7 @@ final class TableApplier {
           batch.noteRefusal(of: rows)
           return 0
         }
+        if storesUTF16 { noteText(value, column, in: bytes) }
         if column == statements.rowIDKey { greatestRowID = max(greatestRowID, value.integer(in: bytes)) }
         try prepared.statement.bind(value, in: bytes, at: parameter)
         parameter += 1
@@ -146,7 +151,15 @@ final class TableApplier {
     if let key = statements.rowIDKey, change.row(key).kind == .integer {
       greatestRowID = max(greatestRowID, change.row(key).integer(in: bytes))
     }
+    if storesUTF16, change.operation != .delete {
+      for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
+    }
     return try attempt(change, bytes, on: connection)
+  }
+
+  private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
+    guard value.kind == .text, !value.survivesUTF16(in: bytes) else { return }
+    alteredText.insert(column)
   }
 
   /// Tries a change that has been taken apart.
