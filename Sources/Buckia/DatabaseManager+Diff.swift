@@ -91,11 +91,11 @@ extension DiffReport {
     path = nil
     bytes = 0
     method = options.method?.rawValue ?? "auto"
-    let reasons = Dictionary(difference.fallbacks.map { ($0.name, $0.reason) }) { first, _ in first }
+    let reasons = Dictionary(difference.fallbacks.map { (TableName($0.name), $0.reason) }) { first, _ in first }
     tables = difference.tables.map { table in
       Table(
         name: table.definition.name, inserted: table.inserted, updated: table.updated, deleted: table.deleted,
-        method: table.method, methodReason: reasons[table.definition.name], isNew: table.isNew,
+        method: table.method, methodReason: reasons[TableName(table.definition.name)], isNew: table.isNew,
         newColumns: table.newColumns, renames: table.renames)
     }
     skipped = difference.skipped

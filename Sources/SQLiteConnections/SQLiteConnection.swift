@@ -184,6 +184,9 @@ public struct SQLiteConnection: ~Copyable {
   /// The most parameters that a statement may have.
   public var parameterLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) }
 
+  /// The most columns that a table, or the result of a query, may have.
+  public var columnLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, -1)) }
+
   /// The most bytes that a value or a row may have.
   public var lengthLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)) }
 
@@ -246,24 +249,6 @@ public struct SQLiteConnection: ~Copyable {
       handle, schema, table, column, nil, &collation, nil, nil, &isAutoIncrement)
     guard code == SQLITE_OK else { throw lastError(code) }
     return (collation.map { String(cString: $0) } ?? "BINARY", isAutoIncrement != 0)
-  }
-
-  /// The name of the collating sequence that ``registerByteCollation()`` adds.
-  public static let byteCollation = "buckia_bytes"
-
-  /// Adds the collating sequence ``byteCollation``: text compared byte by byte as UTF-8, whatever the database's encoding.
-  ///
-  /// In a UTF-16 database `BINARY` compares UTF-16 code units in memory order, which no other encoding agrees with.
-  public func registerByteCollation() throws(SQLiteError) {
-    let code = sqlite3_create_collation_v2(
-      handle, Self.byteCollation, SQLITE_UTF8, nil,
-      { _, firstCount, first, secondCount, second in
-        // Sound: SQLite passes buffers of exactly these lengths, alive for the call.
-        let order = UnsafeRawBufferPointer(start: first, count: Int(firstCount))
-          .byteOrder(against: UnsafeRawBufferPointer(start: second, count: Int(secondCount)))
-        return Int32(order)
-      }, nil)
-    guard code == SQLITE_OK else { throw lastError(code) }
   }
 }
 

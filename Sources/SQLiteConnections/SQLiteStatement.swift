@@ -194,6 +194,31 @@ public struct SQLiteStatement: ~Copyable {
     return String(decoding: textBytes(at: index), as: UTF8.self)
   }
 
+  /// Whether a text value is valid UTF-8, so that `text(at:)` gives it as it is.
+  public func isWellFormedText(at index: Int) -> Bool {
+    let bytes = textBytes(at: index)
+    return String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
+  }
+
+  /// Whether a text value holds half of a surrogate pair, which is no character in UTF-16 and nothing at all in UTF-8.
+  ///
+  /// Of use in a database that stores UTF-16, and only before the value is asked for as UTF-8: SQLite converts it in place.
+  public func hasUnpairedSurrogate(at index: Int) -> Bool {
+    guard storageClass(at: index) == .text, let start = sqlite3_column_text16(statement, Int32(index)) else {
+      return false
+    }
+    // Sound: SQLite gives that many bytes in the order of this machine, and keeps them until the next call for the column.
+    let text = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes16(statement, Int32(index))))
+    var isOpen = false
+    for place in stride(from: 0, to: text.count - 1, by: 2) {
+      let unit = text.loadUnaligned(fromByteOffset: place, as: UInt16.self)
+      let isSecond = unit & 0xfc00 == 0xdc00
+      if isOpen != isSecond { return true }
+      isOpen = unit & 0xfc00 == 0xd800
+    }
+    return isOpen
+  }
+
   /// A value as a blob.
   public func blob(at index: Int) -> [UInt8] { Array(blobBytes(at: index)) }
 
@@ -221,6 +246,18 @@ extension SQLiteConnection {
     let statement = try prepare(sql)
     for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
     while try statement.step() { try row(statement) }
+  }
+
+  /// Runs a query that this connection keeps for the next time, and gives each row to `row`, which must not run it again.
+  ///
+  /// - Throws: `SQLiteError` from SQLite; whatever `row` throws.
+  public func forEachRow(
+    ofCached sql: String, binding values: [String] = [], _ row: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let query = try cached(sql)
+    defer { query.statement.reset() }
+    for (index, value) in values.enumerated() { try query.statement.bind(value, at: index) }
+    while try query.statement.step() { try row(query.statement) }
   }
 
   /// The first column of the first row as an integer; nil when there is no row or it is NULL.

@@ -102,14 +102,18 @@ public struct TableDefinition: Equatable, Sendable {
   public var unique: [[Int]]
   /// Foreign keys.
   public var foreignKeys: [ForeignKey]
+  /// Whether names of columns are not what they are in the database, because they are no valid UTF-8. Nothing but the
+  /// columns is known then. Known only of tables read from a database.
+  public var hasMendedNames: Bool
 
   /// Makes a definition.
   public init(
     name: String, columns: [ColumnDefinition], generated: [GeneratedColumn] = [], primaryKey: [Int] = [],
     isWithoutRowID: Bool = false, isStrict: Bool = false, isAutoIncrement: Bool = false, unique: [[Int]] = [],
-    foreignKeys: [ForeignKey] = []
+    foreignKeys: [ForeignKey] = [], hasMendedNames: Bool = false
   ) {
     self.name = name
+    self.hasMendedNames = hasMendedNames
     self.columns = columns
     self.generated = generated
     self.primaryKey = primaryKey
@@ -164,6 +168,18 @@ public struct TableDefinition: Equatable, Sendable {
   public func hasSameKey(as other: TableDefinition) -> Bool {
     primaryKey.count == other.primaryKey.count
       && zip(primaryKey, other.primaryKey).allSatisfy { ASCIIName.matches(columns[$0].name, other.columns[$1].name) }
+  }
+
+  /// Whether both tables have the same columns in the same order, generated ones aside, spelled with the same bytes.
+  public func hasSameColumns(as other: TableDefinition) -> Bool {
+    columns.count == other.columns.count
+      && zip(columns, other.columns).allSatisfy { $0.name.utf8.elementsEqual($1.name.utf8) }
+  }
+
+  /// Whether both are equal, and spell the names of the table and its columns with the same bytes: to Swift's strings a letter with
+  /// its accent is equal to the letter and the accent.
+  public func isIdentical(to other: TableDefinition) -> Bool {
+    self == other && name.utf8.elementsEqual(other.name.utf8) && hasSameColumns(as: other)
   }
 
   /// The affinity of a column here: `ANY` in a STRICT table stores everything as it comes

@@ -124,7 +124,7 @@ extension ApplyPlan {
     } else {
       try applyAuditingForeignKeys(holding.known, &run, seesTriggers: seesTriggers, in: session, on: connection)
     }
-    let warnings = try indexes?.settle(changed: run.changedTables, on: connection) ?? []
+    let warnings = try run.warnings + (indexes?.settle(changed: run.changedTables, on: connection) ?? [])
     let held = try holding.finish(after: decider, on: connection)
     try decider.finish(on: connection)
     if resumed == nil {
@@ -151,7 +151,7 @@ extension ApplyPlan {
     do {
       try incoming.changeset.withBytes { bytes in
         try run.applyAll(incoming, bytes, on: connection) {
-          try Self.requireDefinition(of: $0, among: incoming.definitions)
+          try Self.requireDefinition(of: $0, among: incoming)
         }
       }
       try run.settleDeferredForeignKeys(on: connection)
@@ -171,7 +171,7 @@ extension ApplyPlan {
       changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session, on: connection)
     try incoming.changeset.withBytes { bytes in
       try run.applyAll(incoming, bytes, on: connection) {
-        try Self.requireDefinition(of: $0, among: incoming.definitions)
+        try Self.requireDefinition(of: $0, among: incoming)
       }
       try run.auditForeignKeys(incoming, bytes, watchedBy: watch, on: connection)
     }

@@ -16,6 +16,8 @@ public struct IncomingChanges {
   public let changeset: ChangesetSpool
   /// How far the changes are there and checked.
   public let feed: ChangesetFeed
+  /// Where each table stands among the definitions.
+  private let places: [TableName: Int]
 
   /// Says that the changes have been verified: digests, structure and sender.
   ///
@@ -42,6 +44,13 @@ public struct IncomingChanges {
     self.renames = renames
     self.changeset = changeset
     self.feed = feed
+    places = Dictionary((definitions ?? []).enumerated().map { (TableName($1.name), $0) }) { first, _ in first }
+  }
+
+  /// The definition of a table; nil when there is none.
+  func definition(of name: TableName) -> TableDefinition? {
+    guard let definitions, let place = places[name] else { return nil }
+    return definitions[place]
   }
 
   /// Checks the structure of changes whose digest and sender have been verified.
@@ -195,7 +204,7 @@ public struct ApplyPlan {
       return
     }
     let summary = try incoming.feed.summary()
-    for table in summary.tables { try Self.requireDefinition(of: table.table, among: incoming.definitions) }
+    for table in summary.tables { try Self.requireDefinition(of: table.table, among: incoming) }
     self.schema = try AlteredValues(schema, settings.schema, renames)
       .settled(incoming, summary, on: connection)
   }
@@ -213,10 +222,9 @@ public struct ApplyPlan {
   }
 
   /// Refuses changes of a table that is not defined, or is defined otherwise.
-  static func requireDefinition(of table: ChangesetTable, among definitions: [TableDefinition]?) throws {
-    guard let definitions else { return }
-    let name = TableName(table.name)
-    guard let definition = definitions.first(where: { TableName($0.name) == name }) else {
+  static func requireDefinition(of table: ChangesetTable, among incoming: IncomingChanges) throws {
+    guard incoming.definitions != nil else { return }
+    guard let definition = incoming.definition(of: TableName(table.name)) else {
       throw EngineError(
         .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
         table: table.name)

@@ -25,6 +25,7 @@ struct ApplyRun {
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
+  private(set) var warnings: [String] = []
   private var isChanged: Set<TableName> = []
   private var done = 0
 
@@ -98,7 +99,7 @@ struct ApplyRun {
     let canBatch = rules.isOrderFree && indexes?.copies.contains { $0.table == statements.name } != true
     return TableApplier(
       statements, header: table, decider: decider, keeping: indexes, enforcesForeignKeys: rules.enforcesForeignKeys,
-      canBatch: canBatch)
+      canBatch: canBatch, storesUTF16: session.storesUTF16)
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {
@@ -162,6 +163,14 @@ struct ApplyRun {
     if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refusal() }
     let done = done
     try applier.settleDeferred(bytes, on: connection) { [progress] in try progress(done) }
+    if !applier.alteredText.isEmpty {
+      // What is to be told of one file must not be lost among many.
+      if rules.endsAtRefusals { throw Refusal() }
+      warnings += applier.textWarnings
+    }
+    if applier.statements.match.local.isAutoIncrement {
+      try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: connection)
+    }
     counts.add(applier.counts)
     let name = applier.statements.name
     let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0
@@ -202,5 +211,16 @@ extension ApplyCounts {
     conflicts += other.conflicts
     omitted += other.omitted
     unchanged += other.unchanged
+  }
+}
+
+extension TableApplier {
+  /// What to say of text that could not be stored as it came.
+  fileprivate var textWarnings: [String] {
+    let names = statements.match.local.changesetColumns
+    return alteredText.sorted().map { column in
+      "column \"\(statements.name).\(names[statements.match.columns[column]])\": some text that came in is not valid, and this "
+        + "database stores UTF-16, which has no room for it; U+FFFD stands in its place"
+    }
   }
 }

@@ -24,6 +24,8 @@ public final class ApplySession {
   /// SQLite's own default keeps 2 MB, and every page that does not fit is written and read again.
   private static let cacheKibibytes: Int64 = 32 << 10
 
+  /// Whether the database stores text as UTF-16.
+  let storesUTF16: Bool
   /// The version of the schema that everything below speaks of.
   private var schemaVersion: Int64?
   private var reader: SchemaBox?
@@ -58,6 +60,7 @@ public final class ApplySession {
     self.firesTriggers = firesTriggers
     firedTriggers = try connection.triggersEnabled
     cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
+    storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
     // Each switch makes SQLite prepare all statements anew.
     if firedTriggers != firesTriggers { try connection.enableTriggers(firesTriggers) }
     let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096
@@ -160,7 +163,11 @@ public final class ApplySession {
     for definitions: [TableDefinition], mode: SchemaMode, on connection: borrowing SQLiteConnection
   ) throws -> SchemaPlan {
     let local = try schema(on: connection)
-    if let latestPlan, latestPlan.mode == mode, latestPlan.definitions == definitions { return latestPlan.plan }
+    if let latestPlan, latestPlan.mode == mode,
+      latestPlan.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
+    {
+      return latestPlan.plan
+    }
     let plan = try SchemaPlan(
       definitions: definitions, mode: mode, renames: renames(on: connection), local: local.schema, on: connection)
     latestPlan = (definitions, mode, plan)
@@ -184,7 +191,9 @@ public final class ApplySession {
       table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
     if let known = statements[key] { return known }
     if statements.count >= Self.tableLimit { statements.removeAll() }
-    let made = TableStatements(match, header: header, on: connection)
+    // What has been read may be older than the table: then it does not know it.
+    let sql = reader?.schema.entry(named: key.table)?.sql
+    let made = TableStatements(match, header: header, createdBy: sql, on: connection)
     statements[key] = made
     return made
   }

@@ -34,7 +34,7 @@ struct ForeignKeyAudit {
     var count = 0
     for entry in box.schema.entries where entry.kind == .table && referring.contains(entry.name) {
       let child = try box.schema.definition(of: entry, on: connection)
-      var found = BrokenRows(of: child, limit: Self.limit, decider)
+      var found = BrokenRows(of: child, limit: Self.limit, decider, on: connection)
       for key in child.foreignKeys {
         guard let check = try ForeignKeyCheck(key, of: child, in: box.schema, on: connection) else { continue }
         found.message =
@@ -77,11 +77,14 @@ private struct BrokenRows {
   private let limit: Int
   private let layout: ConflictLayout
   private let decider: ConflictDecider
+  /// Whether the query gives the whole row before what tells it apart; SQLite has no room for that of the widest tables.
+  private let hasRow: Bool
   /// What tells the rows seen apart.
   private var seen: Set<UInt64> = []
 
-  init(of child: TableDefinition, limit: Int, _ decider: ConflictDecider) {
+  init(of child: TableDefinition, limit: Int, _ decider: ConflictDecider, on connection: borrowing SQLiteConnection) {
     layout = ConflictLayout(child)
+    hasRow = child.fitsWithIdentity(on: connection)
     self.limit = limit
     self.decider = decider
   }
@@ -90,14 +93,15 @@ private struct BrokenRows {
   ///
   /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
   mutating func add(_ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection) throws {
-    guard seen.insert(RowNumber.read(prepared.statement, from: layout.columns.count)).inserted else { return }
+    let identity = hasRow ? layout.columns.count : 0
+    guard seen.insert(RowNumber.read(prepared.statement, from: identity)).inserted else { return }
     if decider.refusesViolationsUnasked {
       throw EngineError(
         .conflict, "\(message); under the policy \"abort\" nothing of this file is applied", table: layout.name.text)
     }
     count += 1
     guard count <= limit else { return }
-    try decider.recordViolation(StandingRow(prepared), layout, message: message, on: connection)
+    try decider.recordViolation(hasRow ? StandingRow(prepared) : nil, layout, message: message, on: connection)
   }
 
   /// Says how many were not written down.
@@ -122,6 +126,7 @@ private struct ForeignKeyCheck {
   private let childColumns: [Int]
   /// The local row: its columns as SQL, in the order of the layout.
   private let layout: [String]
+  private let hasRow: Bool
   private let references: [String]
   private let isMissing: String
 
@@ -139,6 +144,7 @@ private struct ForeignKeyCheck {
     parentColumns = columns
     childColumns = key.columns.map { child.column(named: $0) ?? -1 }
     layout = child.changesetColumnsSQL
+    hasRow = child.fitsWithIdentity(on: connection)
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
     // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
     // child's away, which would also keep the parent's index from being used.
@@ -156,9 +162,9 @@ private struct ForeignKeyCheck {
   }
 
   private func select(where condition: String) -> String {
-    let results = layout.map { "c.\($0)" }.joined(separator: ", ")
+    let results = (hasRow ? layout.map { "c.\($0)" } : []) + [identity]
     let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-    return "SELECT \(results), \(identity) FROM main.\(SQLText.identifier(child.name)) AS c "
+    return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(child.name)) AS c "
       + "WHERE \(condition) AND \(isSet) AND \(isMissing)"
   }
 
@@ -278,5 +284,12 @@ private struct ForeignKeyCheck {
     }
     if !isEmpty { try orphaned(notedIn: "temp.\(store)", &found, on: connection) }
     try connection.execute("DELETE FROM temp.\(store)")
+  }
+}
+
+extension TableDefinition {
+  /// Whether one query can give a row and what tells it apart.
+  fileprivate func fitsWithIdentity(on connection: borrowing SQLiteConnection) -> Bool {
+    changesetColumns.count + max(1, primaryKey.count) <= connection.columnLimit
   }
 }

@@ -68,7 +68,8 @@ package struct JointApply {
     else { return nil }
     let added = try incoming.feed.summary()
     guard added.tables.count <= Self.tableLimit, hasNoTies(added) else { return nil }
-    if diffs == Self.diffLimit || bytes.count > Self.byteLimit || definitions != tables || !summary.canAppend(added) {
+    let isOfSameTables = definitions.elementsEqual(tables, by: { $0.isIdentical(to: $1) })
+    if diffs == Self.diffLimit || bytes.count > Self.byteLimit || !isOfSameTables || !summary.canAppend(added) {
       try finish(on: connection)
     }
     if diffs == 0 {

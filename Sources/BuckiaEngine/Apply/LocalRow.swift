@@ -10,13 +10,6 @@ struct LocalRow {
   /// Where each value lies in the record.
   let values: [ValueSlice]
 
-  /// Copies the row a statement stands on.
-  init(copying row: borrowing SQLiteStatement) throws {
-    var writer = ChangesetWriter()
-    for column in 0..<row.columnCount { writer.append(column: column, of: row) }
-    try self.init(record: writer.bytes)
-  }
-
   /// Takes a record apart.
   init(record: [UInt8]) throws {
     self.record = record

@@ -38,13 +38,19 @@ final class TableApplier {
   /// the attempt.
   private var expectsConflict = false
   private var knownHooks: RowHooks?
+  /// The greatest rowid that any change names as its key.
+  private(set) var greatestRowID: Int64 = 0
+  /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
+  private let storesUTF16: Bool
+  private(set) var alteredText: Set<Int> = []
 
   /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
   ///   see the difference.
   init(
     _ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexUpkeep?,
-    enforcesForeignKeys: Bool, canBatch: Bool
+    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool = false
   ) {
+    self.storesUTF16 = storesUTF16
     self.statements = statements
     self.header = header
     self.decider = decider
@@ -119,6 +125,8 @@ final class TableApplier {
           batch.noteRefusal(of: rows)
           return 0
         }
+        if storesUTF16 { noteText(value, column, in: bytes) }
+        if column == statements.rowIDKey { greatestRowID = max(greatestRowID, value.integer(in: bytes)) }
         try prepared.statement.bind(value, in: bytes, at: parameter)
         parameter += 1
       }
@@ -140,7 +148,18 @@ final class TableApplier {
     _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
     change.read(place, in: bytes)
+    if let key = statements.rowIDKey, change.row(key).kind == .integer {
+      greatestRowID = max(greatestRowID, change.row(key).integer(in: bytes))
+    }
+    if storesUTF16, change.operation != .delete {
+      for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
+    }
     return try attempt(change, bytes, on: connection)
+  }
+
+  private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
+    guard value.kind == .text, !value.survivesUTF16(in: bytes) else { return }
+    alteredText.insert(column)
   }
 
   /// Tries a change that has been taken apart.
@@ -373,15 +392,17 @@ final class TableApplier {
     of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> StandingRow? {
     guard !change.hasNullKey else { return nil }
-    let select = try statements.select(on: connection)
-    for column in 0..<statements.columnCount where statements.isKey[column] {
-      try select.statement.bind(change.row(column), in: bytes, at: column)
+    let queries = try statements.select(on: connection)
+    for query in queries {
+      for column in 0..<statements.columnCount where statements.isKey[column] {
+        try query.statement.bind(change.row(column), in: bytes, at: column)
+      }
+      guard try query.statement.step() else {
+        for query in queries { query.statement.reset() }
+        return nil
+      }
     }
-    guard try select.statement.step() else {
-      select.statement.reset()
-      return nil
-    }
-    return StandingRow(select)
+    return StandingRow(queries)
   }
 
   /// Whether the local row already is what the change makes of it.

@@ -8,10 +8,16 @@ extension TableStatements {
   /// It is not said without need because it would override what triggers say that the statement fires, such as the
   /// INSERT OR REPLACE of spatial indexes (<https://sqlite.org/lang_createtrigger.html>).
   ///
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - known: The statement that it was created with, where that has been read. `sqlite_schema` has no index, and a
+  ///     database may have ten thousand tables.
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  static func conflictClause(of table: TableName, on connection: borrowing SQLiteConnection) throws -> String {
+  static func conflictClause(
+    of table: TableName, createdBy known: String? = nil, on connection: borrowing SQLiteConnection
+  ) throws -> String {
     let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
-    guard let sql = try connection.text(query, binding: [table.text]) else { return "OR ABORT " }
+    guard let sql = try known ?? connection.text(query, binding: [table.text]) else { return "OR ABORT " }
     return ConflictClauses.stand(in: sql) ? "OR ABORT " : ""
   }
 }

@@ -46,9 +46,10 @@ final class TableStatements {
   /// The column of the changeset that is the rowid itself, where it has one.
   let rowIDKey: Int?
 
+  private let createStatement: String?
   private var conflictClause: String?
   private var insertion: Prepared?
-  private var selection: Prepared?
+  private var selection: [Prepared]?
   private var overwriting: Prepared?
   private var restoring: Prepared?
   private var numbering: Prepared?
@@ -63,10 +64,16 @@ final class TableStatements {
   /// INSERTs of several rows, by their number.
   private var batches: [Int: Prepared] = [:]
 
-  init(_ match: TableMatch, header: ChangesetTable, on connection: borrowing SQLiteConnection) {
+  /// - Parameter createStatement: The statement that the table was created with, where that has been read.
+  init(
+    _ match: TableMatch, header: ChangesetTable, createdBy createStatement: String?,
+    on connection: borrowing SQLiteConnection
+  ) {
     self.match = match
+    self.createStatement = createStatement
     batchLimit = connection.parameterLimit
     lengthLimit = connection.lengthLimit
+    resultLimit = connection.columnLimit
     let local = match.local
     name = TableName(local.name)
     let rowID = local.isWithoutRowID ? nil : local.rowIDName
@@ -86,6 +93,8 @@ final class TableStatements {
   /// The most parameters that one statement may have here, and the most bytes that a value or row may have.
   let batchLimit: Int
   let lengthLimit: Int
+  /// The most results that a query may have: one less than a table of as many columns and its rowid need.
+  private let resultLimit: Int
   /// How many columns each change has.
   var columnCount: Int { columns.count }
 
@@ -129,7 +138,7 @@ final class TableStatements {
   private func prepare(
     _ verb: String, _ rest: String, on connection: borrowing SQLiteConnection
   ) throws -> Prepared {
-    let clause = try conflictClause ?? Self.conflictClause(of: name, on: connection)
+    let clause = try conflictClause ?? Self.conflictClause(of: name, createdBy: createStatement, on: connection)
     conflictClause = clause
     return Prepared(try connection.prepare("\(verb) \(clause)\(rest)", isPersistent: true))
   }
@@ -154,14 +163,20 @@ final class TableStatements {
     return try connection.integer(query, binding: [name.text]) != nil
   }
 
-  /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last.
-  func select(on connection: borrowing SQLiteConnection) throws -> Prepared {
+  /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last. As many
+  /// queries as it takes, one but for the widest tables.
+  func select(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
     if let selection { return selection }
-    let results = wholeRow.joined(separator: ", ")
-    let made = Prepared(
-      try connection.prepare(
-        "SELECT \(results) FROM \(table) WHERE "
-          + condition(firstParameter: 1), isPersistent: true))
+    var made: [Prepared] = []
+    var rest = wholeRow[...]
+    while !rest.isEmpty {
+      let results = rest.prefix(resultLimit).joined(separator: ", ")
+      made.append(
+        Prepared(
+          try connection.prepare(
+            "SELECT \(results) FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true)))
+      rest = rest.dropFirst(resultLimit)
+    }
     selection = made
     return made
   }
@@ -169,7 +184,9 @@ final class TableStatements {
   /// `?1…?n`: the new row, written over the one with its key; columns that only exist here stay.
   func overwrite(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let overwriting { return overwriting }
-    let assignments = columns.indices.map { "\(columns[$0]) = ?\($0 + 1)" }.joined(separator: ", ")
+    // The rowid is what it is, and SQLite takes no more assignments than a table may have columns.
+    let assignments = columns.indices.filter { $0 != rowIDKey }.map { "\(columns[$0]) = ?\($0 + 1)" }
+      .joined(separator: ", ")
     let made = try prepare(
       "UPDATE", "\(table) SET \(assignments) WHERE " + condition(firstParameter: 1), on: connection)
     overwriting = made

@@ -25,7 +25,10 @@ struct ComparisonRun {
   private(set) var fallbacks: [SkippedItem] = []
   /// The pages of both databases; nil when another method was asked for.
   var pages: PagePair?
+  /// SQLite's own way to compare; nil when another method was asked for.
+  private var session: SessionComparison?
   private var newTables = 0
+  private var room = DocumentRoom()
 
   init(options: DiffOptions, olderPath: String, newerPath: String) {
     self.options = options
@@ -35,7 +38,7 @@ struct ComparisonRun {
 
   private func isWanted(_ table: TableName) -> Bool { options.tables?.contains(table) ?? true }
 
-  private mutating func skip(_ name: String, _ reason: String) {
+  mutating func skip(_ name: String, _ reason: String) {
     skipped.append(SkippedItem(name: name, reason: reason))
   }
 
@@ -50,6 +53,9 @@ struct ComparisonRun {
       try older.registerByteCollation()
       try newer.registerByteCollation()
     }
+    if options.method == .session, encodings[0] == encodings[1] {
+      session = try SessionComparison(olderPath: olderPath, newerPath: newerPath)
+    }
     for entry in newerSchema.entries where isWanted(entry.name) && entry.kind != .view {
       if Replicability.isOwn(entry.name) { continue }
       if let reason = Replicability.refusal(of: entry) {
@@ -57,19 +63,25 @@ struct ComparisonRun {
         continue
       }
       try progress(entry.name.text)
+      let olderEntry = olderSchema.entry(named: entry.name)
+      if let olderEntry, !options.renames.contains(where: { $0.table == entry.name }),
+        try pages?.isUnchanged(olderEntry, entry, older, newer) == true
+      {
+        continue
+      }
       let definition = try newerSchema.definition(of: entry, on: newer)
       if let reason = Replicability.refusal(of: definition) {
         skip(entry.name.text, reason)
         continue
       }
-      let olderEntry = olderSchema.entry(named: entry.name)
       var olderDefinition: TableDefinition?
       if let olderEntry {
         guard olderEntry.kind == .table else {
           skip(entry.name.text, "it is no ordinary table in \(olderPath)")
           continue
         }
-        olderDefinition = try olderSchema.definition(of: olderEntry, on: older)
+        olderDefinition =
+          entry.isDefined(like: olderEntry) ? definition : try olderSchema.definition(of: olderEntry, on: older)
       }
       let stored = olderDefinition
       let renames = try rename(&olderDefinition, to: definition)
@@ -119,14 +131,16 @@ struct ComparisonRun {
         return nil
       }
       newTables += 1
-      nameLostParts(of: newer, columns: newer.columns)
+      nameLostParts(of: newer, comparedWith: nil, columns: newer.columns)
       return newer
     }
     guard newer.hasSameKey(as: older) else {
       skip(newer.name, "its primary key differs between the two databases, so its rows cannot be told apart")
       return nil
     }
-    for column in older.columns where newer.column(named: column.name) == nil {
+    let olderPlaces = ColumnPlaces(older.columns)
+    let newerPlaces = ColumnPlaces(newer.columns)
+    for column in older.columns where newerPlaces[column.name] == nil {
       let needsValue = column.isNotNull && (column.defaultValue?.isNull ?? !column.hasExpressionDefault)
       skip(
         "\(newer.name).\(column.name)",
@@ -134,7 +148,7 @@ struct ComparisonRun {
           + (needsValue ? ", and being NOT NULL without a default it will refuse new rows there" : ""))
     }
     var table = newer
-    let added = newer.columns.filter { older.column(named: $0.name) == nil }
+    let added = newer.columns.filter { olderPlaces[$0.name] == nil }
     if options.isRaw {
       guard added.isEmpty, !options.renames.contains(where: { $0.table == TableName(newer.name) }),
         newer.columns.map({ ASCIIName.folded($0.name) })
@@ -166,9 +180,9 @@ struct ComparisonRun {
         allowed += 1
       }
     }
-    nameLostParts(of: newer, columns: added)
+    nameLostParts(of: newer, comparedWith: older, columns: added)
     for (place, column) in newer.columns.enumerated() {
-      guard let index = older.column(named: column.name),
+      guard let index = olderPlaces[column.name],
         TypeCompatibility(incoming: newer.affinity(at: place), local: older.affinity(at: index)) == .contradictory
       else { continue }
       skip(
@@ -176,17 +190,7 @@ struct ComparisonRun {
         "its type has changed from \(older.columns[index].declaredType) to \(column.declaredType), which does not "
           + "travel: where it has the old type, the diff is refused")
     }
-    for column in newer.generated where !older.generated.contains(where: { ASCIIName.matches($0.name, column.name) }) {
-      skip("\(newer.name).\(column.name)", "a generated column is computed from its expression, which does not travel")
-    }
     return table
-  }
-
-  private mutating func nameLostParts(of table: TableDefinition, columns: [ColumnDefinition]) {
-    // The default of a column that is not a literal is lost only where the column is made anew.
-    for column in columns where column.hasExpressionDefault {
-      skip("\(table.name).\(column.name)", "its default is an expression, which does not travel; its values do")
-    }
   }
 
   private mutating func compare(
@@ -206,18 +210,26 @@ struct ComparisonRun {
         method = .pages
       }
     }
-    if options.method == .session, let olderTable, olderTable.renames.isEmpty,
-      try SessionComparison.run(table, olderTable.definition, olderPath: olderPath, newerPath: newerPath, into: changes)
+    if let session, let olderTable, olderTable.renames.isEmpty,
+      try session.compare(table, olderTable.definition, into: changes)
     {
       method = .session
     } else if method == .rows {
-      try RowMerge(newer: table, older: olderTable, needsByteCollation: needsByteCollation)
+      let brokenText = try RowMerge(newer: table, older: olderTable, needsByteCollation: needsByteCollation)
         .run(older: older, newer: newer, into: changes)
+      for column in brokenText.sorted() {
+        skip(
+          "\(table.name).\(table.changesetColumns[column])",
+          "some of its text is not valid UTF-16, which changes cannot carry: it travels as SQLite converts it")
+      }
     }
-    let newColumns =
-      olderTable.map { old in table.columns.map(\.name).filter { old.definition.column(named: $0) == nil } } ?? []
+    let olderPlaces = olderTable.map { ColumnPlaces($0.definition.columns) }
+    let newColumns = olderPlaces.map { places in table.columns.map(\.name).filter { places[$0] == nil } } ?? []
     let renames = olderTable?.renames ?? []
     guard !changes.isEmpty || olderTable == nil || !newColumns.isEmpty || !renames.isEmpty else { return }
+    guard options.isRaw || room.take(table) else {
+      return skip(table.name, "there is no room in one diff file for so many tables; apply this one, then diff again")
+    }
     let header = ChangesetTable(name: table.name, keyFlags: table.keyFlags)
     try changes.finish(header, into: changeset)
     tables.append(
@@ -237,9 +249,7 @@ struct ComparisonRun {
       guard let comparison = try pages.comparison() else { return pages.refusal ?? "the pages cannot be read" }
       let olderRoots = try pages.roots(of: .older, on: older)
       let newerRoots = try pages.roots(of: .newer, on: newer)
-      // Most tables of a database with thousands of them are one page, and the same as they were.
-      if let root = newerRoots[table], root == olderRoots[olderTable], comparison.isEqualLeaf(root.page) { return nil }
-      guard table.columns.map(\.name) == olderTable.columns.map(\.name),
+      guard table.hasSameColumns(as: olderTable),
         let olderStored = try StoredTable(olderTable, olderRoots, on: older),
         let newerStored = try StoredTable(table, newerRoots, on: newer), olderStored.signature == newerStored.signature
       else { return "its definition differs between the two databases" }
@@ -258,60 +268,31 @@ struct ComparisonRun {
     _ newer: borrowing SQLiteConnection, _ newerSchema: borrowing SchemaReader
   ) throws {
     for entry in olderSchema.entries where isWanted(entry.name) && entry.kind == .table {
-      guard newerSchema.entry(named: entry.name) == nil, entry.name.refusal == nil else { continue }
+      guard newerSchema.entry(named: entry.name) == nil, Replicability.refusal(of: entry) == nil else { continue }
       skip(entry.name.text, "the table was dropped; others keep it")
     }
-    try nameChangedConstraints(older, newer)
+    nameLostClauses(olderSchema, newerSchema)
     guard options.tables == nil else { return }
     let query = """
       SELECT type, name, sql FROM main.sqlite_schema
       WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL ORDER BY type, name
       """
-    var known: [String: String] = [:]
-    try older.forEachRow(of: query) { row in
-      known["\(row.text(at: 0) ?? "") \(row.text(at: 1) ?? "")"] = row.text(at: 2) ?? ""
+    // By their bytes: names that Swift takes for equal can be those of two objects.
+    func bytes(_ row: borrowing SQLiteStatement, _ columns: Int...) -> [UInt8] {
+      columns.flatMap { Array(row.textBytes(at: $0)) + [0] }
     }
+    var known: [[UInt8]: [UInt8]] = [:]
+    try older.forEachRow(of: query) { row in known[bytes(row, 0, 1)] = bytes(row, 2) }
     var found: [SkippedItem] = []
     try newer.forEachRow(of: query) { row in
-      let type = row.text(at: 0) ?? ""
-      let name = row.text(at: 1) ?? ""
-      guard let sql = known["\(type) \(name)"] else {
-        found.append(SkippedItem(name: name, reason: "a new \(type); definitions of this kind do not travel"))
-        return
-      }
-      if sql != row.text(at: 2) {
-        found.append(SkippedItem(name: name, reason: "a changed \(type); definitions of this kind do not travel"))
-      }
+      let sql = known[bytes(row, 0, 1)]
+      guard sql != bytes(row, 2) else { return }
+      found.append(
+        SkippedItem(
+          name: row.text(at: 1) ?? "",
+          reason: "a \(sql == nil ? "new" : "changed") \(row.text(at: 0) ?? ""); definitions of this kind do not travel"
+        ))
     }
     skipped += found
-  }
-
-  /// Names the tables whose CHECK constraints differ: elsewhere the old ones may refuse the new rows.
-  private mutating func nameChangedConstraints(
-    _ older: borrowing SQLiteConnection, _ newer: borrowing SQLiteConnection
-  ) throws {
-    guard !tables.isEmpty else { return }
-    let newerSQL = try Self.createStatements(newer)
-    let olderSQL = try Self.createStatements(older)
-    for table in tables {
-      let name = table.definition.name
-      let found = CheckConstraints.expressions(in: newerSQL[TableName(name)] ?? "")
-      let known = table.isNew ? [] : CheckConstraints.expressions(in: olderSQL[TableName(name)] ?? "")
-      guard found != known else { continue }
-      skip(
-        name,
-        table.isNew
-          ? "its CHECK constraints do not travel: the table is created without them"
-          : "its CHECK constraints have changed, which does not travel: where the old ones hold, they may refuse rows")
-    }
-  }
-
-  /// The statement that each table was created with.
-  private static func createStatements(_ connection: borrowing SQLiteConnection) throws -> [TableName: String] {
-    var statements: [TableName: String] = [:]
-    try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table'") { row in
-      statements[TableName(row.text(at: 0) ?? "")] = row.text(at: 1) ?? ""
-    }
-    return statements
   }
 }

@@ -28,6 +28,8 @@ public enum DatabaseComparison {
   ) throws -> DatabaseDifference {
     let olderConnection = try SnapshotReader.open(older)
     let newerConnection = try SnapshotReader.open(newer)
+    try olderConnection.readThroughUnknownCollations()
+    try newerConnection.readThroughUnknownCollations()
     for _ in 1..<attempts {
       let found = try run(
         olderConnection, newerConnection, ComparisonRun(options: options, olderPath: older, newerPath: newer),

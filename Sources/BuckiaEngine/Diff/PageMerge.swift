@@ -57,8 +57,7 @@ final class PageMerge {
     key = table.keyPlaces
     let key = key
     isKey = (0..<count).map { key.contains($0) }
-    nullable = table.nullableKeyColumns.compactMap { column in table.columns.firstIndex { $0.name == column.name } }
-      .filter { newer.fields[$0] != nil }
+    nullable = table.nullableKeyColumns.compactMap { table.column(named: $0.name) }.filter { newer.fields[$0] != nil }
     changed = [Bool](repeating: false, count: count)
     isKeyRowID = newer.hasRowIDs && key.count == 1 && newer.fields[key[0]] == nil
     order = newer.order

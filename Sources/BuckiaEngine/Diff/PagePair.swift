@@ -85,6 +85,19 @@ final class PagePair {
     return read
   }
 
+  /// Whether a table is the same in both databases as far as can be told without reading its definition. Most tables of a
+  /// database with thousands of them are one page, and as they were.
+  func isUnchanged(
+    _ olderEntry: SchemaEntry, _ newerEntry: SchemaEntry, _ older: borrowing SQLiteConnection,
+    _ newer: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard newerEntry.isDefined(like: olderEntry), Replicability.isPlain(newerEntry), let comparison = try comparison()
+    else { return false }
+    let page = try roots(of: .newer, on: newer)[newerEntry.name]
+    guard let page, try page == roots(of: .older, on: older)[olderEntry.name] else { return false }
+    return comparison.isEqualLeaf(page)
+  }
+
   /// Whether a log was begun anew while it was read, so that what was found may be wrong.
   func isStale() throws -> Bool {
     guard case .compared(let comparison) = state else { return false }

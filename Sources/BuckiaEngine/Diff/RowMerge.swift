@@ -21,7 +21,9 @@ struct RowMerge {
   /// - Parameters:
   ///   - table: The table, with the names of the changeset.
   ///   - stored: The same with its own names.
-  private func query(_ table: TableDefinition, stored: TableDefinition, _ rows: Rows) throws -> String? {
+  private func query(
+    _ table: TableDefinition, stored: TableDefinition, _ rows: Rows, on connection: borrowing SQLiteConnection
+  ) throws -> RowScan? {
     let hasNullKey = stored.hasNullKeySQL
     if rows == .withoutKey, hasNullKey == nil { return nil }
     var results: [String] = []
@@ -29,45 +31,54 @@ struct RowMerge {
       guard let name = stored.rowIDName else { return nil }
       results.append(name)
     }
+    let places = ColumnPlaces(table.columns)
     for column in newer.columns {
-      if let index = table.column(named: column.name) {
+      if let index = places[column.name] {
         results.append(SQLText.identifier(stored.columns[index].name))
       } else {
         results.append(try AddedColumnValue.literal(of: column, isStrict: newer.isStrict))
       }
     }
-    var sql = "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(stored.name))"
+    var source = "FROM main.\(SQLText.identifier(stored.name))"
     switch rows {
     case .keyed:
       // Written so that SQLite's index skips the other rows, which it does not do for NOT (…).
       let isSet = stored.nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" }
-      if !isSet.isEmpty { sql += " WHERE " + isSet.joined(separator: " AND ") }
+      if !isSet.isEmpty { source += " WHERE " + isSet.joined(separator: " AND ") }
       let collation = needsByteCollation ? SQLiteConnection.byteCollation : "BINARY"
       let key = table.goesByRowID ? [results[0]] : newer.keyPlaces.map { "\(results[$0]) COLLATE \(collation)" }
-      sql += " ORDER BY " + key.joined(separator: ", ")
+      source += " ORDER BY " + key.joined(separator: ", ")
     case .withoutKey:
-      if let hasNullKey { sql += " WHERE \(hasNullKey)" }
+      if let hasNullKey { source += " WHERE \(hasNullKey)" }
     }
-    return sql
+    let isUTF16 = try needsByteCollation && connection.text("PRAGMA main.encoding") != "UTF-8"
+    return try RowScan(results, source, isUTF16: isUTF16, on: connection)
   }
 
   /// Writes the difference into the collector.
+  ///
+  /// - Returns: The columns with text that is no valid UTF-16 in a database that stores it so, and travels as SQLite converts
+  ///   it.
   func run(
     older olderConnection: borrowing SQLiteConnection, newer newerConnection: borrowing SQLiteConnection,
     into changes: ChangeCollector
-  ) throws {
-    guard let newerSQL = try query(newer, stored: newer, .keyed) else { return }
-    if let older, let olderSQL = try query(older.definition, stored: older.stored, .keyed) {
-      try merge(olderConnection.prepare(olderSQL), newerConnection.prepare(newerSQL), into: changes)
+  ) throws -> Set<Int> {
+    guard let newerRows = try query(newer, stored: newer, .keyed, on: newerConnection) else { return [] }
+    var brokenText: Set<Int> = []
+    if let older,
+      let olderRows = try query(older.definition, stored: older.stored, .keyed, on: olderConnection)
+    {
+      try merge(olderRows, newerRows, into: changes)
+      brokenText = olderRows.brokenText
     } else {
-      let rows = try newerConnection.prepare(newerSQL)
-      while try rows.step() { try addWhole(.insert, rows, to: changes) }
+      while try newerRows.step() { try addWhole(.insert, newerRows, to: changes) }
     }
-    try compareRowsWithoutKey(olderConnection, newerConnection, into: changes)
+    brokenText.formUnion(newerRows.brokenText)
+    return try brokenText.union(compareRowsWithoutKey(olderConnection, newerConnection, into: changes))
   }
 
   private func merge(
-    _ old: consuming SQLiteStatement, _ new: consuming SQLiteStatement, into changes: ChangeCollector
+    _ old: borrowing RowScan, _ new: borrowing RowScan, into changes: ChangeCollector
   ) throws {
     let key = newer.keyPlaces
     let count = newer.changesetColumns.count
@@ -104,7 +115,7 @@ struct RowMerge {
   }
 
   private static func keyOrder(
-    _ old: borrowing SQLiteStatement, _ new: borrowing SQLiteStatement, _ key: [Int]
+    _ old: borrowing RowScan, _ new: borrowing RowScan, _ key: [Int]
   ) -> Int {
     for column in key {
       let order = RowValue.order(old, new, at: column)
@@ -114,28 +125,28 @@ struct RowMerge {
   }
 
   private func addWhole(
-    _ operation: ChangeOperation, _ row: borrowing SQLiteStatement, to changes: ChangeCollector
+    _ operation: ChangeOperation, _ row: borrowing RowScan, to changes: ChangeCollector
   ) throws {
     let count = newer.changesetColumns.count
     try changes.add(operation) { writer in
-      for column in 0..<count { writer.append(column: column, of: row) }
+      for column in 0..<count { row.append(column, to: &writer) }
     }
   }
 
   private func addUpdate(
-    _ old: borrowing SQLiteStatement, _ new: borrowing SQLiteStatement, isKey: [Bool], changed: [Bool],
+    _ old: borrowing RowScan, _ new: borrowing RowScan, isKey: [Bool], changed: [Bool],
     to changes: ChangeCollector
   ) throws {
     try changes.add(.update) { writer in
       for column in changed.indices {
         if isKey[column] || changed[column] {
-          writer.append(column: column, of: old)
+          old.append(column, to: &writer)
         } else {
           writer.appendUndefined()
         }
       }
       for column in changed.indices {
-        if changed[column], !isKey[column] { writer.append(column: column, of: new) } else { writer.appendUndefined() }
+        if changed[column], !isKey[column] { new.append(column, to: &writer) } else { writer.appendUndefined() }
       }
     }
   }
@@ -144,20 +155,25 @@ struct RowMerge {
   private func compareRowsWithoutKey(
     _ olderConnection: borrowing SQLiteConnection, _ newerConnection: borrowing SQLiteConnection,
     into changes: ChangeCollector
-  ) throws {
+  ) throws -> Set<Int> {
     var rows = KeylessRows()
+    var brokenText: Set<Int> = []
     let count = newer.changesetColumns.count
-    func content(_ row: borrowing SQLiteStatement) -> [UInt8] {
-      var writer = ChangesetWriter()
-      for column in 0..<count { writer.append(column: column, of: row) }
-      return writer.bytes
+    func countAll(_ scan: borrowing RowScan, _ operation: ChangeOperation) throws {
+      while try scan.step() {
+        var writer = ChangesetWriter()
+        for column in 0..<count { scan.append(column, to: &writer) }
+        rows.add(writer.bytes, operation)
+      }
+      brokenText.formUnion(scan.brokenText)
     }
-    if let older, let sql = try query(older.definition, stored: older.stored, .withoutKey) {
-      try olderConnection.forEachRow(of: sql) { rows.add(content($0), .delete) }
+    if let older,
+      let scan = try query(older.definition, stored: older.stored, .withoutKey, on: olderConnection)
+    {
+      try countAll(scan, .delete)
     }
-    if let sql = try query(newer, stored: newer, .withoutKey) {
-      try newerConnection.forEachRow(of: sql) { rows.add(content($0), .insert) }
-    }
+    if let scan = try query(newer, stored: newer, .withoutKey, on: newerConnection) { try countAll(scan, .insert) }
     try rows.write(into: changes)
+    return brokenText
   }
 }

@@ -3,9 +3,7 @@ import SQLiteConnections
 /// Comparing the values of two rows in place.
 enum RowValue {
   /// Whether two values have the same storage class and the same bytes.
-  static func isIdentical(_ first: borrowing SQLiteStatement, _ second: borrowing SQLiteStatement, at column: Int)
-    -> Bool
-  {
+  static func isIdentical(_ first: borrowing RowScan, _ second: borrowing RowScan, at column: Int) -> Bool {
     let storageClass = first.storageClass(at: column)
     guard storageClass == second.storageClass(at: column) else { return false }
     switch storageClass {
@@ -20,7 +18,7 @@ enum RowValue {
   /// SQLite's order of two values under the BINARY collation: NULL, numbers, text, blobs.
   ///
   /// See <https://sqlite.org/datatype3.html#comparison_expressions>. Returns a negative number, zero or a positive one.
-  static func order(_ first: borrowing SQLiteStatement, _ second: borrowing SQLiteStatement, at column: Int) -> Int {
+  static func order(_ first: borrowing RowScan, _ second: borrowing RowScan, at column: Int) -> Int {
     let firstClass = first.storageClass(at: column)
     let secondClass = second.storageClass(at: column)
     switch (firstClass, secondClass) {

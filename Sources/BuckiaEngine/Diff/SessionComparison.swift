@@ -6,31 +6,36 @@ import SQLiteSchemas
 ///
 /// It knows no tables without a key, ignores rows with NULL in the key, and takes `a` and `A` for equal in a NOCASE
 /// column, as it does 1 and 1.0: <https://sqlite.org/session/sqlite3session_diff.html>.
-enum SessionComparison {
+///
+/// A session compares two databases of one connection, so there is one that attaches both files, with a read transaction
+/// for all tables.
+final class SessionComparison {
   private static let olderName = "buckia_older"
+  /// The most columns that a table may have: SQLite's query names those of both tables as its results, and compares them
+  /// in an expression that nests as deep as they are many.
+  private static let columnLimit = 900
+
+  private let connection: SQLiteConnection
+
+  /// Opens both files; their text must be stored in one encoding.
+  init(olderPath: String, newerPath: String) throws {
+    connection = try SnapshotReader.open(newerPath)
+    try connection.attach(olderPath, as: Self.olderName)
+    // Ends with the connection.
+    try connection.execute("BEGIN")
+  }
 
   /// Compares one table; returns false when the method cannot do it and `rows` must.
-  ///
-  /// A connection of its own attaches both files: a session compares two databases of one connection.
-  static func run(
-    _ newer: TableDefinition, _ older: TableDefinition, olderPath: String, newerPath: String,
-    into changes: ChangeCollector
-  ) throws -> Bool {
-    guard !newer.goesByRowID, newer.generated.isEmpty, older.generated.isEmpty, newer.name == older.name,
-      newer.columns.map(\.name) == older.columns.map(\.name), newer.primaryKey == older.primaryKey
+  func compare(_ newer: TableDefinition, _ older: TableDefinition, into changes: ChangeCollector) throws -> Bool {
+    guard !newer.goesByRowID, newer.generated.isEmpty, older.generated.isEmpty, newer.columns.count <= Self.columnLimit,
+      newer.name.utf8.elementsEqual(older.name.utf8), newer.hasSameColumns(as: older),
+      newer.primaryKey == older.primaryKey, (newer.columns + older.columns).allSatisfy(\.hasKnownCollation)
     else { return false }
-    let connection = try SnapshotReader.open(newerPath)
-    try connection.attach(olderPath, as: olderName)
-    let transaction = try SQLiteTransaction(.deferred, on: connection)
-    if try hasNullKeys(newer, in: "main", on: connection) || hasNullKeys(older, in: olderName, on: connection) {
-      return false
-    }
+    if try hasNullKeys(newer, in: "main") || hasNullKeys(older, in: Self.olderName) { return false }
     let session = try SQLiteSession(on: connection)
     try session.attach(newer.name)
     guard try record(newer.name, in: session) else { return false }
-    let recorded = try session.changeset()
-    transaction.rollback()
-    let sorted = try recorded.withRawSpan { try Changesets.sorted($0) }
+    let sorted = try session.changeset().withRawSpan { try Changesets.sorted($0) }
     try sorted.withBytes { bytes in
       var reader = ChangesetReader()
       while let change = try reader.next(in: bytes) {
@@ -43,9 +48,9 @@ enum SessionComparison {
   }
 
   /// Records the difference; false when the session extension finds that the two tables do not fit.
-  private static func record(_ table: String, in session: borrowing SQLiteSession) throws(SQLiteError) -> Bool {
+  private func record(_ table: String, in session: borrowing SQLiteSession) throws(SQLiteError) -> Bool {
     do {
-      try session.recordDifference(from: olderName, table: table)
+      try session.recordDifference(from: Self.olderName, table: table)
       return true
     } catch {
       guard error.isSchemaMismatch else { throw error }
@@ -53,9 +58,7 @@ enum SessionComparison {
     }
   }
 
-  private static func hasNullKeys(
-    _ table: TableDefinition, in schema: String, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
+  private func hasNullKeys(_ table: TableDefinition, in schema: String) throws -> Bool {
     guard let condition = table.hasNullKeySQL else { return false }
     let query = "SELECT 1 FROM \(schema).\(SQLText.identifier(table.name)) WHERE \(condition) LIMIT 1"
     return try connection.integer(query) != nil

@@ -21,66 +21,64 @@ struct StoredTable {
   let fieldLimit: Int
   /// Everything of the definition that the meaning of stored rows depends on: tables in which it is the same can be compared
   /// by their bytes.
-  let signature: [String]
+  let signature: [UInt8]
 
   /// Reads how a table lies in its file.
   ///
   /// - Returns: nil when that cannot be told.
   init?(_ table: TableDefinition, _ roots: RootPages, on connection: borrowing SQLiteConnection) throws {
-    var signature = ["\(table.isStrict) \(table.isWithoutRowID)"]
-    var names: [(name: String, isVirtual: Bool)] = []
+    var signature: [UInt8] = [table.isStrict ? 1 : 0, table.isWithoutRowID ? 1 : 0]
+    // The columns of the table as they are declared, generated ones among them.
+    var isVirtual: [Bool] = []
+    var ordinary: [Int] = []
     try connection.forEachRow(
-      of: "SELECT name, type, hidden, dflt_value, pk FROM pragma_table_xinfo(?1, 'main') ORDER BY cid",
+      ofCached: "SELECT name, type, hidden, dflt_value, pk FROM pragma_table_xinfo(?1, 'main') ORDER BY cid",
       binding: [table.name]
     ) { row in
-      names.append((row.text(at: 0) ?? "", row.integer(at: 2) == 2))
-      signature.append((0..<5).map { row.text(at: $0) ?? "NULL" }.joined(separator: "\u{0}"))
+      // 2 and 3 are generated columns, of which the first are not stored.
+      if row.integer(at: 2) < 2 { ordinary.append(isVirtual.count) }
+      isVirtual.append(row.integer(at: 2) == 2)
+      for column in 0..<5 { signature += row.textBytes(at: column).map { $0 } + [row.isNull(at: column) ? 1 : 0] }
     }
+    guard ordinary.count == table.columns.count else { return nil }
+    let placeOf = Dictionary(ordinary.enumerated().map { ($1, $0) }) { first, _ in first }
     var key: [(column: Int, order: StoredOrder?)] = []
     var keyCount = 0
     try connection.forEachRow(
-      of: """
+      ofCached: """
         SELECT x.cid, x."desc", x.coll, x.key FROM pragma_index_list(?1, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
         WHERE i.origin = 'pk' ORDER BY x.seqno
         """, binding: [table.name]
     ) { row in
       let collation = row.text(at: 2) ?? ""
       let column = Int(row.integer(at: 0))
-      let place = column < 0 ? nil : table.column(named: names[column].name)
+      let place = placeOf[column]
       key.append(
         (column, StoredOrder(column: place, collation: collation, isDescending: row.integer(at: 1) != 0)))
       if row.integer(at: 3) != 0 { keyCount += 1 }
-      signature.append("\(row.integer(at: 0)) \(row.integer(at: 1)) \(collation)")
+      signature += Array("\(row.integer(at: 0)) \(row.integer(at: 1)) \(collation)".utf8) + [0]
     }
     self.signature = signature
 
-    guard let entry = roots[table] else { return nil }
-    root = entry.page
+    guard let root = roots[TableName(table.name)] else { return nil }
+    self.root = root
     hasRowIDs = !table.isWithoutRowID
 
     // Where each column of the table is stored: https://sqlite.org/fileformat2.html#representation_of_sql_tables.
     var places: [Int?] = []
     if table.isWithoutRowID {
       guard !key.isEmpty else { return nil }
-      places = names.indices.map { column in key.firstIndex { $0.column == column } }
+      places = isVirtual.indices.map { column in key.firstIndex { $0.column == column } }
     } else {
       var next = 0
-      for name in names {
-        places.append(name.isVirtual ? nil : next)
-        if !name.isVirtual { next += 1 }
+      for isVirtual in isVirtual {
+        places.append(isVirtual ? nil : next)
+        if !isVirtual { next += 1 }
       }
       // The only key that needs no index of its own is the rowid under another name.
-      if key.isEmpty, table.primaryKey.count == 1 {
-        let alias = table.columns[table.primaryKey[0]].name
-        if let column = names.firstIndex(where: { $0.name == alias }) { places[column] = nil }
-      }
+      if key.isEmpty, table.primaryKey.count == 1 { places[ordinary[table.primaryKey[0]]] = nil }
     }
-    var fields: [Int?] = table.goesByRowID ? [nil] : []
-    for column in table.columns {
-      guard let place = names.firstIndex(where: { $0.name == column.name }) else { return nil }
-      fields.append(places[place])
-    }
-    self.fields = fields
+    fields = (table.goesByRowID ? [nil] : []) + ordinary.map { places[$0] }
     isReal = (table.goesByRowID ? [false] : []) + table.columns.indices.map { table.affinity(at: $0) == .real }
     definitions = (table.goesByRowID ? [nil] : []) + table.columns.map { $0 }
     let parts = key.prefix(keyCount)
@@ -91,24 +89,18 @@ struct StoredTable {
 
 /// Where the tree of each table of a database begins.
 struct RootPages {
-  /// One table, as `sqlite_schema` has it.
-  struct Entry: Equatable {
-    let page: Int
-    let sql: String
-  }
-
-  private var entries: [TableName: Entry] = [:]
+  private var pages: [TableName: Int] = [:]
 
   /// Reads `sqlite_schema` once: it has no index, and a database may have ten thousand tables.
   init(_ connection: borrowing SQLiteConnection) throws {
-    try connection.forEachRow(of: "SELECT name, rootpage, sql FROM main.sqlite_schema WHERE type = 'table'") { row in
+    try connection.forEachRow(of: "SELECT name, rootpage FROM main.sqlite_schema WHERE type = 'table'") { row in
       let page = Int(row.integer(at: 1))
-      if page > 0 { entries[TableName(row.text(at: 0) ?? "")] = Entry(page: page, sql: row.text(at: 2) ?? "") }
+      if page > 0 { pages[TableName(row.text(at: 0) ?? "")] = page }
     }
   }
 
-  /// The entry of a table; nil for one that has no tree.
-  subscript(_ table: TableDefinition) -> Entry? { entries[TableName(table.name)] }
+  /// The first page of a table; nil for one that has no tree.
+  subscript(_ table: TableName) -> Int? { pages[table] }
 }
 
 /// How one column of the key orders the rows of a WITHOUT ROWID table.

@@ -123,7 +123,9 @@ struct Holding {
         guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else {
           continue
         }
-        let select = try session.statements(for: match, header: table.table, on: connection).select(on: connection)
+        // Any of them says whether the row is there.
+        let queries = try session.statements(for: match, header: table.table, on: connection).select(on: connection)
+        guard let select = queries.first else { continue }
         let key = RowKey(of: table.table)
         while walk.next(in: bytes) {
           guard walk.change.operation == .delete, !walk.change.hasNullKey else { continue }

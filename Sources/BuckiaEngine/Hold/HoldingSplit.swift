@@ -61,8 +61,7 @@ struct HoldingSplit {
   /// Of kept changes of columns all are cut, even where nothing is unknown any more: some have old values to be filled in.
   private func rest(of table: ChangesetTable, _ incoming: IncomingChanges) -> HeldTable? {
     guard defaults != nil else { return nil }
-    let name = TableName(table.name)
-    return incoming.definitions?.first { TableName($0.name) == name }.map { HeldTable([], of: $0, because: "") }
+    return incoming.definition(of: TableName(table.name)).map { HeldTable([], of: $0, because: "") }
   }
 
   private mutating func flush() throws {

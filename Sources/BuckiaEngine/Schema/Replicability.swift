@@ -15,11 +15,26 @@ public enum Replicability {
     case .shadow(let owner):
       return owner.isEmpty ? "holds the insides of a virtual table" : "holds the insides of the virtual table \(owner)"
     }
+    if entry.isNameMended { return "its name is not valid UTF-8" }
     return entry.name.refusal
+  }
+
+  /// Whether the statement that made a table is enough to tell that its rows can travel: it is too short for too many
+  /// columns or too long a name, and does not name the rowid.
+  static func isPlain(_ entry: SchemaEntry) -> Bool {
+    guard entry.sql.utf8.count <= TableDefinition.nameByteLimit else { return false }
+    let name = Array(TableDefinition.rowIDColumn.utf8)
+    var sql = entry.sql
+    return sql.withUTF8 { bytes in
+      !bytes.indices.dropLast(name.count - 1).contains { start in
+        name.indices.allSatisfy { ASCIIName.folded(bytes[start + $0]) == name[$0] }
+      }
+    }
   }
 
   /// Why the rows of a table cannot travel, or nil.
   public static func refusal(of table: TableDefinition) -> String? {
+    if table.hasMendedNames { return "the name of one of its columns is not valid UTF-8; give it another" }
     if table.columns.isEmpty { return "it has no columns but generated ones" }
     if table.goesByRowID, table.rowIDName == nil {
       return "it has no primary key, and its columns hide the rowid; give it a primary key"

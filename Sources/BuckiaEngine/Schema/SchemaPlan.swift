@@ -68,7 +68,7 @@ struct SchemaPlan: Sendable {
         continue
       }
       do {
-        let local = try schema.definition(of: entry, on: connection)
+        let local = try Self.local(entry, in: schema, on: connection)
         let fit = try TableFit(definition, into: local, mode: mode, withheld: withheld[name] ?? [:], renames)
         steps += fit.steps
         notes += fit.notes
@@ -83,6 +83,17 @@ struct SchemaPlan: Sendable {
   private mutating func hold(_ table: TableDefinition, because reason: String) {
     held[TableName(table.name)] = HeldTable(whole: table, because: reason)
     notes.append(SchemaNote(.hold, table.name, nil, reason))
+  }
+
+  /// The definition of a local table, all of which can be said.
+  fileprivate static func local(
+    _ entry: SchemaEntry, in schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws -> TableDefinition {
+    let table = try schema.definition(of: entry, on: connection)
+    if table.hasMendedNames, let refusal = Replicability.refusal(of: table) {
+      throw EngineError(.refusedTable, "no diff may change \"\(table.name)\": \(refusal)", table: table.name)
+    }
+    return table
   }
 
   private mutating func create(
@@ -145,7 +156,7 @@ extension SchemaPlan {
       if let refusal = Replicability.refusal(of: entry) {
         throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
       }
-      let local = try schema.definition(of: entry, on: connection)
+      let local = try Self.local(entry, in: schema, on: connection)
       guard local.changesetColumns.count >= table.columnCount else {
         throw EngineError(
           .columnsDiffer,

@@ -23,6 +23,16 @@ public struct SchemaEntry: Sendable {
   let isWithoutRowID: Bool
   /// Whether it is a STRICT table.
   let isStrict: Bool
+  /// The statement that it was created with.
+  public let sql: String
+  /// Whether `name` is not the name itself, because that is no valid UTF-8.
+  let isNameMended: Bool
+
+  /// Whether another database has the very same definition under this name.
+  func isDefined(like other: SchemaEntry) -> Bool {
+    kind == other.kind && !sql.isEmpty && sql.utf8.elementsEqual(other.sql.utf8)
+      && name.text.utf8.elementsEqual(other.name.text.utf8)
+  }
 }
 
 /// Reads the definitions of one database through its own connection.
@@ -38,9 +48,9 @@ public struct SchemaReader: ~Copyable {
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
   public init(_ connection: borrowing SQLiteConnection) throws {
-    var sources: [(name: String, sql: String)] = []
+    var sources: [(name: String, sql: String, isMended: Bool)] = []
     try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
-      sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? ""))
+      sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
     }
     var kinds: [TableName: (type: String, withoutRowID: Bool, strict: Bool)] = [:]
     try connection.forEachRow(of: "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main'") { row in
@@ -62,17 +72,20 @@ public struct SchemaReader: ~Copyable {
       if entry.type == "view" {
         kind = .view
       } else if entry.type == "virtual" {
-        kind = .virtual(module: virtual.first { $0.name == source.name }?.module ?? "")
+        kind = .virtual(module: virtual.first { $0.name.utf8.elementsEqual(source.name.utf8) }?.module ?? "")
       } else if let owner = Self.shadowOwner(of: source.name, isMarked: entry.type == "shadow", among: virtual) {
         kind = .shadow(of: owner)
       } else {
         kind = .table
       }
       return SchemaEntry(
-        name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict)
+        name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict,
+        sql: source.sql, isNameMended: source.isMended)
     }
     entries = found
-    places = Dictionary(found.enumerated().map { ($1.name, $0) }) { first, _ in first }
+    // A name that had to be mended may look like another's.
+    let named = found.enumerated().filter { !$1.isNameMended }
+    places = Dictionary(named.map { ($1.name, $0) }) { first, _ in first }
   }
 
   /// The entry of that name, whatever its case.
@@ -112,6 +125,9 @@ public struct SchemaReader: ~Copyable {
 
   /// Reads the definition of an ordinary table.
   ///
+  /// The queries are kept by the connection: a database may have ten thousand tables, and to prepare what asks about a
+  /// table takes longer than the answer.
+  ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
   public func definition(
     of entry: SchemaEntry, on connection: borrowing SQLiteConnection
@@ -120,22 +136,29 @@ public struct SchemaReader: ~Copyable {
     var columns: [ColumnDefinition] = []
     var generated: [GeneratedColumn] = []
     var key: [(position: Int64, column: Int)] = []
+    var hasMendedNames = false
     let query = "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')"
-    try connection.forEachRow(of: query, binding: [name]) { row in
+    try connection.forEachRow(ofCached: query, binding: [name]) { row in
       let column = row.text(at: 0) ?? ""
       let type = row.text(at: 1) ?? ""
+      if !row.isWellFormedText(at: 0) { hasMendedNames = true }
       switch row.integer(at: 5) {
       case 2: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: false))
       case 3: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: true))
       default:
         if row.integer(at: 4) > 0 { key.append((row.integer(at: 4), columns.count)) }
         let source = row.text(at: 3)
-        let literal = source.flatMap(LiteralDefault.init(columnDefault:))
+        // A default that had to be mended is another one.
+        let literal = row.isWellFormedText(at: 3) ? source.flatMap(LiteralDefault.init(columnDefault:)) : nil
         columns.append(
           ColumnDefinition(
             name: column, declaredType: type, isNotNull: row.integer(at: 2) != 0, defaultValue: literal,
             hasExpressionDefault: source != nil && literal == nil))
       }
+    }
+    guard !hasMendedNames else {
+      // Nothing more can be asked about a column whose name cannot be said.
+      return TableDefinition(name: name, columns: columns, generated: generated, hasMendedNames: true)
     }
     var isAutoIncrement = false
     for index in columns.indices {
@@ -146,7 +169,7 @@ public struct SchemaReader: ~Copyable {
     key.sort { $0.position < $1.position }
     if key.count == 1, !entry.isWithoutRowID,
       ASCIIName.matches(columns[key[0].column].declaredType, "INTEGER"),
-      try connection.integer("SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", binding: [name]) != nil
+      try hasKeyIndex(name, on: connection)
     {
       // INTEGER PRIMARY KEY DESC is no rowid and may hold NULL (https://sqlite.org/lang_createtable.html#rowid). Made
       // anew from its definition it would become one; INT is the same type and never does.
@@ -159,19 +182,27 @@ public struct SchemaReader: ~Copyable {
       foreignKeys: try foreignKeys(of: name, on: connection))
   }
 
+  /// Whether the key of a table has an index of its own, as no rowid has.
+  private func hasKeyIndex(_ table: String, on connection: borrowing SQLiteConnection) throws -> Bool {
+    var isFound = false
+    let query = "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'"
+    try connection.forEachRow(ofCached: query, binding: [table]) { _ in isFound = true }
+    return isFound
+  }
+
   /// UNIQUE constraints and whole unique indexes whose columns are compared as the columns themselves are.
   private func uniqueConstraints(
     of table: String, columns: [ColumnDefinition], on connection: borrowing SQLiteConnection
   ) throws -> [[Int]] {
     var indexes: [String] = []
     let list = "SELECT name FROM pragma_index_list(?, 'main') WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
-    try connection.forEachRow(of: list, binding: [table]) { indexes.append($0.text(at: 0) ?? "") }
+    try connection.forEachRow(ofCached: list, binding: [table]) { indexes.append($0.text(at: 0) ?? "") }
     var constraints: [[Int]] = []
     for index in indexes {
       var members: [Int] = []
       var isPlain = true
       let parts = "SELECT name, coll FROM pragma_index_xinfo(?, 'main') WHERE key"
-      try connection.forEachRow(of: parts, binding: [index]) { row in
+      try connection.forEachRow(ofCached: parts, binding: [index]) { row in
         let collation = row.text(at: 1) ?? ""
         let found = row.text(at: 0).flatMap { name in columns.firstIndex { ASCIIName.matches($0.name, name) } }
         if let found, ASCIIName.matches(columns[found].collation, collation) {
@@ -190,7 +221,7 @@ public struct SchemaReader: ~Copyable {
     let query = """
       SELECT id, "table", "from", "to", on_update, on_delete FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq
       """
-    try connection.forEachRow(of: query, binding: [table]) { row in
+    try connection.forEachRow(ofCached: query, binding: [table]) { row in
       let id = row.integer(at: 0)
       if keys.last?.id != id {
         keys.append(

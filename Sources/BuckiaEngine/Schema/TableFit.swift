@@ -63,7 +63,9 @@ struct TableFit {
   /// Columns that are to be held although there is a place for them, and why.
   private let withheld: [Int: String]
   private let renames: ColumnRenames
+  private let incomingNames: ColumnPlaces
   private var local: TableDefinition
+  private var localNames: ColumnPlaces
   private var places: [Int] = []
   private var checks: [TableMatch.Check] = []
   private var held: [(column: Int, reason: String)] = []
@@ -88,6 +90,8 @@ struct TableFit {
     self.withheld = withheld
     self.renames = renames
     local = existing
+    incomingNames = ColumnPlaces(incoming.columns)
+    localNames = ColumnPlaces(existing.columns)
     try requireSameKey()
     if mode == .exact, let difference = SchemaDifference.first(incoming, local) {
       throw EngineError(
@@ -163,6 +167,7 @@ struct TableFit {
         taken.insert(local.columns.count)
         places.append(local.columns.count + offset)
         local.columns.append(column)
+        localNames.append(column.name)
       }
     }
   }
@@ -171,9 +176,9 @@ struct TableFit {
   ///
   /// A name that the author uses for a column of its own is never such another name.
   private func find(_ column: ColumnDefinition) -> Int? {
-    if let found = local.column(named: column.name) { return found }
+    if let found = localNames[column.name] { return found }
     let names = renames.otherNames(of: column.name, in: TableName(incoming.name))
-    return names.lazy.filter { incoming.column(named: $0) == nil }.compactMap { local.column(named: $0) }.first
+    return names.lazy.filter { incomingNames[$0] == nil }.compactMap { localNames[$0] }.first
   }
 
   private mutating func place(_ index: Int, at found: Int, _ offset: Int) throws {
@@ -240,8 +245,9 @@ struct TableFit {
 
   private mutating func noteWhatIsOnlyHere(_ existing: TableDefinition) {
     let offset = incoming.goesByRowID ? 1 : 0
+    let filled = Set(places)
     for (index, column) in existing.columns.enumerated()
-    where incoming.column(named: column.name) == nil && !places.contains(index + offset) {
+    where incomingNames[column.name] == nil && !filled.contains(index + offset) {
       let needsValue =
         column.isNotNull && (column.defaultValue?.isNull ?? true) && !column.hasExpressionDefault
         && !ASCIIName.matches(column.declaredType, "INTEGER")
@@ -264,7 +270,7 @@ struct TableFit {
       )
     }
     for column in incoming.generated
-    where existing.column(named: column.name) == nil
+    where localNames[column.name] == nil
       && !existing.generated.contains(where: { ASCIIName.matches($0.name, column.name) })
     {
       notes.append(
@@ -273,7 +279,8 @@ struct TableFit {
           "a generated column is computed from its expression, which does not travel"))
     }
     guard mode == .additive else { return }
-    let added = Set(incoming.columns.indices.filter { existing.column(named: incoming.columns[$0].name) == nil })
+    let added = Set(
+      incoming.columns.indices.filter { (localNames[incoming.columns[$0].name] ?? .max) >= existing.columns.count })
     for unique in incoming.unique where !added.isDisjoint(with: unique) {
       let names = unique.map { incoming.columns[$0].name }.joined(separator: ", ")
       note(.leaveOut, nil, "UNIQUE (\(names)), which SQLite does not add to a table that is there")

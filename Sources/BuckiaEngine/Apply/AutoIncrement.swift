@@ -1,0 +1,35 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The counters of AUTOINCREMENT tables, which keep an id from being given out twice.
+///
+/// SQLite moves a counter on when a row is inserted, at the end of the statement. It does not when the statement ends at a
+/// refused row (`OR FAIL`), nor for a row that was updated, replaced where it stood, or left out. The author has used its id all
+/// the same. See <https://sqlite.org/autoinc.html>.
+enum AutoIncrement {
+  /// Makes sure that the next id of a table is greater than one that has travelled.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func raise(_ table: TableName, to rowID: Int64, on connection: borrowing SQLiteConnection) throws {
+    guard rowID > 0 else { return }
+    // SQLite compares the name byte for byte, and takes what is no number for 0.
+    try run(
+      "UPDATE main.sqlite_sequence SET seq = ?1 WHERE name = ?2 AND coalesce(CAST(seq AS INTEGER), 0) < ?1", table,
+      rowID, on: connection)
+    guard connection.changes == 0 else { return }
+    try run(
+      """
+      INSERT INTO main.sqlite_sequence(seq, name) SELECT ?1, ?2
+      WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_sequence WHERE name = ?2)
+      """, table, rowID, on: connection)
+  }
+
+  private static func run(
+    _ sql: String, _ table: TableName, _ rowID: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let query = try connection.cached(sql)
+    try query.statement.bind(rowID, at: 0)
+    try query.statement.bind(table.text, at: 1)
+    try query.statement.run()
+  }
+}

@@ -1,0 +1,96 @@
+import Buckia
+import BuckiaEngine
+import SQLiteConnections
+import Testing
+import TestSupport
+
+/// The receiver of an AUTOINCREMENT table gives out no id that its author has used for a row that travelled.
+@Suite struct AutoIncrementTests {
+  private static let table = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, u UNIQUE, v);"
+
+  /// What the next row gets here.
+  private func nextID(_ post: Post, in table: String = "t") throws -> Int {
+    try TestDatabases.run("DELETE FROM \(table)", on: post.mine)
+    try TestDatabases.run("INSERT INTO \(table) DEFAULT VALUES", on: post.mine)
+    return try #require(try post.rows("SELECT id FROM \(table)").first.flatMap { Int($0) })
+  }
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let base: String
+    /// What has happened here meanwhile.
+    var here = ""
+    let edits: String
+    let next: Int
+  }
+
+  static let cases = [
+    Case(testDescription: "rows inserted", base: table, edits: "INSERT INTO t VALUES (7, 1, 1), (20, 2, 2)", next: 21),
+    Case(
+      testDescription: "a row inserted and deleted again does not travel", base: table,
+      edits: "INSERT INTO t VALUES (10, 1, 1); DELETE FROM t", next: 1),
+    Case(
+      testDescription: "a row that is gone here is updated", base: "\(table) INSERT INTO t VALUES (30, 1, 1)",
+      here: "DELETE FROM t; DELETE FROM sqlite_sequence", edits: "UPDATE t SET v = 2", next: 31),
+    Case(
+      testDescription: "a row that is gone here is deleted", base: "\(table) INSERT INTO t VALUES (30, 1, 1)",
+      here: "DELETE FROM t; DELETE FROM sqlite_sequence", edits: "DELETE FROM t", next: 31),
+    Case(
+      testDescription: "a row that is refused here", base: table, here: "INSERT INTO t VALUES (1, 'x', 1)",
+      edits: "INSERT INTO t VALUES (40, 'x', 2)", next: 41),
+    Case(
+      testDescription: "a row that replaces one whose id came by an UPDATE", base: table,
+      here: "INSERT INTO t VALUES (1, 1, 1); UPDATE t SET id = 50", edits: "INSERT INTO t VALUES (50, 2, 2)", next: 51),
+    Case(
+      testDescription: "a batch whose last row is refused", base: table, here: "INSERT INTO t VALUES (1, 'x', 1)",
+      edits: """
+        WITH n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO t SELECT i, i, i FROM n;
+        INSERT INTO t VALUES (300, 'x', 0)
+        """, next: 301),
+    Case(
+      testDescription: "a row whose id the author changed", base: "\(table) INSERT INTO t VALUES (1, 1, 1)",
+      edits: "UPDATE t SET id = 60", next: 61),
+    Case(
+      testDescription: "the counter is further here", base: table,
+      here: "INSERT INTO t VALUES (500, 0, 0)", edits: "INSERT INTO t VALUES (7, 1, 1)", next: 501),
+    Case(
+      testDescription: "an application has written text into the counter",
+      base: "\(table) INSERT INTO t VALUES (1, 1, 1)",
+      here: "UPDATE sqlite_sequence SET seq = 'none'", edits: "INSERT INTO t VALUES (8, 2, 2)", next: 9),
+    Case(
+      testDescription: "a table made just now", base: "CREATE TABLE other(a)",
+      edits: "\(table) INSERT INTO t VALUES (70, 1, 1); DELETE FROM t; INSERT INTO t VALUES (65, 1, 1)", next: 66),
+    Case(
+      testDescription: "ids below zero", base: table, edits: "INSERT INTO t VALUES (-9, 1, 1)", next: 1),
+  ]
+
+  @Test("The counter follows what travels", arguments: cases, [ConflictPolicy.keepLocal, .takeIncoming])
+  func follows(_ found: Case, policy: ConflictPolicy) throws {
+    let post = try Post(found.base)
+    if !found.here.isEmpty { try TestDatabases.run(found.here, on: post.mine) }
+    try post.send(found.edits)
+    let report = try post.apply(ApplyOptions(conflicts: policy))
+    #expect(report.diffs.allSatisfy { $0.state == .applied })
+    #expect(try nextID(post) == found.next)
+    #expect(try post.rows("PRAGMA integrity_check") == ["'111.107'"])
+  }
+
+  @Test("It follows all files of a folder, whatever is in between")
+  func manyFiles() throws {
+    let post = try Post(Self.table)
+    for index in 1...40 { try post.send("INSERT INTO t VALUES (\(index * 10), \(index), 0)") }
+    try TestDatabases.run("INSERT INTO t VALUES (1, 40, 'mine')", on: post.mine)
+    #expect(try post.apply().diffs.count == 40)
+    #expect(try nextID(post) == 401)
+  }
+
+  @Test("There is one counter for a table, by the name that it was created with")
+  func name() throws {
+    let post = try Post("CREATE TABLE \"Tä ble\"(id INTEGER PRIMARY KEY AUTOINCREMENT, v); CREATE TABLE old(a)")
+    try TestDatabases.run(
+      "ALTER TABLE \"Tä ble\" RENAME TO 'TÄ BLE'; ALTER TABLE 'TÄ BLE' RENAME TO \"Tä ble\"", on: post.mine)
+    try post.send("INSERT INTO \"tä BLE\" VALUES (5, 1)")
+    try post.apply()
+    #expect(try post.rows("SELECT count(*), max(seq) FROM sqlite_sequence") == ["1|5"])
+  }
+}

@@ -1,0 +1,76 @@
+import Buckia
+import BuckiaEngine
+import SQLiteConnections
+import Testing
+import TestSupport
+
+/// `doctor` names what of a database does not travel.
+@Suite struct DoctorTests {
+  private static let longName = String(repeating: "n", count: 1_025)
+
+  private static let schema = """
+    CREATE TABLE plain(id INTEGER PRIMARY KEY, v TEXT NOT NULL DEFAULT 'x', u UNIQUE);
+    CREATE TABLE keyless(a, b); CREATE TABLE nulls(k TEXT PRIMARY KEY); INSERT INTO nulls VALUES (NULL), ('a');
+    CREATE TABLE checked(id INTEGER PRIMARY KEY, v CHECK (v > 0)); CREATE TABLE lossy(id INTEGER PRIMARY KEY ON CONFLICT REPLACE);
+    CREATE TABLE expression(id INTEGER PRIMARY KEY, at DEFAULT (datetime('now')));
+    CREATE TABLE computed(id INTEGER PRIMARY KEY, a, g AS (a + 1), s AS (a + 2) STORED);
+    CREATE TABLE hidden(rowid, oid, _rowid_); CREATE TABLE taken(a, "_ROWID_"); CREATE TABLE \(longName)(a);
+    CREATE TABLE "long column"(id INTEGER PRIMARY KEY, \(longName)); CREATE TABLE pragma_x(a);
+    CREATE INDEX partial ON plain(v) WHERE v > 1; CREATE INDEX expressed ON plain(upper(v)); CREATE INDEX ordinary ON plain(v);
+    CREATE UNIQUE INDEX travels ON plain(v); CREATE UNIQUE INDEX nocase ON plain(v COLLATE NOCASE);
+    CREATE VIEW seen AS SELECT * FROM plain;
+    CREATE TRIGGER fires AFTER INSERT ON plain BEGIN SELECT 1; END;
+    CREATE TRIGGER through INSTEAD OF INSERT ON seen BEGIN SELECT 1; END;
+    CREATE VIRTUAL TABLE contentless USING fts5(a, content=''); CREATE TABLE child(id INTEGER PRIMARY KEY, p REFERENCES plain);
+    INSERT INTO child VALUES (1, 5)
+    """
+
+  @Test("Everything of a schema that stays at home is named, and nothing else")
+  func names() throws {
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(Self.schema, on: folder.file("a"))
+    let report = try DatabaseManager(path).examine()
+    #expect(
+      Set(report.replicates.map(\.name)) == [
+        "plain", "keyless", "nulls", "checked", "lossy", "expression", "computed", "child",
+      ])
+    let skipped = Set(report.skipped.map(\.name))
+    let shadows = skipped.filter { $0.hasPrefix("contentless_") }
+    #expect(
+      shadows.isSuperset(of: ["contentless_data", "contentless_idx", "contentless_docsize", "contentless_config"]))
+    #expect(
+      skipped.subtracting(shadows) == [
+        "hidden", "taken", Self.longName, "long column", "pragma_x", "partial", "expressed", "ordinary", "nocase",
+        "seen", "fires",
+        "through", "contentless",
+      ])
+    #expect(report.skipped.allSatisfy { !$0.reason.isEmpty })
+    for part in [
+      "\"keyless\" has no primary key", "\"nulls\" has 1 rows with NULL", "\"checked\" has CHECK",
+      "\"lossy\" has ON CONFLICT",
+      "\"expression.at\"", "\"computed.g\"", "\"computed.s\"", "\"child\" has 1 rows", "2 triggers",
+    ] {
+      #expect(report.warnings.contains { $0.contains(part) }, "\(part)")
+    }
+    #expect(report.warnings.count == 9)
+  }
+
+  @Test("What of a new table stays at home is named by the diff")
+  func newTables() throws {
+    let post = try Post("CREATE TABLE old(id INTEGER PRIMARY KEY)")
+    let report = try post.send(
+      """
+      CREATE TABLE a(id INTEGER PRIMARY KEY, g AS (id + 1), o REFERENCES old, b REFERENCES b);
+      CREATE TABLE b(id INTEGER PRIMARY KEY ON CONFLICT IGNORE, v CHECK (v > 0), d DEFAULT (1 + 1));
+      ALTER TABLE old ADD COLUMN up REFERENCES old
+      """)
+    #expect(report.tables.map(\.name) == ["old", "a", "b"])
+    for (name, word) in [
+      ("a.g", "generated"), ("a", "foreign key to \"old\""), ("b", "ON CONFLICT"), ("b", "CHECK"), ("b.d", "default"),
+      ("old", "foreign key"),
+    ] {
+      #expect(report.skipped.contains { $0.name == name && $0.reason.contains(word) }, "\(name): \(word)")
+    }
+    #expect(report.skipped.count == 6)
+  }
+}

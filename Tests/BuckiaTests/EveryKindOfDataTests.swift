@@ -1,0 +1,146 @@
+import Buckia
+import BuckiaDiffFiles
+import BuckiaEngine
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import Testing
+import TestSupport
+
+/// Whatever SQLite can hold is recorded, compared and applied alike.
+@Suite struct EveryKindOfDataTests {
+  /// The older and the newer database of a case, and what a session has recorded between them.
+  private struct Files {
+    let folder: TemporaryFolder
+    let older: String
+    let newer: String
+    /// Nil where the session says that it cannot.
+    let recorded: [UInt8]?
+
+    init(_ kind: KindOfData) throws {
+      folder = try TemporaryFolder()
+      older = try TestDatabases.run(kind.schema, on: folder.file("older"))
+      newer = try folder.copy("older", to: "newer")
+      let connection = try SQLiteConnection(opening: newer, as: .readWrite)
+      let session = try SQLiteSession(on: connection)
+      try session.attach()
+      try connection.execute(kind.edits)
+      recorded = try Self.changes(of: session)
+      // Nothing may hang on the connection any more when the file is written anew.
+      if !kind.unwatched.isEmpty { try TestDatabases.run(kind.unwatched, on: newer) }
+    }
+
+    private static func changes(of session: borrowing SQLiteSession) throws(SQLiteError) -> [UInt8]? {
+      do {
+        return try session.changeset()
+      } catch {
+        guard error.isSchemaMismatch else { throw error }
+        return nil
+      }
+    }
+
+    func difference(_ method: DiffMethod?) throws -> DatabaseDifference {
+      try DatabaseComparison.run(older: older, newer: newer, options: DiffOptions(method: method))
+    }
+
+    /// Applies a file to a copy of a database, and says where that is.
+    func apply(
+      _ file: String, to base: String, named name: String, mayConflict: Bool = false
+    ) throws -> String {
+      let target = try folder.copy(base, to: name)
+      let report = try DatabaseManager(target).processInboundChanges([file])
+      #expect(report.diffs.map(\.state) == [.applied], "\(report.diffs.map { $0.reason ?? "" })")
+      let conflicts = try DatabaseManager(target).conflicts().map { "\($0.table) \($0.key) \($0.kind)" }
+      #expect(mayConflict || conflicts == [])
+      #expect(report.diffs.flatMap(\.warnings) == [])
+      #expect(try TestDatabases.rows("PRAGMA integrity_check", on: target) == ["'111.107'"])
+      return target
+    }
+
+    /// Writes the difference of two databases into a file.
+    func ship(from older: String, named name: String) throws -> DiffReport {
+      try DatabaseManager.createDatabaseDiff(
+        from: older, to: newer, output: .file(folder.file(name), replacing: false),
+        home: BuckiaHome(path: folder.file("home")))
+    }
+  }
+
+  /// The changes of a difference, each as its bytes, in an order of their own.
+  private static func changes(_ difference: DatabaseDifference) throws -> [[UInt8]] {
+    try difference.changeset.withBytes { bytes in
+      var changes: [[UInt8]] = []
+      var reader = ChangesetReader()
+      while let change = try reader.next(in: bytes) {
+        changes.append(Array((reader.table?.name ?? "").utf8) + [0] + bytes.array(change.range))
+      }
+      return changes.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+  }
+
+  @Test("All methods find the same changes", arguments: KindOfData.all)
+  func methods(_ kind: KindOfData) throws {
+    let files = try Files(kind)
+    let rows = try files.difference(.rows)
+    let pages = try files.difference(.pages)
+    let session = try files.difference(.session)
+    #expect(try Self.changes(pages) == Self.changes(rows))
+    #expect(pages.skipped == rows.skipped && session.skipped == rows.skipped)
+    let isSame = try Self.changes(session) == Self.changes(rows)
+    #expect(isSame == (kind.missedBySession == nil), "\(kind.missedBySession ?? "")")
+    #expect(try !Self.changes(rows).isEmpty)
+  }
+
+  @Test("The difference in a diff file, applied to the older database, makes it the newer", arguments: KindOfData.all)
+  func mirror(_ kind: KindOfData) throws {
+    let files = try Files(kind)
+    let report = try files.ship(from: files.older, named: "changes.bdiff")
+    let target = try files.apply(try #require(report.path), to: files.older, named: "target")
+    #expect(try WholeContent(of: target) == WholeContent(of: files.newer))
+    try Self.expectCounters(of: target, from: files)
+    #expect(try DatabaseComparison.run(older: target, newer: files.newer).isEmpty)
+  }
+
+  @Test(
+    "All of it as new tables, applied to an empty database of each encoding, makes the same rows",
+    arguments: KindOfData.all)
+  func anew(_ kind: KindOfData) throws {
+    let files = try Files(kind)
+    let empty = try TestDatabases.run("PRAGMA user_version = 1", on: files.folder.file("empty"))
+    let report = try files.ship(from: empty, named: "all.bdiff")
+    for table in kind.lost { #expect(report.skipped.contains { $0.name == table }) }
+    let wanted = try WholeContent(of: files.newer, leavingOut: kind.lost, onlyOrdinaryColumns: true)
+    for encoding in ["UTF-8", "UTF-16le", "UTF-16be"] {
+      // Text that is no UTF-8 has a test of its own.
+      if encoding != "UTF-8", kind.testDescription == "text that is no UTF-8" { continue }
+      let base = try TestDatabases.run(
+        "PRAGMA encoding = '\(encoding)'; CREATE TABLE one(a); DROP TABLE one", on: files.folder.file(encoding))
+      let target = try files.apply(try #require(report.path), to: base, named: "made-\(encoding)")
+      #expect(try WholeContent(of: target) == wanted, "\(encoding)")
+      try Self.expectCounters(of: target, from: files)
+    }
+  }
+
+  @Test("What a live session records, applied to the older database, makes it the newer", arguments: KindOfData.all)
+  func live(_ kind: KindOfData) throws {
+    let files = try Files(kind)
+    var target = files.older
+    if let recorded = files.recorded, !recorded.isEmpty {
+      let path = files.folder.file("recorded.changeset")
+      try RawChangesetWriter.write(ChangesetSpool(recorded), to: path, replacing: false)
+      target = try files.apply(path, to: files.older, named: "target", mayConflict: kind.notRecorded != nil)
+    }
+    // VACUUM gives rows without a key other rowids, and nobody is told.
+    guard kind.unwatched.isEmpty || kind.notRecorded == nil && !kind.edits.isEmpty else { return }
+    let isSame = try WholeContent(of: target) == WholeContent(of: files.newer)
+    #expect(isSame == (kind.notRecorded == nil), "\(kind.notRecorded ?? "")")
+  }
+
+  /// The counters are at least the greatest id of any row that has travelled.
+  private static func expectCounters(of target: String, from files: Files) throws {
+    let found = try counters(of: target)
+    for table in try counters(of: files.newer).keys {
+      let greatest = try TestDatabases.rows("SELECT max(rowid) FROM \"\(table)\"", on: files.newer).first ?? "0"
+      #expect(found[table, default: 0] >= Int64(greatest) ?? 0, "\(table)")
+    }
+  }
+}
