@@ -102,12 +102,14 @@ public struct TableDefinition: Equatable, Sendable {
   public var unique: [[Int]]
   /// Foreign keys.
   public var foreignKeys: [ForeignKey]
+  /// What makes it a virtual table; nil for an ordinary one.
+  public var module: VirtualModule?
 
   /// Makes a definition.
   public init(
     name: String, columns: [ColumnDefinition], generated: [GeneratedColumn] = [], primaryKey: [Int] = [],
     isWithoutRowID: Bool = false, isStrict: Bool = false, isAutoIncrement: Bool = false, unique: [[Int]] = [],
-    foreignKeys: [ForeignKey] = []
+    foreignKeys: [ForeignKey] = [], module: VirtualModule? = nil
   ) {
     self.name = name
     self.columns = columns
@@ -118,6 +120,7 @@ public struct TableDefinition: Equatable, Sendable {
     self.isAutoIncrement = isAutoIncrement
     self.unique = unique
     self.foreignKeys = foreignKeys
+    self.module = module
   }
 
   /// The name of the leading column by which tables without a primary key travel.
@@ -167,11 +170,16 @@ public struct TableDefinition: Equatable, Sendable {
   }
 
   /// The affinity of a column here: `ANY` in a STRICT table stores everything as it comes
-  /// (<https://sqlite.org/stricttables.html>).
+  /// (<https://sqlite.org/stricttables.html>), and so do virtual tables but for the numbers of an R-tree.
   ///
   /// - Parameter index: An index into `columns`.
   public func affinity(at index: Int) -> Affinity {
     let column = columns[index]
+    switch module {
+    case .spatial(let spatial) where index <= spatial.coordinates: return column.affinity
+    case .spatial, .fullText: return .blob
+    case nil: break
+    }
     return isStrict && ASCIIName.matches(column.declaredType, "ANY") ? .blob : column.affinity
   }
 
