@@ -109,7 +109,12 @@ extension ApplyPlan {
     } else {
       try applyAuditingForeignKeys(&run, seesTriggers: seesTriggers, in: session, on: connection)
     }
-    let warnings = try indexes?.settle(changed: run.changedTables, on: connection) ?? []
+    var warnings: [String] = []
+    if let indexes {
+      warnings += try indexes.settle(changed: run.changedTables, on: connection)
+    } else if try session.hasVirtualTables(on: connection) {
+      warnings += try IndexUpkeep.remakeUnkept(changed: run.changedTables, on: connection)
+    }
     try decider.finish(on: connection)
     try Ledger.record(
       incoming.key, state: .applied, entry: entry, file: incoming.file, counts: run.counts, at: settings.time,
