@@ -12,7 +12,7 @@ extension DatabaseManager {
     let schema = try SchemaReader(connection)
     var examination = Examination()
     for entry in schema.entries where entry.kind != .view {
-      if Replicability.isOwn(entry.name) { continue }
+      if Replicability.isOwn(entry.name) || schema.isInside(entry) { continue }
       if let reason = Replicability.refusal(of: entry) {
         examination.skipped.append(SkippedItem(name: entry.name.text, reason: reason))
         continue
@@ -40,13 +40,18 @@ private struct Examination {
     let key = table.primaryKey.map { table.columns[$0].name }
     replicates.append(
       DoctorReport.Table(name: table.name, key: table.goesByRowID ? "rowid" : key.joined(separator: ", ")))
-    if table.goesByRowID {
+    if table.goesByRowID, table.module == nil {
       warnings.append(
         "table \"\(table.name)\" has no primary key: its rows go by rowid, which VACUUM may change; "
           + "a primary key keeps diffs small")
     }
     if let refusal = table.creationRefusal {
       warnings.append("table \"\(table.name)\" cannot be created where it is missing: \(refusal)")
+    }
+    if let settings = try FullTextSettings(of: table, on: connection), !settings.names.isEmpty {
+      warnings.append(
+        "table \"\(table.name)\" has settings of its own (\(settings.names.joined(separator: ", "))), which do not travel"
+      )
     }
     for column in table.columns where column.hasExpressionDefault {
       warnings.append(

@@ -170,16 +170,12 @@ public struct TableDefinition: Equatable, Sendable {
   }
 
   /// The affinity of a column here: `ANY` in a STRICT table stores everything as it comes
-  /// (<https://sqlite.org/stricttables.html>), and so do virtual tables but for the numbers of an R-tree.
+  /// (<https://sqlite.org/stricttables.html>), and so do virtual tables, whatever their columns are declared as.
   ///
   /// - Parameter index: An index into `columns`.
   public func affinity(at index: Int) -> Affinity {
     let column = columns[index]
-    switch module {
-    case .spatial(let spatial) where index <= spatial.coordinates: return column.affinity
-    case .spatial, .fullText: return .blob
-    case nil: break
-    }
+    if module != nil { return .blob }
     return isStrict && ASCIIName.matches(column.declaredType, "ANY") ? .blob : column.affinity
   }
 

@@ -93,6 +93,48 @@ import Testing
     #expect(try #require(VirtualTableDefinition(parsing: sql)).fullTextContent == example.content)
   }
 
+  @Test("Whatever statement SQLite takes, what is understood of it makes the same table again")
+  func randomStatements() throws {
+    var state: UInt64 = 7
+    func below(_ limit: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int(state >> 33) % limit
+    }
+    func pick(_ choices: [String]) -> String { choices[below(choices.count)] }
+    let names = [
+      "a", "\"b c\"", "[d,e]", "`f\"\"`", "'g'", "h_1", "\"i\"\"j\"", "é", "\"content\"", "/* k */ l", "\"m)\"",
+      "-- n\n o",
+      "1p", "unindexed",
+    ]
+    let columns = ["", " UNINDEXED", " unindexed", " /* x */ UNINDEXED", " TEXT"]
+    let options = [
+      "prefix=2", "PREFIX = '1 4'", "pre=\"3,5\"", "tokenize=porter", "tokenize = 'unicode61 tokenchars ''(,)'''",
+      "t=ascii", "tokenize=\"trigram case_sensitive '1'\"", "detail=none", "det = [column]", "columnsize=0", "colu='1'",
+      "tokenize=''", "tokenize='porter'", "tokenize='ascii separators ''x'' tokenchars ''y'''", "content_rowid=q", "c=",
+      "content='n'", "tokenize='porter ''ascii'' '", "tokenize='unicode61 remove_diacritics 2'",
+      "tokenize='UNICODE61 categories ''L* Nd'''",
+    ]
+    let auxiliary = ["+aux", "+ aux", "+\"a u\" TEXT", "+v INT /* y */", "+w \"odd type\"", "+[x y]  BLOB NOT NULL"]
+    var taken = 0
+    for _ in 0..<3_000 {
+      var arguments: [String] = []
+      let isSpatial = below(3) == 0
+      for _ in 0..<(1 + below(5)) { arguments.append(pick(names) + (isSpatial ? "" : pick(columns))) }
+      for _ in 0..<below(3) { arguments.append(pick(isSpatial ? auxiliary : options)) }
+      let module = pick(isSpatial ? ["rtree", "RTREE_I32"] : ["fts5", "\"FTS5\""])
+      let sql = "CREATE VIRTUAL TABLE t USING \(module) (\(arguments.joined(separator: pick([", ", " ,", "\n,"]))))"
+      guard let read = try Self.read(sql) else { continue }
+      taken += 1
+      let found = try #require(read.module, "\(sql)")
+      if case .fullText(let index) = found, index.options == nil { continue }
+      let table = TableDefinition(name: "t", columns: read.columns.map { ColumnDefinition(name: $0) }, module: found)
+      let again = try #require(try Self.read(table.createStatement(siblings: [])), "\(sql)")
+      #expect(again.module == found, "\(sql)")
+      #expect(again.columns.elementsEqual(read.columns) { $0.utf8.elementsEqual($1.utf8) }, "\(sql)")
+    }
+    #expect(taken > 300)
+  }
+
   // MARK: Hostile definitions
 
   private static let hostile = [

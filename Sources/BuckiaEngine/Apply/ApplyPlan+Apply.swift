@@ -75,7 +75,7 @@ extension ApplyPlan {
 
   private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     try session.requireLedger(on: connection)
-    for step in schema.steps { try connection.execute(step.sql) }
+    for step in schema.steps { try step.carryOut(on: connection) }
     guard !session.firesTriggers, try session.hasVirtualTables(on: connection) else {
       return try applyChanges(in: session, keeping: nil, on: connection)
     }
@@ -109,7 +109,7 @@ extension ApplyPlan {
     } else {
       try applyAuditingForeignKeys(&run, seesTriggers: seesTriggers, in: session, on: connection)
     }
-    var warnings: [String] = []
+    var warnings = run.passedOver.compactMap { schema.passedOver[$0] }
     if let indexes {
       warnings += try indexes.settle(changed: run.changedTables, on: connection)
     } else if try session.hasVirtualTables(on: connection) {

@@ -172,7 +172,7 @@ public final class ApplySession {
       table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
     if let known = statements[key] { return known }
     if statements.count >= Self.tableLimit { statements.removeAll() }
-    let made = TableStatements(match, header: header, on: connection)
+    let made = try TableStatements(match, header: header, on: connection)
     statements[key] = made
     return made
   }

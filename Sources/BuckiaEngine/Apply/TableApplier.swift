@@ -107,6 +107,7 @@ final class TableApplier {
   ) throws -> Int {
     let prepared = try statements.insert(rows: rows, on: connection)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
+    let storedExactly = statements.storedExactly
     var parameter = 0
     for index in first..<(first + rows) {
       var position = batch.start(index) + 2
@@ -115,7 +116,10 @@ final class TableApplier {
         let value = ValueSlice(verified: bytes, at: &position)
         size += value.count
         // SQLite does not say how many rows went in before one that is too large, or has something else for a rowid.
-        if size > limit || (column == statements.rowIDKey && value.kind != .integer) {
+        // Nor is a row for a virtual table looked at here that would be altered by it.
+        if size > limit || (column == statements.rowIDKey && value.kind != .integer)
+          || storedExactly?.admits(value, at: column, in: bytes) == false
+        {
           batch.noteRefusal(of: rows)
           return 0
         }
@@ -147,10 +151,14 @@ final class TableApplier {
   func attempt(
     _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
+    if let storedExactly = statements.storedExactly, !storedExactly.admit(change, in: bytes) {
+      lastMessage = Array("the virtual table \(statements.name) would store another value than the one that came".utf8)
+      return Refused(refusal: .altered)
+    }
     switch change.operation {
-    case .insert: try insert(change, bytes, on: connection)
-    case .update: try update(change, bytes, on: connection)
-    case .delete: try delete(change, bytes, on: connection)
+    case .insert: return try insert(change, bytes, on: connection)
+    case .update: return try update(change, bytes, on: connection)
+    case .delete: return try delete(change, bytes, on: connection)
     }
   }
 
@@ -381,7 +389,15 @@ final class TableApplier {
       select.statement.reset()
       return nil
     }
-    return StandingRow(select)
+    guard statements.isVirtual else { return StandingRow(select) }
+    // An R-tree cannot be written while a statement stands on one of its rows.
+    defer { select.statement.reset() }
+    let copy = try statements.copy(on: connection)
+    copy.statement.reset()
+    for place in 0..<select.statement.columnCount {
+      try copy.statement.bind(column: place, of: select.statement, at: place)
+    }
+    return try copy.statement.step() ? StandingRow(copy) : nil
   }
 
   /// Whether the local row already is what the change makes of it.

@@ -41,7 +41,7 @@ struct ComparisonRun {
       try newer.registerByteCollation()
     }
     for entry in newerSchema.entries where isWanted(entry.name) && entry.kind != .view {
-      if Replicability.isOwn(entry.name) { continue }
+      if Replicability.isOwn(entry.name) || options.tables == nil && newerSchema.isInside(entry) { continue }
       if let reason = Replicability.refusal(of: entry) {
         skip(entry.name.text, reason)
         continue
@@ -55,8 +55,12 @@ struct ComparisonRun {
       let olderEntry = olderSchema.entry(named: entry.name)
       let olderDefinition: TableDefinition?
       if let olderEntry {
-        guard olderEntry.kind == .table else {
-          skip(entry.name.text, "it is no ordinary table in \(olderPath)")
+        guard olderEntry.kind.hasOwnRows else {
+          var reason = "it is no ordinary table in \(olderPath)"
+          if case .virtual = olderEntry.kind, let refusal = Replicability.refusal(of: olderEntry) {
+            reason = "in \(olderPath) it is \(refusal)"
+          }
+          skip(entry.name.text, reason)
           continue
         }
         olderDefinition = try olderSchema.definition(of: olderEntry, on: older)
@@ -64,7 +68,16 @@ struct ComparisonRun {
         olderDefinition = nil
       }
       guard let table = settle(definition, against: olderDefinition) else { continue }
-      try compare(table, with: olderDefinition, older, newer, needsByteCollation: needsByteCollation)
+      if let remark = try remarkOnSettings(of: table, isNew: olderDefinition == nil, older, newer) {
+        skip(table.name, remark)
+      }
+      if olderDefinition != nil, try isSameInside(table, older, olderSchema, newer, newerSchema) { continue }
+      do {
+        try compare(table, with: olderDefinition, older, newer, needsByteCollation: needsByteCollation)
+      } catch let error as SQLiteError where table.module != nil && (error.isCorrupt || error.primaryCode == 1) {
+        // What is wrong inside of a virtual table need not keep the others from travelling.
+        skip(table.name, "the virtual table cannot be read: \(error.message)")
+      }
     }
   }
 
@@ -88,6 +101,11 @@ struct ComparisonRun {
       newTables += 1
       nameLostParts(of: newer, columns: newer.columns)
       return newer
+    }
+    if newer.module != nil || older.module != nil {
+      let fate = VirtualComparison.fate(of: newer, against: older, isRaw: options.isRaw)
+      if let remark = fate.remark { skip(newer.name, remark) }
+      return fate.travels ? newer : nil
     }
     guard newer.hasSameKey(as: older) else {
       skip(newer.name, "its primary key differs between the two databases, so its rows cannot be told apart")
@@ -162,7 +180,8 @@ struct ComparisonRun {
   ) throws {
     var changes = ChangeCollector()
     var method = DiffMethod.rows
-    if let olderTable, let pages {
+    // Nobody is told that a virtual table takes `rows`: it has no pages, and there is no other way.
+    if let olderTable, let pages, table.module == nil {
       let reason = try comparePages(table, olderTable, pages, older, newer, into: changes)
       if let reason {
         fallbacks.append(SkippedItem(name: table.name, reason: reason))
@@ -192,7 +211,7 @@ struct ComparisonRun {
   /// Compares a table by its pages.
   ///
   /// - Returns: Why that cannot be done; what has been collected is then of no use.
-  private func comparePages(
+  func comparePages(
     _ table: TableDefinition, _ olderTable: TableDefinition, _ pages: PagePair, _ older: borrowing SQLiteConnection,
     _ newer: borrowing SQLiteConnection, into changes: ChangeCollector
   ) throws -> String? {
@@ -220,7 +239,7 @@ struct ComparisonRun {
     _ older: borrowing SQLiteConnection, _ olderSchema: borrowing SchemaReader,
     _ newer: borrowing SQLiteConnection, _ newerSchema: borrowing SchemaReader
   ) throws {
-    for entry in olderSchema.entries where isWanted(entry.name) && entry.kind == .table {
+    for entry in olderSchema.entries where isWanted(entry.name) && entry.kind.hasOwnRows {
       guard newerSchema.entry(named: entry.name) == nil, entry.name.refusal == nil else { continue }
       skip(entry.name.text, "the table was dropped; others keep it")
     }
@@ -256,7 +275,7 @@ struct ComparisonRun {
     guard !tables.isEmpty else { return }
     let newerSQL = try Self.createStatements(newer)
     let olderSQL = try Self.createStatements(older)
-    for table in tables {
+    for table in tables where table.definition.module == nil {
       let name = table.definition.name
       let found = CheckConstraints.expressions(in: newerSQL[TableName(name)] ?? "")
       let known = table.isNew ? [] : CheckConstraints.expressions(in: olderSQL[TableName(name)] ?? "")

@@ -16,7 +16,8 @@ enum SessionComparison {
     _ newer: TableDefinition, _ older: TableDefinition, olderPath: String, newerPath: String,
     into changes: ChangeCollector
   ) throws -> Bool {
-    guard !newer.goesByRowID, newer.generated.isEmpty, older.generated.isEmpty, newer.name == older.name,
+    guard newer.module == nil, !newer.goesByRowID, newer.generated.isEmpty, older.generated.isEmpty,
+      newer.name == older.name,
       newer.columns.map(\.name) == older.columns.map(\.name), newer.primaryKey == older.primaryKey
     else { return false }
     let connection = try SnapshotReader.open(newerPath)

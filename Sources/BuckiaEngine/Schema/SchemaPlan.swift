@@ -29,7 +29,9 @@ public enum SchemaStep: Equatable, Sendable, CustomStringConvertible {
   /// What it does, for people.
   public var description: String {
     switch self {
-    case .createTable(let table, _): return "create table \(table.name) (\(table.columns.count) columns)"
+    case .createTable(let table, _):
+      guard let module = table.module else { return "create table \(table.name) (\(table.columns.count) columns)" }
+      return "create virtual table \(table.name) (\(module.name), \(table.columns.count) columns)"
     case .addColumn(let column, let table): return "add column \(table).\(column.name)"
     }
   }
@@ -49,6 +51,8 @@ struct TableMatch: Sendable {
 struct SchemaPlan: Sendable {
   private(set) var steps: [SchemaStep] = []
   private(set) var matches: [TableName: TableMatch] = [:]
+  /// Virtual tables whose rows are not written, since this database keeps its own, and what is to be said of it.
+  private(set) var passedOver: [TableName: String] = [:]
 
   /// Plans for all tables of a diff.
   ///
@@ -73,11 +77,24 @@ struct SchemaPlan: Sendable {
         throw EngineError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
       }
       if let entry = schema.entry(named: name) {
-        if let refusal = Replicability.refusal(of: entry) {
+        if let remark = VirtualMatch.remark(onPassingOver: definition, for: entry) {
+          passedOver[name] = remark
+          continue
+        }
+        if let refusal = VirtualMatch.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
           throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
         }
-        try match(definition, with: schema.definition(of: entry, on: connection), mode: mode)
+        let existing = try schema.definition(of: entry, on: connection)
+        if existing.module != nil {
+          matches[name] = try VirtualMatch.match(definition, with: existing, mode: mode)
+        } else {
+          try match(definition, with: existing, mode: mode)
+        }
       } else {
+        if let clash = schema.nameClash(of: definition, among: missing) {
+          throw EngineError(
+            .refusedDefinition, "table \"\(name)\" may not be created: \(clash)", table: name.text)
+        }
         try create(definition, siblings: siblings, mode: mode, on: connection)
       }
     }
@@ -101,6 +118,7 @@ struct SchemaPlan: Sendable {
         .refusedDefinition, "table \"\(table.name)\" may not be created: it would hide a module of that name",
         table: table.name)
     }
+    if let module = table.module { try VirtualMatch.requireLoaded(module, for: table, on: connection) }
     steps.append(.createTable(table, siblings: siblings))
     matches[TableName(table.name)] = TableMatch(
       local: table, columns: Array(table.changesetColumns.indices), checkedValues: [])
@@ -208,11 +226,18 @@ struct SchemaPlan: Sendable {
           "table \"\(name)\" is missing here, and a raw changeset carries no definition to create it from",
           table: name.text)
       }
+      if let remark = VirtualMatch.remark(onPassingOver: nil, for: entry) {
+        passedOver[name] = remark
+        continue
+      }
       if let refusal = Replicability.refusal(of: entry) {
         throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
       }
       let local = try schema.definition(of: entry, on: connection)
-      guard local.changesetColumns.count >= table.columnCount else {
+      let mayBeShort = local.module == nil
+      guard local.changesetColumns.count >= table.columnCount,
+        mayBeShort || local.changesetColumns.count == table.columnCount
+      else {
         throw EngineError(
           .columnsDiffer,
           "table \"\(name)\" has \(local.changesetColumns.count) columns here and \(table.columnCount) in the changeset",
