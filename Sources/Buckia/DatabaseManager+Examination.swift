@@ -12,7 +12,7 @@ extension DatabaseManager {
     let schema = try SchemaReader(connection)
     var examination = Examination()
     for entry in schema.entries {
-      if Replicability.isOwn(entry.name) { continue }
+      if Replicability.isOwn(entry.name) || schema.isInside(entry) { continue }
       if let reason = Replicability.refusal(of: entry) {
         examination.skip(entry.name.text, reason)
         continue

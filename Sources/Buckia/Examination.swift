@@ -20,7 +20,7 @@ struct Examination {
     let key = table.primaryKey.map { table.columns[$0].name }
     replicates.append(
       DoctorReport.Table(name: table.name, key: table.goesByRowID ? "rowid" : key.joined(separator: ", ")))
-    if table.goesByRowID {
+    if table.goesByRowID, table.module == nil {
       warnings.append(
         "table \"\(table.name)\" has no primary key: its rows go by rowid, which VACUUM may change; "
           + "a primary key keeps diffs small")
@@ -28,6 +28,12 @@ struct Examination {
     if let refusal = table.creationRefusal {
       warnings.append("table \"\(table.name)\" cannot be created where it is missing: \(refusal)")
     }
+    if let settings = try FullTextSettings(of: table, on: connection), !settings.names.isEmpty {
+      warnings.append(
+        "table \"\(table.name)\" has settings of its own (\(settings.names.joined(separator: ", "))), which do not travel"
+      )
+    }
+    if table.module != nil { return }
     lookAtColumns(of: table)
     lookAtClauses(of: table, sql)
     try lookAtIndexes(of: table, on: connection)

@@ -52,7 +52,7 @@ public enum SchemaDocument {
   // MARK: Writing
 
   private static func json(_ table: TableDefinition) -> JSONValue {
-    [
+    let plain: JSONValue = [
       "name": .string(table.name),
       "withoutRowID": .bool(table.isWithoutRowID),
       "strict": .bool(table.isStrict),
@@ -84,9 +84,12 @@ public enum SchemaDocument {
           ]
         }),
     ]
+    guard let module = table.module, case .object(var fields) = plain else { return plain }
+    fields.append("module", module.json)
+    return .object(fields)
   }
 
-  private static func ordinals(_ numbers: [Int]) -> JSONValue { .array(numbers.map { .number($0) }) }
+  static func ordinals(_ numbers: [Int]) -> JSONValue { .array(numbers.map { .number($0) }) }
 
   // MARK: Reading
 
@@ -113,6 +116,9 @@ public enum SchemaDocument {
       }
       table.foreignKeys = try fields.list("foreignKeys", limit: DiffFileLimits.constraints) {
         (value, path) throws(DiffFileError) in try foreignKey(value, at: path)
+      }
+      if let module = fields.take("module") {
+        table.module = try VirtualModule(module, at: "\(path).module", columns: count)
       }
       try fields.finish()
       try SchemaRules.check(table)

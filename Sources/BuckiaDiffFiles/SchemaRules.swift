@@ -22,6 +22,9 @@ enum SchemaRules {
         throw document.fault("autoIncrement", "stands without one INTEGER key column in \(shown)")
       }
     }
+    if let contradiction = table.moduleContradiction {
+      throw document.fault("module", "does not fit \(shown): \(contradiction)")
+    }
     guard table.unique.allSatisfy({ !$0.isEmpty }) else {
       throw document.fault("unique", "holds an empty constraint in \(shown)")
     }

@@ -23,6 +23,9 @@ public struct SQLiteRefusal: Equatable, Sendable {
   /// Another row has a key or a value that must be unique, whichever it is.
   public static let taken = SQLiteRefusal(known: unique)
 
+  /// The table would store another value than the one it is given.
+  public static let altered = SQLiteRefusal(known: SQLITE_MISMATCH)
+
   private init(known code: Int32) { self.code = code }
 
   /// Nil for codes that do not speak of the row.

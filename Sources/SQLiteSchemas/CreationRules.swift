@@ -23,6 +23,7 @@ extension TableDefinition {
         return "two columns are named \"\(column.name)\""
       }
     }
+    if let refusal = moduleCreationRefusal { return refusal }
     if isWithoutRowID, primaryKey.isEmpty { return "a WITHOUT ROWID table needs a primary key" }
     if isStrict, let column = columns.first(where: { !Self.strictTypes.contains(ASCIIName.folded($0.declaredType)) }) {
       return "column \"\(column.name)\" has a type that STRICT tables do not allow"

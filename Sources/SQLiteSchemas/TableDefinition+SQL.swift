@@ -14,10 +14,11 @@ extension TableDefinition {
     return terms.isEmpty ? nil : terms.joined(separator: " OR ")
   }
 
-  /// A CREATE TABLE statement for this table.
+  /// A CREATE TABLE statement for this table, which has no ``creationRefusal``; CREATE VIRTUAL TABLE for a virtual one.
   ///
   /// - Parameter siblings: The tables created by the same diff; foreign keys to any other table are left out.
   public func createStatement(siblings: Set<TableName>) -> String {
+    if let module { return module.createStatement(for: self) }
     var parts = columns.indices.map { columnClause(at: $0) }
     if !inlineKey, !primaryKey.isEmpty {
       parts.append("PRIMARY KEY (\(names(primaryKey)))")

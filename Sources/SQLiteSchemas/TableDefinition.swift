@@ -102,6 +102,8 @@ public struct TableDefinition: Equatable, Sendable {
   public var unique: [[Int]]
   /// Foreign keys.
   public var foreignKeys: [ForeignKey]
+  /// What makes it a virtual table; nil for an ordinary one.
+  public var module: VirtualModule?
   /// Whether names of columns are not what they are in the database, because they are no valid UTF-8. Nothing but the
   /// columns is known then. Known only of tables read from a database.
   public var hasMendedNames: Bool
@@ -110,7 +112,7 @@ public struct TableDefinition: Equatable, Sendable {
   public init(
     name: String, columns: [ColumnDefinition], generated: [GeneratedColumn] = [], primaryKey: [Int] = [],
     isWithoutRowID: Bool = false, isStrict: Bool = false, isAutoIncrement: Bool = false, unique: [[Int]] = [],
-    foreignKeys: [ForeignKey] = [], hasMendedNames: Bool = false
+    foreignKeys: [ForeignKey] = [], module: VirtualModule? = nil, hasMendedNames: Bool = false
   ) {
     self.name = name
     self.hasMendedNames = hasMendedNames
@@ -122,6 +124,7 @@ public struct TableDefinition: Equatable, Sendable {
     self.isAutoIncrement = isAutoIncrement
     self.unique = unique
     self.foreignKeys = foreignKeys
+    self.module = module
   }
 
   /// The name of the leading column by which tables without a primary key travel.
@@ -183,11 +186,12 @@ public struct TableDefinition: Equatable, Sendable {
   }
 
   /// The affinity of a column here: `ANY` in a STRICT table stores everything as it comes
-  /// (<https://sqlite.org/stricttables.html>).
+  /// (<https://sqlite.org/stricttables.html>), and so do virtual tables, whatever their columns are declared as.
   ///
   /// - Parameter index: An index into `columns`.
   public func affinity(at index: Int) -> Affinity {
     let column = columns[index]
+    if module != nil { return .blob }
     return isStrict && ASCIIName.matches(column.declaredType, "ANY") ? .blob : column.affinity
   }
 

@@ -226,18 +226,33 @@ struct ApplyVerbTests {
   @Test("doctor tells what replicates and what stays at home")
   func doctor() throws {
     let bench = try Workbench()
-    try bench.sql(
-      "app.db",
-      "CREATE TABLE notes(id INTEGER PRIMARY KEY, t); CREATE TABLE log(line); CREATE VIRTUAL TABLE words USING fts5(w)")
+    // In one piece, because a trigger has semicolons of its own.
+    try SQLiteConnection(opening: bench.path("app.db"), as: .create).execute(
+      """
+      CREATE TABLE notes(id INTEGER PRIMARY KEY, t); CREATE TABLE log(line); CREATE VIRTUAL TABLE words USING fts5(w);
+      CREATE VIRTUAL TABLE places USING rtree(id, x, y); CREATE VIRTUAL TABLE old USING fts4(w);
+      CREATE VIRTUAL TABLE bare USING fts5(w, content=''); CREATE VIRTUAL TABLE over USING fts5(t, content=notes);
+      CREATE VIRTUAL TABLE kept USING fts5(w);
+      CREATE TRIGGER k AFTER INSERT ON notes BEGIN INSERT INTO kept(w) VALUES (new.t); END;
+      CREATE VIRTUAL TABLE odd USING fts5(w, tokenize = 'porter porter');
+      INSERT INTO odd(odd, rank) VALUES ('rank', 'bm25(2.0)');
+      """)
     let document = try bench.buckia(["doctor", "app.db", "--json"]).json
     let tables = try #require(document["replicates"] as? [[String: Any]])
-    #expect(Set(tables.compactMap { $0["name"] as? String }) == ["notes", "log"])
+    #expect(Set(tables.compactMap { $0["name"] as? String }) == ["notes", "log", "words", "places", "odd"])
     let skipped = try #require(document["skipped"] as? [[String: Any]])
-    #expect(skipped.contains { $0["name"] as? String == "words" })
+    let names = Set(skipped.compactMap { $0["name"] as? String })
+    #expect(names.isSuperset(of: ["old", "bare", "over", "kept", "kept_content", "old_segdir"]))
+    // What lies inside of tables that travel is not left behind.
+    #expect(names.isDisjoint(with: ["words", "words_content", "places_node"]))
+    let warnings = try #require(document["warnings"] as? [String])
+    #expect(warnings.contains { $0.hasPrefix("table \"odd\" cannot be created where it is missing: its tokenizer") })
+    #expect(warnings.contains("table \"odd\" has settings of its own (rank), which do not travel"))
+    #expect(!warnings.contains { $0.contains("\"words\"") })
     #expect(skipped.allSatisfy { ($0["reason"] as? String)?.isEmpty == false })
     let text = try bench.buckia(["doctor", "app.db"])
     #expect(text.status == 0)
-    #expect(text.output.hasPrefix("2 tables replicate:\n"))
+    #expect(text.output.hasPrefix("5 tables replicate:\n"))
     #expect(text.output.contains("Stays at home:\n"))
   }
 

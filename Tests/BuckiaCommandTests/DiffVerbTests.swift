@@ -56,6 +56,52 @@ struct DiffVerbTests {
     ).play(on: Self.pair())
   }
 
+  @Test("Virtual tables with rows of their own are tables like others, and nobody is told how they were compared")
+  func virtualTables() throws {
+    let bench = try Workbench()
+    try bench.sql(
+      "old.db",
+      """
+      CREATE TABLE notes(id INTEGER PRIMARY KEY, text); INSERT INTO notes VALUES(1, 'a');
+      CREATE VIRTUAL TABLE words USING fts5(title, tokenize = porter); INSERT INTO words VALUES('bells');
+      CREATE VIRTUAL TABLE same USING rtree(id, low, high); INSERT INTO same VALUES(1, 0.1, 0.2)
+      """)
+    try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("new.db"))
+    try bench.sql(
+      "new.db",
+      """
+      UPDATE words SET title = 'ringing bells'; UPDATE notes SET text = 'b';
+      CREATE VIRTUAL TABLE places USING rtree(id, x0, x1, +name); INSERT INTO places VALUES(7, 0.5, 2, 'kitchen')
+      """)
+    try Transcript(
+      """
+      $ buckia diff old.db new.db -o changes.bdiff
+      changes.bdiff  … bytes in …
+
+        table   inserted  updated  deleted  method
+        notes          –        1        –  pages
+        words          –        1        –  rows
+        places         1        –        –  rows    new table
+        in all         1        2        –
+
+      Apply it with: buckia apply DB changes.bdiff
+      $ buckia show changes.bdiff --quiet
+      $ buckia apply old.db changes.bdiff --quiet
+      $ sql old.db SELECT rowid, title FROM words('ring')
+      1|ringing bells
+      $ sql old.db SELECT * FROM places
+      7|0.5|2.0|kitchen
+      $ buckia diff old.db new.db -o again.bdiff
+      No changes, so no file was written (…).
+      $ buckia diff old.db new.db --tables words_content -o again.bdiff
+      No changes, so no file was written (…).
+
+      Does not travel:
+        words_content  holds the insides of the virtual table words
+      """
+    ).play(on: bench)
+  }
+
   @Test("A folder gets a file named by its id, and the document tells where it is")
   func folder() throws {
     let bench = try Self.pair()

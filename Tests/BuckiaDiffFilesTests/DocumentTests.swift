@@ -104,6 +104,52 @@ import Testing
     #expect(throws: DiffFileError.self) { try SchemaDocument.bytes([Sample.log, Sample.log]) }
   }
 
+  @Test func `The module of a virtual table is a field of its own, and nobody else has it`() throws {
+    let text = String(decoding: try SchemaDocument.bytes(Sample.virtual + [Sample.log]), as: UTF8.self)
+    #expect(text.contains(#""foreignKeys":[],"module":{"name":"rtree","coordinates":4}}"#))
+    #expect(
+      text.contains(
+        #""foreignKeys":[],"module":{"name":"fts5","unindexed":[1],"options":{"tokenizer":{"name":"unicode61","#
+          + #""stems":true,"options":[{"name":"remove_diacritics","value":"2"},{"name":"tokenchars","value":"-"}]},"#
+          + #""prefixes":[2,3],"detail":"column","columnSizes":true}}}"#))
+    #expect(text.ranges(of: "\"module\"").count == 2)
+  }
+
+  @Test func `Every virtual table comes out as it went in`() throws {
+    var tables = Sample.virtual
+    for (place, options) in [
+      nil, FullTextOptions(),
+      FullTextOptions(tokenizer: FullTextTokenizer(.trigram, options: [.init(.caseSensitive, "0")])),
+      FullTextOptions(tokenizer: FullTextTokenizer(.ascii, options: [.init(.separators, "x'\"\u{1}é")])),
+      FullTextOptions(prefixes: [999], detail: .none, hasColumnSizes: false),
+    ].enumerated() {
+      var table = Sample.words
+      table.name += "\(place)"
+      table.module = .fullText(FullTextIndex(options: options))
+      tables.append(table)
+    }
+    var cells = Sample.places
+    cells.name = "cells"
+    cells.module = .spatial(SpatialIndex(kind: .integer, coordinates: 2))
+    cells.columns = [cells.columns[0]] + ["low", "high"].map { ColumnDefinition(name: $0, declaredType: "INT") }
+    tables.append(cells)
+    #expect(try SchemaDocument.parse(SchemaDocument.bytes(tables)) == tables)
+  }
+
+  @Test func `A module that does not fit its table is refused by the writer too`() throws {
+    var misfit = Sample.words
+    misfit.columns[0].declaredType = "TEXT"
+    var keyless = Sample.places
+    keyless.primaryKey = []
+    var odd = Sample.places
+    odd.module = .spatial(SpatialIndex(coordinates: 5))
+    for table in [misfit, keyless, odd] {
+      let error = try #require(throws: DiffFileError.self) { try SchemaDocument.bytes([table]) }
+      #expect(error.code == .badSchema)
+      #expect(error.description.contains("\"module\" does not fit"))
+    }
+  }
+
   @Test func `Annotations are written and read, saying nothing twice`() throws {
     let annotations = try #require(try Sample.fullDraft().annotations)
     #expect(try Annotations(parsing: annotations.bytes()) == annotations)

@@ -63,6 +63,43 @@ enum Sample {
     return writer.bytes
   }
 
+  /// An R-tree with auxiliary columns.
+  static let places = TableDefinition(
+    name: "places",
+    columns: [ColumnDefinition(name: "id", declaredType: "INTEGER", isNotNull: true)]
+      + ["minX", "maxX", "minY", "maxY"].map { ColumnDefinition(name: $0, declaredType: "REAL") }
+      + [ColumnDefinition(name: "the \"name\"", declaredType: "TEXT")],
+    primaryKey: [0], module: .spatial(SpatialIndex(coordinates: 4)))
+
+  /// A full-text table with everything that can be said of one.
+  static let words = TableDefinition(
+    name: "words", columns: [ColumnDefinition(name: "title"), ColumnDefinition(name: "lang")],
+    module: .fullText(
+      FullTextIndex(
+        unindexed: [1],
+        options: FullTextOptions(
+          tokenizer: FullTextTokenizer(
+            .unicode61, stems: true, options: [.init(.removeDiacritics, "2"), .init(.tokenCharacters, "-")]),
+          prefixes: [2, 3], detail: .column))))
+
+  static let virtual = [places, words]
+
+  /// An INSERT into each.
+  static var virtualChangeset: [UInt8] {
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "places", keyFlags: [1, 0, 0, 0, 0, 0]))
+    writer.beginChange(.insert)
+    writer.append(integer: 5)
+    for coordinate in [0.5, 1, -2, 2.25] { writer.append(real: coordinate) }
+    writer.append(text: "kitchen")
+    writer.beginTable(ChangesetTable(name: "words", keyFlags: [1, 0, 0]))
+    writer.beginChange(.insert)
+    writer.append(integer: 1)
+    writer.append(text: "a bell")
+    writer.append(text: "en")
+    return writer.bytes
+  }
+
   static var tables: [Manifest.Table] {
     [
       Manifest.Table(name: "notes", columns: 3, order: .key, inserted: 2, updated: 1, deleted: 1),

@@ -44,6 +44,19 @@ extension VectorCase {
     try forged { $0.schema = Array(change(String(decoding: $0.schema ?? [], as: UTF8.self)).utf8) }
   }
 
+  /// A file with virtual tables whose definitions are changed as text.
+  private static func virtualText(_ find: String, _ put: String) throws -> [UInt8] {
+    try forged { forge in
+      let text = String(decoding: try SchemaDocument.bytes(Sample.virtual), as: UTF8.self)
+      forge.schema = Array(text.replacing(find, with: put).utf8)
+      forge.changeset = Sample.virtualChangeset
+      forge.manifest.tables = [
+        Manifest.Table(name: "places", columns: 6, inserted: 1),
+        Manifest.Table(name: "words", columns: 3, key: .rowid, inserted: 1),
+      ]
+    }
+  }
+
   private static func annotations(_ annotations: Annotations) throws -> [UInt8] {
     try forged { $0.annotations = annotations.bytes() }
   }
@@ -108,6 +121,24 @@ extension VectorCase {
     // To Swift the Kelvin sign and the letter K are equal.
     VectorCase("badSchema-kelvin-sign.bdiff") {
       try schemaText { $0.replacing("\"primaryKey\"", with: "\"primary\u{212a}ey\"") }
+    },
+    VectorCase("badSchema-module-unknown.bdiff") { try virtualText("\"name\":\"fts5\"", "\"name\":\"fts4\"") },
+    VectorCase("badSchema-module-field.bdiff") {
+      try virtualText("\"unindexed\":[1]", "\"unindexed\":[1],\"content\":\"notes\"")
+    },
+    VectorCase("badSchema-module-unindexed.bdiff") { try virtualText("\"unindexed\":[1]", "\"unindexed\":[2]") },
+    VectorCase("badSchema-module-coordinates.bdiff") { try virtualText("\"coordinates\":4", "\"coordinates\":3") },
+    VectorCase("badSchema-module-other-coordinates.bdiff") { try virtualText("\"rtree\"", "\"rtree_i32\"") },
+    VectorCase("badSchema-module-strict.bdiff") { try virtualText("\"strict\":false", "\"strict\":true") },
+    VectorCase("badSchema-module-tokenizer.bdiff") { try virtualText("\"name\":\"unicode61\"", "\"name\":\"evil\"") },
+    VectorCase("badSchema-module-tokenizer-option.bdiff") {
+      try virtualText("\"value\":\"2\"", "\"value\":\"2'') , content=''x''\"")
+    },
+    VectorCase("badSchema-module-tokenizer-NUL.bdiff") { try virtualText("\"value\":\"-\"", "\"value\":\"\\u0000\"") },
+    VectorCase("badSchema-module-prefix.bdiff") { try virtualText("\"prefixes\":[2,3]", "\"prefixes\":[2,0]") },
+    VectorCase("badSchema-module-detail.bdiff") { try virtualText("\"detail\":\"column\"", "\"detail\":\"columns\"") },
+    VectorCase("badSchema-module-options-missing.bdiff") {
+      try virtualText("\"columnSizes\":true", "\"columnSize\":true")
     },
     VectorCase("badName-schema.bdiff") {
       try schemaText { $0.replacing("\"name\":\"notes\"", with: "\"name\":\"pragma_table_list\"") }

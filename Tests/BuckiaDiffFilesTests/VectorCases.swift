@@ -44,6 +44,11 @@ extension VectorCase {
     VectorCase("good-ack.bdiff") {
       try written(DiffFileDraft(manifest: Manifest(id: Sample.id, kind: .ack), schema: .absent), changeset: [])
     },
+    VectorCase("good-virtual-tables.bdiff") {
+      try written(
+        DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .included(Sample.virtual)),
+        changeset: Sample.virtualChangeset)
+    },
     VectorCase("good-packed-by-another-program.bdiff") { try Forge().file() },
     VectorCase("good/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff") { try written(Sample.plainDraft) },
   ]

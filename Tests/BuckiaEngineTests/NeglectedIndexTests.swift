@@ -112,7 +112,32 @@ import Testing
     Example(
       "no triggers over external content",
       "\(notes) CREATE VIRTUAL TABLE words USING fts5(title, content=notes, content_rowid=id);",
-      warning: ["\"words\"", "\"notes\"", "no triggers", "rebuild it"]),
+      warning: ["\"words\"", "table \"notes\"", "no triggers", "made anew"], answers: rebuilt),
+    Example(
+      "no triggers over external content of an older module",
+      "\(notes) CREATE VIRTUAL TABLE words USING fts4(content=\"notes\", title);",
+      warning: ["fts4", "\"words\"", "no triggers", "made anew"], answers: rebuilt),
+    Example(
+      "no triggers over a view of the table",
+      """
+      \(notes) CREATE VIEW inner AS SELECT id AS number, title AS text FROM main.notes;
+      CREATE VIEW shown AS SELECT number, text AS title FROM inner;
+      CREATE VIRTUAL TABLE words USING fts5(title, content=shown, content_rowid=number);
+      """, warning: ["\"words\"", "view \"shown\"", "no triggers", "made anew"], answers: rebuilt),
+    Example(
+      "triggers of the table over a view of it",
+      """
+      \(notes) CREATE VIEW shown AS SELECT id, title FROM notes;
+      CREATE VIRTUAL TABLE words USING fts5(title, content=shown, content_rowid=id);
+      CREATE TRIGGER i AFTER INSERT ON notes BEGIN INSERT INTO words(rowid, title) VALUES (new.id, new.title); END;
+      """, warning: nil, answers: rebuilt),
+    Example(
+      "no triggers over external content that lacks the column",
+      "\(notes) CREATE VIRTUAL TABLE words USING fts5(headline, content=notes, content_rowid=id);",
+      warning: ["\"words\"", "no triggers", "cannot be rebuilt"]),
+    Example(
+      "no triggers over external content that nobody has changed",
+      "\(notes) CREATE TABLE other(title); CREATE VIRTUAL TABLE words USING fts5(title, content=other);", warning: nil),
     Example(
       "no triggers over external content but the application's own",
       """
@@ -180,6 +205,21 @@ import Testing
     #expect(result.warnings == [])
     try receiver.execute("DROP TABLE temp.words")
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["mine: 9", "two: 2", "uno: 1"]])
+  }
+
+  @Test("An index that no trigger keeps is made anew where triggers fire, too, and one that they keep is left to them")
+  func rebuiltWhereTriggersFire() throws {
+    let author = try IndexScenario(base: Self.notes, tables: ["notes"]).author(Self.authorsEdit)
+    let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
+    try receiver.execute(
+      "\(Self.external()) CREATE VIRTUAL TABLE other USING fts5(body, content=notes, content_rowid=id);")
+    let result = try IndexScenario.apply(
+      author.changes, to: receiver, settings: ApplySettings(firesTriggers: true, time: 0))
+    #expect(result.warnings.count == 1)
+    #expect(result.warnings.first?.contains("\"other\" over table \"notes\" has no triggers: it was made anew") == true)
+    #expect(
+      try IndexScenario.answers(of: receiver)
+        == ["other": ["first: 1", "second: 2"], "words": ["two: 2", "uno: 1"]])
   }
 
   @Test("A warning speaks of the tables that have changed, not of others")

@@ -229,6 +229,25 @@ import TestSupport
     #expect(try chain.rows("SELECT count(*) FROM notes", of: "me") == ["5"])
   }
 
+  @Test("Virtual tables with rows of their own wait like any others")
+  func virtualTables() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    let tables = "CREATE VIRTUAL TABLE area USING rtree(id, a, b, +name); CREATE VIRTUAL TABLE words USING fts5(a, b)"
+    try chain.send(
+      "\(tables); INSERT INTO area VALUES (1, 0.5, 1.5, 'here'), (2, 3, 4, NULL); INSERT INTO words VALUES ('x', 'one two')",
+      to: ["me"])
+    try chain.send("UPDATE area SET name = 'there' WHERE id = 2; UPDATE words SET b = 'two three'", to: ["me"])
+    #expect(try chain.apply("me").diffs.map(\.heldParts) == [2, 2])
+    // An ordinary table of that name is no place for them.
+    try chain.run("CREATE TABLE area(id INTEGER PRIMARY KEY, a, b, name)", on: "me")
+    #expect(try chain.apply("me").diffs.isEmpty)
+    try chain.run("DROP TABLE area; \(tables)", on: "me")
+    #expect(try chain.apply("me").diffs.map(\.state) == [.applied, .applied])
+    #expect(try chain.rows("SELECT id, name FROM area WHERE b > 1.4", of: "me").count == 2)
+    #expect(try chain.rows("SELECT rowid FROM words WHERE words MATCH 'three'", of: "me") == ["1"])
+    #expect(try chain.rows("SELECT rowid FROM words WHERE words MATCH 'one'", of: "me") == [])
+  }
+
   @Test("A dry run says what would be kept, and keeps nothing")
   func dryRun() throws {
     var chain = try Chain(Self.schema, receivers: ["me"])

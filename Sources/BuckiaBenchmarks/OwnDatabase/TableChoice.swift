@@ -25,7 +25,8 @@ struct TableChoice {
     let connection = try SQLiteConnection(opening: database, as: .readOnly)
     let schema = try SchemaReader(connection)
     var tables: [TableDefinition] = []
-    for entry in schema.entries where entry.kind != .view && !Replicability.isOwn(entry.name) {
+    for entry in schema.entries where entry.kind != .view && !Replicability.isOwn(entry.name) && !schema.isInside(entry)
+    {
       if let reason = Replicability.refusal(of: entry) {
         leftOut.append(SkippedItem(name: entry.name.text, reason: reason))
       } else {
@@ -56,6 +57,7 @@ struct TableChoice {
 
   private static func reason(against table: TableDefinition) throws -> String? {
     if let refusal = Replicability.refusal(of: table) { return refusal }
+    if table.module != nil { return "it is a virtual table, which SQLite's own calls do not know" }
     if !table.generated.isEmpty { return "it has generated columns, which SQLite's own calls do not know" }
     return table.goesByRowID ? "it has no primary key, without which SQLite's own calls cannot be compared" : nil
   }

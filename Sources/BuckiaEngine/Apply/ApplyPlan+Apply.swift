@@ -80,7 +80,7 @@ extension ApplyPlan {
 
   private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     try session.requireLedger(on: connection)
-    for step in schema.steps { try connection.execute(step.sql) }
+    for step in schema.steps { try step.carryOut(on: connection) }
     if !incoming.renames.isEmpty {
       try Ledger.add(incoming.renames, on: connection)
       session.forget()
@@ -124,7 +124,12 @@ extension ApplyPlan {
     } else {
       try applyAuditingForeignKeys(holding.known, &run, seesTriggers: seesTriggers, in: session, on: connection)
     }
-    let warnings = try run.warnings + (indexes?.settle(changed: run.changedTables, on: connection) ?? [])
+    var warnings = run.warnings + run.passedOver.compactMap { schema.passedOver[$0] }
+    if let indexes {
+      warnings += try indexes.settle(changed: run.changedTables, on: connection)
+    } else if try session.hasVirtualTables(on: connection) {
+      warnings += try IndexUpkeep.remakeUnkept(changed: run.changedTables, on: connection)
+    }
     let held = try holding.finish(after: decider, on: connection)
     try decider.finish(on: connection)
     if resumed == nil {

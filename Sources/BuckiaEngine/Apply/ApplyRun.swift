@@ -25,7 +25,10 @@ struct ApplyRun {
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
+  /// Remarks for people.
   private(set) var warnings: [String] = []
+  /// Tables with changes that were not written, as the plan says.
+  private(set) var passedOver: [TableName] = []
   private var isChanged: Set<TableName> = []
   private var done = 0
 
@@ -60,6 +63,11 @@ struct ApplyRun {
       while next < arrival.summary.sections.count {
         for table in arrival.summary.tables.dropFirst(fates.count) {
           try check(table.table)
+          if schema.passedOver[TableName(table.table.name)] != nil {
+            passedOver.append(TableName(table.table.name))
+            fates.append(.isDone)
+            continue
+          }
           let match = try match(of: table.table)
           fates.append(
             try canSort && ApplyOrder.isBetterByKey(table, into: match, on: connection) ? .isToBeSorted : .asItStands)
@@ -95,8 +103,11 @@ struct ApplyRun {
     for table: ChangesetTable, on connection: borrowing SQLiteConnection
   ) throws -> TableApplier {
     let statements = try session.statements(for: try match(of: table), header: table, on: connection)
-    // What an index does not take must not keep the other rows of a batch from it.
-    let canBatch = rules.isOrderFree && indexes?.copies.contains { $0.table == statements.name } != true
+    // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
+    // each statement of several rows, which costs more than these save.
+    let canBatch =
+      rules.isOrderFree && !statements.isFullText
+      && indexes?.copies.contains { $0.table == statements.name } != true
     return TableApplier(
       statements, header: table, decider: decider, keeping: indexes, enforcesForeignKeys: rules.enforcesForeignKeys,
       canBatch: canBatch, storesUTF16: session.storesUTF16)

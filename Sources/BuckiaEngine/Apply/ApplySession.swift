@@ -193,7 +193,7 @@ public final class ApplySession {
     if statements.count >= Self.tableLimit { statements.removeAll() }
     // What has been read may be older than the table: then it does not know it.
     let sql = reader?.schema.entry(named: key.table)?.sql
-    let made = TableStatements(match, header: header, createdBy: sql, on: connection)
+    let made = try TableStatements(match, header: header, createdBy: sql, on: connection)
     statements[key] = made
     return made
   }

@@ -113,6 +113,7 @@ final class TableApplier {
   ) throws -> Int {
     let prepared = try statements.insert(rows: rows, on: connection)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
+    let storedExactly = statements.storedExactly
     var parameter = 0
     for index in first..<(first + rows) {
       var position = batch.start(index) + 2
@@ -121,7 +122,10 @@ final class TableApplier {
         let value = ValueSlice(verified: bytes, at: &position)
         size += value.count
         // SQLite does not say how many rows went in before one that is too large, or has something else for a rowid.
-        if size > limit || (column == statements.rowIDKey && value.kind != .integer) {
+        // Nor is a row for a virtual table looked at here that would be altered by it.
+        if size > limit || (column == statements.rowIDKey && value.kind != .integer)
+          || storedExactly?.admits(value, at: column, in: bytes) == false
+        {
           batch.noteRefusal(of: rows)
           return 0
         }
@@ -166,10 +170,14 @@ final class TableApplier {
   func attempt(
     _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
+    if let storedExactly = statements.storedExactly, !storedExactly.admit(change, in: bytes) {
+      lastMessage = Array("the virtual table \(statements.name) would store another value than the one that came".utf8)
+      return Refused(refusal: .altered)
+    }
     switch change.operation {
-    case .insert: try insert(change, bytes, on: connection)
-    case .update: try update(change, bytes, on: connection)
-    case .delete: try delete(change, bytes, on: connection)
+    case .insert: return try insert(change, bytes, on: connection)
+    case .update: return try update(change, bytes, on: connection)
+    case .delete: return try delete(change, bytes, on: connection)
     }
   }
 
@@ -402,7 +410,15 @@ final class TableApplier {
         return nil
       }
     }
-    return StandingRow(queries)
+    guard statements.isVirtual, queries.count == 1, let query = queries.first else { return StandingRow(queries) }
+    // An R-tree cannot be written while a statement stands on one of its rows.
+    defer { query.statement.reset() }
+    let copy = try statements.copy(on: connection)
+    copy.statement.reset()
+    for place in 0..<query.statement.columnCount {
+      try copy.statement.bind(column: place, of: query.statement, at: place)
+    }
+    return try copy.statement.step() ? StandingRow([copy]) : nil
   }
 
   /// Whether the local row already is what the change makes of it.

@@ -45,6 +45,16 @@ final class TableStatements {
   private let rowID: String?
   /// The column of the changeset that is the rowid itself, where it has one.
   let rowIDKey: Int?
+  /// Which values a virtual table takes; nil for an ordinary one.
+  let storedExactly: StoredExactly?
+  /// Whether the table is a virtual one.
+  var isVirtual: Bool { storedExactly != nil }
+  /// Whether it is a full-text table.
+  let isFullText: Bool
+
+  /// Whether the values of a full-text table need a detour on their way in: the bytes of a blob count as text there, and those
+  /// of a bound one as UTF-8, also where all text of the database is UTF-16. What a function returns is taken for what it is.
+  private let detoursBlobs: Bool
 
   private let createStatement: String?
   private var conflictClause: String?
@@ -53,6 +63,7 @@ final class TableStatements {
   private var overwriting: Prepared?
   private var restoring: Prepared?
   private var numbering: Prepared?
+  private var copying: Prepared?
   private var probing: Prepared?
   /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
   private static let shapeLimit = 256
@@ -68,9 +79,12 @@ final class TableStatements {
   init(
     _ match: TableMatch, header: ChangesetTable, createdBy createStatement: String?,
     on connection: borrowing SQLiteConnection
-  ) {
+  ) throws(SQLiteError) {
     self.match = match
     self.createStatement = createStatement
+    storedExactly = StoredExactly(match)
+    isFullText = if case .fullText = match.local.module { true } else { false }
+    detoursBlobs = try (isFullText ? connection.text("PRAGMA main.encoding") : "UTF-8") != "UTF-8"
     batchLimit = connection.parameterLimit
     lengthLimit = connection.lengthLimit
     resultLimit = connection.columnLimit
@@ -110,6 +124,9 @@ final class TableStatements {
 
   private var table: String { "main.\(name.quoted)" }
 
+  /// The parameter of a number as a value to be stored.
+  private func value(_ number: Int) -> String { detoursBlobs ? "nullif(?\(number), NULL)" : "?\(number)" }
+
   private func condition(
     compared: ColumnMask = ColumnMask(), nullKeys: ColumnMask = ColumnMask(), firstParameter: Int
   ) -> String {
@@ -146,7 +163,7 @@ final class TableStatements {
   /// `?1…?n`: the new row.
   func insert(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let insertion { return insertion }
-    let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let values = columns.indices.map { value($0 + 1) }.joined(separator: ", ")
     let made = try prepare(
       "INSERT", "INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", on: connection)
     insertion = made
@@ -185,7 +202,7 @@ final class TableStatements {
   func overwrite(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let overwriting { return overwriting }
     // The rowid is what it is, and SQLite takes no more assignments than a table may have columns.
-    let assignments = columns.indices.filter { $0 != rowIDKey }.map { "\(columns[$0]) = ?\($0 + 1)" }
+    let assignments = columns.indices.filter { $0 != rowIDKey }.map { "\(columns[$0]) = \(value($0 + 1))" }
       .joined(separator: ", ")
     let made = try prepare(
       "UPDATE", "\(table) SET \(assignments) WHERE " + condition(firstParameter: 1), on: connection)
@@ -196,10 +213,19 @@ final class TableStatements {
   /// `?1…`: a whole local row as `select` gives it, put back.
   func restore(on connection: borrowing SQLiteConnection) throws -> Prepared {
     if let restoring { return restoring }
-    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let values = wholeRow.indices.map { value($0 + 1) }.joined(separator: ", ")
     let made = try prepare(
       "INSERT", "INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", on: connection)
     restoring = made
+    return made
+  }
+
+  /// `?1…`: a whole local row. Gives it back, a copy that stays while the table is written.
+  func copy(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let copying { return copying }
+    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let made = Prepared(try connection.prepare("SELECT \(values)", isPersistent: true))
+    copying = made
     return made
   }
 
@@ -239,7 +265,7 @@ final class TableStatements {
     let policy = match.local.isStrict ? "ABORT" : "FAIL"
     var sql = "INSERT OR \(policy) INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
     for row in 0..<rows {
-      let values = columns.indices.map { "?\(row * columns.count + $0 + 1)" }.joined(separator: ", ")
+      let values = columns.indices.map { value(row * columns.count + $0 + 1) }.joined(separator: ", ")
       sql += "\(row == 0 ? "" : ", ")(\(values))"
     }
     let made = Prepared(try connection.prepare(sql, isPersistent: true))
@@ -286,7 +312,9 @@ final class TableStatements {
     if let known = updates[shape] {
       made = known
     } else {
-      let assignments = columns.indices.filter { shape.changed.contains($0) }.map { "\(columns[$0]) = ?\($0 + 1)" }
+      let assignments = columns.indices.filter { shape.changed.contains($0) }.map {
+        "\(columns[$0]) = \(value($0 + 1))"
+      }
       let condition = condition(
         compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: columns.count + 1)
       made = try prepare(

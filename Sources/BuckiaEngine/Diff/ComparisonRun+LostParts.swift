@@ -31,7 +31,7 @@ extension ComparisonRun {
   /// foreign keys of new tables to old ones.
   mutating func nameLostClauses(_ older: borrowing SchemaReader, _ newer: borrowing SchemaReader) {
     let made = Set(tables.filter(\.isNew).map { TableName($0.definition.name) })
-    for table in tables {
+    for table in tables where table.definition.module == nil {
       let name = table.definition.name
       let sql = newer.entry(named: TableName(name))?.sql ?? ""
       let found = CheckConstraints.expressions(in: sql)

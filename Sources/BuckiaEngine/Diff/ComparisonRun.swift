@@ -57,7 +57,7 @@ struct ComparisonRun {
       session = try SessionComparison(olderPath: olderPath, newerPath: newerPath)
     }
     for entry in newerSchema.entries where isWanted(entry.name) && entry.kind != .view {
-      if Replicability.isOwn(entry.name) { continue }
+      if Replicability.isOwn(entry.name) || options.tables == nil && newerSchema.isInside(entry) { continue }
       if let reason = Replicability.refusal(of: entry) {
         skip(entry.name.text, reason)
         continue
@@ -76,8 +76,12 @@ struct ComparisonRun {
       }
       var olderDefinition: TableDefinition?
       if let olderEntry {
-        guard olderEntry.kind == .table else {
-          skip(entry.name.text, "it is no ordinary table in \(olderPath)")
+        guard olderEntry.kind.hasOwnRows else {
+          var reason = "it is no ordinary table in \(olderPath)"
+          if case .virtual = olderEntry.kind, let refusal = Replicability.refusal(of: olderEntry) {
+            reason = "in \(olderPath) it is \(refusal)"
+          }
+          skip(entry.name.text, reason)
           continue
         }
         olderDefinition =
@@ -86,9 +90,17 @@ struct ComparisonRun {
       let stored = olderDefinition
       let renames = try rename(&olderDefinition, to: definition)
       guard let table = settle(definition, against: olderDefinition) else { continue }
-      try compare(
-        table, with: olderDefinition.map { OlderTable(definition: $0, stored: stored ?? $0, renames: renames) }, older,
-        newer, needsByteCollation: needsByteCollation)
+      if let remark = try remarkOnSettings(of: table, isNew: olderDefinition == nil, older, newer) {
+        skip(table.name, remark)
+      }
+      if olderDefinition != nil, try isSameInside(table, older, olderSchema, newer, newerSchema) { continue }
+      let olderTable = olderDefinition.map { OlderTable(definition: $0, stored: stored ?? $0, renames: renames) }
+      do {
+        try compare(table, with: olderTable, older, newer, needsByteCollation: needsByteCollation)
+      } catch let error as SQLiteError where table.module != nil && (error.isCorrupt || error.primaryCode == 1) {
+        // What is wrong inside of a virtual table need not keep the others from travelling.
+        skip(table.name, "the virtual table cannot be read: \(error.message)")
+      }
     }
   }
 
@@ -133,6 +145,11 @@ struct ComparisonRun {
       newTables += 1
       nameLostParts(of: newer, comparedWith: nil, columns: newer.columns)
       return newer
+    }
+    if newer.module != nil || older.module != nil {
+      let fate = VirtualComparison.fate(of: newer, against: older, isRaw: options.isRaw)
+      if let remark = fate.remark { skip(newer.name, remark) }
+      return fate.travels ? newer : nil
     }
     guard newer.hasSameKey(as: older) else {
       skip(newer.name, "its primary key differs between the two databases, so its rows cannot be told apart")
@@ -199,7 +216,8 @@ struct ComparisonRun {
   ) throws {
     var changes = ChangeCollector()
     var method = DiffMethod.rows
-    if let olderTable, let pages {
+    // Nobody is told that a virtual table takes `rows`: it has no pages, and there is no other way.
+    if let olderTable, let pages, table.module == nil {
       let reason =
         try olderTable.renames.isEmpty
         ? comparePages(table, olderTable.definition, pages, older, newer, into: changes) : "its columns were renamed"
@@ -241,7 +259,7 @@ struct ComparisonRun {
   /// Compares a table by its pages.
   ///
   /// - Returns: Why that cannot be done; what has been collected is then of no use.
-  private func comparePages(
+  func comparePages(
     _ table: TableDefinition, _ olderTable: TableDefinition, _ pages: PagePair, _ older: borrowing SQLiteConnection,
     _ newer: borrowing SQLiteConnection, into changes: ChangeCollector
   ) throws -> String? {
@@ -267,7 +285,7 @@ struct ComparisonRun {
     _ older: borrowing SQLiteConnection, _ olderSchema: borrowing SchemaReader,
     _ newer: borrowing SQLiteConnection, _ newerSchema: borrowing SchemaReader
   ) throws {
-    for entry in olderSchema.entries where isWanted(entry.name) && entry.kind == .table {
+    for entry in olderSchema.entries where isWanted(entry.name) && entry.kind.hasOwnRows {
       guard newerSchema.entry(named: entry.name) == nil, Replicability.refusal(of: entry) == nil else { continue }
       skip(entry.name.text, "the table was dropped; others keep it")
     }

@@ -27,8 +27,9 @@ final class SessionComparison {
 
   /// Compares one table; returns false when the method cannot do it and `rows` must.
   func compare(_ newer: TableDefinition, _ older: TableDefinition, into changes: ChangeCollector) throws -> Bool {
-    guard !newer.goesByRowID, newer.generated.isEmpty, older.generated.isEmpty, newer.columns.count <= Self.columnLimit,
-      newer.name.utf8.elementsEqual(older.name.utf8), newer.hasSameColumns(as: older),
+    guard newer.module == nil, !newer.goesByRowID, newer.generated.isEmpty, older.generated.isEmpty,
+      newer.columns.count <= Self.columnLimit, newer.name.utf8.elementsEqual(older.name.utf8),
+      newer.hasSameColumns(as: older),
       newer.primaryKey == older.primaryKey, (newer.columns + older.columns).allSatisfy(\.hasKnownCollation)
     else { return false }
     if try hasNullKeys(newer, in: "main") || hasNullKeys(older, in: Self.olderName) { return false }

@@ -49,7 +49,7 @@ extension Ledger {
     var parts: [HeldPart] = []
     let query = """
       SELECT entry, part, table_name, strict, whole, patchset, p.reason, diff,
-        (SELECT count(*) FROM main.buckia_held_change AS c WHERE c.part = p.part), sender, file
+        (SELECT count(*) FROM main.buckia_held_change AS c WHERE c.part = p.part), sender, file, module
       FROM main.buckia_held_part AS p LEFT JOIN main.buckia_ledger USING (entry) ORDER BY entry, part
       """
     try connection.forEachRow(of: query) { row in
@@ -57,6 +57,7 @@ extension Ledger {
       var definition = TableDefinition(name: row.text(at: 2) ?? "", columns: found.map(\.column))
       definition.primaryKey = found.indices.filter { found[$0].key > 0 }.sorted { found[$0].key < found[$1].key }
       definition.isStrict = row.integer(at: 3) != 0
+      definition.module = row.text(at: 11).flatMap { VirtualModule(named: $0) }
       parts.append(
         HeldPart(
           entry: row.integer(at: 0), part: row.integer(at: 1), definition: definition,
@@ -82,5 +83,18 @@ extension HeldPart {
     try statement.bind(part, at: 0)
     while try statement.step() { try spool.append(statement.blob(at: 0)) }
     return spool
+  }
+}
+
+extension VirtualModule {
+  /// As much of a virtual table as has to be known to find its place: the module. It is never made of this.
+  fileprivate init?(named name: String) {
+    if let kind = SpatialIndex.Kind(rawValue: name) {
+      self = .spatial(SpatialIndex(kind: kind, coordinates: 0))
+    } else if name == FullTextIndex.moduleName {
+      self = .fullText(FullTextIndex(options: nil))
+    } else {
+      return nil
+    }
   }
 }

@@ -20,6 +20,7 @@ final class HeldParts {
       part INTEGER PRIMARY KEY,
       entry INTEGER NOT NULL,
       table_name TEXT NOT NULL,
+      module TEXT,
       strict INTEGER NOT NULL,
       whole INTEGER NOT NULL,
       patchset INTEGER NOT NULL,
@@ -75,8 +76,8 @@ final class HeldParts {
     let definition = table.definition
     let insert = try connection.prepare(
       """
-      INSERT INTO main.buckia_held_part(entry, table_name, strict, whole, patchset, reason)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+      INSERT INTO main.buckia_held_part(entry, table_name, strict, whole, patchset, reason, module)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
       """)
     try insert.bind(entry, at: 0)
     try insert.bind(definition.name, at: 1)
@@ -84,6 +85,7 @@ final class HeldParts {
     try insert.bind(Int64(table.isWhole ? 1 : 0), at: 3)
     try insert.bind(Int64(header.format == .patchset ? 1 : 0), at: 4)
     try insert.bind(table.reason, at: 5)
+    try insert.bind(optional: definition.module?.name, at: 6)
     try insert.run()
     let part = try connection.integer("SELECT last_insert_rowid()") ?? 0
     let column = try connection.prepare("INSERT INTO main.buckia_held_column VALUES (?1, ?2, ?3, ?4, ?5, ?6)")

@@ -14,9 +14,10 @@ struct IndexSchema {
   private(set) var indexes: [IndexTable] = []
   /// The virtual tables of other kinds, with their modules.
   private(set) var otherVirtualTables: [TableName: String] = [:]
-  /// The ordinary tables and the views.
+  /// The ordinary tables.
   private(set) var tables: Set<TableName> = []
-  private(set) var views: Set<TableName> = []
+  /// The views, with the statements that made them.
+  private(set) var views: [TableName: String] = [:]
   /// The triggers of each table or view of `main`, in the order in which SQLite fires them: the youngest first.
   private(set) var triggers: [TableName: [Trigger]] = [:]
   /// TEMP tables and views: a TEMP trigger takes them for those of `main` that have their names.
@@ -46,7 +47,7 @@ struct IndexSchema {
       let table = TableName(name)
       let sql = row.text(at: 3) ?? ""
       switch row.text(at: 0) {
-      case "view": views.insert(table)
+      case "view": views[table] = sql
       case "trigger":
         let owner = TableName(row.text(at: 2) ?? "")
         triggers[owner, default: []].insert(Trigger(name: name, table: owner, sql: sql), at: 0)
@@ -95,7 +96,7 @@ struct IndexSchema {
       for trigger in triggers[next] ?? [] {
         for target in TriggerDefinition(parsing: trigger.sql)?.statements.compactMap(\.target) ?? [] {
           if let index = index(named: target) { found.append(index) }
-          if views.contains(target), seen.insert(target).inserted { open.append(target) }
+          if views[target] != nil, seen.insert(target).inserted { open.append(target) }
         }
       }
     }

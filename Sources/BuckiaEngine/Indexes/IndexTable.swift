@@ -19,7 +19,7 @@ struct IndexTable: Hashable {
     guard Self.modules.contains(module) else { return nil }
     self.name = name
     self.module = module
-    let content = module == "fts4" || module == "fts5" ? definition.option("content") : nil
+    let content = module == "fts5" ? definition.fullTextContent : module == "fts4" ? definition.option("content") : nil
     self.content = content.flatMap { $0.isEmpty ? nil : TableName($0) }
   }
 

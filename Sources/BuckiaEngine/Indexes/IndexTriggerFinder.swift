@@ -40,7 +40,7 @@ struct IndexTriggerFinder {
           neglected.append(
             NeglectedIndex(
               name: target, module: module, table: table, reason: "what a table of this module does is not known here"))
-        } else if schema.views.contains(target) {
+        } else if schema.views[target] != nil {
           for index in schema.indexes(writtenThrough: target) {
             neglect(index, of: table, "its triggers write to it through the view \"\(target)\"")
           }

@@ -16,7 +16,7 @@ extension IndexUpkeep {
     for index in schema.indexes {
       let troubles = troubles(of: index, reached)
       if troubles.isEmpty {
-        remarks += unkept(index, reached)
+        if let remark = try schema.remake(index, after: reached, on: connection) { remarks.append(remark) }
       } else if canRebuild(index) {
         if let reason = try connection.failure(ofRunning: index.rebuildStatement) {
           remarks += troubles.map { "\($0), and cannot be rebuilt (\(reason))" }
@@ -52,7 +52,7 @@ extension IndexUpkeep {
       }
       guard reached.contains(copy.table) else { continue }
       let others = reached.subtracting([copy.table])
-      let sources = copy.otherSources.filter { others.contains($0) || schema.views.contains($0) && !others.isEmpty }
+      let sources = copy.otherSources.filter { others.contains($0) || schema.views[$0] != nil && !others.isEmpty }
       if let source = sources.map(\.text).min() {
         add(
           "the \(index.module) index \"\(index.name)\" over table \"\(copy.table)\" may lack changes (its triggers read "
@@ -60,21 +60,6 @@ extension IndexUpkeep {
       }
     }
     return found
-  }
-
-  /// An index over a changed table that no trigger keeps: the application does it by itself, and has to be told.
-  private func unkept(_ index: IndexTable, _ reached: Set<TableName>) -> [String] {
-    guard let content = index.content, reached.contains(content) else { return [] }
-    let isKept = known.contains { $0.index == index && $0.table == content }
-    let isKeptByApplication = schema.temporaryTriggers.contains { trigger in
-      trigger.table == content
-        && TriggerDefinition(parsing: trigger.sql)?.statements.contains { $0.target == index.name } ?? true
-    }
-    guard !isKept, !isKeptByApplication else { return [] }
-    return [
-      "the \(index.module) index \"\(index.name)\" over table \"\(content)\" was not kept up to date (it has no triggers): "
-        + "rebuild it"
-    ]
   }
 }
 

@@ -226,7 +226,7 @@ extension SQLiteConnection {
   }
 
   /// As ``failure(ofRunning:)``, but only prepares it.
-  fileprivate func failure(ofPreparing sql: String) throws(SQLiteError) -> String? {
+  func failure(ofPreparing sql: String) throws(SQLiteError) -> String? {
     do throws(SQLiteError) {
       _ = try prepare(sql)
       return nil

@@ -66,7 +66,7 @@ struct TriggerRules {
     { table in
       let name = ASCIIName.folded(table.text)
       if schema.otherVirtualTables[table] != nil { return true }
-      let isKnown = schema.tables.contains(table) || schema.views.contains(table) || schema.index(named: table) != nil
+      let isKnown = schema.tables.contains(table) || schema.views[table] != nil || schema.index(named: table) != nil
       return !isKnown && modules.contains(name) && !Self.harmlessModules.contains(name)
     }
   }

@@ -10,8 +10,8 @@ public enum Replicability {
     switch entry.kind {
     case .table: break
     case .view: return "a view holds no rows of its own"
-    case .virtual(let module):
-      return "a virtual table (\(module)): its content does not travel; where triggers keep it, `apply` does, too"
+    case .virtual(let module, let content):
+      if let reason = refusal(of: content) { return "a virtual table (\(module)): \(reason)" }
     case .shadow(let owner):
       return owner.isEmpty ? "holds the insides of a virtual table" : "holds the insides of the virtual table \(owner)"
     }
@@ -29,6 +29,18 @@ public enum Replicability {
       !bytes.indices.dropLast(name.count - 1).contains { start in
         name.indices.allSatisfy { ASCIIName.folded(bytes[start + $0]) == name[$0] }
       }
+    }
+  }
+
+  /// Why the rows of a virtual table do not travel, or nil.
+  private static func refusal(of content: VirtualContent) -> String? {
+    switch content {
+    case .own: nil
+    case .keptByTriggers: "triggers keep it, so its content does not travel: `apply` keeps that of the receiver"
+    case .external(let table): "it indexes \"\(table)\" and does not travel; `apply` makes it anew from that"
+    case .contentless: "it keeps no text (content=''), so what is in it cannot be read and does not travel"
+    case .unknown: "its content does not travel; where triggers keep it, `apply` does, too"
+    case .unavailable(let reason): "it cannot be opened here (\(reason)), so its content does not travel"
     }
   }
 

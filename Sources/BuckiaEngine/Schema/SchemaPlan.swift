@@ -12,6 +12,8 @@ struct SchemaPlan: Sendable {
   private(set) var matches: [TableName: TableMatch] = [:]
   /// What is unknown here, and is to be kept.
   private(set) var held: [TableName: HeldTable] = [:]
+  /// Virtual tables whose rows are not written, since this database keeps its own, and what is to be said of it.
+  private(set) var passedOver: [TableName: String] = [:]
 
   /// Columns that are to be held although there is a place for them: for each table their indexes, with the reason.
   typealias Withheld = [TableName: [Int: String]]
@@ -40,7 +42,7 @@ struct SchemaPlan: Sendable {
     let siblings = Set(missing.map { TableName($0.name) })
     for definition in definitions {
       let name = TableName(definition.name)
-      guard matches[name] == nil, held[name] == nil else {
+      guard matches[name] == nil, held[name] == nil, passedOver[name] == nil else {
         throw EngineError(.refusedDefinition, "table \"\(name)\" is defined twice", table: name.text)
       }
       if let refusal = name.refusal {
@@ -54,12 +56,20 @@ struct SchemaPlan: Sendable {
       guard let entry = schema.entry(named: name) else {
         if mode == .hold {
           hold(definition, because: "the table is missing here")
-        } else {
-          try create(definition, siblings: siblings, mode: mode, on: connection)
+          continue
         }
+        if let clash = schema.nameClash(of: definition, among: missing) {
+          throw EngineError(.refusedDefinition, "table \"\(name)\" may not be created: \(clash)", table: name.text)
+        }
+        try create(definition, siblings: siblings, mode: mode, on: connection)
         continue
       }
-      if let refusal = Replicability.refusal(of: entry) {
+      if let remark = VirtualMatch.remark(onPassingOver: definition, for: entry) {
+        passedOver[name] = remark
+        notes.append(SchemaNote(.leaveOut, name.text, nil, remark))
+        continue
+      }
+      if let refusal = VirtualMatch.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
         // What is a view here may become a table; what holds the insides of another never will.
         guard mode == .hold, !entry.isShadow else {
           throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
@@ -69,12 +79,18 @@ struct SchemaPlan: Sendable {
       }
       do {
         let local = try Self.local(entry, in: schema, on: connection)
+        if local.module != nil {
+          matches[name] = try VirtualMatch.match(definition, with: local, mode: mode)
+          continue
+        }
         let fit = try TableFit(definition, into: local, mode: mode, withheld: withheld[name] ?? [:], renames)
         steps += fit.steps
         notes += fit.notes
         matches[name] = fit.match
         held[name] = fit.heldTable
-      } catch let error as EngineError where mode == .hold && error.code == .keyDiffers {
+      } catch let error as EngineError
+        where mode == .hold && (error.code == .keyDiffers || definition.module != nil && error.code == .columnsDiffer)
+      {
         hold(definition, because: error.message)
       }
     }
@@ -114,6 +130,7 @@ struct SchemaPlan: Sendable {
         .refusedDefinition, "table \"\(table.name)\" may not be created: it would hide a module of that name",
         table: table.name)
     }
+    if let module = table.module { try VirtualMatch.requireLoaded(module, for: table, on: connection) }
     steps.append(.createTable(table, siblings: siblings))
     notes.append(SchemaNote(.create, table.name, nil, "\(table.columns.count) columns"))
     for column in table.generated {
@@ -153,11 +170,18 @@ extension SchemaPlan {
           "table \"\(name)\" is missing here, and a raw changeset carries no definition to create it from",
           table: name.text)
       }
+      if let remark = VirtualMatch.remark(onPassingOver: nil, for: entry) {
+        passedOver[name] = remark
+        continue
+      }
       if let refusal = Replicability.refusal(of: entry) {
         throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
       }
       let local = try Self.local(entry, in: schema, on: connection)
-      guard local.changesetColumns.count >= table.columnCount else {
+      let mayBeShort = local.module == nil
+      guard local.changesetColumns.count >= table.columnCount,
+        mayBeShort || local.changesetColumns.count == table.columnCount
+      else {
         throw EngineError(
           .columnsDiffer,
           "table \"\(name)\" has \(local.changesetColumns.count) columns here and \(table.columnCount) in the changeset",

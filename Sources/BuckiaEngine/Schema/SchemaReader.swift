@@ -7,10 +7,18 @@ public enum TableKind: Equatable, Sendable {
   case table
   /// A view.
   case view
-  /// A virtual table, with the name of its module.
-  case virtual(module: String)
+  /// A virtual table, with the name of its module and what its rows are.
+  case virtual(module: String, content: VirtualContent)
   /// A table that holds the insides of a virtual table.
   case shadow(of: String)
+
+  /// Whether it has rows of its own, which travel.
+  var hasOwnRows: Bool {
+    switch self {
+    case .table, .virtual(_, .own): true
+    case .view, .virtual, .shadow: false
+    }
+  }
 }
 
 /// One entry of a database's schema.
@@ -58,29 +66,27 @@ public struct SchemaReader: ~Copyable {
         row.text(at: 1) ?? "", row.integer(at: 2) != 0, row.integer(at: 3) != 0
       )
     }
-    var loaded: Set<String> = []
-    try connection.forEachRow(of: "SELECT lower(name) FROM pragma_module_list") { loaded.insert($0.text(at: 0) ?? "") }
-    let virtual = sources.filter { kinds[TableName($0.name)]?.type == "virtual" }.map { source in
-      let module = Self.module(of: source.sql)
-      return VirtualTable(name: source.name, module: module, isLoaded: loaded.contains(ASCIIName.folded(module)))
-    }
-    let found: [SchemaEntry] = sources.compactMap { source in
+    let virtual = try VirtualTables(
+      sources.filter { kinds[TableName($0.name)]?.type == "virtual" }.map { ($0.name, $0.sql) }, on: connection)
+    var found: [SchemaEntry] = []
+    for source in sources {
       guard let entry = kinds[TableName(source.name)], !ASCIIName.folded(source.name).hasPrefix("sqlite_") else {
-        return nil
+        continue
       }
       let kind: TableKind
       if entry.type == "view" {
         kind = .view
       } else if entry.type == "virtual" {
-        kind = .virtual(module: virtual.first { $0.name.utf8.elementsEqual(source.name.utf8) }?.module ?? "")
-      } else if let owner = Self.shadowOwner(of: source.name, isMarked: entry.type == "shadow", among: virtual) {
+        kind = try virtual.kind(of: source.name, on: connection)
+      } else if let owner = virtual.owner(ofShadow: source.name, isMarked: entry.type == "shadow") {
         kind = .shadow(of: owner)
       } else {
         kind = .table
       }
-      return SchemaEntry(
-        name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict,
-        sql: source.sql, isNameMended: source.isMended)
+      found.append(
+        SchemaEntry(
+          name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict,
+          sql: source.sql, isNameMended: source.isMended))
     }
     entries = found
     // A name that had to be mended may look like another's.
@@ -91,39 +97,7 @@ public struct SchemaReader: ~Copyable {
   /// The entry of that name, whatever its case.
   public func entry(named name: TableName) -> SchemaEntry? { places[name].map { entries[$0] } }
 
-  /// The suffixes of the tables that SQLite's own virtual tables keep their content in.
-  ///
-  /// `PRAGMA table_list` marks them, but only while the module is loaded, and a file may come from a program that has
-  /// modules which are missing here.
-  private static let shadowSuffixes = [
-    "_node", "_parent", "_rowid", "_content", "_segments", "_segdir", "_docsize", "_stat", "_data", "_idx", "_config",
-  ]
-
-  private struct VirtualTable {
-    let name: String
-    let module: String
-    let isLoaded: Bool
-  }
-
-  private static func shadowOwner(of name: String, isMarked: Bool, among tables: [VirtualTable]) -> String? {
-    let folded = ASCIIName.folded(name)
-    let owner = tables.first { owner in
-      let prefix = ASCIIName.folded(owner.name)
-      if isMarked { return folded.hasPrefix(prefix + "_") }
-      return !owner.isLoaded && shadowSuffixes.contains { folded == prefix + $0 }
-    }
-    return owner?.name ?? (isMarked ? "" : nil)
-  }
-
-  /// The module's name in `CREATE VIRTUAL TABLE name USING module(…)`.
-  private static func module(of sql: String) -> String {
-    let words = sql.split(whereSeparator: { " \t\n\r(".contains($0) })
-    guard let using = words.firstIndex(where: { ASCIIName.folded(String($0)) == "using" }), using + 1 < words.count
-    else { return "" }
-    return String(words[using + 1])
-  }
-
-  /// Reads the definition of an ordinary table.
+  /// Reads the definition of a table that has rows of its own.
   ///
   /// The queries are kept by the connection: a database may have ten thousand tables, and to prepare what asks about a
   /// table takes longer than the answer.
@@ -132,6 +106,7 @@ public struct SchemaReader: ~Copyable {
   public func definition(
     of entry: SchemaEntry, on connection: borrowing SQLiteConnection
   ) throws -> TableDefinition {
+    if case .virtual = entry.kind { return try virtualDefinition(of: entry, on: connection) }
     let name = entry.name.text
     var columns: [ColumnDefinition] = []
     var generated: [GeneratedColumn] = []

@@ -30,7 +30,9 @@ public enum SchemaStep: Equatable, Sendable, CustomStringConvertible {
   /// What it does, for people.
   public var description: String {
     switch self {
-    case .createTable(let table, _): return "create table \(table.name) (\(table.columns.count) columns)"
+    case .createTable(let table, _):
+      guard let module = table.module else { return "create table \(table.name) (\(table.columns.count) columns)" }
+      return "create virtual table \(table.name) (\(module.name), \(table.columns.count) columns)"
     case .addColumn(let column, let table): return "add column \(table).\(column.name)"
     }
   }

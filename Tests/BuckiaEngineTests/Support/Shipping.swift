@@ -15,16 +15,23 @@ enum Shipping {
     return try apply(difference, to: target, settings: settings)
   }
 
+  /// A difference, as the engine takes it from a file.
+  static func incoming(
+    _ difference: DatabaseDifference, digest: [UInt8] = (0..<32).map { _ in UInt8.random(in: 0...255) }
+  ) throws -> IncomingChanges {
+    try IncomingChanges(
+      key: LedgerKey(
+        sender: "", id: KSUID(timestamp: 1, payloadHigh: .random(in: 0...(.max)), payloadLow: 2), digest: digest,
+        isRaw: false), file: "test.bdiff", definitions: difference.tables.map(\.definition),
+      changeset: difference.changeset)
+  }
+
   /// Applies a difference in a transaction of its own.
   static func apply(
     _ difference: DatabaseDifference, to target: String, settings: ApplySettings = ApplySettings(time: 0),
     digest: [UInt8] = (0..<32).map { _ in UInt8.random(in: 0...255) }
   ) throws -> ApplyResult {
-    let incoming = try IncomingChanges(
-      key: LedgerKey(
-        sender: "", id: KSUID(timestamp: 1, payloadHigh: .random(in: 0...(.max)), payloadLow: 2), digest: digest,
-        isRaw: false), file: "test.bdiff", definitions: difference.tables.map(\.definition),
-      changeset: difference.changeset)
+    let incoming = try incoming(difference, digest: digest)
     let connection = try SQLiteConnection(opening: target, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
     let plan = try ApplyPlan(incoming, on: connection, settings: settings)
