@@ -45,6 +45,11 @@ struct DiffVerb: Verb {
       "A column that has another name now. May be given several times.", valueName: "table.old=new"))
   var rename: [RenameChoice] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "What tells rows of tables without a primary key apart: their rowid, or their content.", valueName: "identity"))
+  var keyless = KeylessIdentity.rowid
+
   @Flag(help: "Replace the file named with -o when it is there already.")
   var force = false
 
@@ -56,7 +61,8 @@ struct DiffVerb: Verb {
     let progress = console.progress
     let report = try DatabaseManager.createDatabaseDiff(
       from: old, to: new, output: OutputPath(path).diffOutput(replacing: force),
-      options: DiffOptions(tables: tables?.names, method: method.method, isRaw: raw, renames: rename.map(\.rename)),
+      options: DiffOptions(
+        tables: tables?.names, method: method.method, isRaw: raw, renames: rename.map(\.rename), keyless: keyless),
       home: home.folder, progress: { progress.update("Comparing \($0)…") })
     progress.clear()
     try console.document(report.json)
@@ -64,6 +70,8 @@ struct DiffVerb: Verb {
     return .done
   }
 }
+
+extension KeylessIdentity: ExpressibleByArgument {}
 
 /// The tables of `--tables A,B`.
 struct TableList: ExpressibleByArgument {

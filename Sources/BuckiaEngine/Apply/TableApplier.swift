@@ -114,6 +114,8 @@ final class TableApplier {
     let prepared = try statements.insert(rows: rows, on: connection)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
     let storedExactly = statements.storedExactly
+    // Rows that go by their content have none, and get one.
+    let needsRowID = !statements.match.local.goesByRowID
     var parameter = 0
     for index in first..<(first + rows) {
       var position = batch.start(index) + 2
@@ -123,14 +125,17 @@ final class TableApplier {
         size += value.count
         // SQLite does not say how many rows went in before one that is too large, or has something else for a rowid.
         // Nor is a row for a virtual table looked at here that would be altered by it.
-        if size > limit || (column == statements.rowIDKey && value.kind != .integer)
+        let isRowID = column == statements.rowIDKey
+        if size > limit || (isRowID && value.kind != .integer && (needsRowID || value.kind != .null))
           || storedExactly?.admits(value, at: column, in: bytes) == false
         {
           batch.noteRefusal(of: rows)
           return 0
         }
         if storesUTF16 { noteText(value, column, in: bytes) }
-        if column == statements.rowIDKey { greatestRowID = max(greatestRowID, value.integer(in: bytes)) }
+        if isRowID, value.kind == .integer {
+          greatestRowID = max(greatestRowID, value.integer(in: bytes))
+        }
         try prepared.statement.bind(value, in: bytes, at: parameter)
         parameter += 1
       }

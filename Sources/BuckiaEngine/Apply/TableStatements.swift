@@ -134,13 +134,22 @@ final class TableStatements {
       guard isKey[index] || compared.contains(index) else { return nil }
       let parameter = "?\(firstParameter + index)"
       // The key's index serves = and IS NULL, not IS with a parameter. The parameter is named all the same: it is bound.
+      // A row without a rowid is one that goes by its content alone.
+      if nullKeys.contains(index), match.local.goesByRowID { return "\(parameter) IS NULL" }
       if nullKeys.contains(index) { return "\(columns[index]) IS NULL AND \(parameter) IS NULL" }
       return "\(columns[index]) \(isKey[index] ? "=" : "IS") \(parameter)"
     }
     let condition = Self.conjunction(terms[...])
     // Rows with NULL in the key can be there several times: one change is one row.
     guard !nullKeys.isEmpty, let rowID else { return condition }
-    return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition) LIMIT 1)"
+    // Of rows that compare equal (1 and 1.0, `a` and `A` under NOCASE) the one that is the same.
+    let same = columns.indices.filter { compared.contains($0) }.map { index in
+      let parameter = "?\(firstParameter + index)"
+      return
+        "typeof(\(columns[index])) = typeof(\(parameter)) AND \(columns[index]) IS \(parameter) COLLATE BINARY"
+    }
+    let order = same.isEmpty ? "" : " ORDER BY (\(Self.conjunction(same[...]))) DESC"
+    return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition)\(order) LIMIT 1)"
   }
 
   /// All terms joined by AND, as a balanced tree: written in a row they would nest as deep as they are many, and SQLite

@@ -219,8 +219,13 @@ struct ComparisonRun {
     // Nobody is told that a virtual table takes `rows`: it has no pages, and there is no other way.
     if let olderTable, let pages, table.module == nil {
       let reason =
-        try olderTable.renames.isEmpty
-        ? comparePages(table, olderTable.definition, pages, older, newer, into: changes) : "its columns were renamed"
+        if goesByContent(table) {
+          "its rows are told apart by content"
+        } else if !olderTable.renames.isEmpty {
+          "its columns were renamed"
+        } else {
+          try comparePages(table, olderTable.definition, pages, older, newer, into: changes)
+        }
       if let reason {
         fallbacks.append(SkippedItem(name: table.name, reason: reason))
         changes = ChangeCollector()
@@ -233,8 +238,10 @@ struct ComparisonRun {
     {
       method = .session
     } else if method == .rows {
-      let brokenText = try RowMerge(newer: table, older: olderTable, needsByteCollation: needsByteCollation)
-        .run(older: older, newer: newer, into: changes)
+      let brokenText = try RowMerge(
+        newer: table, older: olderTable, needsByteCollation: needsByteCollation, goesByContent: goesByContent(table)
+      )
+      .run(older: older, newer: newer, into: changes)
       for column in brokenText.sorted() {
         skip(
           "\(table.name).\(table.changesetColumns[column])",
@@ -255,6 +262,8 @@ struct ComparisonRun {
         definition: table, inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted,
         method: method, isNew: olderTable == nil, newColumns: newColumns, renames: renames))
   }
+
+  private func goesByContent(_ table: TableDefinition) -> Bool { table.goesByRowID && options.keyless == .content }
 
   /// Compares a table by its pages.
   ///

@@ -12,6 +12,15 @@ public enum DiffMethod: String, Sendable, CaseIterable {
   case session
 }
 
+/// By what rows of tables without a primary key are told apart.
+public enum KeylessIdentity: String, Sendable, CaseIterable {
+  /// By rowid: the other side becomes a mirror, rowids included.
+  case rowid
+  /// By content, each row as often as it is there: for databases that have given their rows rowids of their own. Nothing is
+  /// an UPDATE then.
+  case content
+}
+
 /// What to compare, and how.
 public struct DiffOptions: Sendable {
   /// The tables to compare, or nil for all of them.
@@ -22,15 +31,19 @@ public struct DiffOptions: Sendable {
   public var isRaw: Bool
   /// Columns that have another name in the newer database: else such a column is a new one, and the old one is dropped.
   public var renames: [ColumnRename]
+  /// By what rows of tables without a primary key are told apart.
+  public var keyless: KeylessIdentity
 
   /// Makes options.
   public init(
-    tables: [TableName]? = nil, method: DiffMethod? = nil, isRaw: Bool = false, renames: [ColumnRename] = []
+    tables: [TableName]? = nil, method: DiffMethod? = nil, isRaw: Bool = false, renames: [ColumnRename] = [],
+    keyless: KeylessIdentity = .rowid
   ) {
     self.tables = tables
     self.method = method
     self.isRaw = isRaw
     self.renames = renames
+    self.keyless = keyless
   }
 }
 

@@ -13,8 +13,18 @@ struct RowMerge {
   let older: OlderTable?
   /// Whether text is compared in a collation of ours, because a database is not in UTF-8.
   let needsByteCollation: Bool
+  /// Whether rows are told apart by all that is in them, and the rowid, which is then NULL, does not matter.
+  let goesByContent: Bool
 
   private enum Rows { case keyed, withoutKey }
+
+  /// The columns that tell rows apart, in the order in which rows are sorted: those that both tables have come first.
+  private var identity: [Int] {
+    guard goesByContent else { return newer.keyPlaces }
+    let known = older.map { ColumnPlaces($0.definition.columns) }
+    let places = newer.columns.indices.map { ($0 + 1, known?[newer.columns[$0].name] != nil) }
+    return places.filter(\.1).map(\.0) + places.filter { !$0.1 }.map(\.0)
+  }
 
   /// A query for the columns of the changeset, in its order.
   ///
@@ -29,13 +39,16 @@ struct RowMerge {
     var results: [String] = []
     if table.goesByRowID {
       guard let name = stored.rowIDName else { return nil }
-      results.append(name)
+      results.append(goesByContent ? "NULL" : name)
     }
     let places = ColumnPlaces(table.columns)
+    var isStored = [Bool](repeating: false, count: results.count)
     for column in newer.columns {
       if let index = places[column.name] {
         results.append(SQLText.identifier(stored.columns[index].name))
+        isStored.append(true)
       } else {
+        isStored.append(false)
         results.append(try AddedColumnValue.literal(of: column, isStrict: newer.isStrict))
       }
     }
@@ -46,8 +59,11 @@ struct RowMerge {
       let isSet = stored.nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" }
       if !isSet.isEmpty { source += " WHERE " + isSet.joined(separator: " AND ") }
       let collation = needsByteCollation ? SQLiteConnection.byteCollation : "BINARY"
-      let key = table.goesByRowID ? [results[0]] : newer.keyPlaces.map { "\(results[$0]) COLLATE \(collation)" }
-      source += " ORDER BY " + key.joined(separator: ", ")
+      let key =
+        table.goesByRowID && !goesByContent
+        ? [results[0]]
+        : identity.filter { isStored[$0] }.map { "\(results[$0]) COLLATE \(collation)" }
+      if !key.isEmpty { source += " ORDER BY " + key.joined(separator: ", ") }
     case .withoutKey:
       if let hasNullKey { source += " WHERE \(hasNullKey)" }
     }
@@ -80,7 +96,7 @@ struct RowMerge {
   private func merge(
     _ old: borrowing RowScan, _ new: borrowing RowScan, into changes: ChangeCollector
   ) throws {
-    let key = newer.keyPlaces
+    let key = identity
     let count = newer.changesetColumns.count
     let isKey = (0..<count).map { key.contains($0) }
     var changed = [Bool](repeating: false, count: count)

@@ -1,0 +1,85 @@
+import Buckia
+import BuckiaEngine
+import Testing
+import TestSupport
+
+/// Tables without a key, in databases that have given the same rows rowids of their own: rows go by what is in them.
+@Suite struct KeylessContentTests {
+  private static let schema = "CREATE TABLE log(line TEXT, n, real REAL); CREATE TABLE wide(a, b)"
+
+  /// Rows, of which many are there several times, and some are equal only as numbers.
+  private static func rows(_ count: Int, _ random: inout SeededGenerator) -> String {
+    let values = ["1", "1.0", "NULL", "'a'", "'A'", "x'61'", "''", "x''", "9223372036854775807", "-0.0"]
+    return (0..<count).map { _ in
+      random.oneIn(3)
+        ? "INSERT INTO wide VALUES (\(random.pick(values)), \(random.pick(values)))"
+        : "INSERT INTO log VALUES (\(random.pick(values)), \(random.pick(values)), \(random.pick(["1", "2.5", "NULL"])))"
+    }.joined(separator: ";")
+  }
+
+  /// Every row with how often it is there.
+  private static func content(of path: String) throws -> [String: Int] {
+    var counts: [String: Int] = [:]
+    for (table, rows) in try TestDatabases.content(of: path) {
+      for row in rows { counts["\(table): \(row)", default: 0] += 1 }
+    }
+    return counts
+  }
+
+  @Test("What was added and taken away on one side is on the other, whatever the rowids", arguments: Seeds.shards)
+  func likeCounting(shard: Int) throws {
+    try Seeds.tryEach(40, shard: shard) { seed in
+      var random = SeededGenerator(seed: seed)
+      let folder = try TemporaryFolder()
+      let home = BuckiaHome(path: folder.file("home"))
+      let encoding = "PRAGMA encoding = \(random.pick(["'UTF-8'", "'UTF-16le'"]))"
+      let older = try TestDatabases.run(
+        "\(encoding); \(Self.schema); \(Self.rows(30, &random))", on: folder.file("older"))
+      let newer = try folder.copy("older", to: "newer")
+      // The receiver has the same rows in another order, and some of its own.
+      let mine = try TestDatabases.run(
+        """
+        \(encoding); \(Self.schema); ATTACH '\(older)' AS o; INSERT INTO log SELECT * FROM o.log ORDER BY n, rowid DESC;
+        INSERT INTO wide SELECT * FROM o.wide ORDER BY b, a; \(Self.rows(5, &random))
+        """, on: folder.file("mine"))
+      let id = Int.random(in: 1...20, using: &random)
+      try TestDatabases.run(
+        """
+        DELETE FROM log WHERE rowid % 3 = \(id % 3); UPDATE wide SET b = a WHERE rowid > \(id); \(Self.rows(12, &random));
+        \(random.oneIn(2) ? "VACUUM" : "ALTER TABLE log ADD COLUMN more DEFAULT 7; UPDATE log SET more = rowid % 2")
+        """, on: newer)
+      let report = try DatabaseManager.createDatabaseDiff(
+        from: older, to: newer, output: .folder(folder.path), options: DiffOptions(keyless: .content), home: home)
+      #expect(report.tables.allSatisfy { $0.updated == 0 })
+      if let path = report.path {
+        // So that both sides can be counted alike, the receiver's rows have the new column, too.
+        if report.tables.contains(where: { !$0.newColumns.isEmpty }) {
+          for path in [older, mine] { try TestDatabases.run("ALTER TABLE log ADD COLUMN more DEFAULT 7", on: path) }
+        }
+        let before = try (older: Self.content(of: older), newer: Self.content(of: newer), mine: Self.content(of: mine))
+        let outcome = try DatabaseManager(mine).processInboundChanges([path], options: ApplyOptions(conflicts: .abort))
+        #expect(outcome.diffs.map(\.state) == [.applied], "\(Seeds.replay(seed))")
+        let difference = before.newer.merging(before.older.mapValues { -$0 }, uniquingKeysWith: +)
+        let expected = before.mine.merging(difference, uniquingKeysWith: +).filter { $0.value != 0 }
+        #expect(try Self.content(of: mine) == expected, "\(Seeds.replay(seed))")
+      } else {
+        #expect(try Self.content(of: older) == Self.content(of: newer))
+      }
+    }
+  }
+
+  @Test("A row that is not there any more cannot be taken away, and none other goes in its place")
+  func missing() throws {
+    let post = try Post("CREATE TABLE log(line, n); INSERT INTO log VALUES ('a', 1), ('b', 2), ('b', 2), ('c', 3)")
+    try TestDatabases.run("DELETE FROM log WHERE line = 'a'; INSERT INTO log VALUES ('mine', 0)", on: post.mine)
+    let theirs = try post.folder.copy("base.sqlite", to: "theirs")
+    try TestDatabases.run("DELETE FROM log WHERE rowid < 3; INSERT INTO log VALUES ('new', 9)", on: theirs)
+    _ = try DatabaseManager.createDatabaseDiff(
+      from: post.base, to: theirs, output: .folder(post.inbound), options: DiffOptions(keyless: .content),
+      home: BuckiaHome(path: post.folder.file("home")))
+    let report = try post.apply()
+    #expect(report.diffs.map(\.inserted) == [1])
+    #expect(report.diffs.map(\.deleted) == [1])
+    #expect(try post.rows("SELECT n FROM log ORDER BY n") == ["0", "2", "3", "9"])
+  }
+}
