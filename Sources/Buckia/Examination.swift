@@ -23,7 +23,7 @@ struct Examination {
     if table.goesByRowID, table.module == nil {
       warnings.append(
         "table \"\(table.name)\" has no primary key: its rows go by rowid, which VACUUM may change; "
-          + "a primary key keeps diffs small")
+          + "a primary key keeps diffs small, `diff --keyless content` compares by what is in them")
     }
     if let refusal = table.creationRefusal {
       warnings.append("table \"\(table.name)\" cannot be created where it is missing: \(refusal)")
