@@ -2,6 +2,7 @@
 import SQLiteConnections
 import SQLiteSchemas
 import Testing
+import TestSupport
 
 /// Tables made from definitions do what the author's do.
 @Suite struct CreatedTableTests {
@@ -67,5 +68,21 @@ import Testing
     let table = try SchemaPlanTests.definitions("CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES users)")[0]
     #expect(!table.createStatement(siblings: ["c"]).contains("FOREIGN"))
     #expect(table.createStatement(siblings: ["c", "USERS"]).contains("FOREIGN"))
+  }
+
+  @Test("A key or UNIQUE that compares a column otherwise than it is declared is named")
+  func otherCollations() throws {
+    let folder = try TemporaryFolder()
+    let older = try TestDatabases.run("CREATE TABLE other(a)", on: folder.file("older"))
+    let newer = try folder.copy("older", to: "newer")
+    try TestDatabases.run(
+      """
+      CREATE TABLE t(a TEXT, b TEXT COLLATE NOCASE, c, PRIMARY KEY (a COLLATE NOCASE), UNIQUE (b COLLATE RTRIM, c), UNIQUE (b));
+      CREATE TABLE w(a TEXT COLLATE NOCASE, PRIMARY KEY (a)) WITHOUT ROWID
+      """, on: newer)
+    let skipped = try DatabaseComparison.run(older: older, newer: newer).skipped
+    #expect(skipped.map(\.name) == ["t", "t"])
+    #expect(skipped.contains { $0.reason.contains("primary key compares \"a\" by NOCASE") })
+    #expect(skipped.contains { $0.reason.contains("UNIQUE on \"b\" compares by RTRIM") })
   }
 }

@@ -13,8 +13,10 @@ import TestSupport
     private var sent: String
     private let home: BuckiaHome
     private var count = 0
+    private let keyless: KeylessIdentity
 
-    init(_ schema: String, receivers: [String]) throws {
+    init(_ schema: String, receivers: [String], keyless: KeylessIdentity = .rowid) throws {
+      self.keyless = keyless
       folder = try TemporaryFolder()
       home = BuckiaHome(path: folder.file("home"))
       author = try TestDatabases.run(schema, on: folder.file("author"))
@@ -30,7 +32,8 @@ import TestSupport
       try TestDatabases.run(edits, on: author)
       let output = folder.file("out")
       let report = try DatabaseManager.createDatabaseDiff(
-        from: sent, to: author, output: .file(output, replacing: true), home: home)
+        from: sent, to: author, output: .file(output, replacing: true),
+        options: DiffOptions(keyless: keyless), home: home)
       count += 1
       sent = try folder.copy("author", to: "sent-\(count)")
       guard let path = report.path, let id = report.id else { return }
@@ -227,6 +230,33 @@ import TestSupport
     }
     #expect(try chain.rows("SELECT count(*) FROM t", of: "me") == ["1"])
     #expect(try chain.rows("SELECT count(*) FROM notes", of: "me") == ["5"])
+  }
+
+  @Test(
+    "Rows that nothing but their content tells apart wait as a whole", arguments: [KeylessIdentity.rowid, .content])
+  func rowsWithoutKey(identity: KeylessIdentity) throws {
+    var chain = try Chain(
+      """
+      CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('a', 1), (NULL, 1), (NULL, 1), (NULL, 2);
+      CREATE TABLE log(v); INSERT INTO log VALUES (1), (1), (2)
+      """, receivers: ["me", "early"], keyless: identity)
+    let upgrade = "ALTER TABLE t ADD COLUMN c DEFAULT 5; ALTER TABLE log ADD COLUMN c"
+    try chain.run(upgrade, on: "early")
+    let both = ["me", "early"]
+    try chain.send(
+      """
+      \(upgrade); INSERT INTO t VALUES (NULL, 1, 7), (NULL, 3, 8), ('b', 1, 9); INSERT INTO log VALUES (1, 7), (3, NULL);
+      UPDATE t SET c = 6 WHERE k IS NULL AND v = 2
+      """, to: both)
+    try chain.send("DELETE FROM t WHERE c = 7; DELETE FROM log WHERE c = 7; UPDATE log SET c = 1 WHERE v = 2", to: both)
+    for name in both { try chain.apply(name) }
+    #expect(try chain.rows("SELECT k FROM t WHERE k > ''", of: "me").count == 2)
+    try chain.run(upgrade, on: "me")
+    #expect(try chain.apply("me").diffs.map(\.state) == [.applied, .applied])
+    for query in ["SELECT k, v, c FROM t", "SELECT v, c FROM log"] {
+      #expect(try chain.rows(query, of: "me").sorted() == chain.rows(query, of: "early").sorted())
+    }
+    #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "me") == ["0"])
   }
 
   @Test("Virtual tables with rows of their own wait like any others")

@@ -1,3 +1,4 @@
+import SQLiteConnections
 import SQLiteSchemas
 
 // What of a table's definition does not travel with it.
@@ -54,6 +55,32 @@ extension ComparisonRun {
           "its foreign key to \"\(key.parent)\" does not travel: one is made only between tables that are created together"
         )
       }
+    }
+  }
+}
+
+extension ComparisonRun {
+  /// Names keys and UNIQUE constraints of new tables that compare a column otherwise than it is declared.
+  mutating func nameLostCollations(_ newer: borrowing SQLiteConnection) throws {
+    let query = """
+      SELECT i.origin, x.name, x.coll FROM pragma_index_list(?1, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
+      WHERE i.origin IN ('pk', 'u') AND x.key ORDER BY i.seq DESC, x.seqno
+      """
+    for table in tables where table.isNew && table.definition.module == nil {
+      let definition = table.definition
+      var found: [SkippedItem] = []
+      try newer.forEachRow(of: query, binding: [definition.name]) { row in
+        guard let place = definition.column(named: row.text(at: 1) ?? "") else { return }
+        let column = definition.columns[place]
+        let collation = row.text(at: 2) ?? ""
+        guard !ASCIIName.matches(column.collation, collation) else { return }
+        let what =
+          row.text(at: 0) == "pk"
+          ? "its primary key compares \"\(column.name)\" by \(collation), which does not travel: the table is created without that"
+          : "UNIQUE on \"\(column.name)\" compares by \(collation), and does not travel: the table is created without it"
+        found.append(SkippedItem(name: definition.name, reason: what))
+      }
+      for item in found { skip(item.name, item.reason) }
     }
   }
 }

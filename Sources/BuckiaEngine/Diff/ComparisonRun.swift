@@ -263,7 +263,10 @@ struct ComparisonRun {
         method: method, isNew: olderTable == nil, newColumns: newColumns, renames: renames))
   }
 
-  private func goesByContent(_ table: TableDefinition) -> Bool { table.goesByRowID && options.keyless == .content }
+  /// Full-text tables are linked to others by their rowids.
+  private func goesByContent(_ table: TableDefinition) -> Bool {
+    table.goesByRowID && table.module == nil && options.keyless == .content
+  }
 
   /// Compares a table by its pages.
   ///
@@ -299,6 +302,7 @@ struct ComparisonRun {
       skip(entry.name.text, "the table was dropped; others keep it")
     }
     nameLostClauses(olderSchema, newerSchema)
+    try nameLostCollations(newer)
     guard options.tables == nil else { return }
     let query = """
       SELECT type, name, sql FROM main.sqlite_schema

@@ -5,7 +5,8 @@ import SQLiteSchemas
 /// Parts the changes of a diff: what is known here goes on to be applied, the rest into the database to be kept.
 ///
 /// Of a table that is partly known each change is cut in two. The known columns stay a change of its kind. What an INSERT or
-/// UPDATE says of unknown columns becomes an UPDATE of these alone; a DELETE has nothing to keep.
+/// UPDATE says of unknown columns becomes an UPDATE of these alone; a DELETE has nothing to keep. Rows with NULL in the key cannot be
+/// cut, and are kept whole.
 struct HoldingSplit {
   private let held: [TableName: HeldTable]
   private let store: HeldParts
@@ -105,6 +106,12 @@ struct HoldingSplit {
     let key = RowKey(of: table)
     while let place = walk.next(in: bytes) {
       change.read(place, in: bytes)
+      if change.hasNullKey, !part.columns.isEmpty {
+        // Only all of its content tells such a row apart: half of it would be any row.
+        try store.add(
+          bytes.array(place.start..<walk.position), of: key.bytes(of: change, bytes), part, table, on: connection)
+        continue
+      }
       let isIndirect = place.isIndirect(in: bytes)
       let pieces = ChangePieces(
         change, of: table, isIndirect: defaults == nil && isIndirect, comesOfInsert: defaults != nil && isIndirect)
