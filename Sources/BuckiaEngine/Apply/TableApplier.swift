@@ -116,25 +116,29 @@ final class TableApplier {
     let storedExactly = statements.storedExactly
     // Rows that go by their content have none, and get one.
     let needsRowID = !statements.match.local.goesByRowID
+    // Taken out of their objects: this is done for every value.
+    let (columnCount, rowIDKey, looksAtText) = (statements.columnCount, statements.rowIDKey, storesUTF16)
+    var greatest = greatestRowID
+    defer { greatestRowID = greatest }
     var parameter = 0
     for index in first..<(first + rows) {
       var position = batch.start(index) + 2
       var size = 0
-      for column in 0..<statements.columnCount {
+      for column in 0..<columnCount {
         let value = ValueSlice(verified: bytes, at: &position)
         size += value.count
         // SQLite does not say how many rows went in before one that is too large, or has something else for a rowid.
         // Nor is a row for a virtual table looked at here that would be altered by it.
-        let isRowID = column == statements.rowIDKey
+        let isRowID = column == rowIDKey
         if size > limit || (isRowID && value.kind != .integer && (needsRowID || value.kind != .null))
           || storedExactly?.admits(value, at: column, in: bytes) == false
         {
           batch.noteRefusal(of: rows)
           return 0
         }
-        if storesUTF16 { noteText(value, column, in: bytes) }
+        if looksAtText { noteText(value, column, in: bytes) }
         if isRowID, value.kind == .integer {
-          greatestRowID = max(greatestRowID, value.integer(in: bytes))
+          greatest = max(greatest, value.integer(in: bytes))
         }
         try prepared.statement.bind(value, in: bytes, at: parameter)
         parameter += 1
