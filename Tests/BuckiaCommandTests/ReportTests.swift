@@ -4,7 +4,9 @@ import Testing
 
 @testable import Buckia
 @testable import BuckiaCommand
-@testable import BuckiaEngine
+@testable import BuckiaDiff
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 
 @Suite("Reports")
 struct ReportTests {

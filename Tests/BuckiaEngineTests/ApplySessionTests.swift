@@ -4,7 +4,9 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 
 @Suite struct ApplySessionTests {
   private func changes(_ edits: String, of schema: String, id: UInt64) throws -> IncomingChanges {
@@ -71,7 +73,7 @@ import TestSupport
     let second = try ApplyPlan(fine, on: connection, settings: settings, session: session)
     #expect(try second.apply(on: connection).counts.inserted == 1)
     try connection.execute("COMMIT")
-    #expect(try Ledger.entries(on: connection).count == 1)
+    #expect(try LedgerEntries.all(on: connection).count == 1)
     try session.end(on: connection)
   }
 }

@@ -2,7 +2,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import Testing
 
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import TestSupport
 
 /// Many INSERTs for one table, some of which are refused: the differential test has few rows a table, and batches begin

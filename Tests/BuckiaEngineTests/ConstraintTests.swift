@@ -1,4 +1,5 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -46,7 +48,7 @@ import TestSupport
     sides.result = try ApplyPlan(incoming, on: ours, settings: ApplySettings(policy: policy, time: 0)).apply(on: ours)
     try transaction.commit()
     sides.ours = try lines(query, on: ours)
-    sides.kinds = try Ledger.conflicts(on: ours).map(\.kind)
+    sides.kinds = try ConflictRecord.all(on: ours).map(\.kind)
     return sides
   }
 

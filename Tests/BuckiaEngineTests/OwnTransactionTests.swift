@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -84,7 +86,7 @@ import TestSupport
     let folder = try TemporaryFolder()
     let connection = try SQLiteConnection(opening: folder.file("db"), as: .create)
     try connection.execute("\(Self.schema); INSERT INTO t VALUES (1, 1); BEGIN")
-    _ = try Ledger.create(on: connection)
+    try Ledger.prepare(on: connection)
     try connection.execute("COMMIT")
     let pages = try #require(try connection.integer("PRAGMA page_count"))
     let before = try state(of: connection)

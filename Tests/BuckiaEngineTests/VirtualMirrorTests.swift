@@ -1,4 +1,5 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import SQLiteConnections
 import Testing
 import TestSupport

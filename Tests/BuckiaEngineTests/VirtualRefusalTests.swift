@@ -1,4 +1,6 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import CBuckiaSQLite
 import SQLiteChangesets

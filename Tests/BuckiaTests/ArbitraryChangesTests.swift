@@ -1,9 +1,10 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
-import Testing
 import TestSupport
+import Testing
 
 /// Changes that are well-formed and make no sense: any value in any column, keys of any kind, rows that are not there.
 @Suite struct ArbitraryChangesTests {

@@ -1,8 +1,9 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 import SQLiteConnections
-import Testing
 import TestSupport
+import Testing
 
 /// The receiver of an AUTOINCREMENT table gives out no id that its author has used for a row that travelled.
 @Suite struct AutoIncrementTests {

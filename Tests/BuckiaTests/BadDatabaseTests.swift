@@ -1,5 +1,6 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import Foundation
 import SQLiteChangesets
 import SQLiteConnections

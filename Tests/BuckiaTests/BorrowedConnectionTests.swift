@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaSchemaPlans
 import SQLiteConnections
 import Testing
 import TestSupport

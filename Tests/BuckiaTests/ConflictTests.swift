@@ -1,8 +1,9 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 import SQLiteChangesets
-import Testing
 import TestSupport
+import Testing
 
 private let notes = """
   CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT, stars INTEGER, code TEXT UNIQUE);

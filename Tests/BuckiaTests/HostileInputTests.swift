@@ -1,6 +1,8 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import Foundation
 import SQLiteChangesets
@@ -286,8 +288,8 @@ private let schema = """
     let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
     for number in 0..<1_100 {
-      try Ledger.record(
-        Ledger.Refusal(
+      try RefusedFiles.record(
+        RefusedFiles.Entry(
           digest: [UInt8(number & 255), UInt8(number >> 8)], id: nil, sender: "", state: .rejected,
           reason: String(repeating: "r", count: 5_000), file: "f\(number)"), at: Int64(number), on: connection)
     }

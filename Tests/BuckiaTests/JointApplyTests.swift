@@ -1,7 +1,8 @@
 import Buckia
-import BuckiaEngine
-import Testing
+import BuckiaApply
+import BuckiaLedger
 import TestSupport
+import Testing
 
 /// Small files of one folder are applied as if they were one; what comes of it must be as if they were not.
 @Suite struct JointApplyTests {

@@ -1,9 +1,11 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import BuckiaKSUID
+import BuckiaLedger
 import SQLiteConnections
-import Testing
 import TestSupport
+import Testing
 
 /// As large as SQLite allows.
 @Suite struct LargeDataTests {

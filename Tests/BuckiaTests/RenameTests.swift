@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaDiff
+import BuckiaSchemaPlans
 import SQLiteSchemas
 import Testing
 import TestSupport

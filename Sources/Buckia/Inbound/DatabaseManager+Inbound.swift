@@ -1,5 +1,7 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteConnections
 

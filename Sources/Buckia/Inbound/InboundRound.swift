@@ -1,5 +1,7 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -34,9 +36,9 @@ struct InboundRound {
   /// Makes sure of the ledger and learns who is believed.
   mutating func begin(on connection: borrowing SQLiteConnection) throws {
     let transaction = try SQLiteTransaction(on: connection)
-    createdLedger = try Ledger.create(on: connection)
-    if let trust = options.trust { try Ledger.setTrust(trust, on: connection) }
-    trust = try Ledger.trust(on: connection)
+    createdLedger = try Ledger.prepare(on: connection) == .created
+    if let trust = options.trust { try LedgerSettings.setTrust(trust, on: connection) }
+    trust = try LedgerSettings.trust(on: connection)
     try transaction.commit()
   }
 
@@ -103,7 +105,7 @@ struct InboundRound {
       // It stays where it is.
       session.forget()
       let table = TableName(error.table ?? "")
-      guard let part = try Ledger.heldParts(on: connection).first(where: { TableName($0.table) == table }) else {
+      guard let part = try HeldPart.all(on: connection).first(where: { TableName($0.table) == table }) else {
         throw error
       }
       var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)

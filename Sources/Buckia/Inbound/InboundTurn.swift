@@ -1,5 +1,7 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -49,7 +51,7 @@ struct InboundTurn {
     self.isCareful = isCareful
     self.session = session
     outcome = DiffOutcome(
-      id: opened.item.id, path: opened.item.path, sender: Ledger.shown(sender: ""), state: .rejected)
+      id: opened.item.id, path: opened.item.path, sender: LedgerEntries.shown(sender: ""), state: .rejected)
   }
 
   /// Takes the file.
@@ -138,7 +140,7 @@ struct InboundTurn {
   private mutating func note(_ manifest: Manifest, _ signature: DiffFile.Signature) {
     outcome.id = manifest.id
     sender = signature.sender
-    outcome.sender = Ledger.shown(sender: sender)
+    outcome.sender = LedgerEntries.shown(sender: sender)
   }
 
   private mutating func noteAttachments(_ count: Int) {
@@ -171,14 +173,14 @@ struct InboundTurn {
   /// Whether these changes would be applied now: they are new here, and nothing keeps them waiting.
   private func mayApply(_ changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> Bool {
     try trust == .any && Self.lead(of: changes.key, at: settings.time) == nil
-      && Ledger.standing(of: changes.key, on: connection) == .unknown
+      && LedgerEntries.standing(of: changes.key, on: connection) == .unknown
   }
 
   private mutating func apply(
     _ changes: IncomingChanges, with joint: inout JointApply?, fileDigest: () throws -> ContentDigest,
     in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
   ) throws {
-    switch try Ledger.standing(of: changes.key, on: connection) {
+    switch try LedgerEntries.standing(of: changes.key, on: connection) {
     case .recorded(let state) where state != .waiting:
       outcome.state = .alreadyApplied
       return
@@ -197,7 +199,7 @@ struct InboundTurn {
       outcome.state = .waiting
       outcome.code = BuckiaError.Code.fromTheFuture.rawValue
       outcome.reason = "its id lies \(seconds) seconds in the future; it waits until then (is this clock right?)"
-      try Ledger.record(
+      try LedgerEntries.record(
         changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time,
         on: connection)
       return
@@ -205,7 +207,7 @@ struct InboundTurn {
     let plan = try ApplyPlan(changes, on: connection, settings: settings, session: session)
     outcome.plan = plan.notes
     if let result = try joint?.join(plan, on: connection) {
-      try Ledger.forgetRefusal(ofFile: fileDigest().bytes, on: connection)
+      try RefusedFiles.remove(digest: fileDigest().bytes, on: connection)
       return note(result)
     }
     // What came before goes in before.
@@ -220,7 +222,7 @@ struct InboundTurn {
     guard isCareful else {
       do {
         let result = try plan.apply(in: transaction, on: connection)
-        try Ledger.forgetRefusal(ofFile: fileDigest().bytes, on: connection)
+        try RefusedFiles.remove(digest: fileDigest().bytes, on: connection)
         return result
       } catch {
         throw Unsettled(cause: error)
@@ -228,7 +230,7 @@ struct InboundTurn {
     }
     let savepoint = try SQLiteTransaction(on: connection)
     let result = try plan.apply(in: savepoint, on: connection)
-    try Ledger.forgetRefusal(ofFile: fileDigest().bytes, on: connection)
+    try RefusedFiles.remove(digest: fileDigest().bytes, on: connection)
     try savepoint.commit()
     return result
   }
@@ -281,8 +283,8 @@ struct InboundTurn {
       outcome.warnings.append("the refusal is not recorded: \(error)")
       return
     }
-    try Ledger.record(
-      Ledger.Refusal(
+    try RefusedFiles.record(
+      RefusedFiles.Entry(
         digest: digest.bytes, id: outcome.id, sender: sender, state: outcome.state, reason: outcome.reason ?? "",
         file: item.name), at: WallClock.unixMilliseconds, on: connection)
   }

@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
+import BuckiaSchemaPlans
 
 extension ApplyReport {
   /// The report as `--json` has it.

@@ -1,5 +1,5 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
 import SQLiteChangesets
 
 extension ConflictRecord {

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Buckia
+import BuckiaApply
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
+import BuckiaSchemaPlans
 
 /// `buckia apply`
 struct ApplyVerb: Verb {

@@ -1,4 +1,6 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
 import BuckiaKSUID
 import SQLiteConnections
 import SQLiteSchemas
