@@ -1,8 +1,8 @@
 import BuckiaKSUID
 import SQLiteChangesets
 import Testing
-
 @testable import Buckia
+@testable import BuckiaApply
 @testable import BuckiaCommand
 @testable import BuckiaDiff
 @testable import BuckiaLedger

@@ -45,7 +45,9 @@ import TestSupport
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: ChangesetSpool(changes))
     let transaction = try SQLiteTransaction(on: ours)
-    sides.result = try ApplyPlan(incoming, on: ours, settings: ApplySettings(policy: policy, time: 0)).apply(on: ours)
+    sides.result = try Receiver.plan(
+      incoming, on: ours, settings: ApplySettings(policy: policy, time: 2_000_000_000_000)
+    ).apply(on: ours)
     try transaction.commit()
     sides.ours = try lines(query, on: ours)
     sides.kinds = try ConflictRecord.all(on: ours).map(\.kind)
@@ -178,7 +180,7 @@ import TestSupport
             #expect(conflict.kind == .notFound && conflict.operation == .delete)
           }
           return .useDefault
-        }, time: 0)
+        }, time: 2_000_000_000_000)
       try Shipping.ship(
         from: folder.file("older"), to: folder.file("newer"), onto: folder.file("mine"), settings: settings)
       #expect(try nulls("mine") == expected.filter { $0.value > 0 }, "\(Seeds.replay(seed))")

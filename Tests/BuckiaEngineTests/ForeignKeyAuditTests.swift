@@ -103,8 +103,8 @@ import TestSupport
       let incoming = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
         changeset: .init(changes))
-      let result = try ApplyPlan(
-        incoming, on: connection, settings: ApplySettings(policy: .takeIncoming, time: 0)
+      let result = try Receiver.plan(
+        incoming, on: connection, settings: ApplySettings(policy: .takeIncoming, time: 2_000_000_000_000)
       ).apply(on: connection)
       let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map(\.key[0].value)
       #expect(reported.map { ApplyScenario.text($0) }.sorted() == ["1", "2", "5"])
@@ -133,8 +133,8 @@ import TestSupport
       resolver: {
         asked.append(try $0.violations)
         return .useDefault
-      }, time: 0)
-    let result = try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection)
+      }, time: 2_000_000_000_000)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
     try transaction.commit()
     #expect(result.counts.conflicts == 10_300 && asked == [10_300])
     let records = try ConflictRecord.all(on: connection)

@@ -72,13 +72,13 @@ import TestSupport
 
   private static func apply(
     _ changes: [UInt8], _ definitions: [TableDefinition]?, to connection: borrowing SQLiteConnection,
-    settings: ApplySettings = ApplySettings(time: 0)
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> ApplyResult {
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [1], isRaw: false),
       file: "test.bdiff", definitions: definitions, changeset: ChangesetSpool(changes))
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try ApplyPlan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
     try transaction.commit()
     return result
   }
@@ -94,7 +94,7 @@ import TestSupport
   /// The error that applying ends in.
   private static func refusal(
     _ changes: [UInt8], _ definitions: [TableDefinition]?, to connection: borrowing SQLiteConnection,
-    settings: ApplySettings = ApplySettings(time: 0)
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> EngineError? {
     do {
       _ = try apply(changes, definitions, to: connection, settings: settings)
@@ -110,7 +110,8 @@ import TestSupport
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute(example.local)
     let before = try Self.schema(of: receiver)
-    let error = try Self.refusal([], definitions, to: receiver, settings: ApplySettings(schema: example.mode, time: 0))
+    let error = try Self.refusal(
+      [], definitions, to: receiver, settings: ApplySettings(schema: example.mode, time: 2_000_000_000_000))
     #expect(error?.code == example.code, "\(error?.message ?? "accepted")")
     #expect(error?.message.contains(example.reason) == true, "\(error?.message ?? "accepted")")
     #expect(try Self.schema(of: receiver) == before)

@@ -91,7 +91,7 @@ public struct ConflictRow: ~Copyable {
     /// Values of a change, by column of the changeset; the key's where they are not among them.
     case change(values: [ValueSlice], key: [ValueSlice], in: UnsafeRawBufferPointer)
     /// A local row, by column of the layout.
-    case standing(StandingRow)
+    case current(CurrentRow)
   }
 
   let layout: ConflictLayout
@@ -113,7 +113,7 @@ public struct ConflictRow: ~Copyable {
       guard let slice = layout.slice(at: place, of: values, key: key) else { return nil }
       // Sound: the view lives for one call of the resolver, and the changeset stays longer.
       return ChangesetValue(slice, in: bytes.bytes)
-    case .standing(let row): return layout.columns.indices.contains(place) ? row.value(at: place) : nil
+    case .current(let row): return layout.columns.indices.contains(place) ? row.value(at: place) : nil
     }
   }
 

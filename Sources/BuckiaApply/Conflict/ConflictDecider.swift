@@ -53,7 +53,7 @@ final class ConflictDecider {
           base: ConflictRow(
             layout: layout,
             content: incident.operation == .insert ? .missing : .change(values: incident.old, key: [], in: address)),
-          local: ConflictRow(layout: layout, content: incident.local.map { .standing($0) } ?? .missing),
+          local: ConflictRow(layout: layout, content: incident.local.map { .current($0) } ?? .missing),
           incoming: ConflictRow(
             layout: layout,
             content: incident.operation == .delete
@@ -129,7 +129,7 @@ final class ConflictDecider {
 
   /// Writes down that the row a statement stands on refers to one that is not there.
   func recordViolation(
-    _ row: StandingRow?, _ layout: ConflictLayout, message: String, on connection: borrowing SQLiteConnection
+    _ row: CurrentRow?, _ layout: ConflictLayout, message: String, on connection: borrowing SQLiteConnection
   ) throws {
     guard let log else { return }
     try log.record(

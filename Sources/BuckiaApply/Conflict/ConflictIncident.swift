@@ -9,7 +9,7 @@ struct ConflictIncident {
   /// The change's values, by column of the changeset.
   let old: [ValueSlice]
   let new: [ValueSlice]
-  let local: StandingRow?
+  let local: CurrentRow?
   /// SQLite's words about a constraint, as UTF-8.
   var message: [UInt8] = []
 }

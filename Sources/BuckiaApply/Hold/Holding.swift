@@ -7,7 +7,7 @@ import SQLiteSchemas
 /// What is kept while one diff is applied, and what becomes of that which was kept before.
 struct Holding {
   /// The changes that are known here.
-  let known: IncomingChanges
+  let known: AdmittedChanges
   /// The keys of tables some of whose columns are kept: what a conflict leaves out is not kept either.
   let keys: [TableName: RowKey]
 
@@ -21,29 +21,32 @@ struct Holding {
   /// Keeps what is unknown of a diff.
   ///
   /// - Parameters:
-  ///   - plan: That of the diff.
-  ///   - entry: Its ledger entry.
+  ///   - admitted: The diff's changes.
+  ///   - plan: How they fit the local schema.
+  ///   - resumed: The held part of an earlier diff that the changes are; nil for a new diff.
+  ///   - entry: The diff's ledger entry.
   init(
-    _ plan: ApplyPlan, entry: Int64, in session: ApplySession, on connection: borrowing SQLiteConnection
+    _ admitted: AdmittedChanges, _ plan: SchemaPlan, resuming resumed: HeldPart?, entry: Int64,
+    in session: ApplySession, on connection: borrowing SQLiteConnection
   ) throws {
     self.entry = entry
-    self.plan = plan.schema
+    self.plan = plan
     self.session = session
     store = HeldParts(of: entry)
-    earlier = try plan.resumed == nil && HeldParts.exist(on: connection) ? HeldParts.tables(on: connection) : []
-    guard !plan.schema.held.isEmpty || plan.resumed != nil else {
-      known = plan.incoming
+    earlier = try resumed == nil && HeldParts.exist(on: connection) ? HeldParts.tables(on: connection) : []
+    guard !plan.held.isEmpty || resumed != nil else {
+      known = admitted
       keys = [:]
       return
     }
     var defaults: [Int: [UInt8]]?
-    if let part = plan.resumed, !part.isWhole { defaults = try Self.defaults(of: part, plan.schema, on: connection) }
-    var split = HoldingSplit(plan.schema.held, into: store, resumingFrom: defaults)
-    known = try split.run(plan.incoming, on: connection)
+    if let resumed, !resumed.isWhole { defaults = try Self.defaults(of: resumed, plan, on: connection) }
+    var split = HoldingSplit(plan.held, into: store, resumingFrom: defaults)
+    known = admitted.replaced(by: try split.run(admitted.changes, on: connection))
     var keys: [TableName: RowKey] = [:]
-    for table in try known.feed.summary().tables {
+    for table in try known.changes.feed.summary().tables {
       let name = TableName(table.table.name)
-      if plan.schema.held[name] != nil { keys[name] = RowKey(of: table.table) }
+      if plan.held[name] != nil { keys[name] = RowKey(of: table.table) }
     }
     self.keys = keys
   }
@@ -117,9 +120,9 @@ struct Holding {
 
   /// What earlier diffs have said of rows that this one has deleted is not to come back with a row of the same key.
   private func forgetRowsThatAreGone(on connection: borrowing SQLiteConnection) throws {
-    let summary = try known.feed.summary()
+    let summary = try known.changes.feed.summary()
     let sections = TableSections(summary)
-    try known.changeset.withBytes { bytes in
+    try known.changes.changeset.withBytes { bytes in
       for table in summary.tables where table.deleted > 0 {
         let name = TableName(table.table.name)
         guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else {
@@ -142,23 +145,5 @@ struct Holding {
         select.statement.clearBindings()
       }
     }
-  }
-}
-
-extension HeldSummary {
-  /// What a part keeps.
-  init(_ part: HeldPart) {
-    self.init(table: part.table, columns: part.columnNames, changes: part.changeCount, reason: part.reason)
-  }
-
-  /// How many tables and columns that is.
-  package var partCount: Int { max(1, columns.count) }
-
-  /// What is kept, in one sentence.
-  package static func reason(_ held: [HeldSummary]) -> String {
-    held.map { part in
-      let changes = part.changes == 1 ? "1 change" : "\(part.changes) changes"
-      return "\(changes) of \(part.table) kept: \(part.reason)"
-    }.joined(separator: "; ")
   }
 }

@@ -19,9 +19,9 @@ enum EngineCalls {
     recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection
   ) throws {
     let transaction = try SQLiteTransaction(on: connection)
-    var settings = ApplySettings(policy: policy, resolver: resolver, time: 0)
+    var settings = ApplySettings(policy: policy, resolver: resolver, time: 2_000_000_000_000)
     settings.recordsConflicts = recordsConflicts
-    let plan = try ApplyPlan(changes, on: connection, settings: settings)
+    let plan = try Receiver.plan(changes, on: connection, settings: settings)
     _ = try plan.apply(in: transaction, on: connection)
     try transaction.commit()
   }

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaApply
 import BuckiaDiffFiles
 import BuckiaLedger
 import BuckiaSchemaPlans

@@ -208,9 +208,10 @@ extension ApplyScenario {
       }
     }
     do {
-      let settings = ApplySettings(policy: policy, resolver: resolver, firesTriggers: firesTriggers, time: 0)
+      let settings = ApplySettings(
+        policy: policy, resolver: resolver, firesTriggers: firesTriggers, time: 2_000_000_000_000)
       let transaction = try SQLiteTransaction(on: connection)
-      counts = try ApplyPlan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
+      counts = try Receiver.plan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
         .counts
       try transaction.commit()
     } catch let error as EngineError where error.code == .conflict {
@@ -240,10 +241,11 @@ extension ApplyScenario {
         let decision = answer(to: text(of: conflict).asked, kind: conflict.kind)
         if case .abort = decision { return .keepLocal }
         return decision
-      }, firesTriggers: firesTriggers, time: 0)
+      }, firesTriggers: firesTriggers, time: 2_000_000_000_000)
     do {
       let transaction = try SQLiteTransaction(on: connection)
-      let result = try ApplyPlan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
+      let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(
+        in: transaction, on: connection)
       try transaction.commit()
       return result
     } catch let error as EngineError where error.code == .conflict {

@@ -2,7 +2,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// What else happens when a row of a table is written: triggers, and the actions of foreign keys that are enforced.
-struct RowHooks {
+struct RowSideEffects {
   /// Tells triggers of the application from TEMP ones of ours, as SQL over `sqlite_schema`.
   static let isNotOurs = "substr(name, 1, 7) <> 'buckia_'"
 
@@ -11,7 +11,7 @@ struct RowHooks {
   /// Whether enforced foreign keys refer to the table.
   let isReferenced: Bool
   /// Whether a row can be deleted and come back with nobody noticing.
-  let deletesQuietly: Bool
+  let allowsUnseenDeletes: Bool
   /// The places in the local layout that enforced foreign keys refer to: who refers to such a value follows it.
   let referenced: Set<Int>
 
@@ -41,6 +41,6 @@ struct RowHooks {
     }
     self.isReferenced = isReferenced
     self.referenced = referenced
-    deletesQuietly = !hasTriggers && !acts
+    allowsUnseenDeletes = !hasTriggers && !acts
   }
 }

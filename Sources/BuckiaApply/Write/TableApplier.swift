@@ -27,7 +27,7 @@ final class TableApplier {
   /// What conflicts of the table need to know of it.
   lazy var layout = ConflictLayout(statements)
   var counts = ApplyCounts()
-  var deferred: [Deferred] = []
+  var deferred: [DeferredChange] = []
   /// The change in hand.
   let change: DecodedChange
   var batch: InsertBatch
@@ -39,7 +39,7 @@ final class TableApplier {
   /// Whether the last INSERT met a row with its key: the next one then looks before it leaps, unless a trigger would see
   /// the attempt.
   private var expectsConflict = false
-  private var knownHooks: RowHooks?
+  private var knownHooks: RowSideEffects?
   /// The greatest rowid that any change names as its key.
   private(set) var greatestRowID: Int64 = 0
   /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
@@ -76,14 +76,21 @@ final class TableApplier {
   /// Applies a change, and puts it aside where a constraint refuses it.
   func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
     if let refused = try attempt(place, bytes, on: connection) {
-      deferred.append(Deferred(offset: place.start, refused.refusal, isDecided: refused.isDecided))
+      deferred.append(DeferredChange(offset: place.start, refused.refusal, isDecided: refused.isDecided))
     }
   }
 
+  /// Hands over the deferred changes: those that fail once more are deferred anew.
+  func takeDeferred() -> [DeferredChange] {
+    let items = deferred
+    deferred = []
+    return items
+  }
+
   /// What hangs on the table's rows, looked up when it first matters.
-  func hooks(on connection: borrowing SQLiteConnection) throws -> RowHooks {
+  func hooks(on connection: borrowing SQLiteConnection) throws -> RowSideEffects {
     if let knownHooks { return knownHooks }
-    let hooks = try RowHooks(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
+    let hooks = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
     knownHooks = hooks
     return hooks
   }
@@ -115,7 +122,7 @@ final class TableApplier {
   ) throws -> Int {
     let prepared = try statements.insert(rows: rows, on: connection)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
-    let storedExactly = statements.storedExactly
+    let storageRules = statements.storageRules
     // Rows that go by their content have none, and get one.
     let needsRowID = !statements.match.local.goesByRowID
     // Taken out of their objects: this is done for every value.
@@ -133,7 +140,7 @@ final class TableApplier {
         // Nor is a row for a virtual table looked at here that would be altered by it.
         let isRowID = column == rowIDKey
         if size > limit || (isRowID && value.kind != .integer && (needsRowID || value.kind != .null))
-          || storedExactly?.admits(value, at: column, in: bytes) == false
+          || storageRules?.admits(value, at: column, in: bytes) == false
         {
           batch.noteRefusal(of: rows)
           return 0
@@ -181,7 +188,7 @@ final class TableApplier {
   func attempt(
     _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
-    if let storedExactly = statements.storedExactly, !storedExactly.admit(change, in: bytes) {
+    if let storageRules = statements.storageRules, !storageRules.admit(change, in: bytes) {
       lastMessage = Array("the virtual table \(statements.name) would store another value than the one that came".utf8)
       return Refused(refusal: .altered)
     }
@@ -219,7 +226,7 @@ final class TableApplier {
 
   /// An INSERT meets a row with its key.
   private func meet(
-    _ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
     if !decider.asksAboutEverything, holdsNew(local, change, bytes) {
       counts.unchanged += 1
@@ -239,7 +246,7 @@ final class TableApplier {
 
   /// Writes the row of an INSERT in the place of the one that has its key.
   private func replace(
-    _ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
     if try hooks(on: connection).rewritesInPlace {
       let overwrite = try statements.overwrite(on: connection)
@@ -409,7 +416,7 @@ final class TableApplier {
   /// The statement stands on the row until that is released.
   func localRow(
     of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> StandingRow? {
+  ) throws -> CurrentRow? {
     guard !change.hasNullKey else { return nil }
     let queries = try statements.select(on: connection)
     for query in queries {
@@ -421,7 +428,7 @@ final class TableApplier {
         return nil
       }
     }
-    guard statements.isVirtual, queries.count == 1, let query = queries.first else { return StandingRow(queries) }
+    guard statements.isVirtual, queries.count == 1, let query = queries.first else { return CurrentRow(queries) }
     // An R-tree cannot be written while a statement stands on one of its rows.
     defer { query.statement.reset() }
     let copy = try statements.copy(on: connection)
@@ -429,16 +436,16 @@ final class TableApplier {
     for place in 0..<query.statement.columnCount {
       try copy.statement.bind(column: place, of: query.statement, at: place)
     }
-    return try copy.statement.step() ? StandingRow([copy]) : nil
+    return try copy.statement.step() ? CurrentRow([copy]) : nil
   }
 
   /// Whether the local row already is what the change makes of it.
-  private func holdsNew(_ local: StandingRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
+  private func holdsNew(_ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
   }
 
-  private func holds(_ local: StandingRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
+  private func holds(_ local: CurrentRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
     guard value.isDefined else { return true }
     let place = statements.match.columns[column]
     return local.holds(value, in: bytes, at: place, affinity: statements.affinities[place])

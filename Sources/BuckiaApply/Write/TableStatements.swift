@@ -47,9 +47,9 @@ final class TableStatements {
   /// The column of the changeset that is the rowid itself, where it has one.
   let rowIDKey: Int?
   /// Which values a virtual table takes; nil for an ordinary one.
-  let storedExactly: StoredExactly?
+  let storageRules: LosslessStorageRules?
   /// Whether the table is a virtual one.
-  var isVirtual: Bool { storedExactly != nil }
+  var isVirtual: Bool { storageRules != nil }
   /// Whether it is a full-text table.
   let isFullText: Bool
 
@@ -83,7 +83,7 @@ final class TableStatements {
   ) throws(SQLiteError) {
     self.match = match
     self.createStatement = createStatement
-    storedExactly = StoredExactly(match)
+    storageRules = LosslessStorageRules(match)
     isFullText = if case .fullText = match.local.module { true } else { false }
     detoursBlobs = try (isFullText ? connection.text("PRAGMA main.encoding") : "UTF-8") != "UTF-8"
     batchLimit = connection.parameterLimit
@@ -185,7 +185,7 @@ final class TableStatements {
     let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, name, tbl_name FROM main.sqlite_schema" : ""
     let query = """
       SELECT 1 FROM (SELECT type, name, tbl_name FROM temp.sqlite_schema \(ofSchema))
-      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(RowHooks.isNotOurs) LIMIT 1
+      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(RowSideEffects.isNotOurs) LIMIT 1
       """
     return try connection.integer(query, binding: [name.text]) != nil
   }

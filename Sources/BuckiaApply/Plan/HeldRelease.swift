@@ -5,37 +5,16 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What had been kept of a diff and could be applied.
-package struct ReleasedDiff: Sendable {
-  /// The diff's id; nil where it has none.
-  package let diff: KSUID?
-  /// Its sender, for people.
-  package let sender: String
-  /// The name of its file, without its folder.
-  package let file: String
-  /// The tables that changed.
-  package internal(set) var changedTables: [String]
-  /// What was done.
-  package internal(set) var counts: ApplyCounts
-  /// What is still kept.
-  package internal(set) var held: [HeldSummary]
-  /// Remarks for people.
-  package internal(set) var warnings: [String]
-  let entry: Int64
-}
-
-/// Applies what was kept of earlier diffs, as far as there is a place for it now: by the rules and in the order in which it
+/// Applies what is held of earlier diffs, as far as there is a place for it now: by the rules and in the order in which it
 /// would have been applied had the place been there.
-///
-/// ``ApplyPlan/apply(on:)`` does it by itself, before it applies anything newer.
-package struct HeldRelease {
+struct HeldRelease {
   private let settings: ApplySettings
   private let session: ApplySession
 
   /// - Parameters:
   ///   - settings: How to apply; the mode of the schema is `hold` in any case.
   ///   - session: That of the connection.
-  package init(_ settings: ApplySettings, _ session: ApplySession) {
+  init(_ settings: ApplySettings, _ session: ApplySession) {
     var settings = settings
     settings.schema = .hold
     self.settings = settings
@@ -43,7 +22,7 @@ package struct HeldRelease {
   }
 
   /// What earlier parts of a table still wait for: later ones must not overtake them.
-  private struct Stuck {
+  private struct Blocked {
     var isWhole = false
     var columns: Set<String> = []
 
@@ -59,30 +38,35 @@ package struct HeldRelease {
   /// - Parameter connection: The database, with a transaction open, to be rolled back when this throws.
   /// - Returns: The diffs of which something was applied, in the order of arrival.
   /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError`. What is damaged stays, and is told of.
-  package func run(on connection: borrowing SQLiteConnection) throws -> [ReleasedDiff] {
+  func run(on connection: borrowing SQLiteConnection) throws -> [ReleasedDiff] {
     try session.requireLedger(on: connection)
-    guard try HeldParts.exist(on: connection) else { return [] }
+    if try session.hasTriedHeld(on: connection) { return [] }
+    guard try HeldParts.exist(on: connection) else {
+      session.noteTriedHeld()
+      return []
+    }
     var released: [ReleasedDiff] = []
-    var stuck: [TableName: Stuck] = [:]
+    var blocked: [TableName: Blocked] = [:]
     for part in try HeldPart.all(on: connection) {
       let name = TableName(part.table)
-      if stuck[name]?.isWhole == true { continue }
+      if blocked[name]?.isWhole == true { continue }
       do {
-        let attempt = try attempt(part, after: stuck[name] ?? Stuck(), on: connection)
-        stuck[name, default: Stuck()].add(attempt.rest)
+        let attempt = try attempt(part, after: blocked[name] ?? Blocked(), on: connection)
+        blocked[name, default: Blocked()].add(attempt.rest)
         if let result = attempt.result { note(result, of: part, in: &released) }
       } catch let error as ChangesetError {
         // The others need not wait for it, and somebody has to know.
-        stuck[name, default: Stuck()].isWhole = true
+        blocked[name, default: Blocked()].isWhole = true
         place(of: part, in: &released) {
-          $0.warnings.append("what is kept of table \"\(part.table)\" is damaged: \(error)")
+          $0.warnings.append("what is held of table \"\(part.table)\" is damaged: \(error)")
         }
       } catch let error as EngineError where error.code == .conflict {
         throw EngineError(
-          .conflict, "what was kept of \(part.file) for table \"\(part.table)\" cannot be applied: \(error.message)",
+          .conflict, "what was held of \(part.file) for table \"\(part.table)\" cannot be applied: \(error.message)",
           table: part.table, cause: error)
       }
     }
+    session.noteTriedHeld()
     guard !released.isEmpty else { return [] }
     try HeldParts.removeEmpty(on: connection)
     for part in try HeldPart.all(on: connection) {
@@ -96,11 +80,11 @@ package struct HeldRelease {
   ///
   /// - Returns: What was done, if anything, and what still has no place.
   private func attempt(
-    _ part: HeldPart, after stuck: Stuck, on connection: borrowing SQLiteConnection
+    _ part: HeldPart, after blocked: Blocked, on connection: borrowing SQLiteConnection
   ) throws -> (result: ApplyResult?, rest: HeldTable?) {
     let name = TableName(part.table)
     var withheld: [Int: String] = [:]
-    for index in part.columns where stuck.columns.contains(part.foldedName(of: index)) {
+    for index in part.columns where blocked.columns.contains(part.foldedName(of: index)) {
       withheld[index] = "waits for what came before"
     }
     let renames = try session.renames(on: connection)
@@ -108,17 +92,16 @@ package struct HeldRelease {
       definitions: [part.definition], mode: .hold, withholding: [name: withheld], renames: renames,
       local: session.schema(on: connection).schema, on: connection)
     guard part.isAnyNew(beside: plan.held[name]) else { return (nil, plan.held[name]) }
-    let incoming = try IncomingChanges(
-      key: LedgerKey(sender: "", id: part.diff, digest: [], isRaw: true), file: "", definitions: [part.definition],
-      changeset: part.changeset(on: connection))
-    let settled = try AlteredValues(plan, .hold, renames, withholding: [name: withheld])
-      .settled(incoming, incoming.feed.summary(), on: connection)
+    let admitted = try AdmittedChanges(held: part, on: connection)
+    let settled = try ValueCompatibilityCheck(plan, .hold, renames, withholding: [name: withheld])
+      .run(admitted.changes, admitted.changes.feed.summary(), on: connection)
     let rest = settled.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
     // What cannot be applied now either is kept anew.
     try HeldParts.remove(part, on: connection)
-    let result = try ApplyPlan(resuming: part, incoming, schema: settled, settings: settings, session: session)
-      .apply(resumedIn: session, on: connection)
+    let execution = ApplyExecution(
+      admitted: admitted, schema: settled, settings: settings, session: session, resumed: part)
+    let result = try execution.run(on: connection)
     return (result, rest)
   }
 

@@ -102,7 +102,7 @@ private struct BrokenRows {
     }
     count += 1
     guard count <= limit else { return }
-    try decider.recordViolation(hasRow ? StandingRow(prepared) : nil, layout, message: message, on: connection)
+    try decider.recordViolation(hasRow ? CurrentRow(prepared) : nil, layout, message: message, on: connection)
   }
 
   /// Says how many were not written down.

@@ -3,14 +3,14 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Refused changes of one table that stand in each other's way: a value under UNIQUE that one row is to get is another's,
-/// which is to get a third's, and so on.
+/// Applies refused changes of one table that block each other: a value under UNIQUE that one row is to get belongs to
+/// another, which is to get that of a third, and so on.
 ///
-/// Each change is followed to the row in its way, and from there to the change of that row, until one can be applied; then
-/// all behind it can, in turn. Where the way leads back to a row on it, the rows go round in a circle: one of them is
-/// parked, which lets the others move up, and gets its new values last. Where the way ends at a row that stays as it is,
-/// all changes on it are stuck. Every change is looked at a few times, however many there are.
-struct Crowd {
+/// The resolver follows each change to the row that blocks it, and from there to the change of that row, until one can be
+/// applied; then all changes behind it can, in turn. A path that leads back to itself is a cycle: one of its rows is parked,
+/// which lets the others move up, and gets its new values last. Where the path ends at a row that no change moves, all
+/// changes on it are stuck. Each change is visited a few times, however many there are.
+struct UniqueCycleResolver {
   private enum State: UInt8 {
     case waiting
     /// On the path that is being followed.
@@ -29,7 +29,7 @@ struct Crowd {
 
   private let applier: TableApplier
   private let unique: UniqueIndexes
-  private let items: [Deferred]
+  private let items: [DeferredChange]
   private var states: [State]
   /// What tells the rows of the changes apart; 0 for those that have none.
   private var numbers: [UInt64]
@@ -39,7 +39,7 @@ struct Crowd {
   private let change: DecodedChange
   /// For each place of the local layout its column in the changeset; -1 for those that only exist here.
   private let sources: [Int]
-  private let hooks: RowHooks
+  private let hooks: RowSideEffects
 
   /// The changes that wait for each other, each for the one behind it.
   private var path: [Int32] = []
@@ -64,7 +64,7 @@ struct Crowd {
     var sources = [Int](repeating: -1, count: applier.statements.layout.count)
     for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
     self.sources = sources
-    for index in items.indices where items[index].isCrowdedOut {
+    for index in items.indices where items[index].isUniqueViolation {
       guard read(Int32(index), bytes), let number = try number(bytes, on: connection) else { continue }
       if change.operation == .insert, !items[index].isDecided {
         // It is to take the place of a row that a trigger keeps from going.
@@ -81,11 +81,11 @@ struct Crowd {
   ///
   /// - Returns: Whether anything was settled.
   /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
-  mutating func settle(
+  mutating func run(
     _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
   ) throws -> Bool {
     var again: [Int32] = []
-    for index in items.indices where items[index].isCrowdedOut {
+    for index in items.indices where items[index].isUniqueViolation {
       again.append(Int32(index))
       // What had to be taken back comes first, so that it is not gone through anew with every later change.
       while let root = again.popLast() {
@@ -205,7 +205,7 @@ struct Crowd {
   ) throws -> UInt64? {
     let hasRow = change.operation == .update || items[Int(item)].isDecided
     // Where an index has a column that stays, the row's own value counts.
-    var local: StandingRow?
+    var local: CurrentRow?
     defer { local?.release() }
     var removed: LocalRow?
     if case .removed(let row)? = parked[item] { removed = row }
@@ -241,7 +241,7 @@ struct Crowd {
   private mutating func exchange(
     _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Exchange {
-    guard unique.hasOpaque, hooks.deletesQuietly, change.operation == .update, parked[item] == nil,
+    guard unique.hasOpaque, hooks.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
       !items[Int(item)].isDecided, let local = try applier.localRow(of: change, bytes, on: connection)
     else { return .unable }
     let old = try local.copied()
@@ -349,7 +349,7 @@ struct Crowd {
     // The row must be as the author saw it, unless it has been asked about.
     let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
     // An INSERT takes the place of a row by deleting it, wherever that can be seen.
-    if change.operation == .insert || hooks.deletesQuietly,
+    if change.operation == .insert || hooks.allowsUnseenDeletes,
       try applier.remove(change, bytes, guardedBy: guardKind, on: connection) == nil, connection.changes == 1
     {
       parked[item] = .removed(

@@ -32,6 +32,7 @@ package final class ApplySession {
   private var schemaVersion: Int64?
   private var reader: SchemaBox?
   private var hasLedger = false
+  private var triedHeld = false
   private var knownToHaveVirtualTables: Bool?
   private var knownReferences: Set<Reference>?
   private var knownRenames: ColumnRenames?
@@ -90,6 +91,7 @@ package final class ApplySession {
     schemaVersion = nil
     reader = nil
     hasLedger = false
+    triedHeld = false
     knownToHaveVirtualTables = nil
     knownReferences = nil
     knownRenames = nil
@@ -121,6 +123,21 @@ package final class ApplySession {
     try Ledger.prepare(on: connection)
     hasLedger = true
   }
+
+  /// Whether the application has TEMP triggers.
+  func hasTemporaryTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.cachedInteger(
+      "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(RowSideEffects.isNotOurs) LIMIT 1") != nil
+  }
+
+  /// Whether what is held has been tried with the schema as it is now: trying it again would change nothing.
+  func hasTriedHeld(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try refresh(on: connection)
+    return triedHeld
+  }
+
+  /// Remembers that what is held has been tried with the schema as it is now.
+  func noteTriedHeld() { triedHeld = true }
 
   /// Whether there is any virtual table; most databases have none, and then nobody need look for indexes to keep.
   func hasVirtualTables(on connection: borrowing SQLiteConnection) throws -> Bool {

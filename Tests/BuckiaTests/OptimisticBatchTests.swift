@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Small files of one folder are applied as if they were one; what comes of it must be as if they were not.
-@Suite struct JointApplyTests {
+@Suite struct OptimisticBatchTests {
   private static let schema = """
     CREATE TABLE plain(id INTEGER PRIMARY KEY, text TEXT CHECK (text <> 'no'), stars INTEGER);
     CREATE TABLE words(word TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID;

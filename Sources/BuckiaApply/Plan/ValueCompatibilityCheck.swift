@@ -3,8 +3,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Looks for incoming values that their columns here would store as something else.
-struct AlteredValues {
+/// Looks for incoming values that the local columns would convert to other values.
+struct ValueCompatibilityCheck {
   private let schema: SchemaPlan
   private let mode: SchemaMode
   private let renames: ColumnRenames
@@ -27,7 +27,7 @@ struct AlteredValues {
   ///
   /// - Returns: The plan as it was; in the mode `hold` one that holds the columns with such values, too.
   /// - Throws: `EngineError` with `incompatibleType` for the first such value, in other modes.
-  func settled(
+  func run(
     _ incoming: IncomingChanges, _ summary: ChangesetSummary, on connection: borrowing SQLiteConnection
   ) throws -> SchemaPlan {
     let checks = summary.tables.map { schema.matches[TableName($0.table.name)]?.checkedValues ?? [] }

@@ -6,7 +6,7 @@ import SQLiteSchemas
 /// A row of the local database that a statement stands on, read where it is and copied only when it must be.
 ///
 /// Good until ``release()``. Writing the row meanwhile does no harm: SQLite holds the values that were read.
-struct StandingRow {
+struct CurrentRow {
   private let prepared: TableStatements.Prepared
   /// The query that gives the values from `width` on, where one cannot give all.
   private let rest: TableStatements.Prepared?

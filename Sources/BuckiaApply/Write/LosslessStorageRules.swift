@@ -6,7 +6,7 @@ import SQLiteSchemas
 ///
 /// An R-tree makes a number of 32 bits of anything it gets, and a key of anything; what it would alter is refused, as a
 /// value that cannot be a rowid is in an ordinary table. See <https://sqlite.org/rtree.html#roundoff_error>.
-struct StoredExactly {
+struct LosslessStorageRules {
   private enum Rule {
     case anything
     /// An integer of 64 bits: a key.

@@ -4,8 +4,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The walk over the changes of one diff, table by table.
-struct ApplyRun {
+/// Applies the changes of one diff, table by table.
+struct ChangesetApplier {
   /// What the connection and the settings allow.
   struct Rules {
     /// Whether the connection enforces foreign keys.
@@ -16,8 +16,8 @@ struct ApplyRun {
     var endsAtRefusals = false
   }
 
-  /// A constraint refused a change, and that ends the run.
-  struct Refusal: Error {}
+  /// A constraint refused a change, where the rules say that this ends the work.
+  struct Refused: Error {}
 
   let schema: SchemaPlan
   let decider: ConflictDecider
@@ -53,34 +53,35 @@ struct ApplyRun {
   ///
   /// - Parameter check: Is asked about each table when its first changes are there.
   mutating func applyAll(
-    _ incoming: IncomingChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
+    _ admitted: AdmittedChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
     check: (ChangesetTable) throws -> Void
   ) throws {
+    let incoming = admitted.changes
     var arrival = try incoming.feed.arrival(beyond: 0)
     // To put changes in order they must all be there; those that arrive bit by bit are in order.
     let canSort = rules.isOrderFree && arrival.isComplete
-    var fates: [TableFate] = []
+    var orderings: [ApplyOrdering] = []
     var next = 0
     while true {
       while next < arrival.summary.sections.count {
-        for table in arrival.summary.tables.dropFirst(fates.count) {
+        for table in arrival.summary.tables.dropFirst(orderings.count) {
           try check(table.table)
           if schema.passedOver[TableName(table.table.name)] != nil {
             passedOver.append(TableName(table.table.name))
-            fates.append(.isDone)
+            orderings.append(.done)
             continue
           }
           let match = try match(of: table.table)
-          fates.append(
-            try canSort && ApplyOrder.isBetterByKey(table, into: match, on: connection) ? .isToBeSorted : .asItStands)
+          orderings.append(
+            try canSort && ApplyOrder.isBetterByKey(table, into: match, on: connection) ? .byKey : .asGiven)
         }
         let section = arrival.summary.sections[next]
         next += 1
-        if fates[section.table] == .isDone { continue }
+        if orderings[section.table] == .done { continue }
         let table = arrival.summary.tables[section.table].table
-        let applier = try applier(for: table, on: connection)
-        if fates[section.table] == .isToBeSorted {
-          fates[section.table] = .isDone
+        let applier = try tableApplier(for: table, on: connection)
+        if orderings[section.table] == .byKey {
+          orderings[section.table] = .done
           let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
           let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset, in: bytes)
           try apply(sorter, with: applier, bytes, on: connection)
@@ -94,14 +95,17 @@ struct ApplyRun {
     try progress(done)
   }
 
-  /// What becomes of the changes of a table.
-  private enum TableFate {
-    case asItStands
-    case isToBeSorted
-    case isDone
+  /// The order in which the changes of a table are applied.
+  private enum ApplyOrdering {
+    /// In the order of the file.
+    case asGiven
+    /// By key, all sections of the table at once.
+    case byKey
+    /// Nothing is left to do.
+    case done
   }
 
-  private func applier(
+  private func tableApplier(
     for table: ChangesetTable, on connection: borrowing SQLiteConnection
   ) throws -> TableApplier {
     let statements = try session.statements(for: try match(of: table), header: table, on: connection)
@@ -173,12 +177,12 @@ struct ApplyRun {
     _ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws {
     try applier.flush(bytes, on: connection)
-    if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refusal() }
+    if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refused() }
     let done = done
-    try applier.settleDeferred(bytes, on: connection) { [progress] in try progress(done) }
+    try ConstraintRetry(applier).run(bytes, on: connection) { [progress] in try progress(done) }
     if !applier.alteredText.isEmpty {
       // What is to be told of one file must not be lost among many.
-      if rules.endsAtRefusals { throw Refusal() }
+      if rules.endsAtRefusals { throw Refused() }
       warnings += applier.textWarnings
     }
     if applier.statements.match.local.isAutoIncrement {
