@@ -108,9 +108,9 @@ package final class HeldParts {
   }
 
   /// Deletes this part's changes, before what still has no place is held anew.
-  package static func remove(_ part: HeldPart, on connection: borrowing SQLiteConnection) throws {
+  package static func remove(part number: Int64, on connection: borrowing SQLiteConnection) throws {
     for table in ["change", "column", "part"] {
-      try connection.execute("DELETE FROM main.buckia_held_\(table) WHERE part = \(part.number)")
+      try connection.execute("DELETE FROM main.buckia_held_\(table) WHERE part = \(number)")
     }
   }
 

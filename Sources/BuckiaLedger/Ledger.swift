@@ -6,23 +6,7 @@ import SQLiteConnections
 /// describes the tables. Every call works inside whatever transaction is open.
 package enum Ledger {
   /// The format of the tables that this version writes. Readers understand every earlier format, too.
-  package static let format = Int64(1 + LedgerMigration.statements.count)
-
-  /// All tables in the present format.
-  private static let definition = [
-    LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
-    HeldParts.definition, KnownRenames.definition,
-  ].joined(separator: "\n")
-
-  /// What ``prepare(on:)`` found and did.
-  package enum Preparation: Equatable, Sendable {
-    /// The tables were there, in the present format.
-    case present
-    /// The tables were made.
-    case created
-    /// The tables were there in an earlier format, and have been migrated.
-    case migrated(from: Int64)
-  }
+  package static let format: Int64 = 2
 
   /// The format of the ledger tables of a database; nil when it has none.
   ///
@@ -47,25 +31,6 @@ package enum Ledger {
   /// - Throws: As ``format(on:)``.
   package static func exists(on connection: borrowing SQLiteConnection) throws -> Bool {
     try format(on: connection) != nil
-  }
-
-  /// Makes the ledger tables where they are missing, and migrates those of an earlier format.
-  ///
-  /// Either all of it happens, or nothing: a failure or a crash on the way leaves the tables as they were.
-  ///
-  /// - Throws: `SQLiteError`; `LedgerError` with `newerLedger`.
-  @discardableResult
-  package static func prepare(on connection: borrowing SQLiteConnection) throws -> Preparation {
-    let found = try format(on: connection) ?? 0
-    if found == format { return .present }
-    let transaction = try SQLiteTransaction(on: connection)
-    if found == 0 { try connection.execute(definition) }
-    for statements in LedgerMigration.statements.dropFirst(found == 0 ? .max : Int(found) - 1) {
-      try connection.execute(statements)
-    }
-    try connection.execute("UPDATE main.buckia_settings SET value = \(format) WHERE name = 'format'")
-    try transaction.commit()
-    return found == 0 ? .created : .migrated(from: found)
   }
 }
 

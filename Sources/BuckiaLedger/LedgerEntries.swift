@@ -3,12 +3,6 @@ import SQLiteConnections
 
 /// The table `buckia_ledger`: a row for each diff file that was applied, is held or waits.
 package enum LedgerEntries {
-  /// Up to format 1 a CHECK named the states.
-  static let withoutStateCheck = LedgerMigration.rebuild("buckia_ledger", columns, as: definition)
-
-  private static let columns =
-    "entry, diff, sender, digest, raw, state, inserted, updated, deleted, conflicts, omitted, reason, file, recorded_at"
-
   static let definition = """
     CREATE TABLE main.buckia_ledger(
       entry INTEGER PRIMARY KEY,

@@ -3,11 +3,6 @@ import SQLiteConnections
 
 /// The table `buckia_refused`: files that were refused. They occupy no id and block nothing, and only so many are kept.
 package enum RefusedFiles {
-  /// Up to format 1 a CHECK named the states.
-  static let withoutStateCheck = LedgerMigration.rebuild("buckia_refused", columns, as: definition)
-
-  private static let columns = "digest, diff, sender, state, reason, file, first_at, last_at, times"
-
   static let definition = """
     CREATE TABLE main.buckia_refused(
       digest BLOB PRIMARY KEY NOT NULL,

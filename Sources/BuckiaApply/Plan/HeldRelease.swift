@@ -98,7 +98,7 @@ struct HeldRelease {
     let rest = settled.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
     // What cannot be applied now either is kept anew.
-    try HeldParts.remove(part, on: connection)
+    try HeldParts.remove(part: part.number, on: connection)
     let execution = ApplyExecution(
       admitted: admitted, schema: settled, settings: settings, session: session, resumed: part)
     let result = try execution.run(on: connection)

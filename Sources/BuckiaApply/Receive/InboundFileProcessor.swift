@@ -103,10 +103,16 @@ struct InboundFileProcessor {
         return .failed(error)
       }
     }
-    let savepoint = try SQLiteTransaction(on: connection)
-    let done = try finish(plan.apply(in: savepoint, on: connection), on: connection)
-    try savepoint.commit()
-    return .done(done)
+    let effects = settings.observer?.mark ?? 0
+    do {
+      let savepoint = try SQLiteTransaction(on: connection)
+      let done = try finish(plan.apply(in: savepoint, on: connection), on: connection)
+      try savepoint.commit()
+      return .done(done)
+    } catch {
+      settings.observer?.rewind(to: effects)
+      throw error
+    }
   }
 
   private func plan(_ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection) throws -> ApplyPlan {

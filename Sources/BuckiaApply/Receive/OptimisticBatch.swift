@@ -29,6 +29,7 @@ struct OptimisticBatch {
   private static let byteLimit = 4 << 20
 
   private let session: ApplySession
+  private let observer: (any RowEffectObserver)?
   /// Whether the transaction allows batches; asked once.
   private var isPossible: Bool?
   /// The tables that foreign keys refer to, and those that have foreign keys.
@@ -44,8 +45,13 @@ struct OptimisticBatch {
 
   /// Makes an empty batch.
   ///
-  /// - Parameter session: That of the connection; the same transaction must last until the batch is written.
-  init(_ session: ApplySession) { self.session = session }
+  /// - Parameters:
+  ///   - session: That of the connection; the same transaction must last until the batch is written.
+  ///   - observer: Hears of each row.
+  init(_ session: ApplySession, reportingTo observer: (any RowEffectObserver)?) {
+    self.session = session
+    self.observer = observer
+  }
 
   /// Adds a diff, and writes its ledger entry at once; its changes follow, with ``write(on:)`` at the latest.
   ///
@@ -86,10 +92,10 @@ struct OptimisticBatch {
   /// - Returns: The conflict that one of them met: the transaction has to be rolled back. Nil when all were written.
   mutating func write(on connection: borrowing SQLiteConnection) throws -> (any Error)? {
     guard diffs > 0, let schema, let admitted else { return nil }
-    var applier = ChangesetApplier(
+    var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policy: .abort, resolver: nil, log: nil),
       rules: ChangesetApplier.Rules(enforcesForeignKeys: false, isOrderFree: true, endsAtRefusals: true),
-      session: session, keeping: nil, progress: { _ in })
+      session: session, keeping: nil, reportingTo: observer, on: connection, progress: { _ in })
     let all = admitted.replaced(
       by: IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,

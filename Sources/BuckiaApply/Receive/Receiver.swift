@@ -72,6 +72,7 @@ package struct Receiver {
   ///
   /// - Returns: What became of the files of which something was applied, or could not be.
   package func releaseHeld(on connection: borrowing SQLiteConnection) throws -> [DiffOutcome] {
+    let effects = settings.observer?.mark ?? 0
     do {
       let transaction = try SQLiteTransaction(on: connection)
       let released = try HeldRelease(present, session).run(on: connection)
@@ -79,6 +80,7 @@ package struct Receiver {
       return released.map { DiffOutcome($0) }
     } catch let error as EngineError where error.code == .conflict {
       // It stays held.
+      settings.observer?.rewind(to: effects)
       session.forget()
       let table = TableName(error.table ?? "")
       guard let part = try HeldPart.all(on: connection).first(where: { TableName($0.table) == table }) else {
@@ -186,6 +188,7 @@ package struct Receiver {
     on connection: borrowing SQLiteConnection, open: (Int) -> IncomingFile
   ) throws -> GroupEnd {
     let transaction = try SQLiteTransaction(on: connection)
+    let effects = settings.observer?.mark ?? 0
     var outcomes: [(index: Int, outcome: DiffOutcome)] = []
     let end = process(
       source, range, usesSavepoints: usesSavepoints, into: &outcomes, in: transaction, on: connection, open: open)
@@ -193,12 +196,14 @@ package struct Receiver {
     case .committed(let next), .stopped(_, at: let next):
       do { try transaction.commit() } catch {
         session.forget()
+        settings.observer?.rewind(to: effects)
         return .failed(error, at: next - 1)
       }
       source.didReceive(outcomes)
     case .batchConflict, .failed:
       transaction.rollback()
       session.forget()
+      settings.observer?.rewind(to: effects)
     }
     return end
   }
@@ -209,7 +214,8 @@ package struct Receiver {
     into outcomes: inout [(index: Int, outcome: DiffOutcome)], in transaction: borrowing SQLiteTransaction,
     on connection: borrowing SQLiteConnection, open: (Int) -> IncomingFile
   ) -> GroupEnd {
-    var batch = usesSavepoints || groupsWithoutBatch > 0 ? nil : OptimisticBatch(session)
+    var batch =
+      usesSavepoints || groupsWithoutBatch > 0 ? nil : OptimisticBatch(session, reportingTo: settings.observer)
     var bytes = 0
     var end = GroupEnd.committed(next: range.upperBound)
     for index in range {

@@ -44,9 +44,11 @@ struct ApplyExecution {
     // Foreign-key actions and triggers see the order of changes. TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers(on: connection)
     let rules = ChangesetApplier.Rules(
-      enforcesForeignKeys: enforcesForeignKeys, isOrderFree: !enforcesForeignKeys && !seesTriggers)
-    var applier = ChangesetApplier(
-      schema: schema, decider: decider, rules: rules, session: session, keeping: indexes, progress: settings.progress)
+      enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers,
+      isOrderFree: !enforcesForeignKeys && !seesTriggers)
+    var applier = try ChangesetApplier(
+      schema: schema, decider: decider, rules: rules, session: session, keeping: indexes,
+      reportingTo: settings.observer, on: connection, progress: settings.progress)
     if enforcesForeignKeys {
       try applyEnforcingForeignKeys(holding.known, &applier, on: connection)
     } else {

@@ -154,6 +154,8 @@ package final class ApplySession {
     let parent: TableName
     /// Whether it refers to the parent's primary key, not to other columns under UNIQUE.
     let isToPrimaryKey: Bool
+    /// Whether it acts on the child when the parent's row is updated or deleted.
+    let hasAction: Bool
   }
 
   /// All foreign keys of the schema as it is now.
@@ -163,7 +165,8 @@ package final class ApplySession {
     var found: Set<Reference> = []
     let query = """
       SELECT DISTINCT t.name, f."table", f."to" IS NULL OR NOT EXISTS (
-        SELECT 1 FROM pragma_table_info(f."table", 'main') AS p WHERE p.name = f."to" COLLATE NOCASE AND p.pk = 0)
+        SELECT 1 FROM pragma_table_info(f."table", 'main') AS p WHERE p.name = f."to" COLLATE NOCASE AND p.pk = 0),
+        f.on_update NOT IN ('NO ACTION', 'RESTRICT') OR f.on_delete NOT IN ('NO ACTION', 'RESTRICT')
       FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
       WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
       """
@@ -171,7 +174,7 @@ package final class ApplySession {
       found.insert(
         Reference(
           child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? ""),
-          isToPrimaryKey: row.integer(at: 2) != 0))
+          isToPrimaryKey: row.integer(at: 2) != 0, hasAction: row.integer(at: 3) != 0))
     }
     knownReferences = found
     return found

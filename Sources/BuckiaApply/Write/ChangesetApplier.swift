@@ -10,6 +10,8 @@ struct ChangesetApplier {
   struct Rules {
     /// Whether the connection enforces foreign keys.
     let enforcesForeignKeys: Bool
+    /// Whether triggers of the application may fire.
+    var seesTriggers = false
     /// Whether the order of changes is ours to choose, and several may go in with one statement.
     let isOrderFree: Bool
     /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
@@ -24,6 +26,9 @@ struct ChangesetApplier {
   let rules: Rules
   let session: ApplySession
   let indexes: IndexUpkeep?
+  private let observer: (any RowEffectObserver)?
+  /// Watches what foreign-key actions and triggers write, where somebody observes and there may be any.
+  private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
@@ -36,13 +41,19 @@ struct ChangesetApplier {
 
   init(
     schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession, keeping indexes: IndexUpkeep?,
+    reportingTo observer: (any RowEffectObserver)?, on connection: borrowing SQLiteConnection,
     progress: @escaping (Int) throws -> Void
-  ) {
+  ) throws {
     self.schema = schema
     self.decider = decider
     self.rules = rules
     self.session = session
     self.indexes = indexes
+    self.observer = observer
+    if let observer, rules.enforcesForeignKeys || rules.seesTriggers {
+      indirect = try IndirectEffects(
+        seesTriggers: rules.seesTriggers, wantsRows: observer.wantsRows, session, on: connection)
+    }
     self.progress = progress
   }
 
@@ -92,6 +103,7 @@ struct ChangesetApplier {
       if arrival.isComplete { break }
       arrival = try incoming.feed.arrival(beyond: arrival.end)
     }
+    if let observer { try indirect?.report(to: observer, on: connection) }
     try progress(done)
   }
 
@@ -112,11 +124,14 @@ struct ChangesetApplier {
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
     // each statement of several rows, which costs more than these save.
     let canBatch =
-      rules.isOrderFree && !statements.isFullText
+      rules.isOrderFree && !statements.isFullText && (observer == nil || !statements.match.local.goesByRowID)
       && indexes?.copies.contains { $0.table == statements.name } != true
+    try indirect?.begin(statements.name, on: connection)
+    let isReportedOtherwise = indirect?.watches(statements.name) == true
+    let effects = isReportedOtherwise ? nil : observer.map { TableEffects($0, statements, table) }
     return TableApplier(
-      statements, header: table, decider: decider, keeping: indexes, enforcesForeignKeys: rules.enforcesForeignKeys,
-      canBatch: canBatch, storesUTF16: session.storesUTF16)
+      RowWriter(statements, keeping: indexes, reportingTo: effects), header: table, decider: decider,
+      enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16)
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {

@@ -56,7 +56,7 @@ struct ConstraintRetry {
   /// Tries each deferred change for the last time; what is refused now is a conflict.
   private func giveUp(_ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void) throws {
     let remaining = applier.takeDeferred()
-    applier.isLastAttempt = true
+    applier.writer.keepsMessages = true
     for (index, item) in remaining.enumerated() {
       if index % 4_096 == 4_095 { try poll() }
       guard let place = ChangePlace(at: item.offset, in: bytes) else { continue }
@@ -65,11 +65,11 @@ struct ConstraintRetry {
       applier.isDecided = false
       guard refused != nil else { continue }
       let change = applier.change
-      let local = try applier.localRow(of: change, bytes, on: connection)
+      let local = try applier.writer.currentRow(of: change, bytes, on: connection)
       defer { local?.release() }
       let incident = ConflictIncident(
         kind: .constraint, operation: place.operation, old: change.oldRow, new: change.newRow, local: local,
-        message: applier.lastMessage)
+        message: applier.writer.lastMessage)
       // No answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
       _ = try applier.takesIncoming(incident, bytes)
       try applier.record(incident, .omitted, bytes, on: connection)

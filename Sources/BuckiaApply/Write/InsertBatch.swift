@@ -36,6 +36,8 @@ struct InsertBatch {
 
   func start(_ index: Int) -> Int { starts[index] }
 
+  func starts(_ range: Range<Int>) -> ArraySlice<Int> { starts[range] }
+
   mutating func removeAll() { starts.removeAll(keepingCapacity: true) }
 
   /// How many rows from an index on go in with the next statement.

@@ -18,28 +18,22 @@ final class TableApplier {
     var isDecided = false
   }
 
-  let statements: TableStatements
+  let writer: RowWriter
   let header: ChangesetTable
   let decider: ConflictDecider
-  /// Keeps the indexes over the table, where triggers would.
-  private let indexes: IndexUpkeep?
   private let enforcesForeignKeys: Bool
   /// What conflicts of the table need to know of it.
   lazy var layout = ConflictLayout(statements)
-  var counts = ApplyCounts()
   var deferred: [DeferredChange] = []
   /// The change in hand.
   let change: DecodedChange
   var batch: InsertBatch
-  /// Whether what is refused now is refused for good, so that SQLite's words about it are wanted.
-  var isLastAttempt = false
-  private(set) var lastMessage: [UInt8] = []
   /// Whether the answer to what the next attempt may ask is known: the incoming version is wanted.
   var isDecided = false
   /// Whether the last INSERT met a row with its key: the next one then looks before it leaps, unless a trigger would see
   /// the attempt.
   private var expectsConflict = false
-  private var knownHooks: RowSideEffects?
+  private var knownSideEffects: RowSideEffects?
   /// The greatest rowid that any change names as its key.
   private(set) var greatestRowID: Int64 = 0
   /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
@@ -49,17 +43,24 @@ final class TableApplier {
   /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
   ///   see the difference.
   init(
-    _ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexUpkeep?,
-    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool = false
+    _ writer: RowWriter, header: ChangesetTable, decider: ConflictDecider, enforcesForeignKeys: Bool, canBatch: Bool,
+    storesUTF16: Bool = false
   ) {
     self.storesUTF16 = storesUTF16
-    self.statements = statements
+    self.writer = writer
     self.header = header
     self.decider = decider
-    self.indexes = indexes
     self.enforcesForeignKeys = enforcesForeignKeys
     change = DecodedChange(of: header)
-    batch = InsertBatch(columns: header.columnCount, limit: canBatch ? statements.batchLimit : 1)
+    batch = InsertBatch(columns: header.columnCount, limit: canBatch ? writer.statements.batchLimit : 1)
+  }
+
+  var statements: TableStatements { writer.statements }
+
+  /// What was done with the table's changes so far.
+  var counts: ApplyCounts {
+    get { writer.counts }
+    set { writer.counts = newValue }
   }
 
   /// Applies a change, or keeps it for the next batch: `flush` must follow the last one.
@@ -88,11 +89,11 @@ final class TableApplier {
   }
 
   /// What hangs on the table's rows, looked up when it first matters.
-  func hooks(on connection: borrowing SQLiteConnection) throws -> RowSideEffects {
-    if let knownHooks { return knownHooks }
-    let hooks = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
-    knownHooks = hooks
-    return hooks
+  func sideEffects(on connection: borrowing SQLiteConnection) throws -> RowSideEffects {
+    if let knownSideEffects { return knownSideEffects }
+    let found = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
+    knownSideEffects = found
+    return found
   }
 
   /// Applies the INSERTs that wait for a batch to be full.
@@ -153,13 +154,9 @@ final class TableApplier {
         parameter += 1
       }
     }
-    guard try prepared.statement.attempt() != nil else {
-      counts.inserted += rows
-      return rows
-    }
-    batch.noteRefusal(of: rows)
-    let inserted = connection.changes
-    counts.inserted += inserted
+    let inserted = try writer.insert(
+      prepared, starts: batch.starts(first..<(first + rows)), change, bytes, on: connection)
+    if inserted < rows { batch.noteRefusal(of: rows) }
     return inserted
   }
 
@@ -189,7 +186,7 @@ final class TableApplier {
     _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
     if let storageRules = statements.storageRules, !storageRules.admit(change, in: bytes) {
-      lastMessage = Array("the virtual table \(statements.name) would store another value than the one that came".utf8)
+      writer.refuse("the virtual table \(statements.name) would store another value than the one that came")
       return Refused(refusal: .altered)
     }
     switch change.operation {
@@ -202,25 +199,19 @@ final class TableApplier {
   private func insert(
     _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
-    if expectsConflict, !isLastAttempt {
-      if let local = try localRow(of: change, bytes, on: connection) {
+    if expectsConflict, !writer.keepsMessages {
+      if let local = try writer.currentRow(of: change, bytes, on: connection) {
         defer { local.release() }
         return try meet(local, change, bytes, on: connection)
       }
       expectsConflict = false
     }
-    let prepared = try statements.insert(on: connection)
-    for column in 0..<statements.columnCount {
-      try prepared.statement.bind(change.new(column), in: bytes, at: column)
+    guard let refusal = try writer.insert(change, bytes, on: connection) else { return nil }
+    guard let local = try writer.currentRow(of: change, bytes, on: connection) else {
+      return Refused(refusal: refusal)
     }
-    guard let refusal = try run(prepared, on: connection) else {
-      // A trigger may have kept the row out without a word.
-      counts.inserted += connection.changes
-      return nil
-    }
-    guard let local = try localRow(of: change, bytes, on: connection) else { return Refused(refusal: refusal) }
     defer { local.release() }
-    if !expectsConflict { expectsConflict = try !hooks(on: connection).hasTriggers }
+    if !expectsConflict { expectsConflict = try !sideEffects(on: connection).hasTriggers }
     return try meet(local, change, bytes, on: connection)
   }
 
@@ -238,42 +229,18 @@ final class TableApplier {
       try record(incident, .keptLocal, bytes, on: connection)
       return nil
     }
-    if let refused = try replace(local, change, bytes, on: connection) { return refused }
-    counts.updated += 1
-    try record(incident, .tookIncoming, bytes, on: connection)
-    return nil
-  }
-
-  /// Writes the row of an INSERT in the place of the one that has its key.
-  private func replace(
-    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
-    if try hooks(on: connection).rewritesInPlace {
-      let overwrite = try statements.overwrite(on: connection)
-      for column in 0..<statements.columnCount {
-        try overwrite.statement.bind(change.new(column), in: bytes, at: column)
+    if try sideEffects(on: connection).rewritesInPlace {
+      if let refusal = try writer.overwrite(change, bytes, on: connection) {
+        return Refused(refusal: refusal, isDecided: true)
       }
-      return try run(overwrite, on: connection).map { Refused(refusal: $0, isDecided: true) }
+    } else {
+      let old = try local.copied()
+      let new = try old.replacing(change.newRow, in: bytes, columns: statements.match.columns)
+      if let failed = try writer.replace(old, by: new, change, bytes, on: connection) {
+        return Refused(refusal: failed.refusal, isDecided: failed.wasDeleted)
+      }
     }
-    let row = try local.copied().replacing(change.newRow, in: bytes, columns: statements.match.columns)
-    try connection.execute("SAVEPOINT buckia_replace")
-    if let refusal = try remove(change, bytes, guardedBy: .none, on: connection) {
-      try connection.execute("RELEASE buckia_replace")
-      // So it is with SQLite: a row that cannot be taken away for its replacement stops the whole.
-      throw EngineError(
-        .conflict,
-        "a row of table \"\(statements.name)\" is to be replaced and cannot be deleted (SQLite error \(refusal.code)); "
-          + "nothing of this file is applied", table: statements.name.text)
-    }
-    let isGone = connection.changes > 0
-    let restore = try statements.restore(on: connection)
-    defer { restore.statement.clearBindings() }
-    if let refusal = try row.insert(with: restore, running: { try run($0, on: connection) }) {
-      // The local row must not be lost for one that cannot be written.
-      try connection.execute("ROLLBACK TO buckia_replace; RELEASE buckia_replace")
-      return Refused(refusal: refusal, isDecided: isGone)
-    }
-    try connection.execute("RELEASE buckia_replace")
+    try record(incident, .tookIncoming, bytes, on: connection)
     return nil
   }
 
@@ -285,14 +252,12 @@ final class TableApplier {
       counts.unchanged += 1
       return nil
     }
-    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) {
-      return Refused(refusal: refusal)
+    switch try writer.update(change, bytes, guardedBy: .oldValues, on: connection) {
+    case .written: return nil
+    case .refused(let refusal): return Refused(refusal: refusal)
+    case .noRow: break
     }
-    guard connection.changes == 0 else {
-      counts.updated += 1
-      return nil
-    }
-    let local = try localRow(of: change, bytes, on: connection)
+    let local = try writer.currentRow(of: change, bytes, on: connection)
     defer { local?.release() }
     if let local, !decider.asksAboutEverything, holdsNew(local, change, bytes) {
       counts.unchanged += 1
@@ -300,30 +265,20 @@ final class TableApplier {
     }
     let incident = ConflictIncident(
       kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local)
-    guard try takesIncoming(incident, bytes), local != nil else {
-      try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
-      return nil
+    return try overrule(incident, bytes, on: connection) {
+      try writer.update(change, bytes, guardedBy: .none, on: connection)
     }
-    if let refusal = try write(change, bytes, guardedBy: .none, on: connection) {
-      return Refused(refusal: refusal, isDecided: true)
-    }
-    guard connection.changes > 0 else { return try omit(incident, bytes, on: connection) }
-    counts.updated += 1
-    try record(incident, .tookIncoming, bytes, on: connection)
-    return nil
   }
 
   private func delete(
     _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Refused? {
-    if let refusal = try write(change, bytes, guardedBy: .oldValues, on: connection) {
-      return Refused(refusal: refusal)
+    switch try writer.delete(change, bytes, guardedBy: .oldValues, on: connection) {
+    case .written: return nil
+    case .refused(let refusal): return Refused(refusal: refusal)
+    case .noRow: break
     }
-    guard connection.changes == 0 else {
-      counts.deleted += 1
-      return nil
-    }
-    let local = try localRow(of: change, bytes, on: connection)
+    let local = try writer.currentRow(of: change, bytes, on: connection)
     defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
@@ -331,112 +286,32 @@ final class TableApplier {
     }
     let incident = ConflictIncident(
       kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local)
-    guard try takesIncoming(incident, bytes), local != nil else {
-      try record(incident, local == nil ? .omitted : .keptLocal, bytes, on: connection)
+    return try overrule(incident, bytes, on: connection) {
+      try writer.delete(change, bytes, guardedBy: .none, on: connection)
+    }
+  }
+
+  /// Decides about an UPDATE or DELETE whose row is not as its author saw it, and writes it where the incoming version wins.
+  private func overrule(
+    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
+    write: () throws -> RowWriter.Result
+  ) throws -> Refused? {
+    guard try takesIncoming(incident, bytes), incident.local != nil else {
+      try record(incident, incident.local == nil ? .omitted : .keptLocal, bytes, on: connection)
       return nil
     }
-    if let refusal = try write(change, bytes, guardedBy: .none, on: connection) {
-      return Refused(refusal: refusal, isDecided: true)
+    switch try write() {
+    case .refused(let refusal): return Refused(refusal: refusal, isDecided: true)
+    case .noRow:
+      // A trigger keeps the row as it is: SQLite asks about it as about one that is not there.
+      let missing = ConflictIncident(
+        kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
+      _ = try decider.decide(missing, layout, bytes)
+      try record(missing, .omitted, bytes, on: connection)
+    case .written:
+      try record(incident, .tookIncoming, bytes, on: connection)
     }
-    guard connection.changes > 0 else { return try omit(incident, bytes, on: connection) }
-    counts.deleted += 1
-    try record(incident, .tookIncoming, bytes, on: connection)
     return nil
-  }
-
-  /// A trigger keeps a row as it is that is to be changed: SQLite asks about it as about one that is not there.
-  private func omit(
-    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
-    let missing = ConflictIncident(
-      kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
-    _ = try decider.decide(missing, layout, bytes)
-    try record(missing, .omitted, bytes, on: connection)
-    return nil
-  }
-
-  /// Runs an UPDATE or DELETE; says why a constraint refused it. `changes` of the connection tells whether there was a row
-  /// for it.
-  func write(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
-    on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    let isUpdate = change.operation == .update
-    let prepared =
-      isUpdate
-      ? try statements.update(change, guardedBy: guardKind, on: connection)
-      : try statements.delete(change, guardedBy: guardKind, on: connection)
-    let columns = statements.columnCount
-    let firstOld = isUpdate ? columns : 0
-    for column in 0..<columns {
-      if isUpdate, change.new(column).isDefined {
-        try prepared.statement.bind(change.new(column), in: bytes, at: column)
-      }
-      // A statement that compares the key alone has no parameters for the other old values.
-      let isCompared = statements.isKey[column] || (guardKind == .oldValues && change.old(column).isDefined)
-      if isCompared { try prepared.statement.bind(change.old(column), in: bytes, at: firstOld + column) }
-    }
-    return try run(prepared, on: connection)
-  }
-
-  /// Deletes the row with the key of a change, which holds no NULL, whatever the change itself does; says why that is
-  /// refused.
-  func remove(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
-    on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    let prepared = try statements.delete(change, guardedBy: guardKind, on: connection)
-    for column in 0..<statements.columnCount {
-      let isCompared = guardKind == .oldValues && change.compared.contains(column)
-      guard statements.isKey[column] || isCompared else { continue }
-      try prepared.statement.bind(change.row(column), in: bytes, at: column)
-    }
-    return try run(prepared, on: connection)
-  }
-
-  /// Runs a statement; on the last attempt the words of a refusal are kept, which the next statement would overwrite.
-  func run(
-    _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    let refusal =
-      if let indexes { try indexes.attempt(prepared.statement) } else { try prepared.statement.attempt() }
-    guard let refusal else { return nil }
-    // A trigger may say `RAISE(ROLLBACK)`: nothing must be written behind the end of the transaction.
-    guard connection.isInTransaction else {
-      throw SQLiteError(
-        code: refusal.code, message: connection.withLastMessage { String(decoding: $0, as: UTF8.self) },
-        path: connection.path)
-    }
-    if isLastAttempt { lastMessage = connection.withLastMessage { Array($0) } }
-    return refusal
-  }
-
-  /// The local row with the key of a change; nil when there is none, or when the key holds NULL and names no row.
-  ///
-  /// The statement stands on the row until that is released.
-  func localRow(
-    of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> CurrentRow? {
-    guard !change.hasNullKey else { return nil }
-    let queries = try statements.select(on: connection)
-    for query in queries {
-      for column in 0..<statements.columnCount where statements.isKey[column] {
-        try query.statement.bind(change.row(column), in: bytes, at: column)
-      }
-      guard try query.statement.step() else {
-        for query in queries { query.statement.reset() }
-        return nil
-      }
-    }
-    guard statements.isVirtual, queries.count == 1, let query = queries.first else { return CurrentRow(queries) }
-    // An R-tree cannot be written while a statement stands on one of its rows.
-    defer { query.statement.reset() }
-    let copy = try statements.copy(on: connection)
-    copy.statement.reset()
-    for place in 0..<query.statement.columnCount {
-      try copy.statement.bind(column: place, of: query.statement, at: place)
-    }
-    return try copy.statement.step() ? CurrentRow([copy]) : nil
   }
 
   /// Whether the local row already is what the change makes of it.

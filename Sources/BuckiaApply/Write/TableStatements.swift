@@ -61,6 +61,7 @@ final class TableStatements {
   private var conflictClause: String?
   private var insertion: Prepared?
   private var selection: [Prepared]?
+  private var observation: [Prepared]?
   private var overwriting: Prepared?
   private var restoring: Prepared?
   private var numbering: Prepared?
@@ -194,6 +195,20 @@ final class TableStatements {
   /// queries as it takes, one but for the widest tables.
   func select(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
     if let selection { return selection }
+    let made = try makeSelection(on: connection)
+    selection = made
+    return made
+  }
+
+  /// As ``select(on:)``, for reading a row while that stands on one.
+  func observe(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
+    if let observation { return observation }
+    let made = try makeSelection(on: connection)
+    observation = made
+    return made
+  }
+
+  private func makeSelection(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
     var made: [Prepared] = []
     var rest = wholeRow[...]
     while !rest.isEmpty {
@@ -204,7 +219,6 @@ final class TableStatements {
             "SELECT \(results) FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true)))
       rest = rest.dropFirst(resultLimit)
     }
-    selection = made
     return made
   }
 

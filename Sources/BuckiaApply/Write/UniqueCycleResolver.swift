@@ -21,10 +21,10 @@ struct UniqueCycleResolver {
 
   /// A row that had to get out of the way of others.
   private enum Parked {
-    /// It was taken out of the table, and is kept as it is to come back.
-    case removed(LocalRow)
-    /// It stands in the table with values that nobody wants.
-    case moved
+    /// It was taken out of the table. `new` is the form in which it comes back.
+    case removed(LocalRow, new: LocalRow)
+    /// It stands in the table with values that no row is likely to have.
+    case moved(LocalRow)
   }
 
   private let applier: TableApplier
@@ -39,7 +39,7 @@ struct UniqueCycleResolver {
   private let change: DecodedChange
   /// For each place of the local layout its column in the changeset; -1 for those that only exist here.
   private let sources: [Int]
-  private let hooks: RowSideEffects
+  private let sideEffects: RowSideEffects
 
   /// The changes that wait for each other, each for the one behind it.
   private var path: [Int32] = []
@@ -48,7 +48,8 @@ struct UniqueCycleResolver {
   /// What has been settled since the savepoint was made, and what was counted before.
   private var settledSince: [Int32] = []
   private var countsBefore = ApplyCounts()
-  /// Numbers for values that nobody wants.
+  private var effectsBefore = 0
+  /// Numbers for values that no row is likely to have.
   private var parkedValues = 0
   private var steps = 0
 
@@ -60,7 +61,7 @@ struct UniqueCycleResolver {
     states = [State](repeating: .waiting, count: items.count)
     numbers = [UInt64](repeating: 0, count: items.count)
     change = DecodedChange(of: applier.header)
-    hooks = try applier.hooks(on: connection)
+    sideEffects = try applier.sideEffects(on: connection)
     var sources = [Int](repeating: -1, count: applier.statements.layout.count)
     for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
     self.sources = sources
@@ -157,6 +158,7 @@ struct UniqueCycleResolver {
     guard !parked.isEmpty else { return [] }
     try connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
     applier.counts = countsBefore
+    applier.writer.effects?.observer.rewind(to: effectsBefore)
     applier.decider.rewind()
     parked.removeAll()
     let undone = settledSince
@@ -208,7 +210,7 @@ struct UniqueCycleResolver {
     var local: CurrentRow?
     defer { local?.release() }
     var removed: LocalRow?
-    if case .removed(let row)? = parked[item] { removed = row }
+    if case .removed(_, let row)? = parked[item] { removed = row }
     return try unique.occupant(
       besides: hasRow ? numbers[Int(item)] : nil,
       moves: { [sources, change] in sources[$0] >= 0 && change.new(sources[$0]).isDefined }
@@ -222,7 +224,7 @@ struct UniqueCycleResolver {
         try removed.bind(place, to: statement, at: parameter)
         return removed.values[place].kind != .null
       }
-      if local == nil { local = try applier.localRow(of: change, bytes, on: connection) }
+      if local == nil { local = try applier.writer.currentRow(of: change, bytes, on: connection) }
       guard let local else { return false }
       try local.bind(place, to: statement, at: parameter)
       return !local.isNull(at: place)
@@ -241,26 +243,22 @@ struct UniqueCycleResolver {
   private mutating func exchange(
     _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Exchange {
-    guard unique.hasOpaque, hooks.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
-      !items[Int(item)].isDecided, let local = try applier.localRow(of: change, bytes, on: connection)
+    guard unique.hasOpaque, sideEffects.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
+      !items[Int(item)].isDecided, let local = try applier.writer.currentRow(of: change, bytes, on: connection)
     else { return .unable }
     let old = try local.copied()
     local.release()
     let new = try old.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
     try connection.execute("SAVEPOINT buckia_exchange")
     var result = Exchange.unable
-    if try applier.remove(change, bytes, guardedBy: .oldValues, on: connection) == nil, connection.changes == 1,
+    if try applier.writer.takeOut(change, bytes, guardedBy: .oldValues, on: connection) == nil, connection.changes == 1,
       let number = try new.probe(with: applier.statements.probe(on: connection))
     {
       if number == numbers[Int(item)] {
-        applier.counts.updated += 1
+        try applier.writer.didSettle(change, bytes, before: old, on: connection)
         result = .done
-      } else {
-        let restore = try applier.statements.restore(on: connection)
-        defer { restore.statement.clearBindings() }
-        if try old.insert(with: restore, running: { try applier.run($0, on: connection) }) == nil {
-          result = .blockedBy(number)
-        }
+      } else if try applier.writer.putBack(old, on: connection) == nil {
+        result = .blockedBy(number)
       }
     }
     if case .unable = result { try connection.execute("ROLLBACK TO buckia_exchange") }
@@ -275,10 +273,10 @@ struct UniqueCycleResolver {
   ) throws -> UInt64? {
     let row: LocalRow
     var hasOwn = false
-    if case .removed(let whole)? = parked[item] {
+    if case .removed(_, let whole)? = parked[item] {
       row = whole
     } else {
-      if let local = try applier.localRow(of: change, bytes, on: connection) {
+      if let local = try applier.writer.currentRow(of: change, bytes, on: connection) {
         defer { local.release() }
         row = try local.copied().replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
         hasOwn = true
@@ -289,7 +287,7 @@ struct UniqueCycleResolver {
     }
     try connection.execute("SAVEPOINT buckia_probe")
     var number: UInt64?
-    if try !hasOwn || applier.remove(change, bytes, guardedBy: .none, on: connection) == nil {
+    if try !hasOwn || applier.writer.takeOut(change, bytes, guardedBy: .none, on: connection) == nil {
       number = try row.probe(with: applier.statements.probe(on: connection))
     }
     try connection.execute("ROLLBACK TO buckia_probe; RELEASE buckia_probe")
@@ -303,19 +301,12 @@ struct UniqueCycleResolver {
     _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
     switch parked[item] {
-    case .removed(let row)?:
-      let restore = try applier.statements.restore(on: connection)
-      defer { restore.statement.clearBindings() }
-      guard try row.insert(with: restore, running: { try applier.run($0, on: connection) }) == nil else { return false }
-      applier.counts.updated += 1
+    case .removed(let old, let new)?:
+      guard try applier.writer.putBack(new, on: connection) == nil else { return false }
+      try applier.writer.didSettle(change, bytes, before: old, on: connection)
       return true
-    case .moved?:
-      guard
-        try applier.write(change, bytes, guardedBy: .none, on: connection) == nil,
-        connection.changes == 1
-      else { return false }
-      applier.counts.updated += 1
-      return true
+    case .moved(let old)?:
+      return try applier.writer.settle(change, bytes, before: old, on: connection)
     case nil:
       applier.isDecided = items[Int(item)].isDecided
       defer { applier.isDecided = false }
@@ -330,16 +321,19 @@ struct UniqueCycleResolver {
   private mutating func park(
     _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    guard read(item, bytes), let local = try applier.localRow(of: change, bytes, on: connection) else { return false }
+    guard read(item, bytes), let local = try applier.writer.currentRow(of: change, bytes, on: connection) else {
+      return false
+    }
     defer { local.release() }
     let row = try local.copied()
     if parked.isEmpty {
       try applier.decider.mark(on: connection)
       countsBefore = applier.counts
+      effectsBefore = applier.writer.effects?.observer.mark ?? 0
       try connection.execute("SAVEPOINT buckia_park")
     }
     // Until it is known how, so that giving up takes everything back.
-    parked[item] = .moved
+    parked[item] = .moved(row)
     if items[Int(item)].isDecided {
       let kind = change.operation == .insert ? ConflictKind.conflict : .data
       let incident = ConflictIncident(
@@ -349,18 +343,18 @@ struct UniqueCycleResolver {
     // The row must be as the author saw it, unless it has been asked about.
     let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
     // An INSERT takes the place of a row by deleting it, wherever that can be seen.
-    if change.operation == .insert || hooks.allowsUnseenDeletes,
-      try applier.remove(change, bytes, guardedBy: guardKind, on: connection) == nil, connection.changes == 1
+    if change.operation == .insert || sideEffects.allowsUnseenDeletes,
+      try applier.writer.takeOut(change, bytes, guardedBy: guardKind, on: connection) == nil, connection.changes == 1
     {
       parked[item] = .removed(
-        try row.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns))
+        row, new: try row.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns))
       return true
     }
     guard change.operation == .update else { return false }
     return try moveAside(row, bytes, guardedBy: guardKind, on: connection)
   }
 
-  /// Gives the row of the UPDATE in hand values that nobody wants, in place of those it is to lose.
+  /// Gives the row of the UPDATE in hand values that no row is likely to have, in place of those it is to lose.
   private mutating func moveAside(
     _ row: LocalRow, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
     on connection: borrowing SQLiteConnection
@@ -383,7 +377,7 @@ struct UniqueCycleResolver {
         let place = columns[index]
         // NULL comes last: triggers that add and subtract values get lost in it, and who refers to a value follows it to
         // another one, but not to NULL.
-        if sign == 0, !hooks.referenced.contains(place) {
+        if sign == 0, !sideEffects.referenced.contains(place) {
           try statement.statement.bindNull(at: index)
         } else {
           try bindUnwanted(row.values[place].kind, sign, to: statement.statement, at: index)
@@ -392,7 +386,7 @@ struct UniqueCycleResolver {
       for index in columns.indices where applier.statements.isKey[index] || compared.contains(index) {
         try statement.statement.bind(change.old(index), in: bytes, at: columns.count + index)
       }
-      let refusal = try applier.run(statement, on: connection)
+      let refusal = try applier.writer.setAside(with: statement, on: connection)
       statement.statement.clearBindings()
       if refusal == nil { return connection.changes == 1 }
     }
