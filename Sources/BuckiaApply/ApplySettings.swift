@@ -3,8 +3,8 @@ import BuckiaSchemaPlans
 /// How to apply.
 package struct ApplySettings {
   /// What to do about conflicts.
-  package var policy: ConflictPolicy
-  /// Is asked about each conflict, before the policy.
+  package var policies: ConflictPolicies
+  /// Is asked about each conflict, before the policies.
   package var resolver: ConflictResolver?
   /// How far the schema may change.
   package var schema: SchemaMode
@@ -12,7 +12,7 @@ package struct ApplySettings {
   /// R-tree indexes that they keep are kept all the same.
   package var firesTriggers: Bool
   /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
-  /// and the policy decide, and what they decide against is gone.
+  /// and the policies decide, and what they decide against is gone.
   package var recordsConflicts: Bool
   /// The time for the ledger, in milliseconds since 1970.
   package var time: Int64
@@ -26,11 +26,11 @@ package struct ApplySettings {
 
   /// Makes settings.
   package init(
-    policy: ConflictPolicy = .keepLocal, resolver: ConflictResolver? = nil, schema: SchemaMode = .additive,
+    policies: ConflictPolicies = .keepLocal, resolver: ConflictResolver? = nil, schema: SchemaMode = .additive,
     firesTriggers: Bool = false, recordsConflicts: Bool = true, time: Int64,
     progress: @escaping (Int) throws -> Void = { _ in }
   ) {
-    self.policy = policy
+    self.policies = policies
     self.resolver = resolver
     self.schema = schema
     self.firesTriggers = firesTriggers

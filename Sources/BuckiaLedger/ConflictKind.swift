@@ -20,6 +20,10 @@ public enum ConflictOutcome: String, Sendable {
   case keptLocal = "kept-local"
   /// The incoming version was written; the local one is in the conflict record.
   case tookIncoming = "took-incoming"
+  /// Some of its columns were written, others kept their local value.
+  case merged
+  /// Values that a resolver gave were written.
+  case resolved
   /// The change could not be written under any policy and was left out.
   case omitted
   /// It was applied and the violation stands, reported.

@@ -239,6 +239,8 @@ extension ConflictOutcome {
       switch self {
       case .keptLocal: "kept-local"
       case .tookIncoming: "took-incoming"
+      case .merged: "merged"
+      case .resolved: "resolved"
       case .omitted: "omitted"
       case .reported: "reported"
       }

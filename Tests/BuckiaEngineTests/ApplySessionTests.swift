@@ -49,7 +49,7 @@ import TestSupport
       try connection.execute(change)
       let incoming = try changes("INSERT INTO t VALUES (\(index), \(index))", of: schema, id: UInt64(index))
       let plan = try Receiver.plan(
-        incoming, on: connection, settings: ApplySettings(policy: .abort, time: 2_000_000_000_000), session: session)
+        incoming, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000), session: session)
       #expect(try plan.apply(on: connection).counts.inserted == 1)
     }
     #expect(try connection.integer("SELECT count(*) FROM t") == 2)
@@ -63,7 +63,7 @@ import TestSupport
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(schema); INSERT INTO t VALUES (1, 'mine')")
     let session = try ApplySession(on: connection)
-    let settings = ApplySettings(policy: .abort, time: 2_000_000_000_000)
+    let settings = ApplySettings(policies: .abort, time: 2_000_000_000_000)
     let conflicting = try changes("INSERT INTO t VALUES (1, 'theirs')", of: schema, id: 1)
     try connection.execute("BEGIN")
     let plan = try Receiver.plan(conflicting, on: connection, settings: settings, session: session)

@@ -84,7 +84,7 @@ import TestSupport
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: ChangesetSpool(try session.changeset()))
     let plan = try Receiver.plan(
-      incoming, on: connection, settings: ApplySettings(policy: .abort, time: 2_000_000_000_000))
+      incoming, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     #expect(try plan.apply(in: transaction, on: connection).counts.inserted == 100)
     try transaction.commit()
     #expect(try connection.integer("SELECT sum(length(v)) FROM t") == 3_000_000 + 5_050 - 480)

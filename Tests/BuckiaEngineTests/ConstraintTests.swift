@@ -92,7 +92,7 @@ import TestSupport
       try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, a \(type)); INSERT INTO t VALUES (1, 1); BEGIN")
       let result = try apply(
         "UPDATE t SET a = 1.0", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES (1, 'x')",
-        to: connection, settings: ApplySettings(policy: .takeIncoming, time: 2_000_000_000_000))
+        to: connection, settings: ApplySettings(policies: .takeIncoming, time: 2_000_000_000_000))
       #expect(result.counts.unchanged == (isEqual ? 1 : 0), "\(type)")
       #expect(try connection.text("SELECT typeof(a) FROM t") == (isEqual && type != "REAL" ? "integer" : "real"))
     }

@@ -46,7 +46,7 @@ import TestSupport
       definitions: nil, changeset: ChangesetSpool(changes))
     let transaction = try SQLiteTransaction(on: ours)
     sides.result = try Receiver.plan(
-      incoming, on: ours, settings: ApplySettings(policy: policy, time: 2_000_000_000_000)
+      incoming, on: ours, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
     ).apply(on: ours)
     try transaction.commit()
     sides.ours = try lines(query, on: ours)
@@ -172,7 +172,7 @@ import TestSupport
       }
       var asked = 0
       let settings = ApplySettings(
-        policy: random.oneIn(2) ? .keepLocal : .takeIncoming,
+        policies: random.oneIn(2) ? .keepLocal : .takeIncoming,
         resolver: { conflict in
           let isNull = conflict.key.contains { $0.value == .null }
           if isNull {

@@ -104,7 +104,7 @@ import TestSupport
         key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
         changeset: .init(changes))
       let result = try Receiver.plan(
-        incoming, on: connection, settings: ApplySettings(policy: .takeIncoming, time: 2_000_000_000_000)
+        incoming, on: connection, settings: ApplySettings(policies: .takeIncoming, time: 2_000_000_000_000)
       ).apply(on: connection)
       let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map(\.key[0].value)
       #expect(reported.map { ApplyScenario.text($0) }.sorted() == ["1", "2", "5"])

@@ -27,7 +27,7 @@ import Testing
 
   private func settings(_ failure: Failure) -> ApplySettings {
     switch failure {
-    case .policy: ApplySettings(policy: .abort, time: 2_000_000_000_000)
+    case .policy: ApplySettings(policies: .abort, time: 2_000_000_000_000)
     case .resolver: ApplySettings(resolver: { _ in throw Stop() }, time: 2_000_000_000_000)
     case .progress: ApplySettings(time: 2_000_000_000_000, progress: { _ in throw Stop() })
     }
@@ -68,7 +68,7 @@ import Testing
     #expect(throws: (any Error).self) {
       let plan = try Receiver.plan(
         try IndexScenario.incoming(author.changes), on: receiver,
-        settings: ApplySettings(policy: .abort, time: 2_000_000_000_000))
+        settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
       _ = try plan.apply(on: receiver)
     }
     try IndexScenario.expectNothingLeft(on: receiver)

@@ -220,7 +220,8 @@ import Testing
       let receiver = try scenario.database()
       try receiver.execute(local)
       let result = try IndexScenario.apply(
-        author.changes, to: receiver, settings: ApplySettings(policy: policy, time: 2_000_000_000_000))
+        author.changes, to: receiver,
+        settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
       #expect(result.counts.conflicts >= 4)
       #expect(result.warnings == [])
       // The triggers of a database made anew from the same rows say what the index must hold.

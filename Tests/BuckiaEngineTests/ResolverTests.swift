@@ -158,9 +158,9 @@ import TestSupport
     #expect(throws: EngineError.self) {
       try apply(
         recorded, after: family, enforcesForeignKeys: areEnforced,
-        settings: ApplySettings(policy: .abort, time: 2_000_000_000_000))
+        settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     }
-    let settings = ApplySettings(policy: .abort, resolver: { _ in .keepLocal }, time: 2_000_000_000_000)
+    let settings = ApplySettings(policies: .abort, resolver: { _ in .keepLocal }, time: 2_000_000_000_000)
     let stood = try apply(recorded, after: family, enforcesForeignKeys: areEnforced, settings: settings)
     #expect(stood.result.counts.conflicts == 1 && stood.result.counts.inserted == 1)
   }

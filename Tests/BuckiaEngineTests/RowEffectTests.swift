@@ -34,7 +34,8 @@ struct RowEffectTests {
       key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
       changeset: ChangesetSpool(session.changeset()))
     let log = EffectLog(wantsRows: wantsRows)
-    var settings = ApplySettings(policy: policy, firesTriggers: firesTriggers, time: 2_000_000_000_000)
+    var settings = ApplySettings(
+      policies: ConflictPolicies(policy), firesTriggers: firesTriggers, time: 2_000_000_000_000)
     settings.observer = log
     let transaction = try SQLiteTransaction(on: receiver)
     _ = try Receiver.plan(incoming, on: receiver, settings: settings).apply(in: transaction, on: receiver)

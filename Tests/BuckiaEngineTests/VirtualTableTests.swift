@@ -314,7 +314,7 @@ import TestSupport
     let result = try Shipping.ship(
       from: files.older, to: files.newer, onto: target,
       settings: ApplySettings(
-        policy: policy,
+        policies: ConflictPolicies(policy),
         resolver: { conflict in
           kinds[conflict.table.text, default: []].append(conflict.kind)
           return .useDefault
@@ -384,7 +384,7 @@ import TestSupport
     let before = try TestDatabases.rows("SELECT * FROM sqlite_schema", on: older)
     try TestDatabases.run("INSERT INTO z VALUES (2, 'taken')", on: older)
     #expect(throws: EngineError.self) {
-      try Shipping.apply(difference, to: older, settings: ApplySettings(policy: .abort, time: 2_000_000_000_000))
+      try Shipping.apply(difference, to: older, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     }
     #expect(try TestDatabases.rows("SELECT * FROM sqlite_schema", on: older) == before)
     #expect(try TestDatabases.rows("SELECT title FROM words", on: older).count == 1)
@@ -410,7 +410,8 @@ import TestSupport
       let incoming = try Shipping.incoming(difference)
       do {
         let plan = try Receiver.plan(
-          incoming, on: connection, settings: ApplySettings(policy: policy, time: 2_000_000_000_000))
+          incoming, on: connection, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
+        )
         #expect(try plan.apply(on: connection).counts.conflicts == 1)
       } catch is EngineError {
         refusals += 1

@@ -44,7 +44,7 @@ import Testing
     try post.plantRaw(writer.bytes)
     let before = try post.everythingButOurs()
     let policy = ConflictPolicy.allCases[seed % ConflictPolicy.allCases.count]
-    let report = try post.apply(ApplyOptions(conflicts: policy, triggers: seed.isMultiple(of: 2)))
+    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy), triggers: seed.isMultiple(of: 2)))
     #expect(report.failure == nil, "seed \(seed)")
     let outcome = try #require(report.diffs.first, "seed \(seed)")
     switch outcome.state {

@@ -70,7 +70,7 @@ import Testing
     let post = try Post(found.base)
     if !found.here.isEmpty { try TestDatabases.run(found.here, on: post.mine) }
     try post.send(found.edits)
-    let report = try post.apply(ApplyOptions(conflicts: policy))
+    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
     #expect(report.diffs.allSatisfy { $0.state == .applied })
     #expect(try nextID(post) == found.next)
     #expect(try post.rows("PRAGMA integrity_check") == ["'111.107'"])

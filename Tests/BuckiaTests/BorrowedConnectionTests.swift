@@ -39,7 +39,7 @@ import TestSupport
     #expect(throws: EngineError.self) {
       let savepoint = try SQLiteTransaction(on: connection)
       let plan = try Receiver.plan(
-        changes, on: connection, settings: ApplySettings(policy: .abort, time: 2_000_000_000_000))
+        changes, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
       _ = try plan.apply(on: connection)
       try savepoint.commit()
     }

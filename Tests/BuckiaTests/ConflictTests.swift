@@ -63,7 +63,7 @@ private let notes = """
     let post = try Post(notes)
     try TestDatabases.run(item.local, on: post.mine)
     try post.send(item.incoming)
-    let report = try post.apply(ApplyOptions(conflicts: policy))
+    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
     #expect(report.diffs.map(\.state) == [.applied])
     let rows = try post.rows("SELECT id, stars FROM notes WHERE id IN (1, 4) ORDER BY id")
     #expect(rows == (policy == .keepLocal ? item.kept : item.taken))

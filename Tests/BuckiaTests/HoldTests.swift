@@ -54,7 +54,7 @@ import Testing
       -> ApplyReport
     {
       try DatabaseManager(folder.file(name)).processInboundChanges(
-        [folder.file("\(name)-inbound")], options: ApplyOptions(conflicts: policy, schema: schema))
+        [folder.file("\(name)-inbound")], options: ApplyOptions(conflicts: ConflictPolicies(policy), schema: schema))
     }
   }
 

@@ -58,7 +58,8 @@ import Testing
         _ = try apart.folder.copy(path, to: "inbound/\(id).bdiff")
       }
       let options = ApplyOptions(
-        conflicts: Self.policies[Int.random(in: 0..<3, using: &random)], triggers: random.oneIn(8), keepsFiles: true)
+        conflicts: ConflictPolicies(Self.policies[Int.random(in: 0..<3, using: &random)]), triggers: random.oneIn(8),
+        keepsFiles: true)
       let all = try together.apply(options).diffs
       var single: [DiffOutcome] = []
       for outcome in all {

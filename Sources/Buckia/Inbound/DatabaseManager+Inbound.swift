@@ -8,7 +8,7 @@ import SQLiteConnections
 /// How to apply what others sent.
 public struct ApplyOptions: Sendable {
   /// What to do about conflicts.
-  public var conflicts: ConflictPolicy
+  public var conflicts: ConflictPolicies
   /// How far the schema may change.
   public var schema: SchemaMode
   /// Whether the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
@@ -24,7 +24,7 @@ public struct ApplyOptions: Sendable {
 
   /// Makes options; the defaults are those of the command line.
   public init(
-    conflicts: ConflictPolicy = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
+    conflicts: ConflictPolicies = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
     trust: TrustMode? = nil, keepsFiles: Bool = false, removesNamedFiles: Bool = false, isDryRun: Bool = false
   ) {
     self.conflicts = conflicts
@@ -81,7 +81,7 @@ extension DatabaseManager {
     on connection: borrowing SQLiteConnection, progress: @escaping (String, Int, Int) throws -> Void
   ) throws -> ApplyReport {
     var settings = ApplySettings(
-      policy: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
+      policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
       time: WallClock.unixMilliseconds)
     settings.escaping = ShownText.line
     var receiver = try Receiver(

@@ -4,9 +4,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Decides conflicts by the resolver and the policy, and writes them down.
+/// Decides conflicts by the resolver and the policies, and records them.
 final class ConflictDecider {
-  private let policy: ConflictPolicy
+  private let policies: ConflictPolicies
   private let resolver: ConflictResolver?
   /// Nil where conflicts are not written down.
   private let log: ConflictLog?
@@ -25,9 +25,10 @@ final class ConflictDecider {
 
   /// - Parameter watched: The tables whose omissions are to be known, with their keys.
   init(
-    policy: ConflictPolicy, resolver: ConflictResolver?, log: ConflictLog?, watching watched: [TableName: RowKey] = [:]
+    policies: ConflictPolicies, resolver: ConflictResolver?, log: ConflictLog?,
+    watching watched: [TableName: RowKey] = [:]
   ) {
-    self.policy = policy
+    self.policies = policies
     self.resolver = resolver
     self.log = log
     self.watched = watched
@@ -37,13 +38,21 @@ final class ConflictDecider {
   var asksAboutEverything: Bool { resolver != nil }
 
   /// Whether a single broken reference refuses the whole file, with nobody to ask.
-  var refusesViolationsUnasked: Bool { resolver == nil && policy == .abort }
+  var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
+
+  /// How conflicts of the table that these statements change are laid out and decided.
+  func layout(of statements: TableStatements) -> ConflictLayout {
+    let layout = ConflictLayout(statements)
+    layout.take(policies)
+    return layout
+  }
 
   /// Decides one conflict.
   ///
   /// - Throws: `EngineError` with `conflict` when the answer is to abort; whatever the resolver throws.
-  func decide(_ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) throws -> ConflictPolicy {
-    var answer = policy
+  func decide(
+    _ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
+  ) throws -> ConflictResolution {
     if let resolver {
       // Sound: the changeset stays where it is for longer than the question takes.
       let address = bytes.withUnsafeBytes { $0 }
@@ -59,13 +68,26 @@ final class ConflictDecider {
             content: incident.operation == .delete
               ? .missing : .change(values: incident.new, key: incident.old, in: address)),
           details: incident.kind == .constraint ? .message(incident.message) : .none))
-      if let policy = answered.policy { answer = policy }
+      switch answered {
+      case .keepLocal: return .keepLocal
+      case .takeIncoming: return .takeIncoming
+      case .write(let values): return .write(values)
+      case .abort: throw Self.refusal(incident, layout)
+      case .useDefault: break
+      }
     }
-    guard answer != .abort else { throw Self.refusal(incident, layout) }
-    return answer
+    // Only where there are two versions of a row do its columns have a say.
+    let isMerged = incident.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
+    if isMerged, layout.columnPolicies != nil { return .merge }
+    switch layout.rowPolicy {
+    case .keepLocal: return isMerged && incident.kind == .data ? .merge : .keepLocal
+    case .takeIncoming: return .takeIncoming
+    case .abort: throw Self.refusal(incident, layout)
+    }
   }
 
-  private static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout) -> EngineError {
+  /// Refuses the whole diff because of a conflict.
+  static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout) -> EngineError {
     let because = incident.message.isEmpty ? "" : ": \(String(decoding: incident.message, as: UTF8.self))"
     return EngineError(
       .conflict,
@@ -78,7 +100,7 @@ final class ConflictDecider {
   ///
   /// - Throws: `EngineError` with `conflict` when they may not; whatever the resolver throws.
   func decideForeignKeys(_ count: ForeignKeyCount) throws {
-    var answer = policy
+    var isAborted = policies.otherwise == .abort
     if let resolver {
       let layout = ConflictLayout(name: TableName(""), columns: [], key: [], sources: [], isKey: [])
       let answered = try resolver(
@@ -86,9 +108,13 @@ final class ConflictDecider {
           layout: layout, kind: .foreignKey, operation: nil, base: ConflictRow(layout: layout, content: .missing),
           local: ConflictRow(layout: layout, content: .missing),
           incoming: ConflictRow(layout: layout, content: .missing), details: .violations(count)))
-      if let policy = answered.policy { answer = policy }
+      switch answered {
+      case .useDefault: break
+      case .abort: isAborted = true
+      case .keepLocal, .takeIncoming, .write: isAborted = false
+      }
     }
-    guard answer != .abort else {
+    guard !isAborted else {
       throw EngineError(
         .conflict,
         "rows would refer to others that are not there; under the policy \"abort\" nothing of this file is applied")
@@ -100,7 +126,7 @@ final class ConflictDecider {
     _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan,
     on connection: borrowing SQLiteConnection
   ) throws {
-    if outcome != .tookIncoming, let key = watched[layout.name] {
+    if outcome == .keptLocal || outcome == .omitted, let key = watched[layout.name] {
       let values = incident.operation == .insert ? incident.new : incident.old
       omissions.append(
         Omission(
@@ -152,18 +178,6 @@ final class ConflictDecider {
 
   /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
   func finish(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }
-}
-
-extension ConflictDecision {
-  /// The policy that this answer comes down to; nil for that of the settings.
-  fileprivate var policy: ConflictPolicy? {
-    switch self {
-    case .useDefault: nil
-    case .keepLocal: .keepLocal
-    case .takeIncoming: .takeIncoming
-    case .abort: .abort
-    }
-  }
 }
 
 extension ChangeOperation {

@@ -36,6 +36,21 @@ final class ConflictLayout {
       name: TableName(table.name), columns: table.changesetColumns, key: table.keyPlaces, sources: [], isKey: [])
   }
 
+  /// The policy for whole rows.
+  private(set) var rowPolicy = ConflictPolicy.keepLocal
+  /// The policy of each column of the local row, where they differ from each other; nil where all are as for whole rows.
+  private(set) var columnPolicies: [ConflictPolicy]?
+
+  /// Takes the policies of the table and its columns.
+  func take(_ policies: ConflictPolicies) {
+    rowPolicy = policies.policy(for: name)
+    let each = columns.map { policies.policy(for: $0, of: name) }
+    columnPolicies = each.allSatisfy { $0 == rowPolicy } ? nil : each
+  }
+
+  /// The policy for the value at a place of the local row.
+  func policy(at place: Int) -> ConflictPolicy { columnPolicies?[place] ?? rowPolicy }
+
   var name: TableName { recorded.table }
   var columns: [String] { recorded.columns }
   var key: [Int] { recorded.key }

@@ -93,7 +93,7 @@ struct OptimisticBatch {
   mutating func write(on connection: borrowing SQLiteConnection) throws -> (any Error)? {
     guard diffs > 0, let schema, let admitted else { return nil }
     var applier = try ChangesetApplier(
-      schema: schema, decider: ConflictDecider(policy: .abort, resolver: nil, log: nil),
+      schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
       rules: ChangesetApplier.Rules(enforcesForeignKeys: false, isOrderFree: true, endsAtRefusals: true),
       session: session, keeping: nil, reportingTo: observer, on: connection, progress: { _ in })
     let all = admitted.replaced(

@@ -38,7 +38,7 @@ struct ApplyExecution {
     let entry = try resumed?.entry ?? LedgerEntries.nextNumber(on: connection)
     let holding = try Holding(admitted, schema, resuming: resumed, entry: entry, in: session, on: connection)
     let decider = ConflictDecider(
-      policy: settings.policy, resolver: settings.resolver,
+      policies: settings.policies, resolver: settings.resolver,
       log: settings.recordsConflicts ? ConflictLog(entry: entry) : nil, watching: holding.keys)
     let enforcesForeignKeys = try connection.cachedInteger("PRAGMA foreign_keys") == 1
     // Foreign-key actions and triggers see the order of changes. TEMP triggers are never off.

@@ -62,17 +62,11 @@ struct ConstraintRetry {
       guard let place = ChangePlace(at: item.offset, in: bytes) else { continue }
       applier.isDecided = item.isDecided && place.operation == .insert
       let refused = try applier.attempt(place, bytes, on: connection)
-      applier.isDecided = false
-      guard refused != nil else { continue }
-      let change = applier.change
-      let local = try applier.writer.currentRow(of: change, bytes, on: connection)
-      defer { local?.release() }
-      let incident = ConflictIncident(
-        kind: .constraint, operation: place.operation, old: change.oldRow, new: change.newRow, local: local,
-        message: applier.writer.lastMessage)
-      // No answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
-      _ = try applier.takesIncoming(incident, bytes)
-      try applier.record(incident, .omitted, bytes, on: connection)
+      guard refused != nil else {
+        applier.isDecided = false
+        continue
+      }
+      try applier.giveUp(applier.change, bytes, on: connection)
     }
   }
 }

@@ -110,6 +110,84 @@ final class RowWriter {
     return try run(prepared, on: connection)
   }
 
+  /// Gives some columns of the row with the key of a change the change's new values.
+  func update(
+    _ columns: ColumnMask, of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Result {
+    let before = try observedRow(of: change, bytes, on: connection)
+    let prepared = try statements.update(
+      changed: columns, compared: ColumnMask(), nullKeys: change.nullKeys, on: connection)
+    for column in 0..<statements.columnCount {
+      if columns.contains(column) { try prepared.statement.bind(change.new(column), in: bytes, at: column) }
+      if statements.isKey[column] {
+        try prepared.statement.bind(change.row(column), in: bytes, at: statements.columnCount + column)
+      }
+    }
+    if let refusal = try run(prepared, on: connection) { return .refused(refusal) }
+    guard connection.changes > 0 else { return .noRow }
+    counts.updated += 1
+    try effects?.didUpdate(
+      change, bytes, change.operation == .insert ? .replacement : .change, before: before,
+      after: observedRow(of: change, bytes, on: connection))
+    return .written
+  }
+
+  // MARK: A resolver's rows
+
+  /// Gives columns of the local row with the key of a change other values.
+  ///
+  /// - Parameter values: By place in the local layout.
+  func update(
+    _ values: [Int: ChangesetValue], of change: DecodedChange, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    guard !values.isEmpty else { return nil }
+    let before = try observedRow(of: change, bytes, on: connection)
+    let places = values.keys.sorted()
+    let prepared = try statements.assign(places, on: connection)
+    for column in 0..<statements.columnCount where statements.isKey[column] {
+      try prepared.statement.bind(change.row(column), in: bytes, at: column)
+    }
+    for (index, place) in places.enumerated() {
+      try prepared.statement.bind(values[place] ?? .null, at: statements.columnCount + index)
+    }
+    if let refusal = try run(prepared, on: connection) { return refusal }
+    guard connection.changes > 0 else { return nil }
+    counts.updated += 1
+    try effects?.didUpdate(
+      change, bytes, .change, before: before, after: observedRow(of: change, bytes, on: connection))
+    return nil
+  }
+
+  /// Inserts the row of a change with some values replaced.
+  ///
+  /// - Parameter values: By place in the local layout. Columns that are neither here nor in the change get their default.
+  func insert(
+    _ values: [Int: ChangesetValue], completing change: DecodedChange, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws -> SQLiteRefusal? {
+    var sources: [Int: Int] = [:]
+    for (column, place) in statements.match.columns.enumerated()
+    where values[place] == nil && (change.new(column).isDefined || change.row(column).isDefined) {
+      sources[place] = column
+    }
+    let places = (Array(values.keys) + Array(sources.keys)).sorted()
+    let prepared = try statements.insert(places: places, on: connection)
+    for (index, place) in places.enumerated() {
+      if let column = sources[place] {
+        let value = change.new(column).isDefined ? change.new(column) : change.row(column)
+        try prepared.statement.bind(value, in: bytes, at: index)
+      } else {
+        try prepared.statement.bind(values[place] ?? .null, at: index)
+      }
+    }
+    if let refusal = try run(prepared, on: connection) { return refusal }
+    counts.inserted += connection.changes
+    try effects?.didInsert(
+      change, bytes, after: observedRow(of: change, bytes, on: connection), on: connection)
+    return nil
+  }
+
   /// Deletes the row of a change.
   func delete(
     _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
@@ -257,6 +335,30 @@ final class RowWriter {
   }
 
   // MARK: Reading
+
+  /// The columns in which the local row with the key of an UPDATE has the old values, of those that the change sets. They are
+  /// compared as the UPDATE itself does.
+  func unchangedColumns(
+    of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> ColumnMask {
+    var unchanged = ColumnMask()
+    guard !change.hasNullKey, !change.compared.isEmpty else { return unchanged }
+    let query = try statements.comparison(of: change.compared, on: connection)
+    for column in 0..<statements.columnCount {
+      if statements.isKey[column] {
+        try query.statement.bind(change.old(column), in: bytes, at: column)
+      } else if change.compared.contains(column) {
+        try query.statement.bind(change.old(column), in: bytes, at: statements.columnCount + column)
+      }
+    }
+    guard try query.statement.step() else { return unchanged }
+    var result = 0
+    for column in 0..<statements.columnCount where change.compared.contains(column) {
+      if query.statement.integer(at: result) != 0 { unchanged.insert(column) }
+      result += 1
+    }
+    return unchanged
+  }
 
   /// The local row with the key of a change; nil when there is none, or when the key holds NULL and identifies no row.
   ///

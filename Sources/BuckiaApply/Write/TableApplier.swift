@@ -23,7 +23,7 @@ final class TableApplier {
   let decider: ConflictDecider
   private let enforcesForeignKeys: Bool
   /// What conflicts of the table need to know of it.
-  lazy var layout = ConflictLayout(statements)
+  lazy var layout = decider.layout(of: statements)
   var deferred: [DeferredChange] = []
   /// The change in hand.
   let change: DecodedChange
@@ -225,23 +225,29 @@ final class TableApplier {
     }
     let incident = ConflictIncident(
       kind: .conflict, operation: .insert, old: [], new: change.newRow, local: local)
-    guard try takesIncoming(incident, bytes) else {
-      try record(incident, .keptLocal, bytes, on: connection)
-      return nil
+    switch try resolve(incident, bytes) {
+    case .keepLocal: try record(incident, .keptLocal, bytes, on: connection)
+    case .merge: return try merge(incident, change, bytes, on: connection)
+    case .write(let values): return try write(values, incident, change, bytes, on: connection)
+    case .takeIncoming:
+      if let refused = try replace(local, change, bytes, on: connection) { return refused }
+      try record(incident, .tookIncoming, bytes, on: connection)
     }
-    if try sideEffects(on: connection).rewritesInPlace {
-      if let refusal = try writer.overwrite(change, bytes, on: connection) {
-        return Refused(refusal: refusal, isDecided: true)
-      }
-    } else {
-      let old = try local.copied()
-      let new = try old.replacing(change.newRow, in: bytes, columns: statements.match.columns)
-      if let failed = try writer.replace(old, by: new, change, bytes, on: connection) {
-        return Refused(refusal: failed.refusal, isDecided: failed.wasDeleted)
-      }
-    }
-    try record(incident, .tookIncoming, bytes, on: connection)
     return nil
+  }
+
+  /// Writes the row of an INSERT in the place of the one that has its key.
+  private func replace(
+    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if try sideEffects(on: connection).rewritesInPlace {
+      let refusal = try writer.overwrite(change, bytes, on: connection)
+      return refusal.map { Refused(refusal: $0, isDecided: true) }
+    }
+    let old = try local.copied()
+    let new = try old.replacing(change.newRow, in: bytes, columns: statements.match.columns)
+    let failed = try writer.replace(old, by: new, change, bytes, on: connection)
+    return failed.map { Refused(refusal: $0.refusal, isDecided: $0.wasDeleted) }
   }
 
   private func update(
@@ -265,7 +271,7 @@ final class TableApplier {
     }
     let incident = ConflictIncident(
       kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local)
-    return try overrule(incident, bytes, on: connection) {
+    return try settle(incident, change, bytes, on: connection) {
       try writer.update(change, bytes, guardedBy: .none, on: connection)
     }
   }
@@ -286,31 +292,101 @@ final class TableApplier {
     }
     let incident = ConflictIncident(
       kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local)
-    return try overrule(incident, bytes, on: connection) {
+    return try settle(incident, change, bytes, on: connection) {
       try writer.delete(change, bytes, guardedBy: .none, on: connection)
     }
   }
 
-  /// Decides about an UPDATE or DELETE whose row is not as its author saw it, and writes it where the incoming version wins.
-  private func overrule(
-    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
-    write: () throws -> RowWriter.Result
+  /// Settles an UPDATE or DELETE whose row is not as its author saw it.
+  ///
+  /// - Parameter overwrite: Writes all that came in.
+  private func settle(
+    _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
+    overwrite: () throws -> RowWriter.Result
   ) throws -> Refused? {
-    guard try takesIncoming(incident, bytes), incident.local != nil else {
-      try record(incident, incident.local == nil ? .omitted : .keptLocal, bytes, on: connection)
+    switch (try resolve(incident, bytes), incident.local != nil) {
+    case (.write(let values), _): return try write(values, incident, change, bytes, on: connection)
+    case (_, false): try record(incident, .omitted, bytes, on: connection)
+    case (.keepLocal, true): try record(incident, .keptLocal, bytes, on: connection)
+    case (.merge, true): return try merge(incident, change, bytes, on: connection)
+    case (.takeIncoming, true):
+      switch try overwrite() {
+      case .refused(let refusal): return Refused(refusal: refusal, isDecided: true)
+      case .noRow: try omitUnwritten(incident, bytes, on: connection)
+      case .written: try record(incident, .tookIncoming, bytes, on: connection)
+      }
+    }
+    return nil
+  }
+
+  /// A trigger keeps a row as it is: SQLite asks about it as about one that is not there.
+  private func omitUnwritten(
+    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws {
+    let missing = ConflictIncident(
+      kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
+    _ = try decider.decide(missing, layout, bytes)
+    try record(missing, .omitted, bytes, on: connection)
+  }
+
+  /// Merges base, local and incoming row: a column that only the author has changed gets the incoming value; one that both
+  /// have changed goes by its policy.
+  private func merge(
+    _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    guard let local = incident.local else { return nil }
+    var taken = ColumnMask()
+    if change.operation == .update { taken = try writer.unchangedColumns(of: change, bytes, on: connection) }
+    var isAllTaken = true
+    for column in 0..<statements.columnCount where !taken.contains(column) {
+      let incoming = change.new(column)
+      guard incoming.isDefined, !statements.isKey[column], !holds(local, incoming, at: column, bytes) else { continue }
+      switch layout.policy(at: statements.match.columns[column]) {
+      case .abort: throw ConflictDecider.refusal(incident, layout)
+      case .takeIncoming: taken.insert(column)
+      case .keepLocal: isAllTaken = false
+      }
+    }
+    guard !taken.isEmpty else {
+      try record(incident, .keptLocal, bytes, on: connection)
       return nil
     }
-    switch try write() {
-    case .refused(let refusal): return Refused(refusal: refusal, isDecided: true)
-    case .noRow:
-      // A trigger keeps the row as it is: SQLite asks about it as about one that is not there.
-      let missing = ConflictIncident(
-        kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
-      _ = try decider.decide(missing, layout, bytes)
-      try record(missing, .omitted, bytes, on: connection)
-    case .written:
-      try record(incident, .tookIncoming, bytes, on: connection)
+    switch try writer.update(taken, of: change, bytes, on: connection) {
+    case .refused(let refusal): return Refused(refusal: refusal)
+    case .noRow: try omitUnwritten(incident, bytes, on: connection)
+    case .written: try record(incident, isAllTaken ? .tookIncoming : .merged, bytes, on: connection)
     }
+    return nil
+  }
+
+  /// Writes a row that a resolver has given.
+  private func write(
+    _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    var places: [Int: ChangesetValue] = [:]
+    for (column, value) in values {
+      guard let place = layout.place(of: column) else {
+        throw EngineError(
+          .columnsDiffer, "a resolver gave a value for \"\(layout.name).\(column)\", and there is no such column here",
+          table: layout.name.text, column: column)
+      }
+      places[place] = value
+    }
+    let refusal: SQLiteRefusal?
+    if let local = incident.local {
+      for place in layout.key where places[place].map({ $0 != local.value(at: place) }) == true {
+        throw EngineError(
+          .columnsDiffer, "a resolver gave a row of table \"\(layout.name)\" another key than it has",
+          table: layout.name.text, column: layout.columns[place])
+      }
+      for place in layout.key { places[place] = nil }
+      refusal = try writer.update(places, of: change, bytes, on: connection)
+    } else {
+      refusal = try writer.insert(places, completing: change, bytes, on: connection)
+    }
+    if let refusal, !writer.keepsMessages { return Refused(refusal: refusal) }
+    try record(incident, refusal == nil ? .resolved : .omitted, bytes, on: connection)
     return nil
   }
 
@@ -326,9 +402,24 @@ final class TableApplier {
     return local.holds(value, in: bytes, at: place, affinity: statements.affinities[place])
   }
 
-  /// Asks what to do about a conflict.
-  func takesIncoming(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Bool {
-    try isDecided || decider.decide(incident, layout, bytes) == .takeIncoming
+  /// Asks how to resolve a conflict.
+  private func resolve(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> ConflictResolution {
+    isDecided ? .takeIncoming : try decider.decide(incident, layout, bytes)
+  }
+
+  /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row.
+  func giveUp(_ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    let local = try writer.currentRow(of: change, bytes, on: connection)
+    defer { local?.release() }
+    let incident = ConflictIncident(
+      kind: .constraint, operation: change.operation, old: change.oldRow, new: change.newRow, local: local,
+      message: writer.lastMessage)
+    if case .write(let values) = try resolve(incident, bytes) {
+      _ = try write(values, incident, change, bytes, on: connection)
+    } else {
+      // No other answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
+      try record(incident, .omitted, bytes, on: connection)
+    }
   }
 
   /// Counts a conflict and writes it down.
@@ -337,7 +428,7 @@ final class TableApplier {
     on connection: borrowing SQLiteConnection
   ) throws {
     counts.conflicts += 1
-    if outcome != .tookIncoming { counts.omitted += 1 }
+    if outcome == .keptLocal || outcome == .omitted { counts.omitted += 1 }
     try decider.record(incident, outcome, layout, bytes, on: connection)
   }
 }

@@ -297,6 +297,30 @@ final class TableStatements {
     return made
   }
 
+  /// `?1…?n`, of which the key's are used; `?n+1…`: values for these places of the local layout.
+  func assign(_ places: [Int], on connection: borrowing SQLiteConnection) throws -> Prepared {
+    let assignments = places.enumerated().map { "\(layout[$1]) = \(value(columns.count + $0 + 1))" }
+    return try prepare(
+      "UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE " + condition(firstParameter: 1),
+      on: connection)
+  }
+
+  /// `?1…?n`, of which the key's are used; `?n+1…?2n`: old values. Gives for each column of the mask, in their order, whether the
+  /// local row has the old value.
+  func comparison(of compared: ColumnMask, on connection: borrowing SQLiteConnection) throws -> Prepared {
+    let terms = columns.indices.filter { compared.contains($0) }.map { "\(columns[$0]) IS ?\(columns.count + $0 + 1)" }
+    return Prepared(
+      try connection.prepare(
+        "SELECT \(terms.joined(separator: ", ")) FROM \(table) WHERE " + condition(firstParameter: 1)))
+  }
+
+  /// `?1…`: values for these places of the local layout, in a new row.
+  func insert(places: [Int], on connection: borrowing SQLiteConnection) throws -> Prepared {
+    let names = places.map { layout[$0] }.joined(separator: ", ")
+    let values = places.indices.map { value($0 + 1) }.joined(separator: ", ")
+    return try prepare("INSERT", "INTO \(table) (\(names)) VALUES (\(values))", on: connection)
+  }
+
   /// `?1…?n`: the old row. Compares as the guard says.
   func delete(
     _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
@@ -366,6 +390,17 @@ extension SQLiteStatement {
       } else {
         try bind(blobNoCopy: payload, at: index)
       }
+    }
+  }
+
+  /// Binds a value, copying it.
+  func bind(_ value: ChangesetValue, at index: Int) throws(SQLiteError) {
+    switch value {
+    case .null: try bindNull(at: index)
+    case .integer(let number): try bind(number, at: index)
+    case .real(let number): try bind(number, at: index)
+    case .text(let text): try bind(text, at: index)
+    case .blob(let bytes): try bind(bytes, at: index)
     }
   }
 

@@ -15,11 +15,11 @@ enum EngineCalls {
   ///
   /// - Throws: `EngineError`, `SQLiteError`, `ChangesetError`.
   static func apply(
-    _ changes: IncomingChanges, policy: ConflictPolicy = .abort, resolver: ConflictResolver? = nil,
+    _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ConflictResolver? = nil,
     recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection
   ) throws {
     let transaction = try SQLiteTransaction(on: connection)
-    var settings = ApplySettings(policy: policy, resolver: resolver, time: 2_000_000_000_000)
+    var settings = ApplySettings(policies: policy, resolver: resolver, time: 2_000_000_000_000)
     settings.recordsConflicts = recordsConflicts
     let plan = try Receiver.plan(changes, on: connection, settings: settings)
     _ = try plan.apply(in: transaction, on: connection)

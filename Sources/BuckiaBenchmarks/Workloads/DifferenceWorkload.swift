@@ -1,3 +1,4 @@
+import BuckiaApply
 import BuckiaDiff
 import Foundation
 import SQLiteConnections
