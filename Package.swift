@@ -21,6 +21,10 @@ let package = Package(
     .library(name: "SQLiteFiles", targets: ["SQLiteFiles"]),
     .library(name: "SQLiteSchemas", targets: ["SQLiteSchemas"]),
   ],
+  traits: [
+    .default(enabledTraits: ["LinkedSQLite"]),
+    .trait(name: "LinkedSQLite", description: "Link SQLite. A loadable extension uses its host's copy instead."),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
@@ -85,9 +89,12 @@ let package = Package(
     .target(name: "BuckiaKSUID"),
     .target(name: "SQLiteConnections", dependencies: ["CBuckiaSQLite"]),
 
-    .systemLibrary(
+    // SQLite's functions, called through a table. Without the trait no SQLite is linked: whoever uses such a build hands
+    // a copy over.
+    .target(
       name: "CBuckiaSQLite",
-      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+      cSettings: [.define("BUCKIA_LINKS_SQLITE", .when(traits: ["LinkedSQLite"]))],
+      linkerSettings: [.linkedLibrary("sqlite3", .when(traits: ["LinkedSQLite"]))]),
     .systemLibrary(
       name: "CBuckiaZstd",
       providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),

@@ -2,7 +2,6 @@ import BuckiaApply
 import BuckiaLedger
 import BuckiaSchemaPlans
 import BuckiaKSUID
-import CBuckiaSQLite
 import SQLiteChangesets
 @testable import SQLiteConnections
 import SQLiteSchemas
@@ -117,12 +116,18 @@ import TestSupport
     #expect(try Self.schema(of: receiver) == before)
   }
 
+  /// Removes all modules of virtual tables from a connection.
+  private static func dropModules(of connection: borrowing SQLiteConnection) throws {
+    typealias Drop = @convention(c) (OpaquePointer, UnsafeMutableRawPointer?) -> Int32
+    let drop = try LoadedSQLite.linked.get().function("sqlite3_drop_modules", as: Drop.self)
+    #expect(drop(connection.handle.pointer, nil) == 0)
+  }
+
   @Test("Where SQLite lacks the module, a table is not created, and the module is named", arguments: ["fts5", "rtree"])
   func withoutModule(_ module: String) throws {
     let definitions = try Self.definitions(Self.virtual("\(module)(a, b, c)"))
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
-    let none: UnsafeMutablePointer<UnsafePointer<CChar>?>? = nil
-    #expect(sqlite3_drop_modules(receiver.handle, none) == SQLITE_OK)
+    try Self.dropModules(of: receiver)
     try receiver.execute("CREATE TABLE pragmas(a)")
     let error = try Self.refusal([], definitions, to: receiver)
     #expect(error?.code == .refusedDefinition)
@@ -134,8 +139,7 @@ import TestSupport
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run(Self.virtual("fts5(a)"), on: folder.file("database"))
     let receiver = try SQLiteConnection(opening: path, as: .readWrite)
-    let none: UnsafeMutablePointer<UnsafePointer<CChar>?>? = nil
-    #expect(sqlite3_drop_modules(receiver.handle, none) == SQLITE_OK)
+    try Self.dropModules(of: receiver)
     let error = try Self.refusal([], Self.definitions(Self.virtual("fts5(a)")), to: receiver)
     #expect(error?.code == .refusedTable)
     #expect(error?.message.contains("no such module: fts5") == true)
