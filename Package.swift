@@ -46,15 +46,18 @@ let package = Package(
       ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
-    .target(name: "Buckia", dependencies: ["BuckiaDiffFiles", "BuckiaEngine"]),
+    .target(name: "Buckia", dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaEngine"]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
       name: "BuckiaDiffFiles",
       dependencies: [
-        "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+
+    // Where bytes come from and go to: files, memory, temporary buffers, and what is put in between.
+    .target(name: "BuckiaByteStreams"),
 
     // The replication engine: diff, schema plan, apply, conflicts, ledger. No Foundation from here down.
     .target(
@@ -79,6 +82,7 @@ let package = Package(
       dependencies: ["BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
     .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
+    .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),
@@ -88,7 +92,7 @@ let package = Package(
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
-      dependencies: ["BuckiaDiffFiles", "TestSupport"],
+      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",

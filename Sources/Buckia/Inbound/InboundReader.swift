@@ -7,7 +7,7 @@ final class OpenedItem {
   enum Content {
     case diff(Box<DiffFile>)
     /// A large file, of which the changes are still being checked.
-    case arriving(ArrivingDiff)
+    case arriving(StreamedDiffFile)
     case changeset(Box<RawChangeset>)
     /// Nobody has looked into it: it is encrypted.
     case encrypted

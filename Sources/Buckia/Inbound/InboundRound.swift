@@ -108,7 +108,7 @@ struct InboundRound {
       }
       var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)
       outcome.code = error.code.rawValue
-      outcome.reason = ShownText.line(error.message)
+      outcome.reason = EscapedText.line(error.message)
       outcomes.append(outcome)
     }
   }

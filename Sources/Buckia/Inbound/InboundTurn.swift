@@ -91,7 +91,7 @@ struct InboundTurn {
       outcome.state = refusal.state
       outcome.code = refusal.code
       // Engine and SQLite quote the names that stand in the file.
-      outcome.reason = ShownText.line(refusal.reason)
+      outcome.reason = EscapedText.line(refusal.reason)
       if refusal.isRecorded { try record(on: connection) }
     }
     return outcome
@@ -111,7 +111,7 @@ struct InboundTurn {
 
   /// Applies a file while the rest of it is being verified, if it is to be applied at all.
   private mutating func take(
-    arriving diff: ArrivingDiff, with joint: inout JointApply?, in transaction: borrowing SQLiteTransaction,
+    arriving diff: StreamedDiffFile, with joint: inout JointApply?, in transaction: borrowing SQLiteTransaction,
     on connection: borrowing SQLiteConnection
   ) throws {
     guard !isCareful, try mayApply(IncomingChanges(diff, file: item.path), on: connection) else {

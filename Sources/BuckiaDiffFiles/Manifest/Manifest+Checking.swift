@@ -6,7 +6,7 @@ extension Manifest {
   ///
   /// - Parameter splitBytes: The size at which the changeset is split into parts.
   func check(splitBytes: Int64) throws(DiffFileError) {
-    let document = DocumentKind.manifest
+    let document = JSONMember.manifest
     guard Set(critical.map { Array($0.utf8) }).count == critical.count else {
       throw document.fault("critical", "names a field twice")
     }
@@ -27,14 +27,14 @@ extension Manifest {
     }
     guard Set(renames).count == renames.count else { throw document.fault("renames", "names a column twice") }
     try checkTables(document)
-    try MemberName.checkOrder(of: members, splitBytes: splitBytes)
+    try checkMembers(splitBytes: splitBytes)
     if let schemaMember = members.first(where: { $0.name == MemberName.schema }), schemaMember.sha256 != schema {
       throw DiffFileError(
-        .contradiction, "\"schema\" is not the digest of the member schema.json", member: document.member)
+        .contradiction, "\"schema\" is not the digest of the member schema.json", member: document.name)
     }
   }
 
-  private func checkTables(_ document: DocumentKind) throws(DiffFileError) {
+  private func checkTables(_ document: JSONMember) throws(DiffFileError) {
     var names: Set<TableName> = []
     for table in tables {
       guard table.name.utf8.count <= DiffFileLimits.nameBytes else {
@@ -43,15 +43,15 @@ extension Manifest {
       let name = TableName(table.name)
       if let refusal = name.refusal {
         throw DiffFileError(
-          .badName, "the table \(ShownText.quoted(table.name)) cannot be part of a diff: \(refusal)",
-          member: document.member, table: table.name)
+          .badName, "the table \(EscapedText.quoted(table.name)) cannot be part of a diff: \(refusal)",
+          member: document.name, table: table.name)
       }
       guard names.insert(name).inserted else {
-        throw document.fault("tables", "lists \(ShownText.quoted(table.name)) twice", table: table.name)
+        throw document.fault("tables", "lists \(EscapedText.quoted(table.name)) twice", table: table.name)
       }
       guard table.withdrawn <= table.deleted else {
         throw document.fault(
-          "tables", "counts more withdrawals than deletes in \(ShownText.quoted(table.name))", table: table.name)
+          "tables", "counts more withdrawals than deletes in \(EscapedText.quoted(table.name))", table: table.name)
       }
     }
     guard kind != .ack || tables.isEmpty else {
@@ -60,7 +60,7 @@ extension Manifest {
   }
 
   /// A field that is known must not come back as an unknown one, or the document would have it twice.
-  private func checkAdditional(_ document: DocumentKind) throws(DiffFileError) {
+  private func checkAdditional(_ document: JSONMember) throws(DiffFileError) {
     var names = Set(Self.knownFields.map { Array($0.utf8) })
     for member in additional.members {
       guard names.insert(Array(member.name.utf8)).inserted else {

@@ -12,17 +12,17 @@ extension Manifest {
   ///
   /// - Parameter bytes: `manifest.json`, exactly.
   /// - Throws: `DiffFileError` with code `badJSON`, `unsupportedFormat`, `badManifest`, `badName`, or `tooLarge`.
-  public init(parsing bytes: [UInt8]) throws(DiffFileError) {
+  package init(parsing bytes: [UInt8]) throws(DiffFileError) {
     try self.init(parsing: bytes, splitBytes: DiffFileLimits.memberBytes)
   }
 
   /// Reads and checks a manifest whose changeset is split at another size than the format's.
   init(parsing bytes: [UInt8], splitBytes: Int64) throws(DiffFileError) {
-    let document = DocumentKind.manifest
+    let document = JSONMember.manifest
     guard bytes.count <= DiffFileLimits.manifestBytes else {
       throw DiffFileError(
         .tooLarge, "the manifest has \(bytes.count) bytes; the limit is \(DiffFileLimits.manifestBytes)",
-        member: document.member)
+        member: document.name)
     }
     var fields = try JSONFields(document.parse(bytes), at: "", of: document)
     // The version comes first: nothing else of a newer format is judged by the rules of this one.
@@ -30,13 +30,13 @@ extension Manifest {
     guard format == Self.format else {
       throw DiffFileError(
         .unsupportedFormat, "it has format \(format), made by a newer version; this one reads format \(Self.format)",
-        member: document.member)
+        member: document.name)
     }
     let critical = try fields.strings("critical", limit: 100)
     if let unknown = critical.first(where: { !Self.knownFields.contains($0) }) {
       throw DiffFileError(
-        .unsupportedFormat, "it cannot be used without understanding \(ShownText.quoted(unknown))",
-        member: document.member)
+        .unsupportedFormat, "it cannot be used without understanding \(EscapedText.quoted(unknown))",
+        member: document.name)
     }
     let kind = try fields.choice("kind", of: Kind.self)
     let id = try fields.id("id")
@@ -74,7 +74,7 @@ extension Manifest {
 }
 
 extension Manifest.Sender {
-  fileprivate init(_ value: JSONValue, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: "sender", of: document)
     self.init(
       identity: try fields.optionalBytes("identity", as: SigningKey.self),
@@ -85,7 +85,7 @@ extension Manifest.Sender {
 }
 
 extension Audience {
-  fileprivate init(_ value: JSONValue, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: "audience", of: document)
     if let stream = try fields.optionalBytes("broadcast", as: StreamID.self) {
       self = .broadcast(stream)
@@ -108,7 +108,7 @@ extension Audience {
 }
 
 extension Manifest.Chain {
-  fileprivate init(_ value: JSONValue, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: "chain", of: document)
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
@@ -126,7 +126,7 @@ extension Manifest.Chain {
 }
 
 extension Manifest.Acknowledgement {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
@@ -145,7 +145,7 @@ extension Manifest.Acknowledgement {
 }
 
 extension Manifest.Table {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       name: try fields.string("name"),
@@ -162,7 +162,7 @@ extension Manifest.Table {
 }
 
 extension ColumnRename {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       table: TableName(try fields.string("table")), from: try fields.string("from"), to: try fields.string("to"))
@@ -171,7 +171,7 @@ extension ColumnRename {
 }
 
 extension Manifest.Member {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       name: try fields.string("name"),

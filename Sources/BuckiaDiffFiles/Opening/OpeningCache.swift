@@ -4,7 +4,7 @@ import SQLiteSchemas
 /// digest of the bytes they were read from, since the files of one sender mostly carry the same.
 ///
 /// Belongs to one thread, and to one file at a time.
-public final class OpeningCache {
+package final class OpeningCache {
   /// How many documents are kept, and how many bytes one may have to be kept.
   private static let limit = 16
   private static let byteLimit = 1 << 20
@@ -13,7 +13,7 @@ public final class OpeningCache {
   private var known: [ContentDigest: [TableDefinition]] = [:]
 
   /// Makes an empty cache.
-  public init() {}
+  package init() {}
 
   /// The definitions that a `schema.json` holds.
   ///

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -15,14 +15,14 @@ public struct DiffFileDraft {
   }
 
   /// A file to travel along.
-  public struct Attachment {
+  package struct Attachment {
     /// Its name below `files/`.
-    public var name: String
+    package var name: String
     /// Its bytes.
-    public var content: ChangesetSpool
+    package var content: TemporaryBuffer
 
     /// Makes an attachment.
-    public init(name: String, content: ChangesetSpool) {
+    package init(name: String, content: TemporaryBuffer) {
       self.name = name
       self.content = content
     }
@@ -30,20 +30,25 @@ public struct DiffFileDraft {
 
   /// Everything the manifest says that the writer does not find out itself; its `tables`, `members` and `schema` are
   /// replaced.
-  public var manifest: Manifest
+  package var manifest: Manifest
   /// How the tables are described.
-  public var schema: Schema
+  package var schema: Schema
   /// Tables whose changes stand in the order of their key; all others are in their author's order.
-  public var tablesInKeyOrder: Set<TableName>
+  package var tablesInKeyOrder: Set<TableName>
   /// Tables that go by rowid. Only needed when no definitions are included.
-  public var tablesByRowID: Set<TableName>
+  package var tablesByRowID: Set<TableName>
   /// Where the changes come from, when not all of them are the sender's own edits.
-  public var annotations: Annotations?
+  package var annotations: Annotations?
   /// Files to travel along.
-  public var attachments: [Attachment]
+  package var attachments: [Attachment]
+
+  /// Makes a draft of a diff that is all its sender's own.
+  public init(manifest: Manifest, schema: Schema, tablesInKeyOrder: Set<TableName> = []) {
+    self.init(manifest: manifest, schema: schema, tablesInKeyOrder: tablesInKeyOrder, attachments: [])
+  }
 
   /// Makes a draft.
-  public init(
+  package init(
     manifest: Manifest, schema: Schema, tablesInKeyOrder: Set<TableName> = [], tablesByRowID: Set<TableName> = [],
     annotations: Annotations? = nil, attachments: [Attachment] = []
   ) {
