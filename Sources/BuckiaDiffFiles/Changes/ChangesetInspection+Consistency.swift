@@ -2,7 +2,7 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 extension ChangesetInspection {
-  /// Checks that the manifest speaks of exactly these changes.
+  /// Checks that the manifest describes exactly these changes.
   ///
   /// - Throws: `DiffFileError` with code `badChangeset` or `contradiction`.
   func checkConsistency(with manifest: Manifest) throws(DiffFileError) {
@@ -12,7 +12,7 @@ extension ChangesetInspection {
     }
     guard tables.count == manifest.tables.count else {
       throw Self.contradiction(
-        "the changeset changes \(tables.count) tables, the manifest speaks of \(manifest.tables.count)")
+        "the changeset changes \(tables.count) tables, the manifest lists \(manifest.tables.count)")
     }
     for (found, claimed) in zip(tables, manifest.tables) { try found.checkConsistency(with: claimed) }
   }
@@ -53,7 +53,7 @@ extension ChangesetInspection.Table {
     let shown = EscapedText.quoted(header.name)
     guard claimed.name.utf8.elementsEqual(header.name.utf8) else {
       throw ChangesetInspection.contradiction(
-        "the changeset changes \(shown) where the manifest speaks of \(EscapedText.quoted(claimed.name))", header.name)
+        "the changeset changes \(shown) where the manifest lists \(EscapedText.quoted(claimed.name))", header.name)
     }
     guard claimed.columns == header.columnCount else {
       throw ChangesetInspection.contradiction(
@@ -63,7 +63,7 @@ extension ChangesetInspection.Table {
     if claimed.key == .rowid {
       guard header.isKey(0), !header.keyFlags.dropFirst().contains(where: { $0 != 0 }) else {
         throw ChangesetInspection.contradiction(
-          "\(shown) goes by rowid in the manifest and by another key in the changeset", header.name)
+          "\(shown) is keyed by rowid in the manifest and by something else in the changeset", header.name)
       }
     }
     let counts =

@@ -1,7 +1,7 @@
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// What one pass over a changeset finds: that all of it is well-formed, and what it does to which table.
+/// The result of one pass over a changeset: all of it is well-formed, and the changes of each table are counted.
 public struct ChangesetInspection: Equatable, Sendable {
   /// A table and how many changes it has.
   package struct Table: Equatable, Sendable {
@@ -23,7 +23,7 @@ public struct ChangesetInspection: Equatable, Sendable {
   package let tables: [Table]
   /// How many changes there are.
   package let changes: Int64
-  /// What the engine wants to know before it applies them.
+  /// What the engine needs to know before it applies them.
   public let summary: ChangesetSummary
 
   /// Whether it is a patchset; nil when it has no changes.
@@ -33,13 +33,13 @@ public struct ChangesetInspection: Equatable, Sendable {
   ///
   /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for the spool's file.
   init(_ spool: ChangesetSpool, annotations: Annotations? = nil) throws(DiffFileError) {
-    var walk = Walk(of: spool, annotations: annotations)
-    try walk.advance(to: spool.count, isLast: true)
-    self = try walk.finish()
+    var scanner = Scanner(of: spool, annotations: annotations)
+    try scanner.advance(to: spool.count, isLast: true)
+    self = try scanner.finish()
   }
 
-  /// The walk over all changes, which can stop where the bytes end so far and go on when there are more.
-  struct Walk {
+  /// The pass over the changes. It can stop where the bytes end so far and continue when there are more.
+  struct Scanner {
     private let spool: ChangesetSpool
     private var reader = ChangesetReader()
     private var builder = ChangesetSummary.Builder()
@@ -85,18 +85,18 @@ public struct ChangesetInspection: Equatable, Sendable {
         guard let change = found else { break }
         if change.startsTable {
           let header = try ChangesetInspection.lastHeader(in: end..<change.range.lowerBound, of: bytes)
-          place = try ChangesetInspection.enter(
+          place = try ChangesetInspection.register(
             header, &tables, places: &places, at: reader.headerRange.lowerBound)
         }
         try builder.add(change, reader, in: bytes)
-        if let run = try cursor.next() { try tables[place].note(run, change) }
+        if let run = try cursor.next() { try tables[place].add(run, change) }
         end = change.range.upperBound
         trail.advance(to: change.range.lowerBound)
       }
       if isLast {
         if end < bytes.byteCount { _ = try ChangesetInspection.lastHeader(in: end..<bytes.byteCount, of: bytes) }
       } else {
-        // From the last whole change on, headers included, everything is read again.
+        // The next call reads again from the end of the last whole change.
         reader.move(to: end)
       }
     }
@@ -122,24 +122,23 @@ public struct ChangesetInspection: Equatable, Sendable {
     changes = Int64(summary.changeCount)
   }
 
-  private static func fault(_ message: String, at offset: Int, table: String? = nil) -> DiffFileError {
+  private static func invalid(_ message: String, at offset: Int, table: String? = nil) -> DiffFileError {
     DiffFileError(.badChangeset, message, member: MemberName.changeset, table: table, offset: offset)
   }
 
   /// Checks the table headers between two changes and returns the last, whose changes follow.
   ///
-  /// SQLite's rebaser leaves headers behind that have no changes; the reader steps over those, so their names are
-  /// looked at here.
+  /// SQLite's rebaser leaves headers without changes behind. The reader skips these, so their names are checked here.
   private static func lastHeader(in range: Range<Int>, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
     var start = range.lowerBound
     while true {
       let header = try header(at: start, end: range.upperBound, of: bytes)
       var writer = ChangesetWriter()
       writer.beginTable(header)
-      // One table must not have two spellings: a name that is no UTF-8 would be taken for another.
+      // Decoding repairs a name that is not UTF-8, so it would become the name of another table.
       let end = start + writer.count
       guard end <= range.upperBound, bytes.array(start..<end) == writer.bytes else {
-        throw fault("a table header is not UTF-8, or not in its shortest form", at: start)
+        throw invalid("a table header is not UTF-8, or not in its shortest form", at: start)
       }
       try check(header, at: start)
       if end == range.upperBound { return header }
@@ -147,14 +146,14 @@ public struct ChangesetInspection: Equatable, Sendable {
     }
   }
 
-  /// Reads a header that the changeset's reader has found well-formed.
+  /// Decodes a header that `ChangesetReader` has accepted.
   private static func header(at start: Int, end: Int, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
     let head = bytes.array(start..<min(end, start + 4))
     let length = head.dropFirst().prefix { $0 >= 0x80 }.count + 1
     let columns = head.dropFirst().prefix(length).reduce(0) { $0 << 7 | Int($1 & 0x7f) }
     let flags = start + 1 + length
     guard let format = head.first.flatMap({ ChangesetFormat(rawValue: $0) }), flags + columns < end else {
-      throw fault("a table header is not in its shortest form", at: start)
+      throw invalid("a table header is not in its shortest form", at: start)
     }
     let rest = bytes.array((flags + columns)..<min(end, flags + columns + DiffFileLimits.nameBytes + 1))
     return ChangesetTable(
@@ -164,13 +163,13 @@ public struct ChangesetInspection: Equatable, Sendable {
 
   private static func check(_ header: ChangesetTable, at offset: Int) throws(DiffFileError) {
     guard header.name.utf8.count <= DiffFileLimits.nameBytes else {
-      throw fault("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: offset)
+      throw invalid("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: offset)
     }
     guard header.columnCount <= DiffFileLimits.columns + 1 else {
-      throw fault("a table has more than \(DiffFileLimits.columns) columns", at: offset, table: header.name)
+      throw invalid("a table has more than \(DiffFileLimits.columns) columns", at: offset, table: header.name)
     }
     guard header.keyFlags.contains(where: { $0 != 0 }) else {
-      throw fault("a table has no key", at: offset, table: header.name)
+      throw invalid("a table has no key", at: offset, table: header.name)
     }
     if let refusal = TableName(header.name).refusal {
       throw DiffFileError(
@@ -179,13 +178,14 @@ public struct ChangesetInspection: Equatable, Sendable {
     }
   }
 
-  private static func enter(
+  /// The place of a table, which is added when it comes for the first time.
+  private static func register(
     _ header: ChangesetTable, _ tables: inout [Table], places: inout [TableName: Int], at offset: Int
   ) throws(DiffFileError) -> Int {
     if let place = places[TableName(header.name)] {
       let known = tables[place].header
       guard known == header, known.name.utf8.elementsEqual(header.name.utf8) else {
-        throw fault(
+        throw invalid(
           "the table \(EscapedText.quoted(header.name)) comes again with other columns, another key or another spelling",
           at: offset, table: header.name)
       }
@@ -202,17 +202,17 @@ public struct ChangesetInspection: Equatable, Sendable {
 }
 
 extension ChangesetInspection.Table {
-  /// Checks what the annotations say of a change, and counts withdrawals.
-  fileprivate mutating func note(_ run: Annotations.Run, _ change: Change) throws(DiffFileError) {
+  /// Checks the annotation of a change, and counts withdrawals.
+  fileprivate mutating func add(_ run: Annotations.Run, _ change: Change) throws(DiffFileError) {
     if run.kind == .withdraw {
       guard change.operation == .delete else {
-        throw JSONMember.annotations.fault(
+        throw JSONMember.annotations.invalid(
           "kind", "calls a change of \(EscapedText.quoted(header.name)) a withdrawal that is no DELETE")
       }
       withdrawn += 1
     }
     if let last = run.columns.last, last.column >= header.columnCount {
-      throw JSONMember.annotations.fault(
+      throw JSONMember.annotations.invalid(
         "columns", "names a column that \(EscapedText.quoted(header.name)) does not have", table: header.name)
     }
   }

@@ -1,13 +1,13 @@
 import BuckiaByteStreams
 
-/// Reads the members of a compressed archive one after the other, each where and as it is expected.
+/// Reads the members of a compressed archive in order. The caller says which member must come next.
 final class ArchiveReader {
   private let frame: ZstdInput
   /// What has been decompressed last.
   private let buffer: UnsafeMutableRawBufferPointer
   /// How many bytes of the archive have been read.
   private(set) var offset: Int64 = 0
-  /// A header that was looked at and did not fit what was asked for first.
+  /// A header that has been read but not matched yet.
   private var pendingHeader: [UInt8]?
 
   init(_ source: any ByteInput, workspace: ZstdWorkspace) throws(DiffFileError) {
@@ -15,7 +15,7 @@ final class ArchiveReader {
     buffer = workspace.content
   }
 
-  /// Reads the header of the first member, which alone says its own size.
+  /// Reads the header of the first member, whose size is not known beforehand.
   func firstMember(named name: String, limit: Int) throws(DiffFileError) -> Int64 {
     let header = try peekHeader()
     guard let size = TarHeader.claimedSize(header), TarHeader.bytes(name: name, size: size) == header else {
@@ -37,7 +37,7 @@ final class ArchiveReader {
 
   /// Reads the header of the member that must come next.
   func member(named name: String, size: Int64) throws(DiffFileError) {
-    guard try nextIs(name, size: size) else { throw headerFault(try peekHeader(), name: name, size: size) }
+    guard try nextIs(name, size: size) else { throw headerMismatch(try peekHeader(), name: name, size: size) }
   }
 
   /// Reads a member's bytes, in pieces, and the padding behind them.
@@ -56,7 +56,7 @@ final class ArchiveReader {
   /// Reads a member into memory. `size` must have been compared with a limit.
   func content(of name: String, size: Int64) throws(DiffFileError) -> [UInt8] {
     var bytes: [UInt8] = []
-    // More only once it is there: a file may claim what it does not have.
+    // Grows with the bytes that arrive: a file may claim more than it has.
     bytes.reserveCapacity(min(Int(clamping: size), buffer.count))
     try content(of: name, size: size) { (piece) throws(DiffFileError) in bytes.append(contentsOf: piece) }
     return bytes
@@ -92,7 +92,7 @@ final class ArchiveReader {
     return header
   }
 
-  private func headerFault(_ header: [UInt8], name: String, size: Int64) -> DiffFileError {
+  private func headerMismatch(_ header: [UInt8], name: String, size: Int64) -> DiffFileError {
     let expected = TarHeader.bytes(name: name, size: size)
     let place = zip(header, expected).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? 0
     return DiffFileError(

@@ -1,11 +1,11 @@
 import BuckiaByteStreams
 import CBuckiaZstd
 
-/// The memory that reading an archive takes: for one file at a time, and any number of them one after the other.
+/// The memory for reading an archive. It can be used for any number of files, one at a time.
 final class ZstdWorkspace {
   fileprivate let context: OpaquePointer?
   fileprivate let compressed = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
-  /// For whoever reads what has been decompressed.
+  /// For the decompressed bytes.
   let content = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
 
   init() { context = ZSTD_createDCtx() }
@@ -19,8 +19,8 @@ final class ZstdWorkspace {
 
 /// Decompresses the one zstd frame that another input consists of.
 ///
-/// Nothing is decompressed before it is asked for, but for the rest of a block (128 KiB). The end is only reported when the
-/// checksum is right and nothing follows the frame. The codes of errors are those of ``DiffFileError``.
+/// It decompresses only what is read, and at most the rest of a block (128 KiB) ahead. It reports the end only when the
+/// checksum is right and nothing follows the frame. Error codes are those of ``DiffFileError``.
 final class ZstdInput: ByteInput {
   private let source: any ByteInput
   private let context: OpaquePointer
@@ -37,7 +37,7 @@ final class ZstdInput: ByteInput {
   ///
   /// - Parameters:
   ///   - source: The compressed bytes.
-  ///   - workspace: Nobody else's as long as this lasts.
+  ///   - workspace: Must not be used by another input meanwhile.
   /// - Throws: `ByteStreamError` with code `notZstd`, `badZstd` or `truncated`, or one of the source's.
   init(_ source: any ByteInput, _ workspace: ZstdWorkspace) throws(ByteStreamError) {
     self.source = source

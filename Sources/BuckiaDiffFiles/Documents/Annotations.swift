@@ -2,14 +2,14 @@ import BuckiaKSUID
 
 /// Where the changes of a diff come from, when not all of them are its sender's own edits.
 ///
-/// Runs follow the order of the changeset: the first run speaks of the first `count` changes, and so on to the last
+/// Runs follow the order of the changeset: the first run describes the first `count` changes, and so on to the last
 /// change. Without annotations every change has the diff's own id as its origin and is an edit.
 package struct Annotations: Equatable, Sendable {
   /// What a change means.
   package enum Kind: String, Sendable {
     /// Somebody changed the row.
     case edit
-    /// A DELETE that only says: this row left what is shared.
+    /// A DELETE of a row that is no longer shared, though its owner did not delete it.
     case withdraw
   }
 
@@ -60,7 +60,7 @@ package struct Annotations: Equatable, Sendable {
     self.runs = runs
   }
 
-  /// The document in its canonical form; `kind` and `columns` of a run are left out when they say nothing.
+  /// The document in its canonical form; a run has `kind` and `columns` only where they differ from the default.
   package func bytes() -> [UInt8] {
     let runs = runs.map { run -> JSONValue in
       var object = JSONObject()
@@ -81,7 +81,7 @@ package struct Annotations: Equatable, Sendable {
     return document.bytes()
   }
 
-  /// Reads and checks annotations, as far as that goes without the changeset.
+  /// Reads annotations and checks what can be checked without the changeset.
   ///
   /// - Throws: `DiffFileError` with code `badJSON`, `unsupportedFormat`, `badAnnotations` or `tooLarge`.
   package init(parsing bytes: [UInt8]) throws(DiffFileError) {
@@ -98,25 +98,25 @@ package struct Annotations: Equatable, Sendable {
         .unsupportedFormat, "the annotations have format \(format), made by a newer version", member: document.name)
     }
     let origins = try fields.list("origins", limit: Int.max) { (value, path) throws(DiffFileError) in
-      guard case .string(let text) = value, let id = KSUID(text) else { throw document.fault(path, "is no id") }
+      guard case .string(let text) = value, let id = KSUID(text) else { throw document.invalid(path, "is no id") }
       return id
     }
     let last = Int64(origins.count) - 1
     let runs = try fields.list("runs", limit: Int.max) { (value, path) throws(DiffFileError) in
-      guard last >= 0 else { throw document.fault("origins", "is empty") }
+      guard last >= 0 else { throw document.invalid("origins", "is empty") }
       return try Run(value, at: path, lastOrigin: last)
     }
     try fields.finish()
-    guard Set(origins).count == origins.count else { throw document.fault("origins", "holds an id twice") }
+    guard Set(origins).count == origins.count else { throw document.invalid("origins", "holds an id twice") }
     self.init(origins: origins, runs: runs)
   }
 
-  /// No origin may be later than the diff: its sender had seen them all when it got its id.
+  /// Checks that no origin is later than the diff, whose sender had seen them all when it got its id.
   ///
-  /// A later one would win every `latest` conflict to come.
+  /// A later origin would win every future conflict under the policy `latest`.
   func check(id: KSUID) throws(DiffFileError) {
     if let late = origins.first(where: { $0 > id }) {
-      throw JSONMember.annotations.fault("origins", "holds \(late), which is later than the diff itself")
+      throw JSONMember.annotations.invalid("origins", "holds \(late), which is later than the diff itself")
     }
   }
 }
@@ -127,8 +127,8 @@ extension Annotations.Run {
     self.init(
       count: try fields.integer("count", in: 1...DiffFileLimits.number),
       origin: Int(try fields.integer("origin", in: 0...lastOrigin)))
-    if fields.rest["kind"] != nil { kind = try fields.choice("kind", of: Annotations.Kind.self) }
-    if fields.rest["columns"] != nil {
+    if fields.remaining["kind"] != nil { kind = try fields.choice("kind", of: Annotations.Kind.self) }
+    if fields.remaining["columns"] != nil {
       columns = try fields.list("columns", limit: DiffFileLimits.columns + 1) { (value, path) throws(DiffFileError) in
         var fields = try JSONFields(value, at: path, of: .annotations)
         let override = Annotations.ColumnOrigin(
@@ -138,14 +138,14 @@ extension Annotations.Run {
         return override
       }
       guard zip(columns, columns.dropFirst()).allSatisfy({ $0.column < $1.column }) else {
-        throw fields.fault("columns", "does not name its columns in ascending order")
+        throw fields.invalid("columns", "does not name its columns in ascending order")
       }
     }
     try fields.finish()
   }
 }
 
-/// Walks the annotations beside the changes they speak of.
+/// Steps through the annotations in parallel with the changes.
 struct AnnotationCursor {
   private let annotations: Annotations?
   private var index = 0
@@ -153,11 +153,11 @@ struct AnnotationCursor {
 
   init(_ annotations: Annotations?) { self.annotations = annotations }
 
-  /// The run that speaks of the next change; nil without annotations.
+  /// The run that describes the next change; nil without annotations.
   mutating func next() throws(DiffFileError) -> Annotations.Run? {
     guard let annotations else { return nil }
     if left == 0 {
-      guard index < annotations.runs.count else { throw Self.countFault }
+      guard index < annotations.runs.count else { throw Self.wrongCount }
       left = annotations.runs[index].count
       index += 1
     }
@@ -165,12 +165,12 @@ struct AnnotationCursor {
     return annotations.runs[index - 1]
   }
 
-  /// Checks that nothing is said of changes that do not exist.
+  /// Checks that the annotations end with the changes.
   func finish() throws(DiffFileError) {
-    guard left == 0, index == annotations?.runs.count ?? 0 else { throw Self.countFault }
+    guard left == 0, index == annotations?.runs.count ?? 0 else { throw Self.wrongCount }
   }
 
-  private static let countFault = DiffFileError(
-    .contradiction, "the annotations do not speak of exactly as many changes as there are",
+  private static let wrongCount = DiffFileError(
+    .contradiction, "the annotations describe more or fewer changes than there are",
     member: JSONMember.annotations.name)
 }

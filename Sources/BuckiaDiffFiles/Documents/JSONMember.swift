@@ -7,7 +7,7 @@ struct JSONMember {
   static let schema = JSONMember(name: MemberName.schema, code: .badSchema)
   static let annotations = JSONMember(name: MemberName.annotations, code: .badAnnotations)
 
-  func fault(_ field: String, _ problem: String, table: String? = nil) -> DiffFileError {
+  func invalid(_ field: String, _ problem: String, table: String? = nil) -> DiffFileError {
     DiffFileError(code, "\"\(EscapedText.line(field))\" \(problem)", member: name, table: table)
   }
 

@@ -2,7 +2,7 @@ import SQLiteSchemas
 
 /// `schema.json`: the definitions of the tables of a diff, as data.
 ///
-/// One definition has one text, so its SHA-256 is a name for it: a reader that knows the digest knows the schema.
+/// Equal definitions have the same text, so a SHA-256 identifies them: a reader that knows the digest knows the schema.
 package enum SchemaDocument {
   static let format: Int64 = 1
 
@@ -12,7 +12,7 @@ package enum SchemaDocument {
   package static func bytes(_ tables: [TableDefinition]) throws(DiffFileError) -> [UInt8] {
     let bytes = canonicalBytes(tables)
     guard canonicalBytes(try parse(bytes)) == bytes else {
-      throw JSONMember.schema.fault("tables", "would not be read as written")
+      throw JSONMember.schema.invalid("tables", "would not be read as written")
     }
     return bytes
   }
@@ -44,7 +44,7 @@ package enum SchemaDocument {
     try fields.finish()
     var names: Set<TableName> = []
     for table in tables where !names.insert(TableName(table.name)).inserted {
-      throw document.fault("tables", "defines \(EscapedText.quoted(table.name)) twice", table: table.name)
+      throw document.invalid("tables", "defines \(EscapedText.quoted(table.name)) twice", table: table.name)
     }
     return tables
   }
@@ -133,11 +133,11 @@ package enum SchemaDocument {
     var column = ColumnDefinition(name: try fields.string("name"))
     column.declaredType = try fields.string("type")
     column.isNotNull = try fields.bool("notNull")
-    guard fields.rest["default"] != nil else { throw fields.fault("default", "is missing") }
+    guard fields.remaining["default"] != nil else { throw fields.invalid("default", "is missing") }
     if let sql = try fields.optionalString("default") {
-      // The text must be the canonical spelling, so that what is compared and hashed is what is used.
+      // Only the canonical spelling is accepted, so that what is compared and hashed is what is used.
       guard let literal = LiteralDefault(parsing: sql), literal.sql.utf8.elementsEqual(sql.utf8) else {
-        throw fields.fault("default", "is not one literal in its canonical spelling")
+        throw fields.invalid("default", "is not one literal in its canonical spelling")
       }
       column.defaultValue = literal
     }

@@ -1,6 +1,6 @@
 import SQLiteSchemas
 
-/// What a table definition from outside must keep to before anything is built from it.
+/// The rules that a table definition must keep before anything is created from it.
 enum SchemaRules {
   static func check(_ table: TableDefinition) throws(DiffFileError) {
     let document = JSONMember.schema
@@ -12,32 +12,32 @@ enum SchemaRules {
     }
     let columnNames = try checkColumns(of: table)
     guard !table.isWithoutRowID || !table.primaryKey.isEmpty else {
-      throw document.fault("primaryKey", "is empty, though \(shown) is WITHOUT ROWID")
+      throw document.invalid("primaryKey", "is empty, though \(shown) is WITHOUT ROWID")
     }
     if table.isAutoIncrement {
       let isInteger =
         table.primaryKey.count == 1
         && ASCIIName.matches(table.columns[table.primaryKey[0]].declaredType, "INTEGER")
       guard isInteger, !table.isWithoutRowID else {
-        throw document.fault("autoIncrement", "stands without one INTEGER key column in \(shown)")
+        throw document.invalid("autoIncrement", "stands without one INTEGER key column in \(shown)")
       }
     }
     if let contradiction = table.moduleContradiction {
-      throw document.fault("module", "does not fit \(shown): \(contradiction)")
+      throw document.invalid("module", "does not fit \(shown): \(contradiction)")
     }
     guard table.unique.allSatisfy({ !$0.isEmpty }) else {
-      throw document.fault("unique", "holds an empty constraint in \(shown)")
+      throw document.invalid("unique", "holds an empty constraint in \(shown)")
     }
     for key in table.foreignKeys {
       try checkName(key.parent, "foreign key's table")
       guard TableName(key.parent).refusal == nil else {
-        throw document.fault("foreignKeys", "refers to \(EscapedText.quoted(key.parent)), which no diff may name")
+        throw document.invalid("foreignKeys", "refers to \(EscapedText.quoted(key.parent)), which no diff may name")
       }
       guard !key.columns.isEmpty, key.columns.allSatisfy({ columnNames.contains(Folded($0)) }) else {
-        throw document.fault("foreignKeys", "names columns that \(shown) does not have")
+        throw document.invalid("foreignKeys", "names columns that \(shown) does not have")
       }
       guard key.parentColumns.isEmpty || key.parentColumns.count == key.columns.count else {
-        throw document.fault("foreignKeys", "pairs different numbers of columns in \(shown)")
+        throw document.invalid("foreignKeys", "pairs different numbers of columns in \(shown)")
       }
       for column in key.parentColumns { try checkName(column, "foreign key's column") }
     }
@@ -52,9 +52,9 @@ enum SchemaRules {
   private static func checkColumns(of table: TableDefinition) throws(DiffFileError) -> Set<Folded> {
     let document = JSONMember.schema
     let shown = EscapedText.quoted(table.name)
-    guard !table.columns.isEmpty else { throw document.fault("columns", "is empty in \(shown)") }
+    guard !table.columns.isEmpty else { throw document.invalid("columns", "is empty in \(shown)") }
     guard table.columns.count + table.generated.count <= DiffFileLimits.columns else {
-      throw document.fault("columns", "has more than \(DiffFileLimits.columns) entries in \(shown)")
+      throw document.invalid("columns", "has more than \(DiffFileLimits.columns) entries in \(shown)")
     }
     let pairs =
       table.columns.map { ($0.name, $0.declaredType) } + table.generated.map { ($0.name, $0.declaredType) }
@@ -62,15 +62,15 @@ enum SchemaRules {
     for (name, type) in pairs {
       try checkName(name, "column name")
       guard names.insert(Folded(name)).inserted else {
-        throw document.fault("columns", "names \(EscapedText.quoted(name)) twice in \(shown)")
+        throw document.invalid("columns", "names \(EscapedText.quoted(name)) twice in \(shown)")
       }
-      // Any text: whoever creates a column writes only what is plainly a type (`ColumnDefinition.safeType`).
+      // Any text is allowed: `ColumnDefinition.safeType` decides what of it goes into CREATE TABLE.
       try checkName(type, "declared type")
     }
     for column in table.columns { try checkName(column.collation, "collation") }
-    // Elsewhere a column may well be called `rowid`: SQLite then lets it hide the real one, which is not needed there.
+    // In a table with a primary key such a column hides the rowid, which is not needed there.
     if table.goesByRowID, names.contains(Folded(TableDefinition.rowIDColumn)) {
-      throw document.fault(
+      throw document.invalid(
         "columns", "holds \"\(TableDefinition.rowIDColumn)\" in \(shown), whose rows are found by that name")
     }
     return names
@@ -78,7 +78,7 @@ enum SchemaRules {
 
   private static func checkName(_ name: String, _ what: String) throws(DiffFileError) {
     guard name.utf8.count <= DiffFileLimits.nameBytes, !name.utf8.contains(0) else {
-      throw JSONMember.schema.fault(
+      throw JSONMember.schema.invalid(
         "tables", "holds a \(what) with a NUL or more than \(DiffFileLimits.nameBytes) bytes")
     }
   }

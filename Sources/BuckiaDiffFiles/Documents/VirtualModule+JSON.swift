@@ -13,7 +13,7 @@ extension VirtualModule {
     }
   }
 
-  /// Reads it. What it means for the rest of the definition is for `SchemaRules` to say.
+  /// Reads the field. `SchemaRules` checks that the rest of the definition fits.
   ///
   /// - Parameter columns: How many columns the table has.
   init(_ value: JSONValue, at path: String, columns: Int) throws(DiffFileError) {
@@ -25,10 +25,10 @@ extension VirtualModule {
     } else {
       var index = FullTextIndex()
       guard Self.fullText(index).name.utf8.elementsEqual(name.utf8) else {
-        throw fields.fault("name", "is \(EscapedText.quoted(name)), which is not known")
+        throw fields.invalid("name", "is \(EscapedText.quoted(name)), which is not known")
       }
       index.unindexed = try fields.ordinals("unindexed", below: columns)
-      guard fields.rest["options"] != nil else { throw fields.fault("options", "is missing") }
+      guard fields.remaining["options"] != nil else { throw fields.invalid("options", "is missing") }
       index.options = nil
       if let options = fields.take("options") { index.options = try FullTextOptions(options, at: "\(path).options") }
       self = .fullText(index)
@@ -50,13 +50,13 @@ extension FullTextOptions {
   fileprivate init(_ value: JSONValue, at path: String) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: .schema)
     self.init()
-    guard fields.rest["tokenizer"] != nil else { throw fields.fault("tokenizer", "is missing") }
+    guard fields.remaining["tokenizer"] != nil else { throw fields.invalid("tokenizer", "is missing") }
     if let tokenizer = fields.take("tokenizer") {
       self.tokenizer = try FullTextTokenizer(tokenizer, at: "\(path).tokenizer")
     }
     prefixes = try fields.list("prefixes", limit: DiffFileLimits.constraints) { (value, path) throws(DiffFileError) in
       guard case .integer(let length) = value, let length = Int(exactly: length) else {
-        throw JSONMember.schema.fault(path, "is \(value.kind), not a number")
+        throw JSONMember.schema.invalid(path, "is \(value.kind), not a number")
       }
       return length
     }

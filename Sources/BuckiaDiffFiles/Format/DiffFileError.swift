@@ -24,12 +24,12 @@ public struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible
   package var path: String?
   /// The member inside the file, such as `manifest.json`, when it is about one.
   package var member: String?
-  /// The table it is about, as the stranger wrote it.
+  /// The table it is about, as it stands in the file: not escaped.
   package var table: String?
   /// Where, in bytes from 0: of the member when there is one, else of the unpacked archive or of the file.
   package var offset: Int?
-  /// Whether `message` says the offset already.
-  var tellsOffset = false
+  /// Whether `message` contains the offset already.
+  var hasOffsetInMessage = false
   /// The system's error number, when a call failed.
   package var systemError: Int32?
   /// What happened, without file and advice.
@@ -49,7 +49,7 @@ public struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible
     self.systemError = systemError
   }
 
-  /// Whether the machine may be at fault and not the file: it may succeed later, and no ledger should record a refusal.
+  /// Whether the machine may be the cause and not the file. It may succeed later, so no ledger should record it.
   package var isTransient: Bool {
     [.fullDisk, .tooManyOpenFiles, .outOfMemory, .unreadable, .unwritable].contains(code)
   }
@@ -59,7 +59,7 @@ public struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible
     var text = path.map { EscapedText.line($0) + ": " } ?? ""
     if let member { text += EscapedText.line(member) + ": " }
     text += message
-    if let offset, !tellsOffset { text += " (at byte \(offset))" }
+    if let offset, !hasOffsetInMessage { text += " (at byte \(offset))" }
     if let advice { text += "; \(advice)" }
     return text
   }
@@ -113,7 +113,7 @@ extension DiffFileError.Code {
   package static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
   /// The id in the manifest is not the file's name.
   package static let idMismatch = Self(rawValue: "idMismatch")
-  /// A member's bytes are not the ones the manifest speaks of.
+  /// A member's bytes do not match their digest in the manifest.
   package static let digestMismatch = Self(rawValue: "digestMismatch")
   /// The signature is not the sender's over this manifest.
   package static let badSignature = Self(rawValue: "badSignature")
@@ -137,7 +137,7 @@ extension DiffFileError.Code {
   package static let alreadyExists = Self(.alreadyExists)
   /// The volume or the user's quota is full.
   package static let fullDisk = Self(.fullDisk)
-  /// Reading stopped halfway, because nobody wanted the rest any more.
+  /// Reading stopped halfway, because the receiver gave up.
   package static let abandoned = Self(rawValue: "abandoned")
   /// The process or the system has too many files open.
   package static let tooManyOpenFiles = Self(.tooManyOpenFiles)
@@ -155,7 +155,7 @@ extension DiffFileError {
   /// A changeset that is not well-formed.
   init(_ error: ChangesetError) {
     self.init(.badChangeset, "\(error)", member: MemberName.changeset, table: error.table, offset: error.offset)
-    tellsOffset = true
+    hasOffsetInMessage = true
   }
 
   /// A temporary file that cannot be used.

@@ -124,7 +124,7 @@ package struct JSONParser {
       let (product, overflow) = value.multipliedReportingOverflow(by: 10)
       let (sum, overflow2) = product.subtractingReportingOverflow(digit)
       guard !overflow, !overflow2 else { throw JSONError(.outOfRange, offset: start) }
-      // Counted downwards, since the smallest number has no positive twin.
+      // Counts downwards, since the smallest Int64 has no positive counterpart.
       value = sum
       position += 1
     }

@@ -40,7 +40,7 @@ package struct JSONObject: Equatable, Sendable {
     }
   }
 
-  /// The members in order. Whoever fills this by hand keeps the names different.
+  /// The members in order. Their names must differ.
   package var members: [Member]
 
   /// Makes an object.

@@ -25,7 +25,7 @@ extension Manifest {
         member: document.name)
     }
     var fields = try JSONFields(document.parse(bytes), at: "", of: document)
-    // The version comes first: nothing else of a newer format is judged by the rules of this one.
+    // The version comes first: a newer format may have other rules for everything else.
     let format = try fields.integer("format", in: Int64.min...Int64.max)
     guard format == Self.format else {
       throw DiffFileError(
@@ -47,14 +47,14 @@ extension Manifest {
     }
     let chain = try fields.take("chain").map { (value) throws(DiffFileError) in try Chain(value, of: document) }
     var acknowledgements: [Acknowledgement] = []
-    if fields.rest["acks"] != nil {
+    if fields.remaining["acks"] != nil {
       acknowledgements = try fields.list("acks", limit: 10_000) { (value, path) throws(DiffFileError) in
         try Acknowledgement(value, at: path, of: document)
       }
     }
     let schema = try fields.optionalBytes("schema", as: ContentDigest.self)
     var renames: [ColumnRename] = []
-    if fields.rest["renames"] != nil {
+    if fields.remaining["renames"] != nil {
       renames = try fields.list("renames", limit: DiffFileLimits.columns) { (value, path) throws(DiffFileError) in
         try ColumnRename(value, at: path, of: document)
       }
@@ -68,7 +68,7 @@ extension Manifest {
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
       acknowledgements: acknowledgements, schema: schema, renames: renames, tables: tables, members: members,
-      additional: fields.rest)
+      additional: fields.remaining)
     try check(splitBytes: splitBytes)
   }
 }
@@ -80,7 +80,7 @@ extension Manifest.Sender {
       identity: try fields.optionalBytes("identity", as: SigningKey.self),
       replica: try fields.optionalBytes("replica", as: ReplicaID.self),
       incarnation: try fields.optionalBytes("incarnation", as: IncarnationID.self))
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
@@ -94,12 +94,12 @@ extension Audience {
       let hashes = try fields.list("recipients", limit: DiffFileLimits.recipients) {
         (value, path) throws(DiffFileError) in
         guard case .string(let text) = value, let hash = ContentDigest(hex: text) else {
-          throw document.fault(path, "is no hash")
+          throw document.invalid(path, "is no hash")
         }
         return hash
       }
       guard !hashes.isEmpty, Set(hashes).count == hashes.count else {
-        throw document.fault("audience.recipients", "is empty or names someone twice")
+        throw document.invalid("audience.recipients", "is empty or names someone twice")
       }
       self = .recipients(salt: salt, hashes: hashes)
     }
@@ -121,7 +121,7 @@ extension Manifest.Chain {
       try predecessor.finish()
     }
     replaces = try fields.optionalBytes("replaces", as: StreamID.self)
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
@@ -132,7 +132,7 @@ extension Manifest.Acknowledgement {
       stream: try fields.bytes("stream", as: StreamID.self),
       incarnation: try fields.bytes("incarnation", as: IncarnationID.self),
       through: try fields.integer("through"))
-    if fields.rest["except"] != nil {
+    if fields.remaining["except"] != nil {
       except = try fields.list("except", limit: 10_000) { (value, path) throws(DiffFileError) in
         var fields = try JSONFields(value, at: path, of: document)
         let exception = Exception(id: try fields.id("id"), state: try fields.choice("state", of: State.self))
@@ -140,7 +140,7 @@ extension Manifest.Acknowledgement {
         return exception
       }
     }
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
@@ -157,7 +157,7 @@ extension Manifest.Table {
       updated: try fields.integer("updated"),
       deleted: try fields.integer("deleted"),
       withdrawn: try fields.integer("withdrawn"))
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
@@ -177,6 +177,6 @@ extension Manifest.Member {
       name: try fields.string("name"),
       size: try fields.integer("size", in: 0...DiffFileLimits.memberBytes),
       sha256: try fields.bytes("sha256", as: ContentDigest.self))
-    additional = fields.rest
+    additional = fields.remaining
   }
 }

@@ -3,12 +3,12 @@ import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// A diff file that has been read once and checked wholly.
+/// A diff file that has been read once and verified.
 ///
-/// Only ``verified(at:name:)`` and its siblings make one, so whoever holds one knows: the container is exactly what the
-/// format says, every member has the bytes its manifest speaks of, the signature, if there is one, is its sender's, and
-/// manifest, schema, annotations and changeset agree. It does not know whether the sender is to be believed, nor whether
-/// the changes fit a database.
+/// Only ``verified(at:name:)`` and its siblings make one, so a value of this type guarantees: the container is exactly what
+/// the format says, every member matches its digest in the manifest, a signature is the sender's, and manifest, schema,
+/// annotations and changeset agree. It says nothing about whether the sender is trusted, or whether the changes fit a
+/// database.
 ///
 /// ```swift
 /// let diff = try DiffFile.verified(at: "inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff")
@@ -25,7 +25,7 @@ public struct DiffFile: ~Copyable {
 
   /// Who signed.
   package enum Signature: Equatable, Sendable {
-    /// Nobody: what the manifest says of its sender is only a claim.
+    /// Nobody: the sender in the manifest is only a claim.
     case unsigned
     /// The owner of this key, which is also the manifest's `sender.identity`.
     case signed(by: SigningKey)
@@ -35,17 +35,17 @@ public struct DiffFile: ~Copyable {
   package struct Attachment {
     /// Its name below `files/`, safe to use as a relative path.
     package let name: String
-    /// Where its bytes stand among those of all attachments.
+    /// Where its bytes are in the buffer of all attachments.
     ///
-    /// They share one buffer: a file of few bytes can hold thousands of attachments, and as many buffers would take
-    /// gigabytes of memory, or all the files that a process may have open.
+    /// They share one: a small file can hold thousands of attachments, and as many buffers would take gigabytes of
+    /// memory, or all file descriptors of the process.
     let range: Range<Int64>
     let all: TemporaryBuffer
 
     /// How many bytes it has.
     package var byteCount: Int64 { range.upperBound - range.lowerBound }
 
-    /// Its bytes, once more from the beginning with each call.
+    /// A new input that reads its bytes from the beginning.
     package func input() -> any ByteInput { all.input(range) }
   }
 
@@ -65,7 +65,7 @@ public struct DiffFile: ~Copyable {
   package let schema: [TableDefinition]?
   /// The changes, in the format of SQLite's session extension.
   package let changeset: ChangesetSpool
-  /// What one pass over the changes found.
+  /// The tables, and how many changes each has.
   public let inspection: ChangesetInspection
   /// Where the changes come from, unless they are all the sender's own edits.
   package let annotations: Annotations?

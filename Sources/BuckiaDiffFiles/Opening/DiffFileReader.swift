@@ -3,7 +3,7 @@ import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// Reads a diff file once, from whatever its bytes come from, and checks all of it.
+/// Reads a diff file once, from any input, and checks all of it.
 struct DiffFileReader {
   /// A file's name, and what it must be.
   typealias Name = (path: String, rule: DiffFile.NameRule)
@@ -13,7 +13,7 @@ struct DiffFileReader {
   let temporaryFolder: String
   /// What is kept from one file to the next.
   let cache: OpeningCache?
-  /// Is given a file with many changes as soon as these begin to arrive.
+  /// Called for a file with many changes as soon as these begin to arrive.
   var announce: ((StreamedDiffFile) -> Void)?
 
   /// Reads and checks a file.
@@ -53,7 +53,7 @@ struct DiffFileReader {
       switch MemberName.role(of: member.name) {
       case .schema:
         let bytes = try Self.readBytes(member, from: archive)
-        // The digest of the bytes has been compared with the manifest's.
+        // The cache relies on the digest: it has just been compared with the bytes.
         schema =
           if let cache { try cache.definitions(of: bytes, digest: member.sha256) } else {
             try SchemaDocument.parse(bytes)
@@ -61,7 +61,7 @@ struct DiffFileReader {
       case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
       case .changeset:
         if let announce, let schema, publisher == nil,
-          let expected = StreamedDiffFile.worthwhileBytes(of: manifest)
+          let expected = StreamedDiffFile.streamedBytes(of: manifest)
         {
           changeset = try arrivingSpool(expected)
           let diff = StreamedDiffFile(
@@ -146,7 +146,7 @@ struct DiffFileReader {
     return bytes
   }
 
-  /// Hands on the bytes of a member as they come, and compares their digest with the manifest's at the end.
+  /// Passes on the bytes of a member as they come, and compares their digest with the manifest's at the end.
   private static func read(
     _ member: Manifest.Member, from archive: ArchiveReader,
     _ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void
@@ -162,7 +162,7 @@ struct DiffFileReader {
   private static func check(_ digest: ContentDigest, of member: Manifest.Member) throws(DiffFileError) {
     guard digest == member.sha256 else {
       throw DiffFileError(
-        .digestMismatch, "its bytes are not the ones the manifest speaks of", member: member.name)
+        .digestMismatch, "its bytes do not match their digest in the manifest", member: member.name)
     }
   }
 }
@@ -213,11 +213,10 @@ extension DiffFile {
       .read(input, byteCount: byteCount, name: nil)
   }
 
-  /// Reads and checks a diff file, and shows it before it is all there when that is worth it: when there are many changes,
-  /// in the order in which they are best applied.
+  /// Reads and checks a diff file, and announces it early when it has many changes that are sorted by key.
   ///
-  /// - Parameter announce: Is given the file once its manifest, signature and definitions are known to be good; what
-  ///   becomes of it then is told through that, never thrown.
+  /// - Parameter announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is
+  ///   then reported through the streamed file, and nothing is thrown.
   /// - Returns: The file; nil when it was announced.
   /// - Throws: `DiffFileError`, as ``verified(at:name:limits:temporaryFolder:cache:)``.
   package static func verified(
@@ -255,7 +254,7 @@ extension DiffFileReader {
 }
 
 extension PosixFile {
-  /// Opens a file that a stranger may have put there.
+  /// Opens a file that anybody may have put there.
   convenience init(readingInbound path: String) throws(DiffFileError) {
     do throws(ByteStreamError) { try self.init(reading: path) } catch { throw DiffFileError(error) }
   }

@@ -2,10 +2,10 @@ import BuckiaByteStreams
 import BuckiaKSUID
 import SQLiteChangesets
 
-/// A changeset or patchset file without manifest, read once and checked wholly.
+/// A changeset or patchset file without manifest, read once and verified.
 ///
-/// Nothing says who made it. Its columns are positional: a table it changes must begin with as many, with the same key
-/// among them; columns behind those are left alone, as SQLite leaves them.
+/// Nothing says who made it. Its columns are positional: a table that it changes must begin with as many columns and have
+/// the same key. Further columns keep their values, as in SQLite.
 package struct RawChangeset: ~Copyable {
   /// SHA-256 of the file's bytes, by which a ledger knows it.
   package let digest: ContentDigest
@@ -32,7 +32,7 @@ package struct RawChangeset: ~Copyable {
   ) throws(DiffFileError) -> RawChangeset {
     do throws(DiffFileError) {
       let file = try PosixFile(readingInbound: path)
-      // What is too large anyway is not even begun.
+      // A file that is too large is refused before it is read.
       try limits.check(content: file.initialByteCount)
       return try RawChangeset(
         file, id: DiffFileName.changesetID(path), limits: limits, temporaryFolder: temporaryFolder)

@@ -1,4 +1,4 @@
-/// Text of strangers, made safe to show on a terminal or in a log.
+/// Untrusted text, made safe to show on a terminal or in a log.
 ///
 /// Names, reasons and values come from files that anybody may have made. A control character in them could move the
 /// cursor or rewrite what stands above; a bidirectional one could make a name read backwards; a line end could forge

@@ -50,7 +50,7 @@ package struct SigningKey: FixedBytes {
   }
 }
 
-/// One shared database, whoever holds a copy: 16 random bytes.
+/// One shared database, the same in all copies: 16 random bytes.
 package struct DatasetID: FixedBytes {
   /// 16
   package static let byteCount = 16

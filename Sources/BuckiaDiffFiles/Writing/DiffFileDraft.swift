@@ -2,13 +2,13 @@ import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// What a new diff file is to say, besides its changes. The writer adds counts, sizes and digests.
+/// The contents of a new diff file besides its changes. The writer adds counts, sizes and digests.
 public struct DiffFileDraft {
   /// How the tables are described.
   public enum Schema: Sendable {
     /// By definitions that travel along: all tables with changes, and any others, such as new empty ones.
     case included([TableDefinition])
-    /// By definitions that every reader has already, named by the digest of their `schema.json`.
+    /// By definitions that every reader has already, identified by the digest of their `schema.json`.
     case known(ContentDigest)
     /// Not at all: columns are positional, as in a raw changeset.
     case absent
@@ -28,8 +28,7 @@ public struct DiffFileDraft {
     }
   }
 
-  /// Everything the manifest says that the writer does not find out itself; its `tables`, `members` and `schema` are
-  /// replaced.
+  /// The manifest; the writer fills in `tables`, `members` and `schema`.
   package var manifest: Manifest
   /// How the tables are described.
   package var schema: Schema
@@ -42,7 +41,7 @@ public struct DiffFileDraft {
   /// Files to travel along.
   package var attachments: [Attachment]
 
-  /// Makes a draft of a diff that is all its sender's own.
+  /// Makes a draft without annotations and attachments.
   public init(manifest: Manifest, schema: Schema, tablesInKeyOrder: Set<TableName> = []) {
     self.init(manifest: manifest, schema: schema, tablesInKeyOrder: tablesInKeyOrder, attachments: [])
   }

@@ -92,9 +92,9 @@ public struct DiffFileWriter: Sendable {
   ) throws(DiffFileError) -> WrittenDiffFile {
     let manifest = prepared.manifest
     let manifestBytes = manifest.json.bytes()
-    // The reader's own parser is the judge of what may be written.
+    // What the parser refuses must not be written.
     guard try Manifest(parsing: manifestBytes, splitBytes: limits.splitBytes) == manifest else {
-      throw JSONMember.manifest.fault("manifest", "would not be read as written")
+      throw JSONMember.manifest.invalid("manifest", "would not be read as written")
     }
     let file = DigestingOutput(output, ContentHasher())
     let archive = try ArchiveWriter(file, level: level)
