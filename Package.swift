@@ -51,15 +51,18 @@ let package = Package(
       ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
-    .target(name: "Buckia", dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaDiffFiles"]),
+    .target(name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles"]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
       name: "BuckiaDiffFiles",
       dependencies: [
-        "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+
+    // Where bytes come from and go to: files, memory, temporary buffers, and what is put in between.
+    .target(name: "BuckiaByteStreams"),
 
     // The receiver: from verified changes to rows. No Foundation from here down.
     .target(
@@ -105,6 +108,7 @@ let package = Package(
       dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
     .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
+    .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),
@@ -114,7 +118,7 @@ let package = Package(
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
-      dependencies: ["BuckiaDiffFiles", "TestSupport"],
+      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",

@@ -1,4 +1,6 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
 import BuckiaKSUID
 import SQLiteConnections
 import TestSupport
@@ -32,7 +34,7 @@ struct SecondLibraryTests {
       try second.execute("BEGIN; INSERT INTO notes VALUES (9, 9, 'app')", on: handle)
       try SQLiteConnection.borrowing(handle, of: library) { connection in
         let transaction = try SQLiteTransaction(on: connection)
-        let plan = try ApplyPlan(incoming, on: connection, settings: ApplySettings(time: 0))
+        let plan = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
         let result = try plan.apply(in: transaction, on: connection)
         try transaction.commit()
         #expect(result.counts.conflicts == 0)

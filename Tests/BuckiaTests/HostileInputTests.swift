@@ -305,7 +305,7 @@ private let schema = """
     let post = try Post(schema)
     try post.plantRaw(insertion(into: "a\u{1b}[2J\u{202e}b\nc"))
     let reason = try #require(try post.apply().diffs.first?.reason)
-    #expect(reason.contains(#"a\u{1b}[2J\u{202e}b\u{a}c"#), "\(reason)")
+    #expect(reason.contains(#"a\u{1B}[2J\u{202E}b\nc"#), "\(reason)")
     #expect(try post.database.log().first?.reason == reason)
   }
 

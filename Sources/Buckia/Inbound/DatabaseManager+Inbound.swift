@@ -83,7 +83,7 @@ extension DatabaseManager {
     var settings = ApplySettings(
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
       time: WallClock.unixMilliseconds)
-    settings.escaping = ShownText.line
+    settings.escaping = EscapedText.line
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
     let ledger = receiver.ledger

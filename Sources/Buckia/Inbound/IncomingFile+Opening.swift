@@ -49,7 +49,7 @@ extension IncomingFile {
       digest: { digest }, remarks: { remarks })
   }
 
-  private init(_ item: InboundItem, _ diff: ArrivingDiff) {
+  private init(_ item: InboundItem, _ diff: StreamedDiffFile) {
     let finish = { _ = try diff.file() }
     let unsupported = Self.unsupported(diff.manifest, diff.schema)
     self.init(

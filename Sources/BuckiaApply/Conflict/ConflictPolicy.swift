@@ -1,3 +1,4 @@
+import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
