@@ -1,5 +1,5 @@
 /// What a page is. The raw value is the byte that a b-tree page begins with.
-public enum PageKind: UInt8, Sendable {
+public enum BTreePageType: UInt8, Sendable {
   /// An inner page of an index, or of a WITHOUT ROWID table: its cells hold rows, too.
   case indexInterior = 2
   /// An inner page of a table.
@@ -20,7 +20,7 @@ public enum PageKind: UInt8, Sendable {
 /// Every access is checked against the page, whatever stands in it. The bytes must outlive the value.
 struct BTreePage {
   let number: Int
-  let kind: PageKind
+  let kind: BTreePageType
   let cellCount: Int
   /// The bytes that are used.
   let bytes: UnsafeRawBufferPointer
@@ -40,7 +40,7 @@ struct BTreePage {
   /// - Throws: `DatabaseFileError` with `badPage`.
   init(_ number: Int, _ bytes: UnsafeRawBufferPointer, usableSize: Int) throws(DatabaseFileError) {
     let header = Self.headerOffset(of: number)
-    guard let kind = PageKind(rawValue: bytes[header]) else {
+    guard let kind = BTreePageType(rawValue: bytes[header]) else {
       throw DatabaseFileError(.badPage, page: number, "it is no page of a table or an index")
     }
     self.number = number

@@ -24,12 +24,12 @@ public protocol ByteSource: AnyObject {
   /// The same file once more, for another thread to read while this one does.
   ///
   /// - Returns: nil when it cannot be had, or may by now be another file.
-  func another() throws -> (any ByteSource)?
+  func duplicate() throws -> (any ByteSource)?
 }
 
 extension ByteSource {
   /// Says that there is no other.
-  public func another() throws -> (any ByteSource)? { nil }
+  public func duplicate() throws -> (any ByteSource)? { nil }
 }
 
 /// Bytes that are in memory.
@@ -55,7 +55,7 @@ public final class MemoryBytes: ByteSource {
   }
 
   /// The same bytes: any number of threads may read them.
-  public func another() -> (any ByteSource)? { self }
+  public func duplicate() -> (any ByteSource)? { self }
 }
 
 /// A file that this source opens itself: only for a process that has no SQLite connection to it.
@@ -112,5 +112,5 @@ public final class FileBytes: ByteSource {
     return done
   }
   /// The same source: any number of threads may read it.
-  public func another() -> (any ByteSource)? { self }
+  public func duplicate() -> (any ByteSource)? { self }
 }

@@ -21,9 +21,9 @@ public struct DatabaseHeader: Equatable, Sendable {
   /// How many pages there are, where the header can be believed; nil where the size of the file tells.
   public let pageCount: Int?
   /// The first trunk page of the list of free pages; 0 for none.
-  public let firstFreePage: Int
+  public let firstFreelistTrunkPage: Int
   /// How many pages are free.
-  public let freePageCount: Int
+  public let freelistPageCount: Int
   /// Changes whenever the schema does.
   public let schemaCookie: UInt32
   /// The largest root page; not 0 where the database is auto-vacuumed, which means that it has pointer map pages.
@@ -44,12 +44,12 @@ public struct DatabaseHeader: Equatable, Sendable {
     guard largestRootPage > 0, page >= 2 else { return false }
     let stride = usableSize / 5 + 1
     let place = (page - 2) / stride * stride + 2
-    return page == (place == lockPage ? place + 1 : place)
+    return page == (place == lockBytePage ? place + 1 : place)
   }
 
   /// The page behind the first gibibyte, which is locked and never written. See
   /// <https://sqlite.org/fileformat2.html#the_lock_byte_page>.
-  var lockPage: Int { (1 << 30) / pageSize + 1 }
+  var lockBytePage: Int { (1 << 30) / pageSize + 1 }
 
   /// Reads a header.
   ///
@@ -72,8 +72,8 @@ public struct DatabaseHeader: Equatable, Sendable {
     let count = bytes.number32(at: 28)
     // Old versions of SQLite do not write the count; then the change counter has moved on alone.
     pageCount = count > 0 && bytes.number32(at: 24) == bytes.number32(at: 92) ? Int(count) : nil
-    firstFreePage = Int(bytes.number32(at: 32))
-    freePageCount = Int(bytes.number32(at: 36))
+    firstFreelistTrunkPage = Int(bytes.number32(at: 32))
+    freelistPageCount = Int(bytes.number32(at: 36))
     schemaCookie = bytes.number32(at: 40)
     largestRootPage = Int(bytes.number32(at: 52))
     guard let encoding = TextEncoding(rawValue: bytes.number32(at: 56)) else {

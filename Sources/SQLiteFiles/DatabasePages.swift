@@ -29,7 +29,7 @@ public final class DatabasePages {
   ///   - logFile: Its log, where there is one.
   ///   - limit: The state of the log to read; nil for its last commit.
   /// - Throws: `DatabaseFileError` when it is no database; what the sources throw.
-  public init(_ file: any ByteSource, log logFile: (any ByteSource)? = nil, upTo limit: WriteAheadLog.Mark? = nil)
+  public init(_ file: any ByteSource, log logFile: (any ByteSource)? = nil, upTo limit: WriteAheadLog.EndMark? = nil)
     throws
   {
     self.file = file

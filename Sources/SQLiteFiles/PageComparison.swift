@@ -12,11 +12,11 @@ public final class PageComparison {
   /// How many pages differ or are in one database only.
   public var differingCount: Int { notes.differing.count }
 
-  private let notes: PageNotes
+  private let notes: PageDifferences
   /// Whether any page differs that may hold the continuation of a row.
   private var mayOverflowDiffer = false
-  private let olderClaims: PageClaims
-  private let newerClaims: PageClaims
+  private let olderClaims: PageOwnership
+  private let newerClaims: PageOwnership
 
   /// Whether two databases can be compared by their pages: these have the same size.
   public static func canCompare(_ older: DatabasePages, _ newer: DatabasePages) -> Bool {
@@ -35,9 +35,9 @@ public final class PageComparison {
     precondition(Self.canCompare(older, newer))
     self.older = older
     self.newer = newer
-    notes = PageNotes(older, newer)
-    olderClaims = PageClaims(pages: older.pageCount)
-    newerClaims = PageClaims(pages: newer.pageCount)
+    notes = PageDifferences(older, newer)
+    olderClaims = PageOwnership(pages: older.pageCount)
+    newerClaims = PageOwnership(pages: newer.pageCount)
     try notes.compareFiles(older.file, newer.file)
     try compareLogged()
     try lookForOverflow()
@@ -77,7 +77,7 @@ public final class PageComparison {
   ///
   /// - Returns: false where that is not known without a look at it.
   public func isEqualLeaf(_ page: Int) -> Bool {
-    isEqual(page) && !mayOverflowDiffer && PageKind(rawValue: kind(page, in: .newer))?.isLeaf == true
+    isEqual(page) && !mayOverflowDiffer && BTreePageType(rawValue: kind(page, in: .newer))?.isLeaf == true
   }
 
   // MARK: Overflow
@@ -94,7 +94,7 @@ public final class PageComparison {
       return
     }
     let trunks = try freeTrunks()
-    let isTree: (UInt8) -> Bool = { PageKind(rawValue: $0) != nil }
+    let isTree: (UInt8) -> Bool = { BTreePageType(rawValue: $0) != nil }
     notes.differing.forEach { page in
       if mayOverflowDiffer || page == 1 || page > min(older.pageCount, newer.pageCount) { return }
       if isTree(kind(page, in: .older)) || isTree(kind(page, in: .newer)) { return }
@@ -107,7 +107,7 @@ public final class PageComparison {
   private func freeTrunks() throws -> Set<Int> {
     var trunks: Set<Int> = []
     let buffer = PageBuffer(size: newer.header.pageSize)
-    var page = newer.header.firstFreePage
+    var page = newer.header.firstFreelistTrunkPage
     while page >= 1, page <= newer.pageCount, trunks.insert(page).inserted {
       try newer.read(page, into: buffer.bytes)
       page = Int(UnsafeRawBufferPointer(buffer.bytes).number32(at: 0))
@@ -140,9 +140,9 @@ public final class PageComparison {
   /// Two cursors over the rows that may differ, in the order of their keys: those of pages that are not the same in both.
   public struct ChangedRows {
     /// Rows of the older database.
-    public let older: TreeCursor
+    public let older: BTreeCursor
     /// Rows of the newer database.
-    public let newer: TreeCursor
+    public let newer: BTreeCursor
     fileprivate let comparison: PageComparison?
 
     /// Whether both present rows are stored in the same bytes, rowids aside.
@@ -163,10 +163,10 @@ public final class PageComparison {
     newerClaims.beginTable()
     try claim(olderRoot, isTable: isTable, .older)
     try claim(newerRoot, isTable: isTable, .newer)
-    let filter = PageFilter(olderClaims, newerClaims, table)
+    let filter = EqualLeafFilter(olderClaims, newerClaims, table)
     return ChangedRows(
-      older: try TreeCursor(older, root: olderRoot, isTable: isTable, filter: filter),
-      newer: try TreeCursor(newer, root: newerRoot, isTable: isTable, filter: filter), comparison: self)
+      older: try BTreeCursor(older, root: olderRoot, isTable: isTable, filter: filter),
+      newer: try BTreeCursor(newer, root: newerRoot, isTable: isTable, filter: filter), comparison: self)
   }
 
   /// Walks down a tree and notes which leaves are its own, and which of them are the same in both databases.
@@ -178,14 +178,14 @@ public final class PageComparison {
   }
 
   private func claim(
-    _ number: Int, depth: Int, isTable: Bool, _ side: Side, _ pages: DatabasePages, _ claims: PageClaims,
+    _ number: Int, depth: Int, isTable: Bool, _ side: Side, _ pages: DatabasePages, _ claims: PageOwnership,
     _ buffers: LevelBuffers
   ) throws {
     guard number >= 1, number <= pages.pageCount else {
       throw DatabaseFileError(.badPage, page: number, "a tree leads to it, and it is not there")
     }
-    guard depth < TreeCursor.depthLimit else { throw DatabaseFileError(.cycle, page: number, "the tree is too deep") }
-    let leaf: PageKind = isTable ? .tableLeaf : .indexLeaf
+    guard depth < BTreeCursor.depthLimit else { throw DatabaseFileError(.cycle, page: number, "the tree is too deep") }
+    let leaf: BTreePageType = isTable ? .tableLeaf : .indexLeaf
     let isLeaf = kind(number, in: side) == leaf.rawValue
     if isLeaf, !isEqual(number) || !mayOverflowDiffer {
       guard claims.claim(number, as: isEqual(number) ? .equalLeaf : .other) else {
@@ -222,7 +222,7 @@ public final class PageComparison {
 }
 
 /// Which table each page of a database belongs to, as far as they have been walked through.
-final class PageClaims {
+final class PageOwnership {
   enum Claim: UInt32 {
     /// A leaf that is the same in both databases, with all that its rows hold.
     case equalLeaf = 1
@@ -262,12 +262,12 @@ final class PageClaims {
 }
 
 /// The leaves that a cursor need not look at: those that both trees have, and that are the same.
-final class PageFilter {
-  private let older: PageClaims
-  private let newer: PageClaims
+final class EqualLeafFilter {
+  private let older: PageOwnership
+  private let newer: PageOwnership
   private let table: UInt32
 
-  init(_ older: PageClaims, _ newer: PageClaims, _ table: UInt32) {
+  init(_ older: PageOwnership, _ newer: PageOwnership, _ table: UInt32) {
     self.older = older
     self.newer = newer
     self.table = table

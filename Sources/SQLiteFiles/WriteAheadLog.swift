@@ -4,7 +4,7 @@
 /// itself recovers a log: <https://sqlite.org/fileformat2.html#the_write_ahead_log>.
 public struct WriteAheadLog: Sendable {
   /// One state of a log: what a reader sees who has begun at that moment.
-  public struct Mark: Equatable, Sendable {
+  public struct EndMark: Equatable, Sendable {
     /// How many frames there are, the last of them a commit.
     public let frameCount: Int
     /// The salts, which change whenever the log is begun anew.
@@ -28,7 +28,7 @@ public struct WriteAheadLog: Sendable {
   /// How many pages the database has after the last commit.
   public let pageCount: Int
   /// The state that was read.
-  public let mark: Mark
+  public let mark: EndMark
   /// The last frame of each page, counted from 0.
   private let frames: [UInt32: UInt32]
 
@@ -41,7 +41,7 @@ public struct WriteAheadLog: Sendable {
   ///   copied into the database file before, which alone is what a reader of that state sees.
   /// - Throws: `DatabaseFileError` with `badLog` when the log does not hold the state that it is said to; what the source
   ///   throws.
-  public init?(_ source: any ByteSource, upTo limit: Mark? = nil) throws {
+  public init?(_ source: any ByteSource, upTo limit: EndMark? = nil) throws {
     guard let header = try LogHeader(source) else { return nil }
     if let limit, limit.salts != header.salts { return nil }
     var checksum = header.checksum
@@ -71,7 +71,7 @@ public struct WriteAheadLog: Sendable {
       pending.removeAll(keepingCapacity: true)
       committed = (count, Int(pages), checksum.value)
     }
-    let found = committed.map { Mark(frameCount: $0.count, salts: header.salts, checksum: $0.checksum) }
+    let found = committed.map { EndMark(frameCount: $0.count, salts: header.salts, checksum: $0.checksum) }
     if let limit, limit != found {
       if try LogHeader(source)?.salts != limit.salts { return nil }
       throw DatabaseFileError(.badLog, "the log is damaged: it holds \(count) of \(limit.frameCount) frames")

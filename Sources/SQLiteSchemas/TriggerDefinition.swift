@@ -25,7 +25,7 @@ public struct TriggerDefinition: Sendable {
     /// Whether it says itself what to do about a conflict: `INSERT OR REPLACE`, `REPLACE`, `UPDATE OR IGNORE`.
     public let hasConflictClause: Bool
     /// What it names.
-    public let mentions: SQLMentions
+    public let references: SQLReferences
   }
 
   /// When it fires.
@@ -37,7 +37,7 @@ public struct TriggerDefinition: Sendable {
   /// The expression behind WHEN.
   public let condition: String?
   /// What the expression behind WHEN names.
-  public let conditionMentions: SQLMentions
+  public let conditionReferences: SQLReferences
   /// The statements of the body, in their order.
   public let statements: [Statement]
 
@@ -55,7 +55,7 @@ public struct TriggerDefinition: Sendable {
     columns = event == .update ? parser.updatedColumns() : []
     guard parser.skipTable(), let condition = parser.condition(), let body = parser.body() else { return nil }
     self.condition = condition.isEmpty ? nil : tokens.text(of: condition)
-    conditionMentions = SQLMentions(in: tokens, condition)
+    conditionReferences = SQLReferences(in: tokens, condition)
     statements = body.map { Statement(tokens, $0) }
   }
 }
@@ -183,6 +183,6 @@ extension TriggerDefinition.Statement {
     text = tokens.text(of: range)
     target = isWriting && index < range.upperBound ? tokens.name(at: index).map { TableName($0) } : nil
     self.hasConflictClause = hasConflictClause
-    mentions = SQLMentions(in: tokens, range)
+    references = SQLReferences(in: tokens, range)
   }
 }

@@ -25,8 +25,8 @@ import TestSupport
     }
   }
 
-  @Test("Whatever both sides do, an index holds just what its rows say", arguments: IndexUpkeepTests.examples)
-  func random(_ example: IndexUpkeepTests.Example) throws {
+  @Test("Whatever both sides do, an index holds just what its rows say", arguments: IndexMaintenanceTests.examples)
+  func random(_ example: IndexMaintenanceTests.Example) throws {
     for seed in Seeds.range(40) {
       var random = SeededGenerator(seed: seed)
       let scenario = IndexScenario(base: example.base, tables: ["notes"])

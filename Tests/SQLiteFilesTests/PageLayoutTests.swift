@@ -41,9 +41,9 @@ import TestSupport
   }
 
   @Test("The page that is locked is the one at the gibibyte", arguments: [512, 4_096, 65_536])
-  func lockPage(pageSize: Int) throws {
+  func lockBytePage(pageSize: Int) throws {
     let header = try Self.header(pageSize: pageSize, largestRoot: 0)
-    #expect((header.lockPage - 1) * pageSize == 1 << 30)
+    #expect((header.lockBytePage - 1) * pageSize == 1 << 30)
   }
 
   /// An empty database of one page, of which SQLite is to leave some bytes alone.
@@ -83,13 +83,13 @@ import TestSupport
       TestDatabases.rows("PRAGMA integrity_check", on: newer) == [
         "'\("ok".utf8.map(String.init).joined(separator: "."))'"
       ])
-    let root = try TreeCursorTests.root(of: "t", in: newer)
-    let found = try TreeCursorTests.rows(TreeCursor(pages, root: root), fields: 2)
-    #expect(found == (try TreeCursorTests.query("SELECT id, NULL, v FROM t ORDER BY id", on: newer)))
+    let root = try BTreeCursorTests.root(of: "t", in: newer)
+    let found = try BTreeCursorTests.rows(BTreeCursor(pages, root: root), fields: 2)
+    #expect(found == (try BTreeCursorTests.query("SELECT id, NULL, v FROM t ORDER BY id", on: newer)))
 
     let comparison = try PageComparison(older: DatabasePages(FileBytes(opening: older)), newer: pages)
     let rows = try comparison.changedRows(older: root, newer: root, isTable: true)
-    let candidates = try TreeCursorTests.rows(rows.newer, fields: 2).map { $0[0] }
+    let candidates = try BTreeCursorTests.rows(rows.newer, fields: 2).map { $0[0] }
     #expect(Set(candidates).isSuperset(of: ["80", "213"]))
     #expect(candidates.count < 200)
   }
@@ -107,9 +107,9 @@ import TestSupport
       """, on: folder.file("database"))
     let pages = try DatabasePages(FileBytes(opening: path))
     #expect(pages.pageCount > 300)
-    let root = try TreeCursorTests.root(of: "t", in: path)
-    let found = try TreeCursorTests.rows(TreeCursor(pages, root: root), fields: 2)
-    #expect(found == (try TreeCursorTests.query("SELECT id, NULL, v FROM t ORDER BY id", on: path)))
+    let root = try BTreeCursorTests.root(of: "t", in: path)
+    let found = try BTreeCursorTests.rows(BTreeCursor(pages, root: root), fields: 2)
+    #expect(found == (try BTreeCursorTests.query("SELECT id, NULL, v FROM t ORDER BY id", on: path)))
     // An entry of a pointer map is a number from 1 to 5 and a page.
     let buffer = PageBuffer(size: 512)
     var maps = 0
@@ -174,7 +174,7 @@ import TestSupport
         if (offset..<offset + Int64(buffer.count)).contains(place) { throw Failure() }
         return bytes.read(into: buffer, at: offset)
       }
-      func another() -> (any ByteSource)? { self }
+      func duplicate() -> (any ByteSource)? { self }
     }
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run(
@@ -206,11 +206,11 @@ import TestSupport
   @Test("An inner page that is damaged is named")
   func damagedInnerPage() throws {
     let folder = try TemporaryFolder()
-    let older = try TreeCursorTests.database(pageSize: 512, rows: 400, in: folder)
-    let root = try TreeCursorTests.root(of: "rowids", in: older)
+    let older = try BTreeCursorTests.database(pageSize: 512, rows: 400, in: folder)
+    let root = try BTreeCursorTests.root(of: "rowids", in: older)
     var bytes = try fileBytes(older)
     let start = (root - 1) * 512
-    try #require(bytes[start] == PageKind.tableInterior.rawValue)
+    try #require(bytes[start] == BTreePageType.tableInterior.rawValue)
     // The first child is a page far behind the file's end.
     let cell = Int(bytes[start + 12]) << 8 | Int(bytes[start + 13])
     bytes[start + cell] = 0x7f

@@ -44,7 +44,7 @@ import TestSupport
 
   /// How many rows the table has, by the files alone.
   private static func count(_ database: [UInt8], _ log: [UInt8]) throws -> Int {
-    let cursor = try TreeCursor(DatabasePages(MemoryBytes(database), log: MemoryBytes(log)), root: 2)
+    let cursor = try BTreeCursor(DatabasePages(MemoryBytes(database), log: MemoryBytes(log)), root: 2)
     var count = 0
     while try cursor.next() { count += 1 }
     return count

@@ -23,14 +23,14 @@ import Testing
     #expect(trigger.columns == ["a", "b \"c", "d e", "f"])
     #expect(trigger.condition?.hasPrefix("(SELECT begin") == true)
     #expect(trigger.condition?.hasSuffix("ELSE 'BEGIN' END") == true)
-    #expect(trigger.conditionMentions.sources.contains("x"))
+    #expect(trigger.conditionReferences.sources.contains("x"))
     #expect(trigger.statements.map(\.target) == ["r t", "f t", "q", "u", "v", nil])
     #expect(trigger.statements.map(\.hasConflictClause) == [true, false, true, true, false, false])
     #expect(trigger.statements[0].text.hasSuffix("THEN 2 END)"))
     #expect(trigger.statements[1].text == "DELETE FROM [f t] WHERE id IN (SELECT id FROM y, z JOIN main.w)")
-    #expect(trigger.statements[1].mentions.sources.isSuperset(of: ["y", "z", "w"]))
-    #expect(!trigger.statements[1].mentions.sources.contains("f t"))
-    #expect(trigger.statements.map(\.mentions.raises) == [false, false, false, false, false, true])
+    #expect(trigger.statements[1].references.sources.isSuperset(of: ["y", "z", "w"]))
+    #expect(!trigger.statements[1].references.sources.contains("f t"))
+    #expect(trigger.statements.map(\.references.raises) == [false, false, false, false, false, true])
   }
 
   static let heads: [(sql: String, timing: TriggerDefinition.Timing, event: TriggerDefinition.Event)] = [
@@ -105,28 +105,28 @@ import Testing
 
 @Suite struct SQLMentionsTests {
   @Test("Functions, operators that are functions, and tables that are read are named")
-  func mentions() {
-    let mentions = SQLMentions(
+  func references() {
+    let references = SQLReferences(
       of: "INSERT INTO f(a) SELECT Lower(x), \"Upper\" (y), 'no'(1) FROM a, (b) LEFT JOIN c ON x LIKE y WHERE z IN d")
-    #expect(mentions.functions.isSuperset(of: ["lower", "upper", "like"]))
-    #expect(!mentions.functions.contains("no"))
-    #expect(mentions.sources.isSuperset(of: ["a", "B", "c", "d"]))
-    #expect(!mentions.sources.contains("f"))
-    #expect(mentions.names.contains("no") && !mentions.raises)
+    #expect(references.functions.isSuperset(of: ["lower", "upper", "like"]))
+    #expect(!references.functions.contains("no"))
+    #expect(references.sources.isSuperset(of: ["a", "B", "c", "d"]))
+    #expect(!references.sources.contains("f"))
+    #expect(references.names.contains("no") && !references.raises)
   }
 
   @Test("Old and new values alone read no table")
   func noSources() {
-    #expect(SQLMentions(of: "INSERT INTO f(f, tags, b) VALUES ('delete', old.tags, new.b)").sources.isEmpty)
-    #expect(SQLMentions(of: "DELETE FROM f WHERE id = old.id").sources.isEmpty)
+    #expect(SQLReferences(of: "INSERT INTO f(f, tags, b) VALUES ('delete', old.tags, new.b)").sources.isEmpty)
+    #expect(SQLReferences(of: "DELETE FROM f WHERE id = old.id").sources.isEmpty)
   }
 
   @Test("ON CONFLICT counts where it is said, and nowhere else")
   func conflictClauses() {
-    #expect(ConflictClauses.stand(in: "CREATE TABLE t(a UNIQUE ON /* x */ conflict REPLACE)"))
-    #expect(!ConflictClauses.stand(in: "CREATE TABLE t(a REFERENCES b ON DELETE CASCADE, \"on\" \"conflict\")"))
-    #expect(!ConflictClauses.stand(in: "CREATE TABLE t(a DEFAULT 'ON CONFLICT' /* ON CONFLICT */)"))
-    #expect(!ConflictClauses.stand(in: ""))
+    #expect(ConflictClauses.occur(in: "CREATE TABLE t(a UNIQUE ON /* x */ conflict REPLACE)"))
+    #expect(!ConflictClauses.occur(in: "CREATE TABLE t(a REFERENCES b ON DELETE CASCADE, \"on\" \"conflict\")"))
+    #expect(!ConflictClauses.occur(in: "CREATE TABLE t(a DEFAULT 'ON CONFLICT' /* ON CONFLICT */)"))
+    #expect(!ConflictClauses.occur(in: ""))
   }
 }
 

@@ -92,7 +92,7 @@ extension ApplyPlan {
       result.released = released
       return result
     }
-    let indexes = try IndexUpkeep.begin(over: Set(schema.matches.keys), on: connection)
+    let indexes = try IndexMaintenance.begin(over: Set(schema.matches.keys), on: connection)
     do {
       var result = try applyChanges(in: session, keeping: indexes, on: connection)
       result.warnings += try indexes.end(on: connection)
@@ -105,7 +105,7 @@ extension ApplyPlan {
   }
 
   private func applyChanges(
-    in session: ApplySession, keeping indexes: IndexUpkeep?, on connection: borrowing SQLiteConnection
+    in session: ApplySession, keeping indexes: IndexMaintenance?, on connection: borrowing SQLiteConnection
   ) throws -> ApplyResult {
     let entry = try resumed?.entry ?? Ledger.nextEntry(on: connection)
     let holding = try Holding(self, entry: entry, in: session, on: connection)
@@ -126,9 +126,9 @@ extension ApplyPlan {
     }
     var warnings = run.warnings + run.passedOver.compactMap { schema.passedOver[$0] }
     if let indexes {
-      warnings += try indexes.settle(changed: run.changedTables, on: connection)
+      warnings += try indexes.rebuildIncompleteIndexes(changed: run.changedTables, on: connection)
     } else if try session.hasVirtualTables(on: connection) {
-      warnings += try IndexUpkeep.remakeUnkept(changed: run.changedTables, on: connection)
+      warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(changed: run.changedTables, on: connection)
     }
     let held = try holding.finish(after: decider, on: connection)
     try decider.finish(on: connection)

@@ -21,7 +21,7 @@ struct ApplyRun {
   let decider: ConflictDecider
   let rules: Rules
   let session: ApplySession
-  let indexes: IndexUpkeep?
+  let indexes: IndexMaintenance?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
@@ -33,7 +33,8 @@ struct ApplyRun {
   private var done = 0
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession, keeping indexes: IndexUpkeep?,
+    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
+    keeping indexes: IndexMaintenance?,
     progress: @escaping (Int) throws -> Void
   ) {
     self.schema = schema

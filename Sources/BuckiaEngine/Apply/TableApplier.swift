@@ -20,7 +20,7 @@ final class TableApplier {
   let header: ChangesetTable
   let decider: ConflictDecider
   /// Keeps the indexes over the table, where triggers would.
-  private let indexes: IndexUpkeep?
+  private let indexes: IndexMaintenance?
   private let enforcesForeignKeys: Bool
   /// What conflicts of the table need to know of it.
   lazy var layout = ConflictLayout(statements)
@@ -47,7 +47,7 @@ final class TableApplier {
   /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
   ///   see the difference.
   init(
-    _ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexUpkeep?,
+    _ statements: TableStatements, header: ChangesetTable, decider: ConflictDecider, keeping indexes: IndexMaintenance?,
     enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool = false
   ) {
     self.storesUTF16 = storesUTF16

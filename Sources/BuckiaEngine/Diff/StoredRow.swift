@@ -64,13 +64,13 @@ struct StoredValue {
 
 /// The values of the row that a cursor stands on, by the columns of the changeset.
 final class StoredRow {
-  let cursor: TreeCursor
+  let cursor: BTreeCursor
   private let table: StoredTable
   private let missing: MissingValues
   private let record: RecordReader
 
   /// - Parameter missing: What rows have that were written before a column was added.
-  init(_ cursor: TreeCursor, of table: StoredTable, missing: MissingValues) {
+  init(_ cursor: BTreeCursor, of table: StoredTable, missing: MissingValues) {
     self.cursor = cursor
     self.table = table
     self.missing = missing

@@ -34,7 +34,7 @@ extension IndexSchema {
     let temporary = temporaryTriggers.filter { $0.table == content || isView(content) }
     return (own + temporary).contains { trigger in
       guard let definition = TriggerDefinition(parsing: trigger.sql) else {
-        return SQLMentions(of: trigger.sql).names.contains(index.name)
+        return SQLReferences(of: trigger.sql).names.contains(index.name)
       }
       return definition.statements.contains { $0.target == index.name }
     }
@@ -46,19 +46,21 @@ extension IndexSchema {
     var open = [content]
     while let next = open.popLast() {
       guard let sql = views[next] else { continue }
-      for source in SQLMentions(of: sql).sources where found.insert(source).inserted { open.append(source) }
+      for source in SQLReferences(of: sql).sources where found.insert(source).inserted { open.append(source) }
     }
     return found
   }
 }
 
-extension IndexUpkeep {
+extension IndexMaintenance {
   /// Makes those indexes anew that no trigger keeps, where the triggers themselves fire.
   ///
   /// - Parameter changed: The tables that were written.
   /// - Returns: What is to be said of them.
   /// - Throws: `SQLiteError` when the database fails.
-  static func remakeUnkept(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
+  static func rebuildIndexesWithoutTriggers(changed: [TableName], on connection: borrowing SQLiteConnection) throws
+    -> [String]
+  {
     guard !changed.isEmpty else { return [] }
     let schema = try IndexSchema(connection)
     guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }

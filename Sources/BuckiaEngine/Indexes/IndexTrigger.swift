@@ -18,7 +18,7 @@ struct IndexTrigger {
   private(set) var statements: [String]
   private(set) var hasConflictClause: Bool
   /// What the condition and the statements name.
-  private(set) var mentions: SQLMentions
+  private(set) var references: SQLReferences
   /// Whether the trigger has other statements, which are not copied.
   private(set) var isPart: Bool
 
@@ -35,11 +35,11 @@ struct IndexTrigger {
     statements = own.map(\.text)
     hasConflictClause = own.contains(where: \.hasConflictClause)
     isPart = own.count < definition.statements.count
-    mentions = own.reduce(definition.conditionMentions) { $0.union($1.mentions) }
+    references = own.reduce(definition.conditionReferences) { $0.union($1.references) }
   }
 
   /// The tables it reads besides its own and the index: when they change, too, their order matters.
-  var otherSources: Set<TableName> { mentions.sources.subtracting([table, index.name]) }
+  var otherSources: Set<TableName> { references.sources.subtracting([table, index.name]) }
 
   /// Adds the statements of a trigger that fires later at the same moment.
   ///
@@ -50,7 +50,7 @@ struct IndexTrigger {
     else { return false }
     statements += later.statements
     hasConflictClause = hasConflictClause || later.hasConflictClause
-    mentions = mentions.union(later.mentions)
+    references = references.union(later.references)
     isPart = isPart || later.isPart
     return true
   }
@@ -61,7 +61,7 @@ struct IndexTrigger {
   ///   - name: The name of the copy.
   ///   - number: What it tells the switch about itself.
   func creation(name: String, number: Int) -> String {
-    let control = IndexSwitch.functionName
+    let control = IndexTriggerSwitch.functionName
     let columns = columns.isEmpty ? "" : " OF \(columns.map(SQLText.identifier).joined(separator: ", "))"
     let condition = condition.map { " AND \(control)(\(number), (\($0)) IS TRUE)" } ?? ""
     return """
@@ -91,7 +91,7 @@ struct IndexTrigger {
 }
 
 /// What copied triggers ask before they run, and tell when they have: so that one which fails can be known and left out.
-final class IndexSwitch {
+final class IndexTriggerSwitch {
   /// The function by which they do.
   ///
   /// `f(n)` asks whether number n may run, `f(n, v)` hands on v and tells that n is done when it is 0.

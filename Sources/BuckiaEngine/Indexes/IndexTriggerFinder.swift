@@ -2,7 +2,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// An index that cannot be kept up to date, and why.
-struct NeglectedIndex {
+struct UnmaintainedIndex {
   let name: TableName
   /// The name of its module.
   let module: String
@@ -18,7 +18,7 @@ struct IndexTriggerFinder {
   /// For each index and table what has to be copied, in the order in which it fires.
   private(set) var found: [IndexTrigger] = []
   /// What cannot be copied, as the schema alone tells.
-  private(set) var neglected: [NeglectedIndex] = []
+  private(set) var neglected: [UnmaintainedIndex] = []
 
   init(_ schema: IndexSchema) { self.schema = schema }
 
@@ -26,7 +26,7 @@ struct IndexTriggerFinder {
   mutating func look(at table: TableName) {
     for trigger in schema.triggers[table] ?? [] {
       guard let definition = TriggerDefinition(parsing: trigger.sql) else {
-        let names = SQLMentions(of: trigger.sql).names
+        let names = SQLReferences(of: trigger.sql).names
         for index in schema.indexes where names.contains(index.name) {
           neglect(index, of: table, "its trigger \"\(trigger.name)\" cannot be understood")
         }
@@ -38,7 +38,7 @@ struct IndexTriggerFinder {
           if let part = IndexTrigger(definition, of: table, on: index) { found.append(part) }
         } else if let module = schema.otherVirtualTables[target] {
           neglected.append(
-            NeglectedIndex(
+            UnmaintainedIndex(
               name: target, module: module, table: table, reason: "what a table of this module does is not known here"))
         } else if schema.views[target] != nil {
           for index in schema.indexes(writtenThrough: target) {
@@ -50,7 +50,7 @@ struct IndexTriggerFinder {
   }
 
   private mutating func neglect(_ index: IndexTable, of table: TableName, _ reason: String) {
-    neglected.append(NeglectedIndex(name: index.name, module: index.module, table: table, reason: reason))
+    neglected.append(UnmaintainedIndex(name: index.name, module: index.module, table: table, reason: reason))
   }
 
   /// What fires at the same moment put together, so that its order is the one in which SQLite fires it: among several

@@ -39,16 +39,16 @@ struct TriggerRules {
 
   /// Why the copy of a trigger must not run, or nil.
   func refusal(of trigger: IndexTrigger, in schema: IndexSchema) -> String? {
-    let mentions = trigger.mentions
-    if mentions.raises { return "its trigger calls RAISE(), which could keep out the row itself" }
-    let read = mentions.sources.union([trigger.index.name])
+    let references = trigger.references
+    if references.raises { return "its trigger calls RAISE(), which could keep out the row itself" }
+    let read = references.sources.union([trigger.index.name])
     if let hidden = read.first(where: schema.temporaryTables.contains) {
       return "the TEMP table \"\(hidden)\" hides the table of that name"
     }
     if let table = read.first(where: isUnsafe(in: schema)) {
       return "its trigger reads the virtual table \"\(table)\""
     }
-    for function in mentions.functions.sorted() {
+    for function in references.functions.sorted() {
       if trigger.isPart, Self.retrospective.contains(function) {
         return "its trigger calls \(function)() behind statements that are not run here"
       }

@@ -1,5 +1,5 @@
 /// What a piece of SQL names, as far as its tokens tell: more rather than less.
-public struct SQLMentions: Sendable {
+public struct SQLReferences: Sendable {
   /// All that may be the name of anything: words, keywords among them, and whatever stands in quotes.
   public private(set) var names: Set<TableName> = []
   /// Names that are called: those before a parenthesis, and operators that call a function. In lower case.
@@ -19,7 +19,7 @@ public struct SQLMentions: Sendable {
   }
 
   /// These and others.
-  public func union(_ other: SQLMentions) -> SQLMentions {
+  public func union(_ other: SQLReferences) -> SQLReferences {
     var both = self
     both.names.formUnion(other.names)
     both.functions.formUnion(other.functions)

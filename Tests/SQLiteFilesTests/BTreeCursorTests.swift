@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 
 /// Reading rows without SQLite gives what SQLite gives.
-@Suite struct TreeCursorTests {
+@Suite struct BTreeCursorTests {
   private static let pageSizes = [512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536]
 
   /// A database with a table of each kind, and rows from the shortest to some of many pages.
@@ -21,7 +21,7 @@ import TestSupport
       """, on: folder.file("database"))
   }
 
-  static func rows(_ cursor: TreeCursor, fields: Int) throws -> [[String]] {
+  static func rows(_ cursor: BTreeCursor, fields: Int) throws -> [[String]] {
     let record = RecordReader(limit: fields)
     var rows: [[String]] = []
     while try cursor.next() {
@@ -71,11 +71,11 @@ import TestSupport
     let path = try Self.database(pageSize: pageSize, rows: 900, in: folder)
     let pages = try DatabasePages(FileBytes(opening: path))
     #expect(pages.header.pageSize == pageSize)
-    let byRowID = try Self.rows(TreeCursor(pages, root: Self.root(of: "rowids", in: path)), fields: 4)
+    let byRowID = try Self.rows(BTreeCursor(pages, root: Self.root(of: "rowids", in: path)), fields: 4)
     // The rowid is not in the record, and an integer stands for a real that is whole.
     let wanted = try Self.query("SELECT id, NULL, a, b, CAST(c AS INT) FROM rowids ORDER BY id", on: path)
     #expect(byRowID == wanted)
-    let byKey = try Self.rows(TreeCursor(pages, root: Self.root(of: "keys", in: path), isTable: false), fields: 3)
+    let byKey = try Self.rows(BTreeCursor(pages, root: Self.root(of: "keys", in: path), isTable: false), fields: 3)
     #expect(byKey == (try Self.query("SELECT 0, k, a, b FROM keys ORDER BY k", on: path)))
   }
 
@@ -83,7 +83,7 @@ import TestSupport
   func schema() throws {
     let folder = try TemporaryFolder()
     let path = try Self.database(pageSize: 512, rows: 10, in: folder)
-    let rows = try Self.rows(TreeCursor(DatabasePages(FileBytes(opening: path)), root: 1), fields: 5)
+    let rows = try Self.rows(BTreeCursor(DatabasePages(FileBytes(opening: path)), root: 1), fields: 5)
     #expect(rows.map { $0[2] } == ["rowids", "keys"])
   }
 
@@ -107,7 +107,7 @@ import TestSupport
       do {
         let pages = try DatabasePages(MemoryBytes(damaged))
         for (index, root) in roots.enumerated() {
-          _ = try Self.rows(TreeCursor(pages, root: root, isTable: index == 0), fields: 4)
+          _ = try Self.rows(BTreeCursor(pages, root: root, isTable: index == 0), fields: 4)
         }
         _ = try PageComparison(older: pages, newer: DatabasePages(MemoryBytes(bytes)))
           .changedRows(older: roots[0], newer: roots[0], isTable: true)

@@ -2,7 +2,7 @@
 /// entries of an index, by the key columns.
 ///
 /// ```swift
-/// let rows = try TreeCursor(pages, root: 2)
+/// let rows = try BTreeCursor(pages, root: 2)
 /// let record = RecordReader(limit: 3)
 /// while try rows.next() {
 ///   try record.read(try rows.payload(), page: rows.page)
@@ -12,7 +12,7 @@
 ///
 /// Whatever the file holds, this ends and reads nothing outside it: pages are visited once, cells and chains are checked
 /// against their bounds.
-public final class TreeCursor {
+public final class BTreeCursor {
   /// How deep a tree may be; SQLite's own limit.
   static let depthLimit = 20
 
@@ -25,9 +25,9 @@ public final class TreeCursor {
   private let pages: DatabasePages
   private let isTable: Bool
   private let usableSize: Int
-  private let filter: PageFilter?
+  private let filter: EqualLeafFilter?
   /// The pages that have been met; nil where someone has made sure that none comes twice.
-  private let visited: PageSet?
+  private let visited: PageBitmap?
   private var levels: [Level] = []
   private var buffers: [PageBuffer] = []
   private var cell = BTreePage.Cell()
@@ -57,12 +57,12 @@ public final class TreeCursor {
   }
 
   /// - Parameter filter: The leaves that are not wanted.
-  init(_ pages: DatabasePages, root: Int, isTable: Bool, filter: PageFilter?) throws {
+  init(_ pages: DatabasePages, root: Int, isTable: Bool, filter: EqualLeafFilter?) throws {
     self.pages = pages
     self.isTable = isTable
     self.filter = filter
     usableSize = pages.header.usableSize
-    visited = filter == nil ? PageSet(upTo: pages.pageCount) : nil
+    visited = filter == nil ? PageBitmap(upTo: pages.pageCount) : nil
     try descend(to: root)
   }
 
@@ -189,7 +189,7 @@ public final class TreeCursor {
   /// Whether the present rows of two cursors are stored in the same bytes.
   ///
   /// - Parameter comparison: What is known of the pages of both databases; saves the reading of equal overflow pages.
-  func hasSamePayload(as other: TreeCursor, _ comparison: PageComparison?) throws -> Bool {
+  func hasSamePayload(as other: BTreeCursor, _ comparison: PageComparison?) throws -> Bool {
     guard cell.payloadBytes == other.cell.payloadBytes, cell.local.count == other.cell.local.count,
       local.isEqual(to: other.local)
     else { return false }

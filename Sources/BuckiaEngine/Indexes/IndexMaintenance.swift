@@ -11,13 +11,13 @@ import SQLiteSchemas
 ///
 /// An index never decides about a row. A copy that fails is left out and its row written without it; the index is then
 /// made anew from its content where it has one, and named otherwise.
-final class IndexUpkeep {
+final class IndexMaintenance {
   let schema: IndexSchema
-  private let control = IndexSwitch()
+  private let control = IndexTriggerSwitch()
   private var functions: SQLiteFunctions
   /// The copies that are there; their place is their number.
   private(set) var copies: [IndexTrigger] = []
-  private(set) var neglected: [NeglectedIndex] = []
+  private(set) var neglected: [UnmaintainedIndex] = []
   /// Every part of a trigger that keeps an index of a table looked at, copied or not.
   private(set) var known: [IndexTrigger] = []
   /// For each copy how many statements it failed in, and what SQLite said first.
@@ -39,8 +39,8 @@ final class IndexUpkeep {
   ///   remarks.
   static func begin(
     over tables: Set<TableName>, on connection: borrowing SQLiteConnection
-  ) throws -> IndexUpkeep {
-    let upkeep = IndexUpkeep(try IndexSchema(connection), on: connection)
+  ) throws -> IndexMaintenance {
+    let upkeep = IndexMaintenance(try IndexSchema(connection), on: connection)
     do {
       try upkeep.copyTriggers(of: tables, on: connection)
     } catch {
@@ -83,7 +83,7 @@ final class IndexUpkeep {
     guard !known.isEmpty else { return }
 
     let rules = try TriggerRules(connection)
-    let called = known.reduce(into: Set<String>()) { $0.formUnion($1.mentions.functions) }
+    let called = known.reduce(into: Set<String>()) { $0.formUnion($1.references.functions) }
     let missing = called.intersection(GeoPackageFunctions.names).filter { !rules.hasUnaryFunction($0) }
     guard try addFunctions(missing) else {
       for trigger in known { neglect(trigger, "a statement of this connection is running") }
@@ -104,7 +104,7 @@ final class IndexUpkeep {
   private func addFunctions(_ geoPackage: Set<String>) throws(SQLiteError) -> Bool {
     let control = control
     do throws(SQLiteError) {
-      try functions.add(IndexSwitch.functionName, argumentCount: nil, isDeterministic: false) { arguments in
+      try functions.add(IndexTriggerSwitch.functionName, argumentCount: nil, isDeterministic: false) { arguments in
         .integer(control.answer(arguments.integer(at: 0), arguments.count > 1 ? arguments.integer(at: 1) : nil))
       }
       try GeoPackageFunctions.add(geoPackage, to: &functions)
@@ -117,7 +117,7 @@ final class IndexUpkeep {
 
   private func neglect(_ trigger: IndexTrigger, _ reason: String) {
     neglected.append(
-      NeglectedIndex(name: trigger.index.name, module: trigger.index.module, table: trigger.table, reason: reason))
+      UnmaintainedIndex(name: trigger.index.name, module: trigger.index.module, table: trigger.table, reason: reason))
   }
 
   private func name(of number: Int) -> String { "buckia_index_\(number)" }

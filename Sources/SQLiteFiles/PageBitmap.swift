@@ -2,7 +2,7 @@
 ///
 /// The bits are in memory of its own, not in an array: a class that looks into its own array pays for it each time, and this
 /// is asked for every page of a file.
-final class PageSet {
+final class PageBitmap {
   /// How many pages share a word of memory: those from a multiple of this to the next.
   static let wordPages = 64
 

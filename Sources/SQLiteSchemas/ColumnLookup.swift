@@ -1,5 +1,5 @@
 /// Where the columns of a table stand, for whoever looks up all of them: a table may have 2,000.
-public struct ColumnPlaces: Sendable {
+public struct ColumnLookup: Sendable {
   /// From how many columns on it is quicker to look names up than to go through them.
   private static let listLimit = 16
 

@@ -3,7 +3,7 @@ import SQLiteConnections
 import Testing
 
 /// Indexes that cannot be kept up to date: the rows are applied all the same, and it is said.
-@Suite struct NeglectedIndexTests {
+@Suite struct UnmaintainedIndexTests {
   private static let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT, body TEXT);"
   private static let authorsEdit = """
     INSERT INTO notes VALUES (1, 'one', 'first'), (2, 'two', 'second'); UPDATE notes SET title = 'uno' WHERE id = 1;

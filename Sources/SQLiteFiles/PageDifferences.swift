@@ -3,10 +3,10 @@ import Dispatch
 /// What is known of each page of two databases after both files have been read: whether it differs, and of what kind it is.
 ///
 /// Two threads may write at once as long as the pages of one are all below, and those of the other all from, a multiple of
-/// `PageSet.wordPages`.
-final class PageNotes: @unchecked Sendable {
+/// `PageBitmap.wordPages`.
+final class PageDifferences: @unchecked Sendable {
   /// The pages that differ or are in one database only.
-  let differing: PageSet
+  let differing: PageBitmap
   /// Of an equal page its first four bytes: the next page where it is one of a chain, its kind where it is one of a tree.
   /// Of a page that differs both kinds.
   let words: UnsafeMutableBufferPointer<UInt32>
@@ -25,7 +25,7 @@ final class PageNotes: @unchecked Sendable {
     olderCount = older.pageCount
     newerCount = newer.pageCount
     let count = max(olderCount, newerCount)
-    differing = PageSet(upTo: count)
+    differing = PageBitmap(upTo: count)
     words = .allocate(capacity: count + 1)
     words.initialize(repeating: 0)
   }
@@ -35,9 +35,9 @@ final class PageNotes: @unchecked Sendable {
   /// Compares the files, without a look at their logs: half of it in a second thread when both files can be had twice.
   func compareFiles(_ older: any ByteSource, _ newer: any ByteSource) throws {
     let end = words.count
-    let middle = end / 2 / PageSet.wordPages * PageSet.wordPages
-    guard (end - middle) * pageSize >= Self.threadBytes, let secondOlder = try older.another(),
-      let secondNewer = try newer.another()
+    let middle = end / 2 / PageBitmap.wordPages * PageBitmap.wordPages
+    guard (end - middle) * pageSize >= Self.threadBytes, let secondOlder = try older.duplicate(),
+      let secondNewer = try newer.duplicate()
     else { return try compare(1..<end, older, newer) }
     let upper = OtherThread(of: (secondOlder, secondNewer)) { try self.compare(middle..<end, $0.0, $0.1) }
     let lower = Result { try compare(1..<middle, older, newer) }

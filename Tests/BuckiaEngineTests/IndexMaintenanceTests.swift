@@ -3,7 +3,7 @@ import SQLiteConnections
 import Testing
 
 /// Indexes that triggers keep answer after applying as they do in the author's database.
-@Suite struct IndexUpkeepTests {
+@Suite struct IndexMaintenanceTests {
   struct Example: CustomTestStringConvertible {
     let name: String
     let base: String

@@ -2,12 +2,12 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// What remains to be done for indexes, and to be said of them, when all changes have been applied.
-extension IndexUpkeep {
+extension IndexMaintenance {
   /// Makes the indexes anew that need it and can be, and names those that do not answer as the author's do.
   ///
   /// - Parameter changed: The tables that were written.
   /// - Throws: `SQLiteError` when the database fails.
-  func settle(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
+  func rebuildIncompleteIndexes(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
     let reached = try schema.reach(of: Set(changed), on: connection)
     var remarks: [String] = []
     for item in neglected where reached.contains(item.table) && schema.index(named: item.name) == nil {
@@ -33,7 +33,7 @@ extension IndexUpkeep {
     return remarks
   }
 
-  private static func remark(_ item: NeglectedIndex) -> String {
+  private static func remark(_ item: UnmaintainedIndex) -> String {
     "the \(item.module) index \"\(item.name)\" over table \"\(item.table)\" was not kept up to date (\(item.reason))"
   }
 
@@ -66,7 +66,7 @@ extension IndexUpkeep {
 extension IndexTrigger {
   /// Whether it calls no function: what stands before a parenthesis are keywords, and the index itself.
   fileprivate func callsNothing(but schema: IndexSchema) -> Bool {
-    mentions.functions.allSatisfy { Self.keywords.contains($0) || schema.index(named: TableName($0)) != nil }
+    references.functions.allSatisfy { Self.keywords.contains($0) || schema.index(named: TableName($0)) != nil }
   }
 
   private static let keywords: Set<String> = [
