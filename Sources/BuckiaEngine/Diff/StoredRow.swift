@@ -85,8 +85,8 @@ final class StoredRow {
   /// - Throws: `MissingValues.Unknown` when the row is too short, and nobody knows what SQLite makes of that.
   func value(_ column: Int) throws -> StoredValue {
     guard let field = table.fields[column] else { return StoredValue(content: .integer(cursor.rowID)) }
-    guard field < record.fieldCount else { return try missing.value(column) }
-    switch record.kind(field) {
+    guard field < record.columnCount else { return try missing.value(column) }
+    switch record.storageClass(field) {
     case .null: return StoredValue(content: .null)
     case .integer:
       let value = record.integer(field)
