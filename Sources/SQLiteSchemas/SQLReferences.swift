@@ -1,25 +1,25 @@
-/// What a piece of SQL names, as far as its tokens tell: more rather than less.
-public struct SQLReferences: Sendable {
-  /// All that may be the name of anything: words, keywords among them, and whatever stands in quotes.
-  public private(set) var names: Set<TableName> = []
-  /// Names that are called: those before a parenthesis, and operators that call a function. In lower case.
-  public private(set) var functions: Set<String> = []
-  /// Tables that are read: the names behind FROM, JOIN and IN, and all that may follow them.
-  public private(set) var sources: Set<TableName> = []
+/// The names that a piece of SQL refers to, found by its tokens. Rather too many than too few.
+package struct SQLReferences: Sendable {
+  /// All words and quoted names, keywords included.
+  package private(set) var names: Set<TableName> = []
+  /// Functions in lower case: names before a parenthesis, and operators that call a function.
+  package private(set) var functions: Set<String> = []
+  /// Tables and views that are read: the names after FROM, JOIN and IN.
+  package private(set) var sources: Set<TableName> = []
   /// Whether RAISE() is called.
-  public private(set) var raises = false
+  package private(set) var raises = false
 
-  /// Names nothing.
-  public init() {}
+  /// Creates an empty set of references.
+  package init() {}
 
-  /// What a whole text names.
-  public init(of sql: String) {
+  /// Finds the references in a statement or an expression.
+  package init(of sql: String) {
     let tokens = SQLTokens(sql)
     self.init(in: tokens, 0..<tokens.count)
   }
 
-  /// These and others.
-  public func union(_ other: SQLReferences) -> SQLReferences {
+  /// The references of both.
+  package func union(_ other: SQLReferences) -> SQLReferences {
     var both = self
     both.names.formUnion(other.names)
     both.functions.formUnion(other.functions)
@@ -28,7 +28,7 @@ public struct SQLReferences: Sendable {
     return both
   }
 
-  /// Operators that are functions, too: <https://sqlite.org/lang_expr.html#the_like_glob_regexp_match_and_extract_operators>.
+  /// Operators that call functions: <https://sqlite.org/lang_expr.html#the_like_glob_regexp_match_and_extract_operators>.
   private static let operators: Set<String> = ["like", "glob", "regexp", "match"]
 
   init(in tokens: SQLTokens, _ range: Range<Int>) {
@@ -41,10 +41,10 @@ public struct SQLReferences: Sendable {
         functions.insert(folded)
         if folded == "raise" { raises = true }
       }
-      let follows = ["from", "join", "in"].contains { tokens.isWord($0, at: index - 1) }
-      // Behind a comma or parenthesis there is a table only where something is read.
-      let mayFollow = reads && (tokens.isMark(",", at: index - 1) || tokens.isMark("(", at: index - 1))
-      guard follows || mayFollow, !tokens.isWord("delete", at: index - 2) else { continue }
+      let isSource = ["from", "join", "in"].contains { tokens.isWord($0, at: index - 1) }
+      // After a comma or parenthesis there can only be a table when something is read.
+      let mayBeSource = reads && (tokens.isMark(",", at: index - 1) || tokens.isMark("(", at: index - 1))
+      guard isSource || mayBeSource, !tokens.isWord("delete", at: index - 2) else { continue }
       let isQualified = tokens.isMark(".", at: index + 1)
       sources.insert(TableName(isQualified ? tokens.name(at: index + 2) ?? name : name))
     }
