@@ -89,12 +89,22 @@ import TestSupport
     #expect(byKey == (try Self.query("SELECT 0, k, a, b FROM keys ORDER BY k", on: path)))
   }
 
-  @Test("The schema table is on the first page, behind the header")
+  // The example of DatabasePages.
+  @Test("The schema table on page 1 gives the root page of each table")
   func schema() throws {
     let folder = try TemporaryFolder()
     let path = try Self.database(pageSize: 512, rows: 10, in: folder)
-    let rows = try Self.rows(BTreeCursor(DatabasePages(FileBytes(opening: path)), root: 1), fields: 5)
-    #expect(rows.map { $0[2] } == ["rowids", "keys"])
+    let pages = try DatabasePages(FileBytes(opening: path))
+    let schema = try BTreeCursor(pages, root: 1)
+    let record = RecordReader(limit: 5)
+    var roots: [String: Int] = [:]
+    while try schema.next() {
+      try record.read(schema.payload(), page: schema.page)
+      if case .text(let name)? = record.value(at: 1), case .integer(let root)? = record.value(at: 3) {
+        roots[String(decoding: name, as: UTF8.self)] = Int(root)
+      }
+    }
+    #expect(roots == ["rowids": try Self.root(of: "rowids", in: path), "keys": try Self.root(of: "keys", in: path)])
   }
 
   @Test("A database with random damage is read to the end, or fails with a DatabaseFileError", arguments: 0..<4)
