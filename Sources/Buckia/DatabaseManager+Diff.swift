@@ -1,5 +1,6 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaDiff
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas

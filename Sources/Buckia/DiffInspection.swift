@@ -1,5 +1,5 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas

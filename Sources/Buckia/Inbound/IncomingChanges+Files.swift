@@ -1,5 +1,6 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 
 /// From verified files to what the engine plans and applies.
 ///
@@ -55,5 +56,5 @@ extension DiffFile.Signature {
   }
 
   /// The sender, for people.
-  var shownSender: String { Ledger.shown(sender: sender) }
+  var shownSender: String { LedgerEntries.shown(sender: sender) }
 }
