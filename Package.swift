@@ -115,7 +115,7 @@ let package = Package(
     .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "SQLiteFilesTests", dependencies: ["SQLiteFiles", "SQLiteConnections", "TestSupport"]),
-    .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
+    .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
       dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],

@@ -47,7 +47,7 @@ extension ComparisonRun {
         )
       }
       guard table.isNew else { continue }
-      if ConflictClauses.stand(in: sql) {
+      if ConflictClauses.occur(in: sql) {
         skip(name, "its ON CONFLICT clauses do not travel: the table is created without them")
       }
       for key in table.definition.foreignKeys where !made.contains(TableName(key.parent)) {

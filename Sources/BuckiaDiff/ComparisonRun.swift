@@ -156,8 +156,8 @@ struct ComparisonRun {
       skip(newer.name, "its primary key differs between the two databases, so its rows cannot be told apart")
       return nil
     }
-    let olderPlaces = ColumnPlaces(older.columns)
-    let newerPlaces = ColumnPlaces(newer.columns)
+    let olderPlaces = ColumnLookup(older.columns)
+    let newerPlaces = ColumnLookup(newer.columns)
     for column in older.columns where newerPlaces[column.name] == nil {
       let needsValue = column.isNotNull && (column.defaultValue?.isNull ?? !column.hasExpressionDefault)
       skip(
@@ -249,7 +249,7 @@ struct ComparisonRun {
           "some of its text is not valid UTF-16, which changes cannot carry: it travels as SQLite converts it")
       }
     }
-    let olderPlaces = olderTable.map { ColumnPlaces($0.definition.columns) }
+    let olderPlaces = olderTable.map { ColumnLookup($0.definition.columns) }
     let newColumns = olderPlaces.map { places in table.columns.map(\.name).filter { places[$0] == nil } } ?? []
     let renames = olderTable?.renames ?? []
     guard !changes.isEmpty || olderTable == nil || !newColumns.isEmpty || !renames.isEmpty else { return }

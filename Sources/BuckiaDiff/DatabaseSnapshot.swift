@@ -9,7 +9,7 @@ struct DatabaseSnapshot: ~Copyable {
   private let transaction: SQLiteTransaction
   private let file: SQLiteFileHandle?
   private let logFile: SQLiteFileHandle?
-  private let mark: WriteAheadLog.Mark?
+  private let mark: WriteAheadLog.EndMark?
   /// Why the pages cannot be had; nil when they can.
   let pagesRefusal: String?
 
@@ -34,7 +34,7 @@ struct DatabaseSnapshot: ~Copyable {
         transaction.rollback()
         continue
       }
-      let mark = WriteAheadLog.Mark(
+      let mark = WriteAheadLog.EndMark(
         frameCount: before.frameCount, salts: before.salts, checksum: before.checksum)
       return DatabaseSnapshot(
         transaction: transaction, file: file, logFile: before.frameCount > 0 ? logFile : nil, mark: mark,
@@ -76,5 +76,5 @@ private final class HandleBytes: ByteSource {
     try file.read(into: buffer, at: offset)
   }
 
-  func another() -> (any ByteSource)? { file.another().map(HandleBytes.init) }
+  func duplicate() -> (any ByteSource)? { file.another().map(HandleBytes.init) }
 }

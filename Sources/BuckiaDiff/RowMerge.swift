@@ -22,7 +22,7 @@ struct RowMerge {
   /// The columns that tell rows apart, in the order in which rows are sorted: those that both tables have come first.
   private var identity: [Int] {
     guard goesByContent else { return newer.keyPlaces }
-    let known = older.map { ColumnPlaces($0.definition.columns) }
+    let known = older.map { ColumnLookup($0.definition.columns) }
     let places = newer.columns.indices.map { ($0 + 1, known?[newer.columns[$0].name] != nil) }
     return places.filter(\.1).map(\.0) + places.filter { !$0.1 }.map(\.0)
   }
@@ -42,7 +42,7 @@ struct RowMerge {
       guard let name = stored.rowIDName else { return nil }
       results.append(goesByContent ? "NULL" : name)
     }
-    let places = ColumnPlaces(table.columns)
+    let places = ColumnLookup(table.columns)
     var isStored = [Bool](repeating: false, count: results.count)
     for column in newer.columns {
       if let index = places[column.name] {

@@ -65,13 +65,13 @@ struct StoredValue {
 
 /// The values of the row that a cursor stands on, by the columns of the changeset.
 final class StoredRow {
-  let cursor: TreeCursor
+  let cursor: BTreeCursor
   private let table: StoredTable
   private let missing: MissingValues
   private let record: RecordReader
 
   /// - Parameter missing: What rows have that were written before a column was added.
-  init(_ cursor: TreeCursor, of table: StoredTable, missing: MissingValues) {
+  init(_ cursor: BTreeCursor, of table: StoredTable, missing: MissingValues) {
     self.cursor = cursor
     self.table = table
     self.missing = missing
@@ -86,8 +86,8 @@ final class StoredRow {
   /// - Throws: `MissingValues.Unknown` when the row is too short, and nobody knows what SQLite makes of that.
   func value(_ column: Int) throws -> StoredValue {
     guard let field = table.fields[column] else { return StoredValue(content: .integer(cursor.rowID)) }
-    guard field < record.fieldCount else { return try missing.value(column) }
-    switch record.kind(field) {
+    guard field < record.columnCount else { return try missing.value(column) }
+    switch record.storageClass(field) {
     case .null: return StoredValue(content: .null)
     case .integer:
       let value = record.integer(field)

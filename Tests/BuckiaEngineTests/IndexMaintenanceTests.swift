@@ -4,8 +4,8 @@
 import SQLiteConnections
 import Testing
 
-/// Indexes that triggers keep answer after applying as they do in the author's database.
-@Suite struct IndexUpkeepTests {
+/// After applying, indexes that triggers maintain return the same results as in the author's database.
+@Suite struct IndexMaintenanceTests {
   struct Example: CustomTestStringConvertible {
     let name: String
     let base: String
@@ -185,7 +185,7 @@ import Testing
     "UPDATE notes SET title = NULL WHERE id = 3; UPDATE notes SET title = 'no longer nothing' WHERE id = 5",
     "DELETE FROM notes WHERE id IN (1, 3, 5)",
     "UPDATE notes SET id = 40 WHERE id = 4; DELETE FROM notes WHERE id = 1; UPDATE notes SET id = 1 WHERE id = 2",
-    // Swapped under UNIQUE: the rows are taken out and put back.
+    // Values swapped under UNIQUE: rows are deleted and inserted again.
     "UPDATE notes SET place = -place; UPDATE notes SET place = CASE -place WHEN 5 THEN 1 ELSE 1 - place END",
     """
     UPDATE notes SET place = 100 WHERE id = 1; UPDATE notes SET place = 1 WHERE id = 2;
@@ -194,7 +194,7 @@ import Testing
     """,
   ]
 
-  @Test("Every word and every range is found as in the author's database", arguments: examples, edits)
+  @Test("Each word and each range finds the same rows as in the author's database", arguments: examples, edits)
   func asTheAuthor(_ example: Example, _ edit: String) throws {
     let scenario = IndexScenario(base: example.base, tables: example.tables)
     let outcome = try scenario.ship(edit)
@@ -203,7 +203,7 @@ import Testing
     #expect(outcome.result.counts.conflicts == 0)
   }
 
-  @Test("An index follows the rows, whichever side a conflict is decided for", arguments: examples)
+  @Test("An index matches its table however a conflict is resolved", arguments: examples)
   func conflicts(_ example: Example) throws {
     let scenario = IndexScenario(base: example.base, tables: example.tables)
     let edit = """
@@ -224,7 +224,7 @@ import Testing
         settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
       #expect(result.counts.conflicts >= 4)
       #expect(result.warnings == [])
-      // The triggers of a database made anew from the same rows say what the index must hold.
+      // A new database with the same rows shows what its triggers write to the index.
       let expected = try scenario.database()
       try expected.execute("DELETE FROM notes")
       try receiver.forEachRow(of: "SELECT quote(id), quote(title), quote(body), quote(place) FROM notes") { row in
@@ -237,7 +237,7 @@ import Testing
     }
   }
 
-  @Test("With triggers on, they fire themselves and nothing is done twice", arguments: examples)
+  @Test("With triggers on, the indexes are written once", arguments: examples)
   func firing(_ example: Example) throws {
     let scenario = IndexScenario(base: example.base, tables: ["notes"])
     let outcome = try scenario.ship(
@@ -247,20 +247,20 @@ import Testing
     #expect(outcome.result.warnings == [])
   }
 
-  @Test("What the same triggers write to ordinary tables is not written twice")
+  @Test("The statements of the same triggers on ordinary tables are not run")
   func notTwice() throws {
     let example = try #require(Self.examples.first { $0.tables.contains("log") })
     let scenario = IndexScenario(base: example.base, tables: example.tables)
     let author = try scenario.author("INSERT INTO notes VALUES (6, 'six', '', 6); DELETE FROM notes WHERE id = 1")
     let receiver = try scenario.database()
-    // A log without a key does not travel in a session's changeset: what is here are the receiver's own lines.
+    // A session does not record tables without a key, so the log contains only the receiver's own lines.
     let before = try receiver.integer("SELECT count(*) FROM log")
     _ = try IndexScenario.apply(author.changes, to: receiver)
     #expect(try receiver.integer("SELECT count(*) FROM log") == before)
     #expect(try IndexScenario.answers(of: receiver) == IndexScenario.answers(of: author.connection))
   }
 
-  @Test("Rows that a foreign-key action takes with them leave the index, too")
+  @Test("Rows that a foreign key action deletes are deleted from the index")
   func foreignKeyActions() throws {
     let scenario = IndexScenario(
       base: """
@@ -277,7 +277,7 @@ import Testing
     #expect(outcome.receiver == ["words": ["two: 2"]])
   }
 
-  @Test("The application's own TEMP trigger is left as it is, and its rows reach the index")
+  @Test("A TEMP trigger of the application stays, and the rows that it writes are indexed")
   func temporaryTriggers() throws {
     let scenario = IndexScenario(
       base: """
@@ -295,7 +295,7 @@ import Testing
     #expect(try receiver.text("SELECT group_concat(name) FROM temp.sqlite_schema WHERE type = 'trigger'") == "mine")
   }
 
-  @Test("A column that the diff adds is there for the index")
+  @Test("A trigger can index a column that the diff adds")
   func addedColumn() throws {
     let old = """
       CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT);
@@ -319,7 +319,7 @@ import Testing
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 1"]])
   }
 
-  @Test("However many triggers there are, those of one event fire in their order")
+  @Test("Several triggers for one event fire in their order")
   func manyTriggers() throws {
     let indexes = (1...6).map { number in
       """

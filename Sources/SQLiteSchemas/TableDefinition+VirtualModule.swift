@@ -1,6 +1,6 @@
 extension TableDefinition {
-  /// What the table's module and the rest of its definition say against each other, or nil. An ordinary table has none.
-  public var moduleContradiction: String? {
+  /// How the table's module contradicts the rest of its definition; nil when it does not. Always nil for an ordinary table.
+  package var moduleContradiction: String? {
     guard let module else { return nil }
     let isPlain =
       !isWithoutRowID && !isStrict && !isAutoIncrement && generated.isEmpty && unique.isEmpty && foreignKeys.isEmpty
@@ -37,12 +37,12 @@ extension TableDefinition {
     return nil
   }
 
-  /// Why this virtual table may not be created from its definition, besides what holds for every table.
+  /// Why a diff may not create this virtual table, besides the rules for all tables; nil when it may.
   var moduleCreationRefusal: String? {
     guard let module else { return nil }
     if let contradiction = moduleContradiction { return contradiction }
     for suffix in module.shadowSuffixes {
-      // What the module makes along with it must not be named like tables that no diff may name.
+      // Shadow tables must not have reserved names either.
       if let refusal = TableName(name + suffix).refusal { return "its table \"\(name)\(suffix)\": \(refusal)" }
     }
     guard case .fullText(let index) = module else { return nil }

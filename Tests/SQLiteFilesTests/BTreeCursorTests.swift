@@ -3,11 +3,11 @@ import SQLiteFiles
 import Testing
 import TestSupport
 
-/// Reading rows without SQLite gives what SQLite gives.
-@Suite struct TreeCursorTests {
+/// Rows read from the file are those that SQLite reads.
+@Suite struct BTreeCursorTests {
   private static let pageSizes = [512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536]
 
-  /// A database with a table of each kind, and rows from the shortest to some of many pages.
+  /// A database with a rowid table and a WITHOUT ROWID table, and rows from a few bytes to many pages.
   static func database(pageSize: Int, rows: Int, in folder: TemporaryFolder, also: String = "") throws -> String {
     try TestDatabases.run(
       """
@@ -21,23 +21,24 @@ import TestSupport
       """, on: folder.file("database"))
   }
 
-  static func rows(_ cursor: TreeCursor, fields: Int) throws -> [[String]] {
+  static func rows(_ cursor: BTreeCursor, fields: Int) throws -> [[String]] {
     let record = RecordReader(limit: fields)
     var rows: [[String]] = []
     while try cursor.next() {
       try record.read(try cursor.payload(), page: cursor.page)
-      rows.append([String(cursor.rowID)] + (0..<record.fieldCount).map { Self.text(record, $0) })
+      rows.append([String(cursor.rowID)] + (0..<record.columnCount).map { Self.text(record.value(at: $0)) })
     }
     return rows
   }
 
-  private static func text(_ record: RecordReader, _ field: Int) -> String {
-    switch record.kind(field) {
+  private static func text(_ value: RecordReader.Value?) -> String {
+    switch value {
+    case nil: "missing"
     case .null: "NULL"
-    case .integer: "\(record.integer(field))"
-    case .real: "\(record.real(field))"
-    case .text: String(decoding: record.payload(field), as: UTF8.self)
-    case .blob: "x\(Array(record.payload(field)))"
+    case .integer(let value): "\(value)"
+    case .real(let value): "\(value)"
+    case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .blob(let bytes): "x\(Array(bytes))"
     }
   }
 
@@ -59,35 +60,54 @@ import TestSupport
     return rows
   }
 
+  /// Walks both cursors side by side, as a comparison of the rows does.
+  private static func merge(_ rows: PageComparison.ChangedRows) throws {
+    let record = RecordReader(limit: 4)
+    while try rows.older.next(), try rows.newer.next() {
+      if try rows.isSameRecord() { continue }
+      for cursor in [rows.older, rows.newer] { try record.read(try cursor.payload(), page: cursor.page) }
+    }
+  }
+
   static func root(of table: String, in path: String) throws -> Int {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     return Int(
       try #require(try connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = ?1", binding: [table])))
   }
 
-  @Test("All rows in order, for every page size", arguments: pageSizes)
+  @Test("A cursor returns all rows in order, for every page size", arguments: pageSizes)
   func allRows(pageSize: Int) throws {
     let folder = try TemporaryFolder()
     let path = try Self.database(pageSize: pageSize, rows: 900, in: folder)
     let pages = try DatabasePages(FileBytes(opening: path))
     #expect(pages.header.pageSize == pageSize)
-    let byRowID = try Self.rows(TreeCursor(pages, root: Self.root(of: "rowids", in: path)), fields: 4)
-    // The rowid is not in the record, and an integer stands for a real that is whole.
+    let byRowID = try Self.rows(BTreeCursor(pages, root: Self.root(of: "rowids", in: path)), fields: 4)
+    // The rowid is stored as NULL, and whole numbers of a REAL column as integers.
     let wanted = try Self.query("SELECT id, NULL, a, b, CAST(c AS INT) FROM rowids ORDER BY id", on: path)
     #expect(byRowID == wanted)
-    let byKey = try Self.rows(TreeCursor(pages, root: Self.root(of: "keys", in: path), isTable: false), fields: 3)
+    let byKey = try Self.rows(BTreeCursor(pages, root: Self.root(of: "keys", in: path), isTable: false), fields: 3)
     #expect(byKey == (try Self.query("SELECT 0, k, a, b FROM keys ORDER BY k", on: path)))
   }
 
-  @Test("The schema table is on the first page, behind the header")
+  // The example of DatabasePages.
+  @Test("The schema table on page 1 gives the root page of each table")
   func schema() throws {
     let folder = try TemporaryFolder()
     let path = try Self.database(pageSize: 512, rows: 10, in: folder)
-    let rows = try Self.rows(TreeCursor(DatabasePages(FileBytes(opening: path)), root: 1), fields: 5)
-    #expect(rows.map { $0[2] } == ["rowids", "keys"])
+    let pages = try DatabasePages(FileBytes(opening: path))
+    let schema = try BTreeCursor(pages, root: 1)
+    let record = RecordReader(limit: 5)
+    var roots: [String: Int] = [:]
+    while try schema.next() {
+      try record.read(schema.payload(), page: schema.page)
+      if case .text(let name)? = record.value(at: 1), case .integer(let root)? = record.value(at: 3) {
+        roots[String(decoding: name, as: UTF8.self)] = Int(root)
+      }
+    }
+    #expect(roots == ["rowids": try Self.root(of: "rowids", in: path), "keys": try Self.root(of: "keys", in: path)])
   }
 
-  @Test("Whatever bytes are changed, reading ends, with rows or an error that names the page", arguments: 0..<4)
+  @Test("A database with random damage is read to the end, or fails with a DatabaseFileError", arguments: 0..<4)
   func damage(shard: Int) throws {
     let folder = try TemporaryFolder()
     let path = try Self.database(pageSize: 512, rows: 120, in: folder)
@@ -104,15 +124,15 @@ import TestSupport
         damaged[place] = random.oneIn(2) ? UInt8.random(in: 0...255, using: &random) : random.oneIn(2) ? 0xff : 0
       }
       if random.oneIn(6) { damaged.removeLast(Int.random(in: 1..<damaged.count, using: &random)) }
-      do {
-        let pages = try DatabasePages(MemoryBytes(damaged))
-        for (index, root) in roots.enumerated() {
-          _ = try Self.rows(TreeCursor(pages, root: root, isTable: index == 0), fields: 4)
+      for (index, root) in roots.enumerated() {
+        do {
+          let pages = try DatabasePages(MemoryBytes(damaged))
+          _ = try Self.rows(BTreeCursor(pages, root: root, isTable: index == 0), fields: 4)
+          let comparison = try PageComparison(older: pages, newer: DatabasePages(MemoryBytes(bytes)))
+          try Self.merge(comparison.changedRows(older: root, newer: root, isTable: index == 0))
+        } catch is DatabaseFileError {
+          errors += 1
         }
-        _ = try PageComparison(older: pages, newer: DatabasePages(MemoryBytes(bytes)))
-          .changedRows(older: roots[0], newer: roots[0], isTable: true)
-      } catch is DatabaseFileError {
-        errors += 1
       }
     }
     #expect(errors > 10)

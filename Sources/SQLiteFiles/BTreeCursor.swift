@@ -1,77 +1,79 @@
-/// Goes through the rows of a b-tree in the order of their keys: a table's by rowid, those of a WITHOUT ROWID table, or the
-/// entries of an index, by the key columns.
+/// Walks the rows of a b-tree in order: those of a table by rowid, those of a WITHOUT ROWID table by primary key, and the
+/// entries of an index by its columns.
 ///
 /// ```swift
-/// let rows = try TreeCursor(pages, root: 2)
+/// let rows = try BTreeCursor(pages, root: 2)
 /// let record = RecordReader(limit: 3)
 /// while try rows.next() {
-///   try record.read(try rows.payload(), page: rows.page)
-///   print(rows.rowID, record.kind(0))
+///   try record.read(rows.payload(), page: rows.page)
+///   if case .text(let title)? = record.value(at: 1) { print(rows.rowID, String(decoding: title, as: UTF8.self)) }
 /// }
 /// ```
 ///
-/// Whatever the file holds, this ends and reads nothing outside it: pages are visited once, cells and chains are checked
-/// against their bounds.
-public final class TreeCursor {
-  /// How deep a tree may be; SQLite's own limit.
+/// A walk ends and stays within its bounds whatever the file contains: it visits each page once, and checks cells and
+/// overflow chains. See <https://sqlite.org/fileformat2.html#b_tree_pages>.
+public final class BTreeCursor {
+  /// The deepest b-tree that is read; SQLite's own limit.
   static let depthLimit = 20
 
   private struct Level {
     let page: BTreePage
-    /// Twice the number of the next child or, if odd, of the next cell.
+    /// Where to continue: twice the index of the next child or, if odd, of the cell after that child.
     var next: Int
   }
 
   private let pages: DatabasePages
   private let isTable: Bool
   private let usableSize: Int
-  private let filter: PageFilter?
-  /// The pages that have been met; nil where someone has made sure that none comes twice.
-  private let visited: PageSet?
+  private let filter: EqualLeafFilter?
+  /// The pages visited so far; nil with a filter, because the pages have been checked when it was made.
+  private let visited: PageBitmap?
   private var levels: [Level] = []
   private var buffers: [PageBuffer] = []
   private var cell = BTreePage.Cell()
   private var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Where a record is put together that lies on several pages.
+  /// Memory for a record with an overflow chain.
   private var assembled = UnsafeMutableRawBufferPointer(start: nil, count: 0)
   private var isAssembled = false
-  /// Where the next leaf cell is.
+  /// The length of the overflow chains followed so far, in pages.
+  private var overflowPages = 0
+  /// The index of the next cell of the current leaf.
   private var leafNext = 0
   private var leafCount = 0
 
-  /// The page that the present row is on.
+  /// The number of the page that holds the current row.
   public private(set) var page = 0
 
-  /// The present row's rowid; 0 where there is none.
+  /// The rowid of the current row; 0 in an index or a WITHOUT ROWID table.
   public var rowID: Int64 { cell.rowID }
 
-  /// Begins before the first row.
+  /// Creates a cursor before the first row.
   ///
   /// - Parameters:
   ///   - pages: The database.
-  ///   - root: The root page, as `sqlite_schema` has it.
-  ///   - isTable: Whether it is a table with rowids; else an index or a WITHOUT ROWID table.
-  /// - Throws: `DatabaseFileError`; what the source throws.
+  ///   - root: The number of the root page, `rootpage` in `sqlite_schema`; 1 for `sqlite_schema` itself.
+  ///   - isTable: Whether the b-tree is that of a rowid table; false for an index or a WITHOUT ROWID table.
+  /// - Throws: `DatabaseFileError` for damage; what the sources throw.
   public convenience init(_ pages: DatabasePages, root: Int, isTable: Bool = true) throws {
     try self.init(pages, root: root, isTable: isTable, filter: nil)
   }
 
-  /// - Parameter filter: The leaves that are not wanted.
-  init(_ pages: DatabasePages, root: Int, isTable: Bool, filter: PageFilter?) throws {
+  /// - Parameter filter: The leaves to skip.
+  init(_ pages: DatabasePages, root: Int, isTable: Bool, filter: EqualLeafFilter?) throws {
     self.pages = pages
     self.isTable = isTable
     self.filter = filter
     usableSize = pages.header.usableSize
-    visited = filter == nil ? PageSet(upTo: pages.pageCount) : nil
+    visited = filter == nil ? PageBitmap(upTo: pages.pageCount) : nil
     try descend(to: root)
   }
 
   deinit { assembled.deallocate() }
 
-  /// Goes on to the next row.
+  /// Moves to the next row.
   ///
-  /// - Returns: false behind the last one.
-  /// - Throws: `DatabaseFileError`; what the source throws.
+  /// - Returns: false after the last row.
+  /// - Throws: `DatabaseFileError` for damage; what the sources throw.
   public func next() throws -> Bool {
     isAssembled = false
     while true {
@@ -100,10 +102,10 @@ public final class TreeCursor {
     }
   }
 
-  /// The next child of an inner page that is not skipped, or whose cell comes after it: most of the children of a large table
-  /// are passed over here, and nowhere else.
+  /// Finds the next child of an interior page that is not skipped, or is followed by a row. Most children of a large table
+  /// are skipped here, and nowhere else.
   ///
-  /// - Returns: The child's place, and its page where that is to be looked at.
+  /// - Returns: The index of the child, and its page number unless it is skipped.
   private func nextChild(of page: BTreePage, from start: Int) throws(DatabaseFileError) -> (place: Int, page: Int?) {
     var place = start
     while true {
@@ -117,9 +119,11 @@ public final class TreeCursor {
   private func descend(to number: Int) throws {
     guard number >= 1, number <= pages.pageCount else {
       throw DatabaseFileError(
-        .badPage, page: levels.last?.page.number, "it leads to page \(number), which is not there")
+        .badPage, page: levels.last?.page.number, "a pointer leads to page \(number), which does not exist")
     }
-    guard levels.count < Self.depthLimit else { throw DatabaseFileError(.cycle, page: number, "the tree is too deep") }
+    guard levels.count < Self.depthLimit else {
+      throw DatabaseFileError(.cycle, page: number, "the b-tree is too deep")
+    }
     if levels.isEmpty, let filter, filter.skips(number) { return }
     if let visited, !visited.insert(number) { throw DatabaseFileError.visitedTwice(number) }
     if levels.count == buffers.count { buffers.append(PageBuffer(size: pages.header.pageSize)) }
@@ -127,7 +131,7 @@ public final class TreeCursor {
     try pages.read(number, into: buffer)
     let found = try BTreePage(number, UnsafeRawBufferPointer(buffer), usableSize: usableSize)
     guard found.kind.isTable == isTable else {
-      throw DatabaseFileError(.badPage, page: number, "it belongs to \(isTable ? "an index" : "a table with rowids")")
+      throw DatabaseFileError(.badPage, page: number, "the page is that of \(isTable ? "an index" : "a rowid table")")
     }
     levels.append(Level(page: found, next: 0))
     if found.kind.isLeaf {
@@ -138,29 +142,31 @@ public final class TreeCursor {
     }
   }
 
-  // MARK: The present row
+  // MARK: The current row
 
-  /// How many bytes the row's record has.
+  /// The size of the record of the current row, in bytes.
   public var payloadBytes: Int { cell.payloadBytes }
 
-  /// The row's record, put together where it lies on several pages. Good until the next row.
+  /// The record of the current row, valid until the cursor moves.
   ///
-  /// - Throws: `DatabaseFileError` with `badOverflow`; what the source throws.
+  /// - Throws: `DatabaseFileError` with `badOverflow` or `cycle`; what the sources throw.
   public func payload() throws -> UnsafeRawBufferPointer {
     if cell.overflow == 0, cell.local.count == cell.payloadBytes { return local }
     if !isAssembled { try assemble() }
     return UnsafeRawBufferPointer(rebasing: assembled[..<cell.payloadBytes])
   }
 
-  /// The part of the record that is on the row's own page.
+  /// The part of the record that is on the page of the row.
   @inline(__always)
   private var local: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[cell.local]) }
 
+  /// Copies the record and its overflow chain into one piece of memory.
   private func assemble() throws {
-    // A row may claim gigabytes that no file of this size can hold.
-    guard cell.payloadBytes / (usableSize - 4) <= pages.pageCount else {
-      throw DatabaseFileError(.badOverflow, page: page, "a row is to be longer than the whole file")
+    // A cell can claim gigabytes that no file of this size holds.
+    guard cell.payloadBytes / (usableSize - 4) <= pages.storedPageCount else {
+      throw DatabaseFileError(.badOverflow, page: page, "a record claims to be larger than the file")
     }
+    try countOverflowPages()
     if assembled.count < cell.payloadBytes || assembled.count > 4 * cell.payloadBytes + 1 << 20 {
       assembled.deallocate()
       assembled = .allocate(byteCount: cell.payloadBytes, alignment: 16)
@@ -173,7 +179,8 @@ public final class TreeCursor {
       guard next >= 1, next <= pages.pageCount else {
         throw DatabaseFileError(
           .badOverflow, page: page,
-          next == 0 ? "a row ends too early" : "a row goes on at page \(next), which is not there")
+          next == 0
+            ? "an overflow chain ends too early" : "an overflow chain leads to page \(next), which does not exist")
       }
       try pages.read(next, into: buffer.bytes)
       let bytes = UnsafeRawBufferPointer(buffer.bytes)
@@ -186,25 +193,26 @@ public final class TreeCursor {
     isAssembled = true
   }
 
-  /// Whether the present rows of two cursors are stored in the same bytes.
+  /// Counts the overflow pages of the current row, so that the rows of a crafted file cannot share one long chain.
   ///
-  /// - Parameter comparison: What is known of the pages of both databases; saves the reading of equal overflow pages.
-  func hasSamePayload(as other: TreeCursor, _ comparison: PageComparison?) throws -> Bool {
+  /// Each page belongs to one chain, and a chain is followed at most twice: to compare it, and to read it.
+  private func countOverflowPages() throws(DatabaseFileError) {
+    overflowPages += cell.overflowBytes / (usableSize - 4)
+    guard overflowPages <= 2 * pages.pageCount else { throw DatabaseFileError.visitedTwice(cell.overflow) }
+  }
+
+  /// Whether the current rows of two cursors have the same record, byte for byte.
+  ///
+  /// - Parameter differences: The differences between the two databases. Equal overflow chains are not read.
+  func hasSamePayload(as other: BTreeCursor, _ differences: PageDifferences) throws -> Bool {
     guard cell.payloadBytes == other.cell.payloadBytes, cell.local.count == other.cell.local.count,
       local.isEqual(to: other.local)
     else { return false }
     if cell.local.count == cell.payloadBytes { return true }
-    if let comparison, cell.overflow == other.cell.overflow,
-      !comparison.chainDiffers(from: cell.overflow, bytes: cell.payloadBytes - cell.local.count)
-    {
-      return true
+    if cell.overflow == other.cell.overflow {
+      try countOverflowPages()
+      if !differences.chainDiffers(from: cell.overflow, bytes: cell.overflowBytes) { return true }
     }
     return try payload().isEqual(to: other.payload())
-  }
-}
-
-extension DatabaseFileError {
-  static func visitedTwice(_ page: Int) -> DatabaseFileError {
-    DatabaseFileError(.cycle, page: page, "two pages, or two places of one, lead to it")
   }
 }

@@ -2,8 +2,8 @@
 import SQLiteConnections
 import Testing
 
-/// Indexes that cannot be kept up to date: the rows are applied all the same, and it is said.
-@Suite struct NeglectedIndexTests {
+/// Indexes that cannot be maintained: rows are applied, and the index is reported.
+@Suite struct UnmaintainedIndexTests {
   private static let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT, body TEXT);"
   private static let authorsEdit = """
     INSERT INTO notes VALUES (1, 'one', 'first'), (2, 'two', 'second'); UPDATE notes SET title = 'uno' WHERE id = 1;
@@ -35,9 +35,9 @@ import Testing
   struct Example: CustomTestStringConvertible {
     let name: String
     let base: String
-    /// What the only warning contains; nil when there is to be none.
+    /// Parts of the only warning; nil when there must be none.
     let warning: [String]?
-    /// What the index answers afterwards; nil when that is of no matter.
+    /// The result of the index afterwards; nil when it does not matter.
     var answers: [String: [String]]?
     var testDescription: String { name }
 
@@ -172,7 +172,9 @@ import Testing
       """, warning: ["\"spans\"", "\"notes\"", "\"places\"", "rebuild it"]),
   ]
 
-  @Test("Rows are applied whatever hinders an index, and index, table and reason are named", arguments: examples)
+  @Test(
+    "Rows are applied when an index cannot be maintained, and a warning names index, table and reason",
+    arguments: examples)
   func named(_ example: Example) throws {
     let author = try IndexScenario(
       base: "\(Self.notes) CREATE TABLE places(id INTEGER PRIMARY KEY, low INT, high INT);",
@@ -195,7 +197,7 @@ import Testing
     example.base.contains("places") ? "INSERT INTO places VALUES (1, 1, 2);" : ""
   }
 
-  @Test("An index over external content that a TEMP table hides is made anew, with all that it had")
+  @Test("An index whose external content is hidden by a TEMP table is rebuilt completely")
   func rebuiltBehindTemporaryTable() throws {
     let author = try IndexScenario(base: Self.external(), tables: ["notes"]).author(Self.authorsEdit)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -207,7 +209,7 @@ import Testing
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["mine: 9", "two: 2", "uno: 1"]])
   }
 
-  @Test("An index that no trigger keeps is made anew where triggers fire, too, and one that they keep is left to them")
+  @Test("With triggers on, only an index without triggers is rebuilt")
   func rebuiltWhereTriggersFire() throws {
     let author = try IndexScenario(base: Self.notes, tables: ["notes"]).author(Self.authorsEdit)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -222,7 +224,7 @@ import Testing
         == ["other": ["first: 1", "second: 2"], "words": ["two: 2", "uno: 1"]])
   }
 
-  @Test("A warning speaks of the tables that have changed, not of others")
+  @Test("Warnings are about changed tables only")
   func otherTables() throws {
     let base = """
       \(Self.notes) CREATE TABLE places(id INTEGER PRIMARY KEY, low INT, high INT);
@@ -235,7 +237,7 @@ import Testing
     #expect(try IndexScenario.apply(author.changes, to: receiver).warnings == [])
   }
 
-  @Test("A row that an index of its own content refuses is written all the same, and counted")
+  @Test("A row is written if an index refuses it, and counted in the warning")
   func outOfStep() throws {
     let base = """
       \(Self.notes) CREATE VIRTUAL TABLE words USING fts5(title);
@@ -245,7 +247,7 @@ import Testing
     let author = try IndexScenario(base: base, tables: ["notes"])
       .author("INSERT INTO notes VALUES (1, 'one', ''), (2, 'two', ''), (3, 'three', '')")
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
-    // Somebody applied or deleted without triggers before: the index still has a row 2.
+    // The index still has a row 2, as after an earlier deletion without triggers.
     try receiver.execute("\(base) INSERT INTO words(rowid, title) VALUES (2, 'old')")
     let result = try IndexScenario.apply(author.changes, to: receiver)
     #expect(result.counts.inserted == 3)
@@ -256,7 +258,7 @@ import Testing
     try IndexScenario.expectNothingLeft(on: receiver)
   }
 
-  @Test("An index over external content that fails half way is made anew")
+  @Test("An index with external content that refuses a row is rebuilt")
   func failsHalfWay() throws {
     let base = """
       \(Self.notes)
@@ -272,13 +274,13 @@ import Testing
     try receiver.execute(base)
     let result = try IndexScenario.apply(author.changes, to: receiver)
     #expect(result.counts.inserted == 3)
-    // A function is called, so it is said that the content alone was looked at.
+    // The trigger calls a function, so a warning says that the index was rebuilt from the content alone.
     #expect(result.warnings.count == 1)
     #expect(result.warnings.first?.contains("malformed JSON") == true)
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 1", "three: 3", "two: 2"]])
   }
 
-  @Test("What a constraint of the table refuses is a conflict as ever, and leaves no trace in the index")
+  @Test("A row that a constraint of the table refuses is a conflict, and is not indexed")
   func constraints() throws {
     let base = """
       CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT UNIQUE, body TEXT CHECK (body <> 'bad'));
@@ -297,7 +299,7 @@ import Testing
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 1", "taken: 9"]])
   }
 
-  @Test("Where the connection does not trust its schema, triggers get no further than SQLite lets them")
+  @Test("With an untrusted schema, copied triggers may call no more functions than SQLite allows them")
   func untrustedSchema() throws {
     let author = try IndexScenario(base: Self.notes, tables: ["notes"]).author(Self.authorsEdit)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -316,7 +318,7 @@ import Testing
     #expect(try IndexScenario.answers(of: receiver) == ["ids": [], "words": ["two: 2", "uno: 1"]])
   }
 
-  @Test("A database without virtual tables needs no upkeep")
+  @Test("A database without virtual tables needs no maintenance")
   func nothingToDo() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(Self.notes) CREATE TRIGGER i AFTER INSERT ON notes BEGIN SELECT 1; END; BEGIN")

@@ -1,21 +1,21 @@
-/// What a definition from outside may create. Author and receiver check the same rules, so a table that would be refused
-/// over there is named over here.
+/// The rules for tables that a diff creates. Author and receiver check the same rules, so the author learns about a table
+/// that the receiver would refuse.
 extension TableDefinition {
-  /// The most tables one diff file creates.
-  public static let newTableLimit = 64
-  /// The most columns one diff file adds to a table.
-  public static let newColumnLimit = 64
-  /// The most columns of a table, SQLite's own default.
-  public static let columnLimit = 2000
-  /// The longest name or declared type that travels, in bytes.
-  public static let nameByteLimit = 1024
+  /// The most tables that one diff creates.
+  package static let newTableLimit = 64
+  /// The most columns that one diff adds to a table.
+  package static let newColumnLimit = 64
+  /// The most columns of a table, the default limit of SQLite (<https://sqlite.org/limits.html#max_column>).
+  package static let columnLimit = 2000
+  /// The longest name or declared type in a diff, in bytes.
+  package static let nameByteLimit = 1024
 
-  /// Why this table may not be created from its definition, or nil.
-  public var creationRefusal: String? {
+  /// Why a diff may not create this table; nil when it may.
+  package var creationRefusal: String? {
     if let refusal = TableName(name).refusal { return refusal }
     if columns.isEmpty { return "it has no columns" }
     if columns.count > Self.columnLimit { return "it has more than \(Self.columnLimit) columns" }
-    // Bytes, because Swift takes composed and decomposed letters for equal and SQLite does not.
+    // Bytes, because Swift's strings treat composed and decomposed letters as equal and SQLite does not.
     var seen: Set<[UInt8]> = []
     for column in columns {
       if let refusal = column.creationRefusal { return "column \"\(column.name)\": \(refusal)" }
@@ -35,8 +35,8 @@ extension TableDefinition {
 }
 
 extension ColumnDefinition {
-  /// Why this column may not be created from its definition, or nil.
-  public var creationRefusal: String? {
+  /// Why a diff may not create this column; nil when it may.
+  package var creationRefusal: String? {
     if name.isEmpty { return "the name is empty" }
     if name.utf8.contains(0) { return "the name contains a NUL" }
     if ["rowid", "oid", "_rowid_"].contains(ASCIIName.folded(name)) {

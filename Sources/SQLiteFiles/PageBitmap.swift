@@ -1,14 +1,14 @@
-/// A set of pages, a bit each.
+/// A set of page numbers, one bit a page.
 ///
-/// The bits are in memory of its own, not in an array: a class that looks into its own array pays for it each time, and this
-/// is asked for every page of a file.
-final class PageSet {
-  /// How many pages share a word of memory: those from a multiple of this to the next.
+/// The bits are in memory of their own: a class pays for exclusive access to its array each time, and this set is asked
+/// about every page of a file.
+final class PageBitmap {
+  /// The number of pages that share a word of memory, those from a multiple of it up to the next.
   static let wordPages = 64
 
   private let words: UnsafeMutableBufferPointer<UInt64>
 
-  /// - Parameter pages: The greatest page that can be in it.
+  /// - Parameter pages: The greatest page number that the set can hold.
   init(upTo pages: Int) {
     words = .allocate(capacity: pages / 64 + 1)
     words.initialize(repeating: 0)
@@ -19,7 +19,9 @@ final class PageSet {
   @inline(__always)
   func contains(_ page: Int) -> Bool { words[page >> 6] >> UInt64(page & 63) & 1 == 1 }
 
-  /// Adds a page; false when it was there.
+  /// Inserts a page.
+  ///
+  /// - Returns: false when the set already contained it.
   @discardableResult
   func insert(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page & 63)
@@ -29,13 +31,12 @@ final class PageSet {
 
   func remove(_ page: Int) { words[page >> 6] &= ~(UInt64(1) << UInt64(page & 63)) }
 
-  /// Whether no page is in it.
   var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
 
-  /// How many pages are in it.
+  /// The number of pages in the set.
   var count: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
 
-  /// Calls `body` with each page, in order.
+  /// Calls `body` with each page, in ascending order.
   func forEach(_ body: (Int) throws -> Void) rethrows {
     for place in words.indices where words[place] != 0 {
       var word = words[place]

@@ -1,7 +1,6 @@
-/// Declared types as they may be written into a CREATE TABLE.
 extension ColumnDefinition {
-  /// The words that are no part of a type name to SQLite, or would end one and begin something else.
-  /// See <https://sqlite.org/lang_keywords.html>; most keywords there may serve as names.
+  /// The keywords that cannot be part of a type name. SQLite allows the other ones as names.
+  /// See <https://sqlite.org/lang_keywords.html>.
   private static let reservedWords: Set<String> = [
     "ADD", "ALL", "ALTER", "ALWAYS", "AND", "AS", "AUTOINCREMENT", "BETWEEN", "CASE", "CHECK", "COLLATE", "COMMIT",
     "CONSTRAINT", "CREATE", "CROSS", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE", "ESCAPE", "EXCEPT",
@@ -12,14 +11,14 @@ extension ColumnDefinition {
     "TRANSACTION", "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE",
   ]
 
-  /// The longest declared type that is written as it came, in bytes.
+  /// The longest declared type that is kept, in bytes.
   private static let typeByteLimit = 256
 
-  /// The declared type if it is a plain type name, else the name of its affinity.
+  /// The declared type if it is a plain type name, else the name of its affinity. Safe to insert into SQL.
   ///
-  /// A plain one is words of letters, digits and `_`, with up to two numbers in parentheses
-  /// (<https://sqlite.org/syntax/type-name.html>). Anything else could smuggle a constraint into a definition.
-  public var safeType: String {
+  /// A plain type name has words of letters, digits and `_`, and up to two numbers in parentheses
+  /// (<https://sqlite.org/syntax/type-name.html>). Anything else could add a constraint to a definition.
+  package var safeType: String {
     Self.isPlainTypeName(declaredType) ? declaredType : affinity.rawValue.uppercased()
   }
 
@@ -33,7 +32,7 @@ extension ColumnDefinition {
       words = type[..<open]
     }
     let names = words.split(whereSeparator: { $0 == " " })
-    // Numbers stand behind a name only; no type at all is fine.
+    // Numbers need a name before them. An empty type is valid.
     guard !names.isEmpty || type.isEmpty else { return false }
     return names.allSatisfy { word in
       guard let first = word.utf8.first, !(0x30...0x39).contains(first) else { return false }

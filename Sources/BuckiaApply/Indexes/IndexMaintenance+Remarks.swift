@@ -1,49 +1,52 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What remains to be done for indexes, and to be said of them, when all changes have been applied.
-extension IndexUpkeep {
-  /// Makes the indexes anew that need it and can be, and names those that do not answer as the author's do.
+/// What is done for indexes after all changes have been applied.
+extension IndexMaintenance {
+  /// Rebuilds the indexes that are incomplete and can be rebuilt.
   ///
   /// - Parameter changed: The tables that were written.
+  /// - Returns: Messages for the report about indexes that are or may be incomplete.
   /// - Throws: `SQLiteError` when the database fails.
-  func settle(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
-    let reached = try schema.reach(of: Set(changed), on: connection)
+  func rebuildIncompleteIndexes(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
+    let reached = try schema.tablesChanged(with: Set(changed), on: connection)
     var remarks: [String] = []
-    for item in neglected where reached.contains(item.table) && schema.index(named: item.name) == nil {
+    for item in unmaintained where reached.contains(item.table) && schema.index(named: item.name) == nil {
       remarks.append(Self.remark(item))
     }
     for index in schema.indexes {
-      let troubles = troubles(of: index, reached)
-      if troubles.isEmpty {
-        if let remark = try schema.remake(index, after: reached, on: connection) { remarks.append(remark) }
+      let problems = problems(of: index, reached)
+      if problems.isEmpty {
+        if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: connection) {
+          remarks.append(remark)
+        }
       } else if canRebuild(index) {
         if let reason = try connection.failure(ofRunning: index.rebuildStatement) {
-          remarks += troubles.map { "\($0), and cannot be rebuilt (\(reason))" }
+          remarks += problems.map { "\($0), and cannot be rebuilt (\(reason))" }
         } else if known.contains(where: { $0.index == index && !$0.callsNothing(but: schema) }) {
           remarks.append(
-            troubles[0]
+            problems[0]
               + "; it was made anew from \"\(index.content?.text ?? "")\", but its triggers call functions: see that it "
               + "answers as your application expects")
         }
       } else {
-        remarks += troubles.map { "\($0): rebuild it" }
+        remarks += problems.map { "\($0): rebuild it" }
       }
     }
     return remarks
   }
 
-  private static func remark(_ item: NeglectedIndex) -> String {
+  private static func remark(_ item: UnmaintainedIndex) -> String {
     "the \(item.module) index \"\(item.name)\" over table \"\(item.table)\" was not kept up to date (\(item.reason))"
   }
 
-  /// What is wrong with an index, as sentences without their end.
-  private func troubles(of index: IndexTable, _ reached: Set<TableName>) -> [String] {
+  /// Why an index is or may be incomplete, as sentences without a full stop.
+  private func problems(of index: IndexTable, _ reached: Set<TableName>) -> [String] {
     var found: [String] = []
     func add(_ text: String) {
       if !found.contains(text) { found.append(text) }
     }
-    for item in neglected where item.name == index.name && reached.contains(item.table) { add(Self.remark(item)) }
+    for item in unmaintained where item.name == index.name && reached.contains(item.table) { add(Self.remark(item)) }
     for (number, copy) in copies.enumerated() where copy.index == index {
       if let failure = failures[number] {
         add(
@@ -64,9 +67,9 @@ extension IndexUpkeep {
 }
 
 extension IndexTrigger {
-  /// Whether it calls no function: what stands before a parenthesis are keywords, and the index itself.
+  /// Whether the trigger calls no function. Keywords and the index itself can be followed by a parenthesis, too.
   fileprivate func callsNothing(but schema: IndexSchema) -> Bool {
-    mentions.functions.allSatisfy { Self.keywords.contains($0) || schema.index(named: TableName($0)) != nil }
+    references.functions.allSatisfy { Self.keywords.contains($0) || schema.index(named: TableName($0)) != nil }
   }
 
   private static let keywords: Set<String> = [

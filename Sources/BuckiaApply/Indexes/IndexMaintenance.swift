@@ -3,26 +3,28 @@ import SQLiteSchemas
 
 /// Keeps full-text and R-tree indexes up to date while changes are applied with triggers off.
 ///
-/// Triggers are off because the changes hold what the author's did. Indexes are the exception: they do not travel, so
-/// what keeps them has to run here. The statements of the local triggers that write to an index are copied into TEMP
-/// triggers, which fire all the same (<https://sqlite.org/c3ref/c_dbconfig_defensive.html#sqlitedbconfigenabletrigger>),
-/// word for word and with the same event and condition. So exactly the rows that are written reach the index, whatever
-/// becomes of conflicts. Everything is part of the open transaction and gone after `end`.
+/// Triggers are off because the changes already contain what the author's triggers did. Indexes are the exception: they
+/// are not replicated, so they have to be maintained here. The statements of local triggers that write to an index are
+/// copied into TEMP triggers, which fire even when triggers are off
+/// (<https://sqlite.org/c3ref/c_dbconfig_defensive.html#sqlitedbconfigenabletrigger>), unchanged and with the same event
+/// and condition. So the index gets exactly the rows that are written, however conflicts are resolved. The copies are
+/// part of the open transaction, and `end` removes them.
 ///
-/// An index never decides about a row. A copy that fails is left out and its row written without it; the index is then
-/// made anew from its content where it has one, and named otherwise.
-final class IndexUpkeep {
+/// An index never causes a row to be refused. When a copy fails, the row is written without it. The index is rebuilt later
+/// if it has external content, and reported otherwise.
+final class IndexMaintenance {
   let schema: IndexSchema
-  private let control = IndexSwitch()
+  private let control = IndexTriggerSwitch()
   private var functions: SQLiteFunctions
-  /// The copies that are there; their place is their number.
+  /// The copies; their indexes are their numbers.
   private(set) var copies: [IndexTrigger] = []
-  private(set) var neglected: [NeglectedIndex] = []
-  /// Every part of a trigger that keeps an index of a table looked at, copied or not.
+  /// The indexes that are not maintained.
+  private(set) var unmaintained: [UnmaintainedIndex] = []
+  /// Every part of a trigger that maintains an index, copied or not.
   private(set) var known: [IndexTrigger] = []
-  /// For each copy how many statements it failed in, and what SQLite said first.
+  /// For each copy the number of statements in which it failed, and the first message of SQLite.
   private(set) var failures: [Int: (count: Int, message: String)] = [:]
-  /// The answers of `canRebuild`.
+  /// The results of `canRebuild`.
   private var rebuildable: [TableName: Bool] = [:]
 
   private init(_ schema: IndexSchema, on connection: borrowing SQLiteConnection) {
@@ -30,36 +32,36 @@ final class IndexUpkeep {
     functions = SQLiteFunctions(on: connection)
   }
 
-  /// Copies what keeps the indexes of some tables.
+  /// Copies the triggers that maintain the indexes of some tables.
   ///
   /// - Parameters:
   ///   - tables: The tables that will be written.
   ///   - connection: The connection, inside the transaction that writes them.
-  /// - Throws: `SQLiteError` when the database fails; nothing is left behind. What merely cannot be copied is in the
-  ///   remarks.
+  /// - Throws: `SQLiteError` when the database fails; nothing is left behind. A trigger that cannot be copied is reported
+  ///   later.
   static func begin(
     over tables: Set<TableName>, on connection: borrowing SQLiteConnection
-  ) throws -> IndexUpkeep {
-    let upkeep = IndexUpkeep(try IndexSchema(connection), on: connection)
+  ) throws -> IndexMaintenance {
+    let maintenance = IndexMaintenance(try IndexSchema(connection), on: connection)
     do {
-      try upkeep.copyTriggers(of: tables, on: connection)
+      try maintenance.copyTriggers(of: tables, on: connection)
     } catch {
-      _ = try upkeep.end(on: connection)
+      _ = try maintenance.end(on: connection)
       throw error
     }
-    return upkeep
+    return maintenance
   }
 
-  /// Takes the copies and functions away.
+  /// Removes the copies and functions.
   ///
-  /// - Returns: What could not be taken away, for people.
-  /// - Throws: `SQLiteError`; rolling the transaction back takes the rest away.
+  /// - Returns: Messages for the report about what could not be removed.
+  /// - Throws: `SQLiteError`. Rolling the transaction back removes the rest.
   func end(on connection: borrowing SQLiteConnection) throws -> [String] {
     for number in copies.indices { try remove(number, on: connection) }
     copies = []
     control.isOn = []
-    // R-trees keep a statement running until the transaction ends or a savepoint begins, and SQLite parts with no
-    // function meanwhile.
+    // R-trees keep a statement running until the transaction ends or a savepoint begins, and SQLite removes no function
+    // meanwhile.
     if connection.isInTransaction { try connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes") }
     let kept = functions.removeAll()
     guard !kept.isEmpty else { return [] }
@@ -73,38 +75,39 @@ final class IndexUpkeep {
 
   private func copyTriggers(of tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws {
     var finder = IndexTriggerFinder(schema)
-    // The application's own TEMP triggers may write to any table.
-    let looked =
-      schema.temporaryTriggers.isEmpty ? try schema.reach(of: tables, on: connection) : Set(schema.triggers.keys)
-    let tables = schema.triggers.keys.filter(looked.contains)
-    for table in tables.sorted(by: { $0.text < $1.text }) { finder.look(at: table) }
-    neglected = finder.neglected
+    // The TEMP triggers of the application may write to any table.
+    let candidates =
+      schema.temporaryTriggers.isEmpty
+      ? try schema.tablesChanged(with: tables, on: connection) : Set(schema.triggers.keys)
+    let tables = schema.triggers.keys.filter(candidates.contains)
+    for table in tables.sorted(by: { $0.text < $1.text }) { finder.addTriggers(of: table) }
+    unmaintained = finder.unmaintained
     known = finder.found
     guard !known.isEmpty else { return }
 
     let rules = try TriggerRules(connection)
-    let called = known.reduce(into: Set<String>()) { $0.formUnion($1.mentions.functions) }
+    let called = known.reduce(into: Set<String>()) { $0.formUnion($1.references.functions) }
     let missing = called.intersection(GeoPackageFunctions.names).filter { !rules.hasUnaryFunction($0) }
     guard try addFunctions(missing) else {
-      for trigger in known { neglect(trigger, "a statement of this connection is running") }
+      for trigger in known { addUnmaintained(trigger, "a statement of this connection is running") }
       return
     }
     for group in finder.groups() {
-      // Together if that is possible, else each alone.
+      // The merged trigger if it can be copied, else each by itself.
       if group.count > 1, try refusal(ofCopying: group[0], rules, on: connection) == nil { continue }
       for trigger in group.count > 1 ? Array(group.dropFirst()) : group {
-        if let reason = try refusal(ofCopying: trigger, rules, on: connection) { neglect(trigger, reason) }
+        if let reason = try refusal(ofCopying: trigger, rules, on: connection) { addUnmaintained(trigger, reason) }
       }
     }
   }
 
-  /// Adds the function that copies ask, and some of those of GeoPackages.
+  /// Adds the function of the switch, and some of the GeoPackage functions.
   ///
-  /// - Returns: false when ours are still there from another time, and SQLite does not part with them now.
+  /// - Returns: false when the functions of an earlier run still exist, and SQLite cannot replace them now.
   private func addFunctions(_ geoPackage: Set<String>) throws(SQLiteError) -> Bool {
     let control = control
     do throws(SQLiteError) {
-      try functions.add(IndexSwitch.functionName, argumentCount: nil, isDeterministic: false) { arguments in
+      try functions.add(IndexTriggerSwitch.functionName, argumentCount: nil, isDeterministic: false) { arguments in
         .integer(control.answer(arguments.integer(at: 0), arguments.count > 1 ? arguments.integer(at: 1) : nil))
       }
       try GeoPackageFunctions.add(geoPackage, to: &functions)
@@ -115,9 +118,9 @@ final class IndexUpkeep {
     }
   }
 
-  private func neglect(_ trigger: IndexTrigger, _ reason: String) {
-    neglected.append(
-      NeglectedIndex(name: trigger.index.name, module: trigger.index.module, table: trigger.table, reason: reason))
+  private func addUnmaintained(_ trigger: IndexTrigger, _ reason: String) {
+    unmaintained.append(
+      UnmaintainedIndex(name: trigger.index.name, module: trigger.index.module, table: trigger.table, reason: reason))
   }
 
   private func name(of number: Int) -> String { "buckia_index_\(number)" }
@@ -126,23 +129,23 @@ final class IndexUpkeep {
     try connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")
   }
 
-  /// Makes the copy of a trigger.
+  /// Creates the copy of a trigger.
   ///
-  /// - Returns: Why it could not be made, or nil.
+  /// - Returns: Why it could not be created; nil when it was.
   private func refusal(
     ofCopying trigger: IndexTrigger, _ rules: TriggerRules, on connection: borrowing SQLiteConnection
   ) throws -> String? {
     if let reason = rules.refusal(of: trigger, in: schema) { return reason }
-    // The policy of a statement overrides that of the triggers it fires (https://sqlite.org/lang_createtrigger.html),
-    // and ours have one where the table would otherwise lose rows.
+    // The conflict clause of a statement overrides those of the triggers that it fires
+    // (https://sqlite.org/lang_createtrigger.html), and ours have one where the table would lose rows otherwise.
     if trigger.hasConflictClause, try !TableStatements.conflictClause(of: trigger.table, on: connection).isEmpty {
       return "its trigger says what to do about a conflict, and so does the table itself"
     }
     let number = copies.count
-    let creation = trigger.creation(name: name(of: number), number: number)
+    let creation = trigger.createStatement(name: name(of: number), number: number)
     if let reason = try connection.failure(ofRunning: creation) { return reason }
     let writable = try connection.writableColumns(of: trigger.table)
-    if let reason = try connection.failure(ofPreparing: trigger.probe(writable: writable)) {
+    if let reason = try connection.failure(ofPreparing: trigger.firingStatement(writable: writable)) {
       try remove(number, on: connection)
       return reason
     }
@@ -155,8 +158,8 @@ final class IndexUpkeep {
 
   /// Runs a statement that writes one row. When a copy fails, the statement runs again without it.
   ///
-  /// - Returns: Why the row is refused by itself; nil when it was written.
-  /// - Throws: `SQLiteError` when the statement fails by itself.
+  /// - Returns: Why the table refuses the row; nil when the row was written.
+  /// - Throws: `SQLiteError` when the statement fails for another reason than a copy.
   func attempt(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> SQLiteRefusal? {
     var failed: [(number: Int, message: String)] = []
     while true {
@@ -187,7 +190,7 @@ final class IndexUpkeep {
     let index = copies[number].index
     let before = failures[number]
     failures[number] = (count: (before?.count ?? 0) + 1, message: before?.message ?? message)
-    // What is made anew need not be kept until then; anything else should lack as few rows as can be.
+    // An index that will be rebuilt need not be maintained until then. Any other one should lack as few rows as possible.
     if canRebuild(index) {
       for other in copies.indices where copies[other].index == index { control.isOn[other] = false }
     } else {
@@ -195,7 +198,7 @@ final class IndexUpkeep {
     }
   }
 
-  /// Whether an index holds just what its content does: then it can be made anew from that.
+  /// Whether an index can be rebuilt, because it has external content and its triggers add all rows of it.
   func canRebuild(_ index: IndexTable) -> Bool {
     if let known = rebuildable[index.name] { return known }
     let answer = index.content != nil && !schema.hasConditions(on: index)
