@@ -39,7 +39,7 @@ extension DatabaseManager {
     home: BuckiaHome = .standard, progress: (String) throws -> Void = { _ in }
   ) throws -> DiffReport {
     let (report, seconds) = try WallClock.timing {
-      for path in [older, newer] { try DatabaseManager(path).requireDatabase() }
+      for path in [older, newer] { try DatabaseManager(path).requireFile() }
       let difference = try DatabaseComparison.run(older: older, newer: newer, options: options, progress: progress)
       var report = DiffReport(difference, options: options)
       // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.

@@ -116,8 +116,8 @@ import Testing
       ColumnRename(table: "notes", from: "stars", to: "heading"),
     ])
   func wrong(rename: ColumnRename) throws {
-    let error = #expect(throws: EngineError.self) { try diff(from: older, to: newer, [rename]) }
-    #expect(error?.code == .columnsDiffer)
+    let error = #expect(throws: BuckiaError.self) { try diff(from: older, to: newer, [rename]) }
+    #expect(error?.code.rawValue == "columns-differ")
     #expect(error?.message.contains("has not become") == true)
   }
 
