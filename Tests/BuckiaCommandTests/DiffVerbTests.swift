@@ -128,7 +128,10 @@ struct DiffVerbTests {
     #expect(tables[0]["methodReason"] as? String == reason)
     // A new table has nothing to be compared with.
     #expect(tables[1]["methodReason"] is NSNull)
-    #expect(document["comparedByRows"] as? [[String: String]] == [["name": "notes", "reason": reason]])
+    #expect(
+      document["comparedByRows"] as? [[String: String]] == [
+        ["name": "notes", "code": "definitionDiffers", "reason": reason]
+      ])
   }
 
   /// Two databases with rows, of which one is changed.
