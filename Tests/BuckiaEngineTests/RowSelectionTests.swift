@@ -113,6 +113,17 @@ import TestSupport
         == TestDatabases.rows("SELECT id, owner, text, rank FROM notes", on: files.newer))
   }
 
+  @Test("A column that is left out may have a name of the rowid")
+  func rowIDNames() throws {
+    let files = try Files(
+      "CREATE TABLE notes(v, rowid, _rowid_ AS (v + 10)); INSERT INTO notes VALUES (1, 5), (2, 6)",
+      "UPDATE notes SET v = 3 WHERE v = 2")
+    let difference = try files.difference(RowSelection(omitting: ["rowid", "_rowid_"]))
+    #expect(difference.tables.map(\.updated) == [1])
+    let all = try DatabaseComparison.run(older: files.older, newer: files.newer, options: DiffOptions(method: .rows))
+    #expect(all.tables.map(\.updated) == [1])
+  }
+
   @Test("A raw changeset has whole tables only")
   func raw() throws {
     let files = try Files(Self.notes, "UPDATE notes SET text = 'x'")

@@ -79,44 +79,27 @@ struct DifferenceBuilder {
     }
   }
 
-  /// A table in both databases.
+  /// A table in both sources.
   ///
   /// - Returns: nil where it has nothing to compare, or cannot be compared, which is then named.
   private mutating func pair(
     _ entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
   ) throws -> TablePair? {
-    let name = entry.name
-    let olderEntry = older.schema.entry(named: name)
-    let renames = options.renames.filter { $0.table == name }
-    let (olderSelection, selection) = (
-      older.source.selection(of: name, options), newer.source.selection(of: name, options)
-    )
-    if let olderEntry, renames.isEmpty, olderSelection == nil, selection == nil,
-      try pages?.isUnchanged(olderEntry, entry, older, newer) == true
+    let renames = options.renames.filter { $0.table == entry.name }
+    let olderSelection = older.source.selection(of: entry.name, options)
+    let selection = newer.source.selection(of: entry.name, options)
+    if renames.isEmpty, olderSelection == nil, selection == nil,
+      try pages?.isUnchanged(entry, older, newer) == true
     {
       return nil
     }
-    let table = try newer.schema.definition(of: entry, on: newer.source.connection)
-    if let reason = Replicability.refusal(of: table) {
-      skip(name.text, .notReplicated, reason)
-      return nil
+    guard let (table, olderTable) = try definitions(of: entry, older, newer) else { return nil }
+    try RowSelection.requireColumns(of: [selection, olderSelection], in: [table, olderTable])
+    try renames.forEach { try $0.validate(olderTable, table, in: older.source.name, newer.source.name) }
+    try selection?.validate(for: entry.name, on: newer.source.connection, of: newer.source.name)
+    if olderTable != nil {
+      try olderSelection?.validate(for: entry.name, on: older.source.connection, of: older.source.name)
     }
-    var olderTable: TableDefinition?
-    if let olderEntry {
-      guard olderEntry.kind.hasOwnRows else {
-        var what = "no ordinary table"
-        if case .virtual = olderEntry.kind { what = Replicability.refusal(of: olderEntry) ?? what }
-        skip(name.text, .unlikeOlderTable, older.source.name, what)
-        return nil
-      }
-      olderTable =
-        entry.isDefined(like: olderEntry)
-        ? table : try older.schema.definition(of: olderEntry, on: older.source.connection)
-    }
-    try require(selection, olderSelection, table, olderTable)
-    try require(renames, table, olderTable, in: older.source.name, newer.source.name)
-    try selection?.validate(for: name, on: newer.source.connection)
-    if olderTable != nil { try olderSelection?.validate(for: name, on: older.source.connection) }
     let newerSide = try SourceTable(table, selection: selection)
     let olderSide = try olderTable.map { try SourceTable($0, renames: renames, selection: olderSelection) }
     let reconciliation = TableReconciliation(
@@ -136,34 +119,24 @@ struct DifferenceBuilder {
     return isSame ? nil : pair
   }
 
-  /// Makes sure that columns which are left out are in one of the databases.
-  private func require(
-    _ selection: RowSelection?, _ olderSelection: RowSelection?, _ newer: TableDefinition, _ older: TableDefinition?
-  ) throws(EngineError) {
-    let known = [newer, older].compactMap { $0 }.flatMap { $0.columns.map(\.name) + $0.generated.map(\.name) }
-    for column in (selection?.omittedColumns ?? []) + (olderSelection?.omittedColumns ?? [])
-    where !known.contains(where: { ASCIIName.matches($0, column) }) {
-      throw EngineError(
-        .invalidSelection, "there is no column \"\(newer.name).\(column)\" to leave out", table: newer.name,
-        column: column)
+  /// The definitions of a table as both sources have it; nil where its rows cannot travel, which is then named.
+  private mutating func definitions(
+    of entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> (newer: TableDefinition, older: TableDefinition?)? {
+    let table = try newer.schema.definition(of: entry, on: newer.source.connection)
+    if let reason = Replicability.refusal(of: table) {
+      skip(entry.name.text, .notReplicated, reason)
+      return nil
     }
-  }
-
-  /// Makes sure that columns which are declared renamed may have been.
-  private func require(
-    _ renames: [ColumnRename], _ newer: TableDefinition, _ older: TableDefinition?, in olderName: String,
-    _ newerName: String
-  ) throws(EngineError) {
-    for rename in renames {
-      guard older?.column(named: rename.oldName) != nil, older?.column(named: rename.newName) == nil,
-        newer.column(named: rename.newName) != nil, newer.column(named: rename.oldName) == nil
-      else {
-        throw EngineError(
-          .columnsDiffer,
-          "column \"\(newer.name).\(rename.oldName)\" has not become \"\(rename.newName)\": the first must be in \(olderName) "
-            + "only, the second in \(newerName) only", table: newer.name, column: rename.oldName)
-      }
+    guard let olderEntry = older.schema.entry(named: entry.name) else { return (table, nil) }
+    guard olderEntry.kind.hasOwnRows else {
+      var what = "no ordinary table"
+      if case .virtual = olderEntry.kind { what = Replicability.refusal(of: olderEntry) ?? what }
+      skip(entry.name.text, .unlikeOlderTable, older.source.name, what)
+      return nil
     }
+    if entry.isDefined(like: olderEntry) { return (table, table) }
+    return (table, try older.schema.definition(of: olderEntry, on: older.source.connection))
   }
 
   // MARK: Comparing
@@ -246,5 +219,23 @@ extension FullTextSettings {
     else { return [] }
     let names = settings.names.isEmpty ? known.names : settings.names
     return [SkippedItem(name: table.name, reason: SkipReason(.fullTextSettings, names))]
+  }
+}
+
+extension ColumnRename {
+  /// Makes sure that the column may have been renamed.
+  ///
+  /// - Throws: `EngineError` with `columnsDiffer`.
+  fileprivate func validate(
+    _ older: TableDefinition?, _ newer: TableDefinition, in olderName: String, _ newerName: String
+  ) throws(EngineError) {
+    guard older?.column(named: oldName) != nil, older?.column(named: newName) == nil,
+      newer.column(named: newName) != nil, newer.column(named: oldName) == nil
+    else {
+      throw EngineError(
+        .columnsDiffer,
+        "column \"\(newer.name).\(oldName)\" has not become \"\(newName)\": the first must be in \(olderName) only, "
+          + "the second in \(newerName) only", table: newer.name, column: oldName)
+    }
   }
 }

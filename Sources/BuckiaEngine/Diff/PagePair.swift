@@ -83,14 +83,14 @@ final class PagePair {
   /// Whether a table is the same in both databases as far as can be told without reading its definition. Most tables of a
   /// database with thousands of them are one page, and as they were.
   func isUnchanged(
-    _ olderEntry: SchemaEntry, _ newerEntry: SchemaEntry, _ older: borrowing DatabaseSnapshot,
-    _ newer: borrowing DatabaseSnapshot
+    _ entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
   ) throws -> Bool {
-    guard newerEntry.isDefined(like: olderEntry), Replicability.isPlain(newerEntry),
+    guard let olderEntry = older.schema.entry(named: entry.name), entry.isDefined(like: olderEntry),
+      Replicability.isPlain(entry),
       let comparison = try comparison()
     else { return false }
     let roots = try roots(older, newer)
-    guard let page = roots.newer[newerEntry.name], page == roots.older[olderEntry.name] else { return false }
+    guard let page = roots.newer[entry.name], page == roots.older[olderEntry.name] else { return false }
     return comparison.isEqualLeaf(page)
   }
 

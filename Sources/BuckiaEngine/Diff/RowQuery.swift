@@ -26,7 +26,7 @@ struct RowQuery {
     var results: [String] = []
     var isStored: [Bool] = []
     if pair.definition.goesByRowID {
-      guard let name = table.stored.rowIDName else { return nil }
+      guard let name = table.rowIDName else { return nil }
       results.append(pair.isIdentifiedByContent ? "NULL" : name)
       isStored.append(false)
     }

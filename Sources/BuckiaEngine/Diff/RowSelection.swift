@@ -12,8 +12,8 @@ import SQLiteSchemas
 /// options.selections["notes"] = RowSelection(where: "owner = :me", ["me": 7], omitting: ["draft"])
 /// ```
 public struct RowSelection: Equatable, Sendable {
-  /// An SQL expression over the columns of the table, run as it is: it must come from someone who may run any query. Nil for
-  /// all rows.
+  /// An SQL expression over the columns of the table; nil for all rows. It becomes part of a query as it is, so it must come
+  /// from someone who may run any query, and it must give the same answer for a row each time.
   public var condition: String?
   /// The values of the condition's parameters (`:name`, `@name`, `$name`), by name without the first character.
   public var parameters: [String: ChangesetValue]
@@ -61,18 +61,33 @@ extension RowSelection {
     return chosen
   }
 
+  /// Makes sure that each column which is left out is in one of the tables.
+  ///
+  /// - Throws: `EngineError` with `invalidSelection`.
+  static func requireColumns(of selections: [RowSelection?], in tables: [TableDefinition?]) throws(EngineError) {
+    let tables = tables.compactMap { $0 }
+    let known = tables.flatMap { $0.columns.map(\.name) + $0.generated.map(\.name) }
+    let omitted = selections.flatMap { $0?.omittedColumns ?? [] }
+    guard let column = omitted.first(where: { name in !known.contains { ASCIIName.matches($0, name) } }) else { return }
+    let table = tables.first?.name ?? ""
+    throw EngineError(
+      .invalidSelection, "there is no column \"\(table).\(column)\" to leave out", table: table, column: column)
+  }
+
   /// The condition as a term of a WHERE clause. The line break ends a comment that the condition may end with.
   var conditionSQL: String? { condition.map { "(\($0)\n)" } }
 
   /// Makes sure that the condition is one SQL expression over a table, and that each of its parameters has a value.
   ///
   /// - Throws: `EngineError` with `invalidSelection`, `SQLiteError` when the database fails.
-  func validate(for table: TableName, on connection: borrowing SQLiteConnection) throws {
+  func validate(
+    for table: TableName, on connection: borrowing SQLiteConnection, of database: String
+  ) throws {
     guard let condition, let term = conditionSQL else { return }
     func invalid(_ why: String) -> EngineError {
       EngineError(
         .invalidSelection,
-        "the condition for table \"\(table)\" of \(connection.path) cannot be used: \(why) (in: \(condition))",
+        "the condition for table \"\(table)\" of \(database) cannot be used: \(why) (in: \(condition))",
         table: table.text)
     }
     let source = "FROM main.\(table.quoted)"

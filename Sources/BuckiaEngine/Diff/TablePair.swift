@@ -43,12 +43,16 @@ struct SourceTable {
   let definition: TableDefinition
   /// With the names that its columns have in the source.
   let stored: TableDefinition
+  /// The name by which its rowid can be asked for, if any.
+  let rowIDName: String?
   let selection: RowSelection?
   /// Where the columns of `definition` stand.
   let places: ColumnPlaces
 
   /// - Parameter renames: Columns that have another name in the changeset.
   init(_ table: TableDefinition, renames: [ColumnRename] = [], selection: RowSelection?) throws(EngineError) {
+    // Of all its columns: one that is left out may hide the rowid, too.
+    rowIDName = table.rowIDName
     stored = try selection?.applied(to: table) ?? table
     var definition = stored
     for rename in renames {
