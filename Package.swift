@@ -2,8 +2,8 @@
 import PackageDescription
 
 // Each folder under Sources/ is one target. Dependencies only point down this list: the
-// `SQLite…` targets know SQLite and nothing of Buckia, BuckiaEngine and everything below it
-// need no Foundation, and whoever imports `Buckia` links no networking.
+// `SQLite…` targets know SQLite and nothing of Buckia, BuckiaApply, BuckiaDiff and everything below
+// them need no Foundation, and whoever imports `Buckia` links no networking.
 let package = Package(
   name: "buckia",
   platforms: [.macOS(.v14), .iOS(.v17)],
@@ -13,12 +13,17 @@ let package = Package(
     // For the package in Benchmarks/, which could not share the workloads with `buckia bench` otherwise.
     .library(name: "BuckiaBenchmarks", targets: ["BuckiaBenchmarks"]),
     .library(name: "BuckiaDiffFiles", targets: ["BuckiaDiffFiles"]),
-    .library(name: "BuckiaEngine", targets: ["BuckiaEngine"]),
+    .library(name: "BuckiaApply", targets: ["BuckiaApply"]),
+    .library(name: "BuckiaDiff", targets: ["BuckiaDiff"]),
     .library(name: "BuckiaKSUID", targets: ["BuckiaKSUID"]),
     .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
     .library(name: "SQLiteConnections", targets: ["SQLiteConnections"]),
     .library(name: "SQLiteFiles", targets: ["SQLiteFiles"]),
     .library(name: "SQLiteSchemas", targets: ["SQLiteSchemas"]),
+  ],
+  traits: [
+    .default(enabledTraits: ["LinkedSQLite"]),
+    .trait(name: "LinkedSQLite", description: "Link SQLite. A loadable extension uses its host's copy instead."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -29,8 +34,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets",
-        "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaApply", "BuckiaBenchmarks", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger",
+        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -41,34 +46,55 @@ let package = Package(
     .target(
       name: "BuckiaBenchmarks",
       dependencies: [
-        "Buckia", "BuckiaDiffFiles", "BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections",
-        "SQLiteSchemas",
+        "Buckia", "BuckiaApply", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans",
+        "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
-    .target(name: "Buckia", dependencies: ["BuckiaDiffFiles", "BuckiaEngine"]),
+    .target(name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles"]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
       name: "BuckiaDiffFiles",
       dependencies: [
-        "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
 
-    // The replication engine: diff, schema plan, apply, conflicts, ledger. No Foundation from here down.
+    // Where bytes come from and go to: files, memory, temporary buffers, and what is put in between.
+    .target(name: "BuckiaByteStreams"),
+
+    // The receiver: from verified changes to rows. No Foundation from here down.
     .target(
-      name: "BuckiaEngine",
-      dependencies: ["BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas"]),
+      name: "BuckiaApply",
+      dependencies: [
+        "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+      ]),
+
+    // The difference of two databases as a changeset.
+    .target(
+      name: "BuckiaDiff",
+      dependencies: ["BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas"]),
+
+    // The tables in the user's database that record what was applied.
+    .target(
+      name: "BuckiaLedger",
+      dependencies: ["BuckiaKSUID", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
+
+    // What two definitions of a table have in common, and the steps between them.
+    .target(name: "BuckiaSchemaPlans", dependencies: ["SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
     .target(name: "SQLiteChangesets"),
     .target(name: "SQLiteFiles"),
     .target(name: "SQLiteSchemas"),
     .target(name: "BuckiaKSUID"),
     .target(name: "SQLiteConnections", dependencies: ["CBuckiaSQLite"]),
 
-    .systemLibrary(
+    // SQLite's functions, called through a table. Without the trait no SQLite is linked: whoever uses such a build hands
+    // a copy over.
+    .target(
       name: "CBuckiaSQLite",
-      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+      cSettings: [.define("BUCKIA_LINKS_SQLITE", .when(traits: ["LinkedSQLite"]))],
+      linkerSettings: [.linkedLibrary("sqlite3", .when(traits: ["LinkedSQLite"]))]),
     .systemLibrary(
       name: "CBuckiaZstd",
       providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
@@ -76,9 +102,10 @@ let package = Package(
     // Tests.
     .executableTarget(
       name: "EngineLinkageProbe",
-      dependencies: ["BuckiaEngine", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
+      dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
     .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
+    .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),
@@ -88,11 +115,14 @@ let package = Package(
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
-      dependencies: ["BuckiaDiffFiles", "TestSupport"],
+      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",
-      dependencies: ["BuckiaEngine", "SQLiteConnections", "TestSupport", "EngineLinkageProbe"]),
+      dependencies: ["BuckiaApply", "BuckiaDiff", "SQLiteConnections", "TestSupport", "EngineLinkageProbe"]),
+    .testTarget(
+      name: "BuckiaLedgerTests", dependencies: ["BuckiaLedger", "SQLiteConnections", "TestSupport"],
+      resources: [.copy("Fixtures")]),
     .testTarget(
       name: "BuckiaBenchmarksTests", dependencies: ["BuckiaBenchmarks", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaKSUID
 
 #if canImport(Glibc)
@@ -47,22 +48,28 @@ public struct BuckiaHome: Sendable {
   public func newIDs(
     _ count: Int = 1, after observed: [KSUID], unixSeconds: Int64
   ) throws(KSUIDError) -> (ids: [KSUID], remark: String?) {
+    // It stays locked until it goes.
     let file = openClock()
-    defer { if file >= 0 { close(file) } }
-    var clock = KSUIDClock(last: file >= 0 ? Self.read(file) : nil)
+    var clock = KSUIDClock(last: file.flatMap(Self.read))
     for id in observed { clock.observe(id) }
     var generator = SystemRandomNumberGenerator()
     var ids: [KSUID] = []
     for _ in 0..<count { ids.append(try clock.next(unixSeconds: unixSeconds, using: &generator)) }
-    let isKept = file >= 0 && (ids.last.map { Self.write($0, to: file) } ?? true)
+    let isKept = file.map { file in ids.last.map { Self.write($0, to: file) } ?? true } ?? false
     return (ids, isKept ? nil : "\(path)/clock cannot be written, so ids made within one second have no order")
   }
 
-  private func openClock() -> Int32 {
+  /// The file with the newest id, locked; nil where it cannot be had, which the remark tells of.
+  private func openClock() -> PosixFile? {
     makeFolders()
-    let file = open("\(path)/clock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    if file >= 0 { flock(file, LOCK_EX) }
-    return file
+    do {
+      let file = try PosixFile(updating: "\(path)/clock")
+      // Where files cannot be locked, ids are only ordered within this process.
+      _ = file.lock()
+      return file
+    } catch {
+      return nil
+    }
   }
 
   private func makeFolders() {
@@ -74,14 +81,25 @@ public struct BuckiaHome: Sendable {
     }
   }
 
-  private static func read(_ file: Int32) -> KSUID? {
-    var text = [UInt8](repeating: 0, count: KSUID.textLength)
-    guard pread(file, &text, text.count, 0) == text.count else { return nil }
-    return KSUID(String(decoding: text, as: UTF8.self))
+  /// The newest id; nil where none was kept yet.
+  private static func read(_ file: PosixFile) -> KSUID? {
+    do {
+      let text = try [UInt8](unsafeUninitializedCapacity: KSUID.textLength) { buffer, count in
+        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+      }
+      return KSUID(String(decoding: text, as: UTF8.self))
+    } catch {
+      return nil
+    }
   }
 
-  private static func write(_ id: KSUID, to file: Int32) -> Bool {
-    let text = Array("\(id)\n".utf8)
-    return pwrite(file, text, text.count, 0) == text.count
+  /// Keeps the newest id, and says whether that could be done.
+  private static func write(_ id: KSUID, to file: PosixFile) -> Bool {
+    do {
+      try Array("\(id)\n".utf8).withUnsafeBytes { try file.write($0, at: 0) }
+      return true
+    } catch {
+      return false
+    }
   }
 }

@@ -1,6 +1,8 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaDiff
+import BuckiaSchemaPlans
 import BuckiaKSUID
+import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -60,7 +62,7 @@ extension DatabaseManager {
     var report = DiffReport(difference, options: options)
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
-    let known = try [older, newer].compactMap { try Ledger.newestID(on: $0.connection) }
+    let known = try [older, newer].compactMap { try LedgerEntries.newestID(on: $0.connection) }
     let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
     if let remark = made.remark { report.warnings.append(remark) }
     guard let id = made.ids.first else { return report }

@@ -1,4 +1,4 @@
-import BuckiaEngine
+import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 

@@ -1,4 +1,6 @@
-import BuckiaEngine
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteConnections
 
@@ -40,9 +42,9 @@ public struct DatabaseManager: Sendable {
     let existed = FileSystem.exists(path)
     let connection = try SQLiteConnection(opening: path, as: .create, busyTimeout: busyTimeout)
     let transaction = try SQLiteTransaction(on: connection)
-    let created = try Ledger.create(on: connection)
-    if let trust { try Ledger.setTrust(trust, on: connection) }
-    let inForce = try Ledger.trust(on: connection)
+    let created = try Ledger.prepare(on: connection) == .created
+    if let trust { try LedgerSettings.setTrust(trust, on: connection) }
+    let inForce = try LedgerSettings.trust(on: connection)
     try transaction.commit()
     return InitReport(created: created, createdDatabase: !existed, trust: inForce)
   }
@@ -52,7 +54,7 @@ public struct DatabaseManager: Sendable {
   /// - Throws: `SQLiteError`, `EngineError` for a newer ledger.
   public func log() throws -> [LedgerEntry] {
     let connection = try reader()
-    return try Ledger.exists(on: connection) ? Ledger.entries(on: connection) : []
+    return try Ledger.exists(on: connection) ? LedgerEntries.all(on: connection) : []
   }
 
   /// Every recorded conflict, oldest first.
@@ -60,7 +62,7 @@ public struct DatabaseManager: Sendable {
   /// - Throws: `SQLiteError`, `EngineError` for a newer ledger, `ChangesetError` for a damaged record.
   public func conflicts() throws -> [ConflictRecord] {
     let connection = try reader()
-    return try Ledger.exists(on: connection) ? Ledger.conflicts(on: connection) : []
+    return try Ledger.exists(on: connection) ? ConflictRecord.all(on: connection) : []
   }
 
   func reader() throws -> SQLiteConnection {

@@ -1,5 +1,5 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas
@@ -68,7 +68,7 @@ public struct InspectedFile {
   /// Its id, if it has one.
   public let id: KSUID?
   /// The manifest as it stands in the file; nil for a raw changeset.
-  public let manifest: JSONValue?
+  package let manifest: JSONValue?
   /// The definitions of the tables; nil where the file has none.
   public let schema: [TableDefinition]?
   /// The sender, for people.

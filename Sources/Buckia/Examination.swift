@@ -1,4 +1,6 @@
-import BuckiaEngine
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -136,7 +138,7 @@ struct Examination {
   }
 
   mutating func lookAtWhatIsKept(_ connection: borrowing SQLiteConnection) throws {
-    for part in try Ledger.heldParts(on: connection) {
+    for part in try HeldPart.all(on: connection) {
       let changes = part.changeCount == 1 ? "1 change" : "\(part.changeCount) changes"
       warnings.append(
         "\(changes) of table \"\(part.table)\" from \(part.file) are kept until there is a place for them: \(part.reason); "

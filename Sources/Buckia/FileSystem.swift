@@ -1,3 +1,5 @@
+import BuckiaByteStreams
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -58,12 +60,15 @@ enum FileSystem {
 
   /// The first bytes of a file; empty when it cannot be read.
   static func beginning(of path: String, count: Int) -> [UInt8] {
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-    guard file >= 0 else { return [] }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: count)
-    let found = read(file, &bytes, count)
-    return Array(bytes.prefix(max(0, found)))
+    do {
+      let file = try PosixFile(reading: path)
+      return try [UInt8](unsafeUninitializedCapacity: count) { buffer, found in
+        found = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+    } catch {
+      // Whoever reads it wholly says why that cannot be done.
+      return []
+    }
   }
 
   private static var lastError: String { String(cString: strerror(errno)) }

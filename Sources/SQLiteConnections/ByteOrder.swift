@@ -7,8 +7,8 @@
 #endif
 
 extension UnsafeRawBufferPointer {
-  /// Compares byte by byte, a prefix before what continues it: negative, zero or positive.
-  public func byteOrder(against other: UnsafeRawBufferPointer) -> Int {
+  /// Compares byte by byte; a prefix comes before anything longer. The result is negative, zero or positive.
+  package func byteOrder(against other: UnsafeRawBufferPointer) -> Int {
     let common = Swift.min(count, other.count)
     if common > 0, let mine = baseAddress, let theirs = other.baseAddress {
       let order = memcmp(mine, theirs, common)

@@ -2,8 +2,8 @@ import CBuckiaSQLite
 
 /// One connection to a database: an owning handle over `sqlite3 *`.
 ///
-/// A connection has one owner and is used from one thread at a time. It closes when it goes out of scope; statements
-/// made from it keep the file open until they are gone too (`sqlite3_close_v2`).
+/// A connection has one owner and is used from one thread at a time. It closes when it goes out of scope; the file stays
+/// open until its statements are gone as well (`sqlite3_close_v2`).
 ///
 /// ```swift
 /// let connection = try SQLiteConnection(opening: "notes.sqlite", as: .readWrite)
@@ -14,24 +14,27 @@ public struct SQLiteConnection: ~Copyable {
   public enum Access: Sendable {
     /// Read only. The file must exist.
     case readOnly
-    /// Read only, and nobody writes meanwhile: no locks, no WAL index. For databases on read-only volumes.
+    /// Read only, without locks or a WAL index, for read-only volumes. Nobody may write to the file meanwhile.
     case immutable
     /// Read and write. The file must exist.
     case readWrite
-    /// Read and write, made when it does not exist.
+    /// Read and write. The file is created when it does not exist.
     case create
   }
 
-  let handle: OpaquePointer
+  let handle: SQLiteHandle
+  let cache = StatementCache()
   private let isOwned: Bool
-  private let cache = StatementCache()
 
   /// The file's path as it was given, for messages; `:memory:` for a database in memory.
-  public let path: String
+  package var path: String { handle.path }
+
+  /// The copy of SQLite that the connection belongs to.
+  package var library: SQLiteLibrary { handle.library }
 
   /// Opens a database file.
   ///
-  /// SQLite reads the file only when the first statement runs: that is when damage or another format is noticed.
+  /// SQLite reads the file when the first statement runs. Only then does it notice damage or another format.
   ///
   /// - Parameters:
   ///   - path: The file, or `:memory:`.
@@ -39,85 +42,79 @@ public struct SQLiteConnection: ~Copyable {
   ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
   /// - Throws: `SQLiteError` when the file cannot be opened.
   public init(opening path: String, as access: Access, busyTimeout: Int32 = 10_000) throws(SQLiteError) {
+    try self.init(opening: path, as: access, busyTimeout: busyTimeout, with: .standard)
+  }
+
+  /// Opens a database file with one of several copies of SQLite.
+  ///
+  /// - Throws: `SQLiteError` when the file cannot be opened.
+  package init(
+    opening path: String, as access: Access, busyTimeout: Int32 = 10_000, with library: SQLiteLibrary
+  ) throws(SQLiteError) {
     var flags: Int32 = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    var name = path
+    var name = Self.plainName(path)
     switch access {
     case .readOnly: flags |= SQLITE_OPEN_READONLY
     case .immutable:
       flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-      // With an authority, though an empty one, because a path that begins with two slashes would name one.
+      // Without the empty authority, a path that begins with two slashes would name one.
       name = "file:\(path.hasPrefix("/") ? "//" : "")\(Self.percentEncoded(path))?immutable=1"
     case .readWrite: flags |= SQLITE_OPEN_READWRITE
     case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
     }
-    if access != .immutable { name = Self.plainName(path) }
+    let routines = library.routines
     var opened: OpaquePointer?
-    let code = sqlite3_open_v2(name, &opened, flags, nil)
-    guard code == SQLITE_OK, let handle = opened else {
-      let error = SQLiteError(handle: opened, code: code, path: path)
-      sqlite3_close_v2(opened)
+    let code = routines.open_v2(name, &opened, flags)
+    guard let pointer = opened else { throw SQLiteError(code: code, message: "out of memory", path: path) }
+    let handle = SQLiteHandle(pointer, of: library, path: path)
+    guard code == SQLITE_OK else {
+      let error = handle.error(code)
+      routines.close_v2(pointer)
       throw error
     }
-    sqlite3_busy_timeout(handle, busyTimeout)
+    routines.busy_timeout(pointer, busyTimeout)
     self.handle = handle
-    self.path = path
     isOwned = true
   }
 
-  private init(borrowed handle: OpaquePointer) {
-    self.handle = handle
+  private init(borrowing pointer: OpaquePointer, of library: SQLiteLibrary) {
+    let path = library.routines.db_filename(pointer, "main").map { String(cString: $0) } ?? ""
+    handle = SQLiteHandle(pointer, of: library, path: path)
     isOwned = false
-    path = sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? ""
   }
 
   /// Shares the handle of another connection, which must outlive this one and closes it. Each keeps statements of its own.
   package init(sharing other: borrowing SQLiteConnection) {
     handle = other.handle
-    path = other.path
     isOwned = false
   }
 
   deinit {
     cache.statements = [:]
-    if isOwned { sqlite3_close_v2(handle) }
+    if isOwned { handle.routines.close_v2(handle.pointer) }
   }
 
-  /// Works on a connection that belongs to the application: GRDB, SQLite.swift, plain C.
+  /// Works on a connection that belongs to the app: GRDB, SQLite.swift, plain C.
   ///
-  /// The handle stays the application's and is not closed; a transaction it has open stays open.
+  /// The handle stays the app's and is not closed. A transaction that is open stays open.
   ///
   /// - Parameters:
-  ///   - handle: The application's `sqlite3 *`.
-  ///   - sourceID: What `sqlite3_sourceid()` returns where the handle was made. Two copies of SQLite in one process must
-  ///     not share a handle; when the pointers differ this throws.
+  ///   - pointer: The app's `sqlite3 *`, which must be open.
+  ///   - library: The copy of SQLite that made it; nil for the linked one.
   ///   - body: What to do. The connection must not be kept beyond it.
-  /// - Throws: `SQLiteError` for a handle of another copy of SQLite; whatever `body` throws.
-  public static func borrowing<Result>(
-    _ handle: OpaquePointer, sourceID: UnsafePointer<CChar>? = nil,
+  /// - Throws: `SQLiteError` with the fault `foreignHandle` when another copy of SQLite made the handle
+  ///   (``SQLiteLibrary`` says how to hand that copy over); whatever `body` throws.
+  package static func borrowing<Result>(
+    _ pointer: OpaquePointer, of library: SQLiteLibrary? = nil,
     _ body: (borrowing SQLiteConnection) throws -> Result
   ) throws -> Result {
-    if let sourceID, sourceID != sqlite3_sourceid() {
-      throw SQLiteError(
-        code: SQLITE_MISUSE,
-        message: "this connection belongs to another copy of SQLite in the same process; link both to one copy")
-    }
-    return try body(SQLiteConnection(borrowed: handle))
+    let library = try library ?? .standard
+    try library.requireOwn(pointer)
+    return try body(SQLiteConnection(borrowing: pointer, of: library))
   }
 
-  /// A file name that SQLite takes for one: a relative path that happens to begin with "file:" is no URI.
+  /// A file name that SQLite takes literally: a relative path that begins with "file:" would be a URI.
   static func plainName(_ path: String) -> String { path.hasPrefix("file:") ? "./\(path)" : path }
-
-  /// Attaches another database file, read or written as this connection is.
-  ///
-  /// - Parameters:
-  ///   - path: The file.
-  ///   - schema: The name by which statements call it, a plain word.
-  /// - Throws: `SQLiteError` when it cannot be opened.
-  public func attach(_ path: String, as schema: String) throws(SQLiteError) {
-    let statement = try prepare("ATTACH ?1 AS \(schema)")
-    try statement.bind(Self.plainName(path), at: 0)
-    try statement.run()
-  }
 
   private static func percentEncoded(_ path: String) -> String {
     var encoded = ""
@@ -133,14 +130,11 @@ public struct SQLiteConnection: ~Copyable {
     return encoded
   }
 
-  /// The error SQLite reported last on this connection.
-  func lastError(_ code: Int32, sql: String? = nil) -> SQLiteError {
-    SQLiteError(handle: handle, code: code, path: path, sql: sql)
-  }
-
-  /// Gives SQLite's words about the last call that failed to `body`, as UTF-8; they are gone with the next call.
-  public func withLastMessage<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-    guard let message = sqlite3_errmsg(handle) else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+  /// Passes SQLite's message about the last call that failed to `body`, as UTF-8. It is valid until the next call.
+  package func withLastMessage<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    guard let message = handle.routines.errmsg(handle.pointer) else {
+      return try body(UnsafeRawBufferPointer(start: nil, count: 0))
+    }
     var count = 0
     while message[count] != 0 { count += 1 }
     // Sound: the text ends with a NUL and stays until another call, which `body` must not make.
@@ -151,54 +145,22 @@ public struct SQLiteConnection: ~Copyable {
   ///
   /// - Throws: `SQLiteError`; statements before the failing one have taken effect.
   public func execute(_ sql: String) throws(SQLiteError) {
-    let code = sqlite3_exec(handle, sql, nil, nil, nil)
-    guard code == SQLITE_OK else { throw lastError(code, sql: sql) }
-  }
-
-  /// Prepares one statement.
-  ///
-  /// - Parameters:
-  ///   - sql: One statement.
-  ///   - isPersistent: Whether it will be kept and used many times.
-  /// - Throws: `SQLiteError` when the text is no valid statement here.
-  public func prepare(_ sql: String, isPersistent: Bool = false) throws(SQLiteError) -> SQLiteStatement {
-    try SQLiteStatement(sql, on: self, isPersistent: isPersistent)
-  }
-
-  /// Prepares a statement that this connection keeps, or takes the one it has kept.
-  ///
-  /// For the statements of a fixed small set that are needed again and again. Bindings of the last use may still be
-  /// there. Whoever steps a query must reset it, or it keeps its read lock.
-  ///
-  /// - Throws: `SQLiteError` when the text is no valid statement here.
-  public func cached(_ sql: String) throws(SQLiteError) -> SQLiteCachedStatement {
-    if let known = cache.statements[sql] { return known }
-    let made = SQLiteCachedStatement(try prepare(sql, isPersistent: true))
-    cache.statements[sql] = made
-    return made
-  }
-
-  /// The first column of the first row of a statement that is kept, as an integer; nil when there is no row or it is NULL.
-  ///
-  /// - Throws: `SQLiteError`, as `cached`.
-  public func cachedInteger(_ sql: String) throws(SQLiteError) -> Int64? {
-    let query = try cached(sql)
-    defer { query.statement.reset() }
-    guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
-    return query.statement.integer(at: 0)
+    try handle.check(handle.routines.exec(handle.pointer, sql), sql: sql)
   }
 
   /// The most parameters that a statement may have.
-  public var parameterLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) }
+  package var parameterLimit: Int { limit(SQLITE_LIMIT_VARIABLE_NUMBER) }
 
   /// The most columns that a table, or the result of a query, may have.
-  public var columnLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, -1)) }
+  package var columnLimit: Int { limit(SQLITE_LIMIT_COLUMN) }
 
   /// The most bytes that a value or a row may have.
-  public var lengthLimit: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)) }
+  package var lengthLimit: Int { limit(SQLITE_LIMIT_LENGTH) }
+
+  private func limit(_ limit: Int32) -> Int { Int(handle.routines.limit(handle.pointer, limit)) }
 
   /// Whether a transaction is open.
-  public var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+  package var isInTransaction: Bool { handle.routines.get_autocommit(handle.pointer) == 0 }
 
   /// What the open transaction has done with the database `main`. See <https://sqlite.org/c3ref/txn_state.html>.
   package enum TransactionState {
@@ -212,47 +174,49 @@ public struct SQLiteConnection: ~Copyable {
 
   /// What the open transaction has done with the database `main`.
   package var transactionState: TransactionState {
-    switch sqlite3_txn_state(handle, "main") {
+    switch handle.routines.txn_state(handle.pointer, "main") {
     case SQLITE_TXN_WRITE: .write
     case SQLITE_TXN_READ: .read
     default: .none
     }
   }
 
-  /// How many rows the last INSERT, UPDATE or DELETE changed itself; triggers and foreign-key actions not counted.
-  public var changes: Int { Int(sqlite3_changes64(handle)) }
+  /// How many rows the last INSERT, UPDATE or DELETE changed itself, without triggers and foreign-key actions.
+  package var changes: Int { Int(handle.routines.changes64(handle.pointer)) }
 
   /// How many rows all statements of this connection have changed, triggers and foreign-key actions included.
-  public var totalChanges: Int { Int(sqlite3_total_changes64(handle)) }
+  package var totalChanges: Int { Int(handle.routines.total_changes64(handle.pointer)) }
 
-  /// Whether a deferred foreign key is violated just now in the open transaction.
+  /// Whether a deferred foreign key is violated at this moment of the open transaction.
   ///
   /// See [`SQLITE_DBSTATUS_DEFERRED_FKS`](https://sqlite.org/c3ref/c_dbstatus_options.html).
-  public var hasDeferredForeignKeyViolations: Bool {
+  package var hasDeferredForeignKeyViolations: Bool {
     var current: Int32 = 0
     var highest: Int32 = 0
-    sqlite3_db_status(handle, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+    handle.routines.db_status(handle.pointer, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest)
     return current != 0
   }
 
-  /// The version of the SQLite library in use, such as `3.40.1`.
-  public static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+  /// The version of the linked SQLite, such as `3.40.1`; `none` in a build that links none.
+  package static var libraryVersion: String {
+    do { return try SQLiteLibrary.standard.version } catch { return "none" }
+  }
 
-  /// Whether triggers fire on this connection (TEMP triggers fire always).
-  public var triggersEnabled: Bool {
+  /// Whether triggers fire on this connection (TEMP triggers always do).
+  package var triggersEnabled: Bool {
     get throws(SQLiteError) { try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: -1) }
   }
 
   /// Switches triggers on or off for this connection.
   ///
   /// See [`SQLITE_DBCONFIG_ENABLE_TRIGGER`](https://sqlite.org/c3ref/c_dbconfig_defensive.html).
-  public func enableTriggers(_ enabled: Bool) throws(SQLiteError) {
+  package func enableTriggers(_ enabled: Bool) throws(SQLiteError) {
     _ = try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: enabled ? 1 : 0)
   }
 
   /// Makes functions and virtual tables named in the schema of an untrusted file harmless:
   /// [`PRAGMA trusted_schema`](https://sqlite.org/pragma.html#pragma_trusted_schema) off.
-  public func distrustSchema() throws(SQLiteError) {
+  package func distrustSchema() throws(SQLiteError) {
     _ = try flag(SQLITE_DBCONFIG_TRUSTED_SCHEMA, set: 0)
   }
 
@@ -269,34 +233,20 @@ public struct SQLiteConnection: ~Copyable {
 
   private func flag(_ option: Int32, set value: Int32) throws(SQLiteError) -> Bool {
     var result: Int32 = 0
-    let code = buckia_db_config_flag(handle, option, value, &result)
-    guard code == SQLITE_OK else { throw lastError(code) }
+    try handle.check(handle.routines.db_config(handle.pointer, option, value, &result))
     return result != 0
   }
 
-  /// What SQLite knows of a column beyond `PRAGMA table_xinfo`: its collating sequence and AUTOINCREMENT.
+  /// What SQLite knows about a column beyond `PRAGMA table_xinfo`: its collating sequence and AUTOINCREMENT.
   ///
   /// - Throws: `SQLiteError` when there is no such column.
-  public func columnMetadata(
+  package func columnMetadata(
     schema: String = "main", table: String, column: String
   ) throws(SQLiteError) -> (collation: String, isAutoIncrement: Bool) {
     var collation: UnsafePointer<CChar>?
     var isAutoIncrement: Int32 = 0
-    let code = sqlite3_table_column_metadata(
-      handle, schema, table, column, nil, &collation, nil, nil, &isAutoIncrement)
-    guard code == SQLITE_OK else { throw lastError(code) }
+    try handle.check(
+      handle.routines.table_column_metadata(handle.pointer, schema, table, column, &collation, &isAutoIncrement))
     return (collation.map { String(cString: $0) } ?? "BINARY", isAutoIncrement != 0)
   }
-}
-
-/// A statement that its connection keeps for the next time.
-public final class SQLiteCachedStatement {
-  /// The statement.
-  public let statement: SQLiteStatement
-
-  fileprivate init(_ statement: consuming SQLiteStatement) { self.statement = statement }
-}
-
-private final class StatementCache {
-  var statements: [String: SQLiteCachedStatement] = [:]
 }

@@ -1,6 +1,6 @@
 import CBuckiaSQLite
 
-/// An error that SQLite reported, with the words it used and the place it happened.
+/// An error that SQLite reported, with its message, the database and the statement.
 ///
 /// Codes are SQLite's own extended result codes: <https://sqlite.org/rescode.html>.
 public struct SQLiteError: Error, Sendable, CustomStringConvertible {
@@ -12,51 +12,52 @@ public struct SQLiteError: Error, Sendable, CustomStringConvertible {
   public let path: String?
   /// The statement that failed, when there was one.
   public let sql: String?
+  /// What is wrong with the copy of SQLite or the handle, when that is the reason.
+  package let fault: SQLiteLibraryFault?
 
   /// Makes an error.
-  public init(code: Int32, message: String, path: String? = nil, sql: String? = nil) {
+  package init(
+    code: Int32, message: String, path: String? = nil, sql: String? = nil, fault: SQLiteLibraryFault? = nil
+  ) {
+    self.fault = fault
     self.code = code
     self.message = message
     self.path = path
     self.sql = sql
   }
 
-  init(handle: OpaquePointer?, code: Int32, path: String?, sql: String? = nil) {
-    let extended = handle.map { sqlite3_extended_errcode($0) } ?? code
-    // The session calls return codes that the connection knows nothing of; its words belong to something else then.
-    let isOwn = extended & 0xff == code & 0xff
-    let text = (isOwn ? handle.flatMap { sqlite3_errmsg($0) } : nil) ?? sqlite3_errstr(code)
-    self.init(
-      code: isOwn ? extended : code, message: text.map { String(cString: $0) } ?? "unknown error", path: path, sql: sql)
+  /// Makes the error for a copy of SQLite, or a handle, that cannot be used.
+  init(fault: SQLiteLibraryFault) {
+    self.init(code: SQLITE_MISUSE, message: fault.description, fault: fault)
   }
 
   /// The primary result code: the low byte.
-  public var primaryCode: Int32 { code & 0xff }
+  package var primaryCode: Int32 { code & 0xff }
 
-  /// Whether another connection holds a lock; trying again later can help.
-  public var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
+  /// Whether another connection holds a lock, so that trying again later can help.
+  package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
   /// Whether the volume is full.
-  public var isFullDisk: Bool { primaryCode == SQLITE_FULL }
+  package var isFullDisk: Bool { primaryCode == SQLITE_FULL }
   /// Whether the database or its folder cannot be written.
-  public var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
+  package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
   /// Whether the file cannot be opened.
-  public var isCannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
-  /// Whether the file is no SQLite database (or is encrypted by something else).
-  public var isNotADatabase: Bool { primaryCode == SQLITE_NOTADB }
+  package var isCannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
+  /// Whether the file is not an SQLite database (or is encrypted).
+  package var isNotADatabase: Bool { primaryCode == SQLITE_NOTADB }
   /// Whether the file is damaged.
-  public var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
+  package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT }
   /// Whether a constraint refused a row.
-  public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
-  /// Whether the two schemas do not fit (session calls).
-  public var isSchemaMismatch: Bool { primaryCode == SQLITE_SCHEMA }
-  /// Whether the callback asked to stop (session calls).
-  public var isAborted: Bool { primaryCode == SQLITE_ABORT }
-  /// Whether a value does not suit its column: a datatype mismatch.
-  public var isMismatch: Bool { primaryCode == SQLITE_MISMATCH }
+  package var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
+  /// Whether the two schemas do not match (session functions).
+  package var isSchemaMismatch: Bool { primaryCode == SQLITE_SCHEMA }
+  /// Whether a callback asked to stop (session functions).
+  package var isAborted: Bool { primaryCode == SQLITE_ABORT }
+  /// Whether a value does not have the type that its column requires.
+  package var isMismatch: Bool { primaryCode == SQLITE_MISMATCH }
   /// Whether a value or row is larger than SQLite can hold.
-  public var isTooBig: Bool { primaryCode == SQLITE_TOOBIG }
-  /// Whether a hot journal needs a writer to roll it back first.
-  public var needsRecovery: Bool { code == SQLITE_READONLY | (3 << 8) || code == SQLITE_READONLY | (2 << 8) }
+  package var isTooBig: Bool { primaryCode == SQLITE_TOOBIG }
+  /// Whether a connection that can write must roll back a hot journal first.
+  package var needsRecovery: Bool { code == SQLITE_READONLY | (3 << 8) || code == SQLITE_READONLY | (2 << 8) }
 
   /// What happened, to which file, and what to do about it.
   public var description: String {

@@ -1,57 +1,57 @@
 import CBuckiaSQLite
 
-/// A session of SQLite's session extension: it records what changes, or compares two attached databases.
+/// A session of SQLite's session extension: it records changes, or compares two attached databases.
 ///
-/// See <https://sqlite.org/sessionintro.html>. The connection must outlive the session.
-public struct SQLiteSession: ~Copyable {
+/// See <https://sqlite.org/sessionintro.html>. The connection must outlive the session. A copy of SQLite can lack the
+/// extension; then there are no sessions, while everything else works.
+package struct SQLiteSession: ~Copyable {
   private let session: OpaquePointer
-  private let path: String
-  private let handle: OpaquePointer
+  private let routines: SQLiteSessionRoutines
+  private let handle: SQLiteHandle
 
   /// Begins a session on a database of a connection.
   ///
   /// - Parameters:
   ///   - connection: The connection whose changes are recorded.
   ///   - schema: `main`, or the name of an attached database.
-  /// - Throws: `SQLiteError`.
-  public init(on connection: borrowing SQLiteConnection, schema: String = "main") throws(SQLiteError) {
+  /// - Throws: `SQLiteError`, with the fault `missing` when this copy of SQLite has no session extension.
+  package init(on connection: borrowing SQLiteConnection, schema: String = "main") throws(SQLiteError) {
+    let routines = try connection.library.sessions
     var created: OpaquePointer?
-    let code = sqlite3session_create(connection.handle, schema, &created)
-    guard code == SQLITE_OK, let created else { throw connection.lastError(code) }
+    let code = routines.session_create(connection.handle.pointer, schema, &created)
+    guard code == SQLITE_OK, let created else { throw connection.handle.error(code) }
     session = created
-    path = connection.path
+    self.routines = routines
     handle = connection.handle
   }
 
-  deinit { sqlite3session_delete(session) }
+  deinit { routines.session_delete(session) }
 
-  /// Records a table, or all of them for nil.
-  public func attach(_ table: String? = nil) throws(SQLiteError) {
-    let code = sqlite3session_attach(session, table)
-    guard code == SQLITE_OK else { throw SQLiteError(handle: handle, code: code, path: path) }
+  /// Records the changes of a table; for nil, those of all tables.
+  package func attach(_ table: String? = nil) throws(SQLiteError) {
+    try handle.check(routines.session_attach(session, table))
   }
 
   /// Records what would turn the table of another attached database into the session's own.
   ///
   /// - Throws: `SQLiteError` with `isSchemaMismatch` when the two tables differ in columns or key.
-  public func recordDifference(from schema: String, table: String) throws(SQLiteError) {
+  package func recordDifference(from schema: String, table: String) throws(SQLiteError) {
     var message: UnsafeMutablePointer<CChar>?
-    let code = sqlite3session_diff(session, schema, table, &message)
-    defer { sqlite3_free(message) }
-    guard code == SQLITE_OK else {
-      throw SQLiteError(
-        code: code, message: message.map { String(cString: $0) } ?? String(cString: sqlite3_errstr(code)), path: path)
-    }
+    let code = routines.session_diff(session, schema, table, &message)
+    defer { handle.routines.free(message) }
+    guard code != SQLITE_OK else { return }
+    guard let message else { throw handle.error(code) }
+    throw SQLiteError(code: code, message: String(cString: message), path: handle.path)
   }
 
   /// Everything recorded so far, as a changeset.
-  public func changeset() throws(SQLiteError) -> [UInt8] {
-    try bytes { sqlite3session_changeset_strm(session, $0, $1) }
+  package func changeset() throws(SQLiteError) -> [UInt8] {
+    try bytes { routines.session_changeset_strm(session, $0, $1) }
   }
 
   /// Everything recorded so far, as a patchset.
-  public func patchset() throws(SQLiteError) -> [UInt8] {
-    try bytes { sqlite3session_patchset_strm(session, $0, $1) }
+  package func patchset() throws(SQLiteError) -> [UInt8] {
+    try bytes { routines.session_patchset_strm(session, $0, $1) }
   }
 
   private final class Output { var bytes: [UInt8] = [] }
@@ -61,15 +61,17 @@ public struct SQLiteSession: ~Copyable {
       -> Int32
   ) throws(SQLiteError) -> [UInt8] {
     let output = Output()
-    let code = produce(
-      { context, data, count in
-        // Sound: the context is the box retained by the caller for the whole call.
-        guard let context else { return SQLITE_MISUSE }
-        let output = Unmanaged<Output>.fromOpaque(context).takeUnretainedValue()
-        output.bytes.append(contentsOf: UnsafeRawBufferPointer(start: data, count: Int(count)))
-        return SQLITE_OK
-      }, Unmanaged.passUnretained(output).toOpaque())
-    guard code == SQLITE_OK else { throw SQLiteError(handle: handle, code: code, path: path) }
+    let code = withExtendedLifetime(output) {
+      produce(
+        { context, data, count in
+          // Sound: the context is the box that is kept alive around the call.
+          guard let context else { return SQLITE_MISUSE }
+          let output = Unmanaged<Output>.fromOpaque(context).takeUnretainedValue()
+          output.bytes.append(contentsOf: UnsafeRawBufferPointer(start: data, count: Int(count)))
+          return SQLITE_OK
+        }, Unmanaged.passUnretained(output).toOpaque())
+    }
+    try handle.check(code)
     return output.bytes
   }
 }

@@ -1,8 +1,8 @@
 import CBuckiaSQLite
 
-/// An open transaction, or a savepoint inside the application's own. It ends exactly once: committed, or rolled back.
+/// An open transaction, or a savepoint inside a transaction of the app. It ends exactly once: committed or rolled back.
 ///
-/// One that goes out of scope without `commit` is rolled back, so an error on the way can leave nothing half done.
+/// One that goes out of scope without `commit` is rolled back, so that an error leaves nothing half done.
 ///
 /// ```swift
 /// let transaction = try SQLiteTransaction(on: connection)
@@ -11,37 +11,37 @@ import CBuckiaSQLite
 /// ```
 public struct SQLiteTransaction: ~Copyable {
   /// When the transaction takes its locks. See <https://sqlite.org/lang_transaction.html>.
-  public enum Kind: String, Sendable {
-    /// With the first read or write.
+  package enum Kind: String, Sendable {
+    /// On the first read or write.
     case deferred = "DEFERRED"
-    /// The write lock at once, so that it cannot fail with "busy" half way.
+    /// The write lock at once, so that the transaction cannot fail with "busy" later.
     case immediate = "IMMEDIATE"
   }
 
-  private let handle: OpaquePointer
+  // Sound: the connection outlives the transaction. A type that is discarded cannot hold a counted reference.
+  private unowned(unsafe) let handle: SQLiteHandle
 
-  /// Whether this is a savepoint inside a transaction that belongs to the application.
-  public let isNested: Bool
+  /// Whether this is a savepoint inside a transaction that belongs to the app.
+  package let isNested: Bool
 
-  /// Begins a transaction; inside one that is already open, a savepoint.
+  /// Begins a transaction, or a savepoint when a transaction is already open.
   ///
   /// The connection must outlive the transaction.
   ///
-  /// - Throws: `SQLiteError`, busy when the lock cannot be had in time.
-  public init(_ kind: Kind = .immediate, on connection: borrowing SQLiteConnection) throws(SQLiteError) {
+  /// - Throws: `SQLiteError`, busy when the lock cannot be taken in time.
+  package init(_ kind: Kind = .immediate, on connection: borrowing SQLiteConnection) throws(SQLiteError) {
     handle = connection.handle
     isNested = connection.isInTransaction
     try connection.execute(isNested ? "SAVEPOINT buckia" : "BEGIN \(kind.rawValue)")
   }
 
-  /// Makes the changes last (a savepoint: part of the outer transaction).
+  /// Commits the changes; those of a savepoint become part of the outer transaction.
   ///
   /// - Throws: `SQLiteError`; everything has been rolled back then.
-  public consuming func commit() throws(SQLiteError) {
-    let code = sqlite3_exec(handle, isNested ? "RELEASE buckia" : "COMMIT", nil, nil, nil)
+  package consuming func commit() throws(SQLiteError) {
+    let code = handle.routines.exec(handle.pointer, isNested ? "RELEASE buckia" : "COMMIT")
     if code != SQLITE_OK {
-      let path = sqlite3_db_filename(handle, "main").map { String(cString: $0) }
-      let error = SQLiteError(handle: handle, code: code, path: path, sql: "COMMIT")
+      let error = handle.error(code, sql: "COMMIT")
       undo()
       discard self
       throw error
@@ -49,8 +49,8 @@ public struct SQLiteTransaction: ~Copyable {
     discard self
   }
 
-  /// Takes everything back.
-  public consuming func rollback() {
+  /// Rolls everything back.
+  package consuming func rollback() {
     undo()
     discard self
   }
@@ -58,8 +58,8 @@ public struct SQLiteTransaction: ~Copyable {
   deinit { undo() }
 
   private func undo() {
-    // SQLite may have rolled back by itself already (full disk, I/O error): then there is nothing left to do.
-    guard sqlite3_get_autocommit(handle) == 0 else { return }
-    sqlite3_exec(handle, isNested ? "ROLLBACK TO buckia; RELEASE buckia" : "ROLLBACK", nil, nil, nil)
+    // SQLite may have rolled back by itself (full disk, I/O error). Then there is nothing left to do.
+    guard handle.routines.get_autocommit(handle.pointer) == 0 else { return }
+    handle.routines.exec(handle.pointer, isNested ? "ROLLBACK TO buckia; RELEASE buckia" : "ROLLBACK")
   }
 }

@@ -1,9 +1,9 @@
 import CBuckiaSQLite
 
-/// SQLite's own changeset calls: the oracle that Buckia's are measured against, in tests and benchmarks.
-public enum StockChangesets {
+/// SQLite's own changeset functions: what tests and benchmarks compare Buckia's with.
+package enum StockChangesets {
   /// Why SQLite asks. See <https://sqlite.org/session/c_changeset_conflict.html>.
-  public enum ConflictKind: Int32, Sendable {
+  package enum ConflictKind: Int32, Sendable {
     case data = 1
     case notFound = 2
     case conflict = 3
@@ -12,47 +12,53 @@ public enum StockChangesets {
   }
 
   /// What to do. See <https://sqlite.org/session/c_changeset_abort.html>.
-  public enum Answer: Int32, Sendable {
+  package enum Answer: Int32, Sendable {
     case omit = 0
     case replace = 1
     case abort = 2
   }
 
-  /// Turns a changeset into its inverse: `sqlite3changeset_invert`.
-  public static func invert(_ changeset: [UInt8]) throws(SQLiteError) -> [UInt8] {
+  /// Inverts a changeset: `sqlite3changeset_invert`.
+  package static func invert(_ changeset: [UInt8]) throws(SQLiteError) -> [UInt8] {
+    let library = try SQLiteLibrary.standard
+    let sessions = try library.sessions
     var count: Int32 = 0
     var output: UnsafeMutableRawPointer?
     let code = changeset.withUnsafeBytes {
-      sqlite3changeset_invert(Int32($0.count), $0.baseAddress, &count, &output)
+      sessions.changeset_invert(Int32($0.count), $0.baseAddress, &count, &output)
     }
-    return try taken(output, count, code)
+    return try taken(output, count, code, library)
   }
 
-  /// Joins two changesets into one: `sqlite3changeset_concat`.
-  public static func concat(_ first: [UInt8], _ second: [UInt8]) throws(SQLiteError) -> [UInt8] {
+  /// Combines two changesets: `sqlite3changeset_concat`.
+  package static func concat(_ first: [UInt8], _ second: [UInt8]) throws(SQLiteError) -> [UInt8] {
+    let library = try SQLiteLibrary.standard
+    let sessions = try library.sessions
     var first = first
     var second = second
     var count: Int32 = 0
     var output: UnsafeMutableRawPointer?
     let code = first.withUnsafeMutableBytes { first in
       second.withUnsafeMutableBytes { second in
-        sqlite3changeset_concat(
+        sessions.changeset_concat(
           Int32(first.count), first.baseAddress, Int32(second.count), second.baseAddress, &count, &output)
       }
     }
-    return try taken(output, count, code)
+    return try taken(output, count, code, library)
   }
 
   private static func taken(
-    _ output: UnsafeMutableRawPointer?, _ count: Int32, _ code: Int32
+    _ output: UnsafeMutableRawPointer?, _ count: Int32, _ code: Int32, _ library: SQLiteLibrary
   ) throws(SQLiteError) -> [UInt8] {
-    defer { sqlite3_free(output) }
-    guard code == SQLITE_OK else { throw SQLiteError(handle: nil, code: code, path: nil) }
+    defer { library.routines.free(output) }
+    guard code == SQLITE_OK else {
+      throw SQLiteError(code: code, message: library.routines.errstr(code).map { String(cString: $0) } ?? "")
+    }
     return Array(UnsafeRawBufferPointer(start: output, count: Int(count)))
   }
 
-  /// A value of a change or a row, told apart by class and bytes.
-  public enum Value: Hashable, Sendable {
+  /// A value of a change or a row, compared by storage class and bytes.
+  package enum Value: Hashable, Sendable {
     case null
     case integer(Int64)
     /// The bits of a double.
@@ -60,70 +66,76 @@ public enum StockChangesets {
     case text([UInt8])
     case blob([UInt8])
 
-    init(_ value: OpaquePointer) {
-      switch sqlite3_value_type(value) {
-      case SQLITE_INTEGER: self = .integer(sqlite3_value_int64(value))
-      case SQLITE_FLOAT: self = .real(sqlite3_value_double(value).bitPattern)
+    init(_ value: OpaquePointer, _ routines: SQLiteRoutines) {
+      switch routines.value_type(value) {
+      case SQLITE_INTEGER: self = .integer(routines.value_int64(value))
+      case SQLITE_FLOAT: self = .real(routines.value_double(value).bitPattern)
       case SQLITE_TEXT:
-        let start = sqlite3_value_text(value)
-        self = .text(Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))))
+        let start = routines.value_text(value)
+        self = .text(Array(UnsafeRawBufferPointer(start: start, count: Int(routines.value_bytes(value)))))
       case SQLITE_BLOB:
-        let start = sqlite3_value_blob(value)
-        self = .blob(Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))))
+        let start = routines.value_blob(value)
+        self = .blob(Array(UnsafeRawBufferPointer(start: start, count: Int(routines.value_bytes(value)))))
       default: self = .null
       }
     }
   }
 
-  /// One question that SQLite asks while it applies a changeset. Lent for the length of the call; costs nothing but what is
-  /// asked of it.
-  public struct Question: ~Copyable {
+  /// A conflict that SQLite asks about while it applies a changeset. Valid during the call; values are read when they are
+  /// asked for.
+  package struct Question: ~Copyable {
     /// Why it asks.
-    public let kind: ConflictKind
-    private let iterator: OpaquePointer?
+    package let kind: ConflictKind
+    private let iterator: OpaquePointer
+    private let handle: SQLiteHandle
+    private let sessions: SQLiteSessionRoutines
     private let columns: Int32
     /// What the change does: 9 deletes, 18 inserts, 23 updates
     /// (<https://sqlite.org/c3ref/c_alter_table.html>); 0 for foreign keys.
-    public let operation: Int32
+    package let operation: Int32
     private let name: UnsafePointer<CChar>?
 
-    init(_ kind: ConflictKind, _ iterator: OpaquePointer?) {
+    fileprivate init(
+      _ kind: ConflictKind, _ iterator: OpaquePointer, _ handle: SQLiteHandle, _ sessions: SQLiteSessionRoutines
+    ) {
       var table: UnsafePointer<CChar>?
       var columns: Int32 = 0
       var operation: Int32 = 0
-      if kind != .foreignKey { sqlite3changeset_op(iterator, &table, &columns, &operation, nil) }
+      if kind != .foreignKey { sessions.changeset_op(iterator, &table, &columns, &operation, nil) }
       self.kind = kind
       self.iterator = iterator
+      self.handle = handle
+      self.sessions = sessions
       self.columns = columns
       self.operation = operation
       name = table
     }
 
     /// The table; empty for foreign keys.
-    public var table: String { name.map { String(cString: $0) } ?? "" }
+    package var table: String { name.map { String(cString: $0) } ?? "" }
 
-    /// The change's old values, by column; nil where there is none.
-    public var old: [Value?] { values { sqlite3changeset_old(iterator, $0, $1) } }
+    /// The change's old values by column; nil where there is none.
+    package var old: [Value?] { values { sessions.changeset_old(iterator, $0, $1) } }
 
-    /// The change's new values, by column; nil where there is none.
-    public var new: [Value?] { values { sqlite3changeset_new(iterator, $0, $1) } }
+    /// The change's new values by column; nil where there is none.
+    package var new: [Value?] { values { sessions.changeset_new(iterator, $0, $1) } }
 
-    /// The local row in the way, by column of the changeset; empty where SQLite shows none.
-    public var conflicting: [Value?] {
-      kind == .data || kind == .conflict ? values { sqlite3changeset_conflict(iterator, $0, $1) } : []
+    /// The conflicting local row by column of the changeset; empty where SQLite gives none.
+    package var conflicting: [Value?] {
+      kind == .data || kind == .conflict ? values { sessions.changeset_conflict(iterator, $0, $1) } : []
     }
 
-    /// For foreign keys: what SQLite gives as the number of violations.
-    public var violations: Int {
+    /// For foreign keys: the number of violations according to SQLite.
+    package var violations: Int {
       var count: Int32 = 0
-      return sqlite3changeset_fk_conflicts(iterator, &count) == SQLITE_OK ? Int(count) : 0
+      return sessions.changeset_fk_conflicts(iterator, &count) == SQLITE_OK ? Int(count) : 0
     }
 
     private func values(_ read: (Int32, UnsafeMutablePointer<OpaquePointer?>) -> Int32) -> [Value?] {
       (0..<columns).map { column in
         var value: OpaquePointer?
         guard read(column, &value) == SQLITE_OK, let value else { return nil }
-        return Value(value)
+        return Value(value, handle.routines)
       }
     }
   }
@@ -131,13 +143,20 @@ public enum StockChangesets {
   private final class Context {
     let decide: (borrowing Question) -> Answer
     let takes: (String) -> Bool
-    init(_ decide: @escaping (borrowing Question) -> Answer, takes: @escaping (String) -> Bool) {
+    let handle: SQLiteHandle
+    let sessions: SQLiteSessionRoutines
+
+    init(
+      on handle: SQLiteHandle, _ decide: @escaping (borrowing Question) -> Answer, takes: @escaping (String) -> Bool
+    ) throws(SQLiteError) {
       self.decide = decide
       self.takes = takes
+      self.handle = handle
+      sessions = try handle.library.sessions
     }
   }
 
-  /// Newer versions of SQLite try to settle UNIQUE cycles, one row after the other; without this they all do the same.
+  /// Newer versions of SQLite retry UPDATEs that conflict with each other. This flag makes all versions behave the same.
   private static let withoutUpdateLoop: Int32 = 0x10
 
   /// Applies a changeset: `sqlite3changeset_apply_v2`.
@@ -145,9 +164,9 @@ public enum StockChangesets {
   /// - Parameters:
   ///   - changeset: The bytes.
   ///   - connection: The connection to change.
-  ///   - decide: Is asked about each conflict: its kind and table (empty for foreign keys).
+  ///   - decide: Decides about each conflict by its kind and table (empty for foreign keys).
   /// - Throws: `SQLiteError`; nothing has changed then.
-  public static func apply(
+  package static func apply(
     _ changeset: [UInt8], to connection: borrowing SQLiteConnection,
     decide: @escaping (ConflictKind, String) -> Answer
   ) throws(SQLiteError) {
@@ -160,9 +179,9 @@ public enum StockChangesets {
   ///   - changeset: The bytes.
   ///   - connection: The connection to change.
   ///   - takes: Whether the changes of a table are applied; nil applies all.
-  ///   - answer: Is asked about each conflict.
+  ///   - answer: Decides about each conflict.
   /// - Throws: `SQLiteError`; nothing has changed then.
-  public static func apply(
+  package static func apply(
     _ changeset: [UInt8], to connection: borrowing SQLiteConnection, where takes: ((String) -> Bool)? = nil,
     answering answer: @escaping (borrowing Question) -> Answer
   ) throws(SQLiteError) {
@@ -172,38 +191,38 @@ public enum StockChangesets {
     }
   }
 
-  /// Applies a changeset where it lies: `sqlite3changeset_apply_v2` apart from its flag against newer versions' loops.
+  /// Applies a changeset in place.
   ///
-  /// The other forms copy it first, because SQLite's call promises nothing about what it does to the bytes.
+  /// The other forms copy it first, because `sqlite3changeset_apply_v2` does not promise to leave the bytes unchanged.
   ///
   /// - Parameters:
   ///   - bytes: The changeset.
   ///   - connection: The connection to change.
-  ///   - takes: Which tables' changes are applied; nil for all.
-  ///   - answer: Is asked about each conflict.
+  ///   - takes: Whether the changes of a table are applied; nil applies all.
+  ///   - answer: Decides about each conflict.
   /// - Throws: `SQLiteError`; nothing has changed then.
-  public static func apply(
+  package static func apply(
     _ bytes: UnsafeMutableRawBufferPointer, to connection: borrowing SQLiteConnection,
     where takes: ((String) -> Bool)? = nil, answering answer: @escaping (borrowing Question) -> Answer
   ) throws(SQLiteError) {
-    let context = Context(answer, takes: takes ?? { _ in true })
     let handle = connection.handle
+    let context = try Context(on: handle, answer, takes: takes ?? { _ in true })
     let code = withExtendedLifetime(context) {
-      sqlite3changeset_apply_v2(
-        handle, Int32(bytes.count), bytes.baseAddress,
+      context.sessions.changeset_apply_v2(
+        handle.pointer, Int32(bytes.count), bytes.baseAddress,
         { context, table in
-          // Sound: the context is the box kept alive around the call.
+          // Sound: the context is the box that is kept alive around the call.
           guard let context, let table else { return 0 }
           let box = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
           return box.takes(String(cString: table)) ? 1 : 0
         },
         { context, kind, iterator in
-          // Sound: the context is the box kept alive around the call.
-          guard let context, let kind = ConflictKind(rawValue: kind) else { return SQLITE_CHANGESET_ABORT }
+          // Sound: the context is the box that is kept alive around the call.
+          guard let context, let iterator, let kind = ConflictKind(rawValue: kind) else { return Answer.abort.rawValue }
           let box = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
-          return box.decide(Question(kind, iterator)).rawValue
+          return box.decide(Question(kind, iterator, box.handle, box.sessions)).rawValue
         }, Unmanaged.passUnretained(context).toOpaque(), nil, nil, withoutUpdateLoop)
     }
-    guard code == SQLITE_OK else { throw connection.lastError(code) }
+    try handle.check(code)
   }
 }

@@ -1,10 +1,12 @@
 import BuckiaKSUID
 import SQLiteChangesets
 import Testing
-
 @testable import Buckia
+@testable import BuckiaApply
 @testable import BuckiaCommand
-@testable import BuckiaEngine
+@testable import BuckiaDiff
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 
 @Suite("Reports")
 struct ReportTests {

@@ -4,82 +4,72 @@ import Testing
 @testable import BuckiaDiffFiles
 import TestSupport
 
+/// What becomes of a file that was damaged on its way.
+///
+/// Not every bit of compressed data means something: a match in a run of zeros may begin elsewhere. So a flipped bit is
+/// either refused or changes nothing that is read.
 @Suite struct DamageTests {
-  private func sample(_ folder: TemporaryFolder, signed: Bool = false) throws -> [UInt8] {
-    var writer = DiffFileWriter()
-    if signed { writer.signer = try Sample.signer() }
-    let path = folder.file("sound")
-    if signed {
-      try writer.write(try Sample.fullDraft(), changeset: ChangesetSpool(Sample.changeset), to: path)
-    } else {
-      // As small as can be, since every bit of it is tried.
-      var changes = ChangesetWriter()
-      changes.beginTable(ChangesetTable(name: Sample.log.name, keyFlags: [1, 0]))
-      changes.beginChange(.insert)
-      changes.append(integer: 7)
-      changes.append(text: "a line")
-      let draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .included([Sample.log]))
-      try writer.write(draft, changeset: ChangesetSpool(changes.bytes), to: path)
-    }
-    return try bytes(at: path)
+  /// As small as can be, since every bit of it is tried.
+  private static let small = FileSpec(
+    tables: [.log()], schema: [Sample.log],
+    changes: [TableChanges(Sample.log.name, key: [1, 0], [.insert([7, "a line"])])])
+  private static let signed = FileSpec(
+    manifest: Sample.fullManifest, tables: [.notes(withdrawn: 1), .log()], annotations: Sample.annotations,
+    files: [("a.txt", ""), ("b/photo.txt", "not really")], isSigned: true)
+
+  /// Whether a damaged file is refused, or read as the sound one.
+  private func isHarmless(_ damaged: [UInt8], _ sound: ReadFile) -> Bool {
+    do { return try ReadFile(damaged) == sound } catch { return error is DiffFileError }
   }
 
   @Test func `Cut off at any length it is refused`() throws {
-    let folder = try TemporaryFolder()
-    let sound = try sample(folder)
+    let sound = try Self.small.written()
     for length in 0..<sound.count {
-      let path = try folder.write(Array(sound[..<length]), as: "cut")
-      let error = try #require(refusal(at: path), "\(length) of \(sound.count) bytes were accepted")
+      let error = try #require(
+        refusal(of: Array(sound[..<length])), "\(length) of \(sound.count) bytes were accepted")
       #expect(error.code == .truncated, "\(length): \(error)")
-      #expect(error.path == path)
     }
   }
 
   @Test(arguments: 0..<8)
-  func `With any single bit flipped it is refused`(bit: Int) throws {
-    let folder = try TemporaryFolder()
-    let sound = try sample(folder)
-    for index in sound.indices {
-      var damaged = sound
+  func `With any single bit flipped it is refused or read as before`(bit: Int) throws {
+    let bytes = try Self.small.written()
+    let sound = try ReadFile(bytes)
+    for index in bytes.indices {
+      var damaged = bytes
       damaged[index] ^= 1 << bit
-      let path = try folder.write(damaged, as: "flipped")
-      #expect(refusal(at: path) != nil, "bit \(bit) of byte \(index) may flip unnoticed")
+      #expect(isHarmless(damaged, sound), "bit \(bit) of byte \(index) changes what is read")
     }
   }
 
   @Test(arguments: [0xff, 0x55] as [UInt8])
-  func `With any single byte of a signed diff changed it is refused`(mask: UInt8) throws {
-    let folder = try TemporaryFolder()
-    let sound = try sample(folder, signed: true)
-    for index in sound.indices {
-      var damaged = sound
+  func `With any single byte of a signed diff changed it is refused or read as before`(mask: UInt8) throws {
+    let bytes = try Self.signed.written()
+    let sound = try ReadFile(bytes)
+    for index in bytes.indices {
+      var damaged = bytes
       damaged[index] ^= mask
-      let path = try folder.write(damaged, as: "flipped")
-      #expect(refusal(at: path) != nil, "byte \(index) may change unnoticed")
+      #expect(isHarmless(damaged, sound), "byte \(index) changes what is read")
     }
   }
 
-  @Test func `Whatever the lengths of the seal are, no bit of it may flip`() throws {
-    // Copies of four zeros passed for a repeated zero and an empty block, when the seal still had such blocks.
-    let folder = try TemporaryFolder()
+  @Test func `With random damage in random files it is refused or read as before`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
-    for round in 0..<4 {
-      var changes = ChangesetWriter()
-      changes.beginTable(ChangesetTable(name: "t", keyFlags: [1]))
-      changes.beginChange(.insert)
-      changes.append(integer: Int64(bitPattern: generator.next()))
-      let draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent)
-      let path = folder.file("round-\(round)")
-      try DiffFileWriter().write(draft, changeset: ChangesetSpool(changes.bytes), to: path)
-      let sound = try bytes(at: path)
-      for index in (sound.count - 44)..<sound.count {
-        for bit in 0..<8 {
-          var damaged = sound
-          damaged[index] ^= 1 << bit
-          let flipped = try folder.write(damaged, as: "flipped")
-          #expect(refusal(at: flipped) != nil, "seed \(seed), round \(round), byte \(index), bit \(bit)")
-        }
+    for round in 0..<20 {
+      let rows = (0..<Int64.random(in: 1...200, using: &generator)).map { row in
+        TableChanges.Row.insert([.integer(row), .text(String(repeating: "x", count: Int(row) * round))])
+      }
+      let file = FileSpec(
+        tables: [Manifest.Table(name: "t", columns: 2, inserted: Int64(rows.count))], schema: nil,
+        changes: [TableChanges("t", key: [1, 0], rows)])
+      let bytes = try file.written(level: Int.random(in: 1...6, using: &generator))
+      let sound = try ReadFile(bytes)
+      for _ in 0..<40 {
+        var damaged = bytes
+        let index = Int.random(in: damaged.indices, using: &generator)
+        damaged[index] ^= UInt8.random(in: 1...255, using: &generator)
+        #expect(isHarmless(damaged, sound), "seed \(seed), round \(round), byte \(index)")
       }
     }
   }

@@ -106,7 +106,7 @@ import TestSupport
     let line = value.lineText()
     #expect(
       line == #"{"a\u0085":"\u009b31m\u007f\u001b[2J \u202efdp é 日本 \udb40\udc41\udbff\udfff"}"#)
-    #expect(value.prettyText().unicodeScalars.allSatisfy { ShownText.isSafe($0) || $0 == "\n" })
+    #expect(value.prettyText().unicodeScalars.allSatisfy { EscapedText.isHarmless($0) || $0 == "\n" })
     #expect(try JSONParser.parse(Array(line.utf8)) == value)
     // The canonical form, which is hashed and signed, stays as the format has it.
     #expect(value.text().unicodeScalars.contains("\u{9b}"))

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import Foundation
 import SQLiteChangesets
 import Testing
@@ -7,9 +8,7 @@ import TestSupport
 
 @Suite struct OpeningTests {
   private func written(in folder: TemporaryFolder) throws -> String {
-    let path = folder.file(DiffFileName.diff(Sample.id))
-    try DiffFileWriter().write(Sample.plainDraft, changeset: ChangesetSpool(Sample.changeset), to: path)
-    return path
+    try folder.write(FileSpec().written(), to: DiffFileName.diff(Sample.id))
   }
 
   private static var zerosDraft: DiffFileDraft { DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent) }
@@ -66,37 +65,64 @@ import TestSupport
   }
 
   @Test func `Limits are kept`() throws {
+    let output = MemoryOutput()
+    try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: output)
+    #expect(refusal(of: output.bytes, limits: DiffFileLimits(contentBytes: 100))?.code == .tooLarge)
+    let strict = DiffFileLimits(freeContentBytes: 100, expansion: 10)
+    #expect(refusal(of: output.bytes, limits: strict)?.code == .tooLarge)
+    #expect(refusal(of: output.bytes, limits: DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
+  }
+
+  @Test func `Where the size of a file is not known, its content is measured by what has been read of it`() throws {
+    let output = MemoryOutput()
+    try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: output)
+    func refusal(_ limits: DiffFileLimits) -> DiffFileError? {
+      do throws(DiffFileError) {
+        _ = try DiffFile.verified(from: SlowInput(output.bytes), limits: limits)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(refusal(DiffFileLimits(contentBytes: 100))?.code == .tooLarge)
+    #expect(refusal(DiffFileLimits(freeContentBytes: 100, expansion: 10))?.code == .tooLarge)
+    #expect(refusal(DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
+  }
+
+  @Test func `The digest of a file that is too long covers its beginning and its size`() throws {
     let folder = try TemporaryFolder()
-    let path = folder.file("zeros")
-    try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: path)
-    #expect(refusal(at: path, limits: DiffFileLimits(contentBytes: 100))?.code == .tooLarge)
-    #expect(refusal(at: path, limits: DiffFileLimits(freeContentBytes: 100, expansion: 10))?.code == .tooLarge)
-    #expect(refusal(at: path, limits: DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
-    let limited = try FileDigest.sha256(at: path, limit: 10)
-    #expect(!limited.isWhole)
-    #expect(limited.sha256 != (try FileDigest.sha256(at: path)).sha256)
+    let path = try folder.write(Array("0123456789".utf8), to: "file")
+    let beginning = try FileDigest.sha256(at: path, limit: 5)
+    #expect(!beginning.isWhole)
+    #expect(beginning.byteCount == 10)
+    #expect(beginning.sha256 == ContentDigest(of: Array("01234…10".utf8)))
+    for limit in [10, 11, 1 << 30] as [Int64] {
+      let whole = try FileDigest.sha256(at: path, limit: limit)
+      #expect(whole.isWhole)
+      #expect(whole.sha256 == ContentDigest(of: Array("0123456789".utf8)))
+    }
   }
 
   @Test func `Nothing is overwritten unless asked`() throws {
     let folder = try TemporaryFolder()
-    let path = try folder.write([1, 2, 3], as: "taken")
+    let path = try folder.write([1, 2, 3], to: "taken")
     var writer = DiffFileWriter()
     let spool = ChangesetSpool(Sample.changeset)
     let error = try #require(throws: DiffFileError.self) {
-      try writer.write(Sample.plainDraft, changeset: spool, to: path)
+      try writer.write(FileSpec().draft, changeset: spool, to: path)
     }
     #expect(error.code == .alreadyExists)
     #expect(!error.isTransient)
-    #expect(try bytes(at: path) == [1, 2, 3])
+    #expect(try fileBytes(path) == [1, 2, 3])
     writer.replacesExisting = true
-    try writer.write(Sample.plainDraft, changeset: spool, to: path)
+    try writer.write(FileSpec().draft, changeset: spool, to: path)
     #expect(refusal(at: path) == nil)
-    #expect(try folder.names == ["taken"])
+    #expect(try folder.names(in: "") == ["taken"])
   }
 
   @Test func `A failure leaves nothing behind`() throws {
     let folder = try TemporaryFolder()
-    var draft = Sample.plainDraft
+    var draft = try FileSpec().draft
     draft.schema = .included([Sample.log])
     let error = try #require(throws: DiffFileError.self) {
       try DiffFileWriter().write(draft, changeset: ChangesetSpool(Sample.changeset), to: folder.file("a"))
@@ -109,18 +135,19 @@ import TestSupport
       try writer.write(Self.zerosDraft, changeset: Self.zeros, to: folder.file("a"))
     }
     let missing = try #require(throws: DiffFileError.self) {
-      try writer.write(Sample.plainDraft, changeset: ChangesetSpool(), to: folder.file("no/such/folder"))
+      try writer.write(FileSpec().draft, changeset: ChangesetSpool(), to: folder.file("no/such/folder"))
     }
     #expect(missing.code == .unwritable)
-    #expect(try folder.names == [])
+    #expect(missing.path == folder.file("no/such/folder"))
+    #expect(try folder.names(in: "") == [])
   }
 
   @Test func `A raw changeset is read with its counts, a patchset too`() throws {
     let folder = try TemporaryFolder()
-    let path = try folder.write(Sample.changeset, as: DiffFileName.changeset(Sample.id))
+    let path = try folder.write(Sample.changeset, to: DiffFileName.changeset(Sample.id))
     let raw = try RawChangeset.verified(at: path)
     #expect(raw.id == Sample.id)
-    #expect(raw.digest == RunningDigest.of(Sample.changeset))
+    #expect(raw.digest == ContentDigest(of: Sample.changeset))
     #expect(raw.inspection.tables.map(\.inserted) == [2, 1])
     #expect(raw.inspection.changes == 5)
     #expect(raw.format == .changeset)
@@ -131,7 +158,7 @@ import TestSupport
     patch.beginTable(ChangesetTable(name: "t", format: .patchset, keyFlags: [1, 0]))
     patch.beginChange(.delete)
     patch.append(integer: 1)
-    let rawPatch = try RawChangeset.verified(at: folder.write(patch.bytes, as: "some.patchset"))
+    let rawPatch = try RawChangeset.verified(at: folder.write(patch.bytes, to: "some.patchset"))
     #expect(rawPatch.id == nil)
     #expect(rawPatch.format == .patchset)
     #expect(rawPatch.inspection.tables.map(\.header.name) == ["t"])
@@ -139,16 +166,16 @@ import TestSupport
 
   @Test func `Raw files that are no changeset are refused`() throws {
     let folder = try TemporaryFolder()
-    #expect(rawRefusal(at: try folder.write([], as: "empty"))?.code == .truncated)
-    #expect(rawRefusal(at: try folder.write(Array("text".utf8), as: "text"))?.code == .badChangeset)
+    #expect(rawRefusal(at: try folder.write([], to: "empty"))?.code == .truncated)
+    #expect(rawRefusal(at: try folder.write(Array("text".utf8), to: "text"))?.code == .badChangeset)
     var schema = ChangesetWriter()
     schema.beginTable(ChangesetTable(name: "sqlite_schema", keyFlags: [1]))
-    let named = rawRefusal(at: try folder.write(schema.bytes, as: "named"))
+    let named = rawRefusal(at: try folder.write(schema.bytes, to: "named"))
     #expect(named?.code == .badName)
     #expect(named?.table == "sqlite_schema")
     for count in 1..<Sample.changeset.count {
       // Whole changes may be missing at the end, which only a manifest can tell.
-      let error = rawRefusal(at: try folder.write(Array(Sample.changeset[..<count]), as: "cut"))
+      let error = rawRefusal(at: try folder.write(Array(Sample.changeset[..<count]), to: "cut"))
       #expect(error == nil || error?.code == .badChangeset, "\(count)")
     }
   }
@@ -182,7 +209,9 @@ import TestSupport
 
       let path = folder.file("large")
       try DiffFileWriter().write(draft, changeset: spool, to: path)
-      let spooling = try #require(refusal(at: path, spoolFolder: volume))
+      let spooling = try #require(throws: DiffFileError.self) {
+        _ = try DiffFile.verified(at: path, name: .ifNamedByID, temporaryFolder: volume)
+      }
       #expect(spooling.code == .fullDisk)
       #expect(spooling.isTransient)
       #expect(spooling.path == path)
@@ -197,7 +226,7 @@ import TestSupport
       ChangesetTable(name: "t", format: .patchset, keyFlags: [1] + [UInt8](repeating: 0, count: columns - 1)))
     writer.beginChange(.delete)
     writer.append(integer: 1)
-    let error = rawRefusal(at: try folder.write(writer.bytes, as: "raw"))
+    let error = rawRefusal(at: try folder.write(writer.bytes, to: "raw"))
     #expect(error?.code == (isGood ? nil : .badChangeset))
   }
 }

@@ -4,7 +4,9 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 
 @Suite struct ApplySessionTests {
   private func changes(_ edits: String, of schema: String, id: UInt64) throws -> IncomingChanges {
@@ -46,8 +48,8 @@ import TestSupport
     ].enumerated() {
       try connection.execute(change)
       let incoming = try changes("INSERT INTO t VALUES (\(index), \(index))", of: schema, id: UInt64(index))
-      let plan = try ApplyPlan(
-        incoming, on: connection, settings: ApplySettings(policy: .abort, time: 0), session: session)
+      let plan = try Receiver.plan(
+        incoming, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000), session: session)
       #expect(try plan.apply(on: connection).counts.inserted == 1)
     }
     #expect(try connection.integer("SELECT count(*) FROM t") == 2)
@@ -61,17 +63,17 @@ import TestSupport
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(schema); INSERT INTO t VALUES (1, 'mine')")
     let session = try ApplySession(on: connection)
-    let settings = ApplySettings(policy: .abort, time: 0)
+    let settings = ApplySettings(policies: .abort, time: 2_000_000_000_000)
     let conflicting = try changes("INSERT INTO t VALUES (1, 'theirs')", of: schema, id: 1)
     try connection.execute("BEGIN")
-    let plan = try ApplyPlan(conflicting, on: connection, settings: settings, session: session)
+    let plan = try Receiver.plan(conflicting, on: connection, settings: settings, session: session)
     #expect(throws: EngineError.self) { _ = try plan.apply(on: connection) }
     try connection.execute("ROLLBACK; BEGIN; CREATE TABLE buckia_x(y)")
     let fine = try changes("INSERT INTO t VALUES (2, 'theirs')", of: schema, id: 2)
-    let second = try ApplyPlan(fine, on: connection, settings: settings, session: session)
+    let second = try Receiver.plan(fine, on: connection, settings: settings, session: session)
     #expect(try second.apply(on: connection).counts.inserted == 1)
     try connection.execute("COMMIT")
-    #expect(try Ledger.entries(on: connection).count == 1)
+    #expect(try LedgerEntries.all(on: connection).count == 1)
     try session.end(on: connection)
   }
 }

@@ -2,7 +2,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import Testing
 
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import TestSupport
 
 /// Many INSERTs for one table, some of which are refused: the differential test has few rows a table, and batches begin
@@ -51,7 +52,8 @@ import TestSupport
       let incoming = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
         definitions: nil, changeset: ChangesetSpool(changes))
-      let result = try ApplyPlan(incoming, on: ours, settings: ApplySettings(time: 0)).apply(in: transaction, on: ours)
+      let result = try Receiver.plan(incoming, on: ours, settings: ApplySettings(time: 2_000_000_000_000)).apply(
+        in: transaction, on: ours)
       try transaction.commit()
       let counts = result.counts
       #expect(counts.inserted + counts.omitted + counts.unchanged == inserts.count, "\(Seeds.replay(seed))")
@@ -81,7 +83,8 @@ import TestSupport
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: ChangesetSpool(try session.changeset()))
-    let plan = try ApplyPlan(incoming, on: connection, settings: ApplySettings(policy: .abort, time: 0))
+    let plan = try Receiver.plan(
+      incoming, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     #expect(try plan.apply(in: transaction, on: connection).counts.inserted == 100)
     try transaction.commit()
     #expect(try connection.integer("SELECT sum(length(v)) FROM t") == 3_000_000 + 5_050 - 480)

@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -129,8 +131,8 @@ import TestSupport
         key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
         definitions: try shape.definitions(author), changeset: ChangesetSpool(changes))
       let transaction = try SQLiteTransaction(on: connection)
-      let result = try ApplyPlan(
-        incoming, on: connection, settings: ApplySettings(firesTriggers: shape.firesTriggers, time: 0)
+      let result = try Receiver.plan(
+        incoming, on: connection, settings: ApplySettings(firesTriggers: shape.firesTriggers, time: 2_000_000_000_000)
       ).apply(on: connection)
       try transaction.commit()
       var found: [Int: Moves.Row] = [:]
@@ -170,7 +172,7 @@ extension CircleTests {
       key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
       changeset: ChangesetSpool(try session.changeset()))
     let transaction = try SQLiteTransaction(on: connection)
-    let counts = try ApplyPlan(incoming, on: connection, settings: ApplySettings(time: 0))
+    let counts = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
       .apply(in: transaction, on: connection).counts
     try transaction.commit()
     // Who wants the stranger's value stays, and so does who wants the value of one that stays. Each row had its number.

@@ -1,4 +1,5 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -9,7 +10,7 @@ import TestSupport
 @Suite struct ConstraintTests {
   private func apply(
     _ recorded: String, after base: String, to connection: borrowing SQLiteConnection,
-    settings: ApplySettings = ApplySettings(time: 0)
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> ApplyResult {
     let author = try SQLiteConnection(opening: ":memory:", as: .create)
     try author.execute(base)
@@ -19,7 +20,7 @@ import TestSupport
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: ChangesetSpool(try session.changeset()))
-    return try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection)
+    return try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
   }
 
   @Test("Thousands of changes that a CHECK refuses are each left out and recorded, the others applied")
@@ -91,7 +92,7 @@ import TestSupport
       try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, a \(type)); INSERT INTO t VALUES (1, 1); BEGIN")
       let result = try apply(
         "UPDATE t SET a = 1.0", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES (1, 'x')",
-        to: connection, settings: ApplySettings(policy: .takeIncoming, time: 0))
+        to: connection, settings: ApplySettings(policies: .takeIncoming, time: 2_000_000_000_000))
       #expect(result.counts.unchanged == (isEqual ? 1 : 0), "\(type)")
       #expect(try connection.text("SELECT typeof(a) FROM t") == (isEqual && type != "REAL" ? "integer" : "real"))
     }

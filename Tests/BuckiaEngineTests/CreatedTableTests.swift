@@ -1,4 +1,5 @@
-@testable import BuckiaEngine
+@testable import BuckiaDiff
+@testable import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 import Testing

@@ -3,7 +3,7 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-@testable import BuckiaEngine
+@testable import BuckiaApply
 
 @Suite struct DecodedChangeTests {
   @Test("A change is taken apart as the reader does it, in changesets and patchsets")

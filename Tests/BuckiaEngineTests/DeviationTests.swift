@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -43,10 +45,12 @@ import TestSupport
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: ChangesetSpool(changes))
     let transaction = try SQLiteTransaction(on: ours)
-    sides.result = try ApplyPlan(incoming, on: ours, settings: ApplySettings(policy: policy, time: 0)).apply(on: ours)
+    sides.result = try Receiver.plan(
+      incoming, on: ours, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
+    ).apply(on: ours)
     try transaction.commit()
     sides.ours = try lines(query, on: ours)
-    sides.kinds = try Ledger.conflicts(on: ours).map(\.kind)
+    sides.kinds = try ConflictRecord.all(on: ours).map(\.kind)
     return sides
   }
 
@@ -168,7 +172,7 @@ import TestSupport
       }
       var asked = 0
       let settings = ApplySettings(
-        policy: random.oneIn(2) ? .keepLocal : .takeIncoming,
+        policies: random.oneIn(2) ? .keepLocal : .takeIncoming,
         resolver: { conflict in
           let isNull = conflict.key.contains { $0.value == .null }
           if isNull {
@@ -176,7 +180,7 @@ import TestSupport
             #expect(conflict.kind == .notFound && conflict.operation == .delete)
           }
           return .useDefault
-        }, time: 0)
+        }, time: 2_000_000_000_000)
       try Shipping.ship(
         from: folder.file("older"), to: folder.file("newer"), onto: folder.file("mine"), settings: settings)
       #expect(try nulls("mine") == expected.filter { $0.value > 0 }, "\(Seeds.replay(seed))")

@@ -1,6 +1,7 @@
-@testable import BuckiaEngine
-import Testing
 import TestSupport
+import Testing
+@testable import BuckiaApply
+@testable import BuckiaLedger
 
 /// The engine against `sqlite3changeset_apply_v2`, on random schemas, changes and receivers that went their own way.
 ///

@@ -1,4 +1,4 @@
-@testable import BuckiaEngine
+@testable import BuckiaDiff
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

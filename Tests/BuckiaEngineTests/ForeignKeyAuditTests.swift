@@ -1,4 +1,5 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import SQLiteConnections
 import SQLiteSchemas
 import Testing
@@ -19,7 +20,7 @@ import TestSupport
       let before = try violations(scenario, on: connection)
       guard let before, try scenario.applyUnenforced(to: connection) != nil else { return }
       let after = try #require(try violations(scenario, on: connection))
-      let reported = try Ledger.conflicts(on: connection).filter { $0.kind == .foreignKey }.map { record in
+      let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map { record in
         "\(record.table) \(record.key.map { "\($0.column) \(ApplyScenario.text($0.value))" }.sorted())"
       }
       let missed = after.subtracting(before).subtracting(reported)
@@ -102,10 +103,10 @@ import TestSupport
       let incoming = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
         changeset: .init(changes))
-      let result = try ApplyPlan(
-        incoming, on: connection, settings: ApplySettings(policy: .takeIncoming, time: 0)
+      let result = try Receiver.plan(
+        incoming, on: connection, settings: ApplySettings(policies: .takeIncoming, time: 2_000_000_000_000)
       ).apply(on: connection)
-      let reported = try Ledger.conflicts(on: connection).filter { $0.kind == .foreignKey }.map(\.key[0].value)
+      let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map(\.key[0].value)
       #expect(reported.map { ApplyScenario.text($0) }.sorted() == ["1", "2", "5"])
       #expect(result.counts.updated == 2 && result.counts.deleted == 1)
       transaction.rollback()
@@ -132,11 +133,11 @@ import TestSupport
       resolver: {
         asked.append(try $0.violations)
         return .useDefault
-      }, time: 0)
-    let result = try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection)
+      }, time: 2_000_000_000_000)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
     try transaction.commit()
     #expect(result.counts.conflicts == 10_300 && asked == [10_300])
-    let records = try Ledger.conflicts(on: connection)
+    let records = try ConflictRecord.all(on: connection)
     #expect(records.count == 10_001)
     #expect(records.last?.local == nil && records.last?.reason?.hasPrefix("300 more rows of table \"c\"") == true)
   }

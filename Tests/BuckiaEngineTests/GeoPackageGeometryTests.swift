@@ -1,4 +1,4 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
 import SQLiteChangesets
 import Testing
 

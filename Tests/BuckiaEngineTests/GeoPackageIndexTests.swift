@@ -1,4 +1,5 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import SQLiteConnections
 import Testing
 
@@ -147,7 +148,8 @@ import Testing
         try receiver.execute("INSERT INTO sites VALUES (7, \(Self.blob(5, 1)), 'seven')")
       }
       let result = try IndexScenario.apply(
-        author.changes, to: receiver, settings: ApplySettings(policy: policy, time: 0))
+        author.changes, to: receiver,
+        settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
       // The count of features is a conflict of its own.
       #expect(result.counts.conflicts >= 2)
       #expect(result.warnings == [])

@@ -1,4 +1,5 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import SQLiteConnections
 import Testing
 import TestSupport
@@ -37,7 +38,8 @@ import TestSupport
       }
       let policy = random.oneIn(2) ? ConflictPolicy.keepLocal : .takeIncoming
       let result = try IndexScenario.apply(
-        author.changes, to: receiver, settings: ApplySettings(policy: policy, time: 0))
+        author.changes, to: receiver,
+        settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
       #expect(result.warnings == [], "\(example.name), seed \(seed)")
       let expected = try scenario.database()
       try expected.execute("DELETE FROM notes")

@@ -1,4 +1,4 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
 import SQLiteConnections
 import Testing
 
@@ -27,9 +27,9 @@ import Testing
 
   private func settings(_ failure: Failure) -> ApplySettings {
     switch failure {
-    case .policy: ApplySettings(policy: .abort, time: 0)
-    case .resolver: ApplySettings(resolver: { _ in throw Stop() }, time: 0)
-    case .progress: ApplySettings(time: 0, progress: { _ in throw Stop() })
+    case .policy: ApplySettings(policies: .abort, time: 2_000_000_000_000)
+    case .resolver: ApplySettings(resolver: { _ in throw Stop() }, time: 2_000_000_000_000)
+    case .progress: ApplySettings(time: 2_000_000_000_000, progress: { _ in throw Stop() })
     }
   }
 
@@ -44,7 +44,7 @@ import Testing
     let before = try IndexScenario.answers(of: receiver)
     #expect(throws: (any Error).self) {
       let savepoint = try SQLiteTransaction(on: receiver)
-      let plan = try ApplyPlan(
+      let plan = try Receiver.plan(
         try IndexScenario.incoming(author.changes), on: receiver, settings: settings(failure))
       _ = try plan.apply(on: receiver)
       try savepoint.commit()
@@ -66,8 +66,9 @@ import Testing
     let receiver = try Self.scenario.database()
     try receiver.execute("UPDATE notes SET title = 'mine' WHERE id = 2; BEGIN")
     #expect(throws: (any Error).self) {
-      let plan = try ApplyPlan(
-        try IndexScenario.incoming(author.changes), on: receiver, settings: ApplySettings(policy: .abort, time: 0))
+      let plan = try Receiver.plan(
+        try IndexScenario.incoming(author.changes), on: receiver,
+        settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
       _ = try plan.apply(on: receiver)
     }
     try IndexScenario.expectNothingLeft(on: receiver)
@@ -95,7 +96,7 @@ import Testing
     let outer = try SQLiteTransaction(on: receiver)
     for id in 3...8 {
       let author = try Self.scenario.author("INSERT INTO notes VALUES (\(id), 'n\(id)')")
-      var settings = ApplySettings(time: 0)
+      var settings = ApplySettings(time: 2_000_000_000_000)
       if id == 5 { settings.progress = { _ in throw Stop() } }
       do {
         _ = try IndexScenario.apply(author.changes, to: receiver, settings: settings)

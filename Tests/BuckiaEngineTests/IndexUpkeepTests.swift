@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import SQLiteConnections
 import Testing
 
@@ -218,7 +220,8 @@ import Testing
       let receiver = try scenario.database()
       try receiver.execute(local)
       let result = try IndexScenario.apply(
-        author.changes, to: receiver, settings: ApplySettings(policy: policy, time: 0))
+        author.changes, to: receiver,
+        settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
       #expect(result.counts.conflicts >= 4)
       #expect(result.warnings == [])
       // The triggers of a database made anew from the same rows say what the index must hold.
@@ -239,7 +242,7 @@ import Testing
     let scenario = IndexScenario(base: example.base, tables: ["notes"])
     let outcome = try scenario.ship(
       "INSERT INTO notes VALUES (6, 'new kitchen', 'radio', 6); UPDATE notes SET title = 'x' WHERE id = 2",
-      settings: ApplySettings(firesTriggers: true, time: 0))
+      settings: ApplySettings(firesTriggers: true, time: 2_000_000_000_000))
     #expect(outcome.receiver == outcome.author)
     #expect(outcome.result.warnings == [])
   }
@@ -309,7 +312,8 @@ import Testing
     let incoming = try IncomingChanges(key: raw.key, file: "test", definitions: definitions, changeset: raw.changeset)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute("\(old); BEGIN")
-    let result = try ApplyPlan(incoming, on: receiver, settings: ApplySettings(time: 0)).apply(on: receiver)
+    let result = try Receiver.plan(incoming, on: receiver, settings: ApplySettings(time: 2_000_000_000_000)).apply(
+      on: receiver)
     try receiver.execute("COMMIT")
     #expect(result.schemaChanges.count == 1)
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 1"]])

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BuckiaEngine
+@testable import BuckiaApply
 
 @Suite struct InsertBatchTests {
   /// The sizes of the statements that so many waiting rows go in with.

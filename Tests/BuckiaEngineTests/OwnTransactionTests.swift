@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -51,9 +53,10 @@ import TestSupport
           asked += 1
           if asked == last { throw Enough() }
           return asked % 2 == 0 ? .takeIncoming : .keepLocal
-        }, firesTriggers: scenario.firesTriggers, time: 0, progress: { if $0 % 3 == last % 3 { throw Enough() } })
+        }, firesTriggers: scenario.firesTriggers, time: 2_000_000_000_000,
+        progress: { if $0 % 3 == last % 3 { throw Enough() } })
       do {
-        _ = try ApplyPlan(scenario.incoming(), on: connection, settings: settings).apply(on: connection)
+        _ = try Receiver.plan(scenario.incoming(), on: connection, settings: settings).apply(on: connection)
       } catch {
         failures += 1
         let isOpen = connection.isInTransaction
@@ -84,7 +87,7 @@ import TestSupport
     let folder = try TemporaryFolder()
     let connection = try SQLiteConnection(opening: folder.file("db"), as: .create)
     try connection.execute("\(Self.schema); INSERT INTO t VALUES (1, 1); BEGIN")
-    _ = try Ledger.create(on: connection)
+    try Ledger.prepare(on: connection)
     try connection.execute("COMMIT")
     let pages = try #require(try connection.integer("PRAGMA page_count"))
     let before = try state(of: connection)
@@ -95,7 +98,8 @@ import TestSupport
       "WITH n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 15) INSERT INTO t SELECT i, zeroblob(9000) FROM n"
     )
     let error = #expect(throws: EngineError.self) {
-      _ = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0)).apply(on: connection)
+      _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000)).apply(
+        on: connection)
     }
     #expect(error?.code == .transactionLost)
     #expect((error?.cause as? SQLiteError)?.isFullDisk == true)
@@ -124,8 +128,8 @@ import TestSupport
       "WITH n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 90) INSERT INTO t SELECT i, zeroblob(3000) FROM n"
     )
     let error = #expect(throws: SQLiteError.self) {
-      let settings = ApplySettings(firesTriggers: true, time: 0)
-      _ = try ApplyPlan(changes, on: connection, settings: settings).apply(on: connection)
+      let settings = ApplySettings(firesTriggers: true, time: 2_000_000_000_000)
+      _ = try Receiver.plan(changes, on: connection, settings: settings).apply(on: connection)
     }
     #expect(error?.isFullDisk == true)
     let isOpen = connection.isInTransaction
@@ -144,17 +148,17 @@ import TestSupport
       CREATE TRIGGER r AFTER INSERT ON t WHEN new.a = 5 BEGIN SELECT RAISE(ROLLBACK, 'all of it'); END
       """)
     let changes = try changes("INSERT INTO t VALUES (10, 4), (11, 5), (12, 6), (13, 7), (14, 8)")
-    let settings = ApplySettings(firesTriggers: true, time: 0)
+    let settings = ApplySettings(firesTriggers: true, time: 2_000_000_000_000)
     if isOwn {
       try connection.execute("BEGIN; INSERT INTO t VALUES (2, 2)")
       let error = #expect(throws: EngineError.self) {
-        _ = try ApplyPlan(changes, on: connection, settings: settings).apply(on: connection)
+        _ = try Receiver.plan(changes, on: connection, settings: settings).apply(on: connection)
       }
       #expect(error?.code == .transactionLost && (error?.cause as? SQLiteError)?.message == "all of it")
     } else {
       let error = #expect(throws: SQLiteError.self) {
         let transaction = try SQLiteTransaction(on: connection)
-        _ = try ApplyPlan(changes, on: connection, settings: settings).apply(in: transaction, on: connection)
+        _ = try Receiver.plan(changes, on: connection, settings: settings).apply(in: transaction, on: connection)
         try transaction.commit()
       }
       #expect(error?.message == "all of it")
@@ -170,7 +174,8 @@ import TestSupport
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(Self.schema); BEGIN; INSERT INTO t VALUES (1, 1)")
     let changes = try changes("INSERT INTO t VALUES (2, 2)")
-    let result = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0)).apply(on: connection)
+    let result = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000)).apply(
+      on: connection)
     #expect(result.changedTables == ["t"])
     try connection.execute(commits ? "COMMIT" : "ROLLBACK")
     #expect(try connection.integer("SELECT count(*) FROM t") == (commits ? 2 : 0))

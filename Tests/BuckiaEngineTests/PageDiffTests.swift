@@ -1,4 +1,4 @@
-import BuckiaEngine
+import BuckiaDiff
 import SQLiteConnections
 import Testing
 import TestSupport

@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import Testing
@@ -23,7 +25,7 @@ import TestSupport
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: ChangesetSpool(try session.changeset()))
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try ApplyPlan(incoming, on: connection, settings: settings).apply(on: connection)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
     try transaction.commit()
     return (result, try connection.text(check))
   }
@@ -59,7 +61,7 @@ import TestSupport
           let violations = try conflict.violations
           #expect(violations == 0)
           return .useDefault
-        }, time: 0))
+        }, time: 2_000_000_000_000))
     #expect(asked == 1)
   }
 
@@ -75,7 +77,7 @@ import TestSupport
           seen.append("\(conflict.kind) \(exist.map { $0 ? "1" : "0" }.joined())")
           if !conflict.local.exists { #expect(conflict.local.values.isEmpty && conflict.local["id"] == nil) }
           return conflict.table == "tags" ? .takeIncoming : .useDefault
-        }, time: 0))
+        }, time: 2_000_000_000_000))
     #expect(seen.sorted() == ["conflict 011", "data 110", "notFound 100"])
   }
 
@@ -90,7 +92,7 @@ import TestSupport
           reasons.append(conflict.reason)
           #expect(conflict.kind == .constraint && conflict.local["u"] == .integer(1))
           return .takeIncoming
-        }, time: 0))
+        }, time: 2_000_000_000_000))
     #expect(reasons == ["UNIQUE constraint failed: t.u"])
   }
 
@@ -98,7 +100,7 @@ import TestSupport
   func recording(_ isOn: Bool) throws {
     let (result, count) = try apply(
       "UPDATE notes SET title = 'theirs'", after: notes, local: "UPDATE notes SET title = 'mine'",
-      settings: ApplySettings(recordsConflicts: isOn, time: 0),
+      settings: ApplySettings(recordsConflicts: isOn, time: 2_000_000_000_000),
       check: "SELECT (SELECT count(*) FROM buckia_conflict) || ' ' || conflicts FROM buckia_ledger")
     #expect(result.counts.conflicts == 2)
     #expect(count == (isOn ? "2 2" : "0 2"))
@@ -109,7 +111,7 @@ import TestSupport
     let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))"
     let (result, check) = try apply(
       "\(rows) INSERT INTO t SELECT i, zeroblob(i * 500) FROM n", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, b)",
-      local: "\(rows) INSERT INTO t SELECT i, 'local ' || i FROM n", settings: ApplySettings(time: 0),
+      local: "\(rows) INSERT INTO t SELECT i, 'local ' || i FROM n", settings: ApplySettings(time: 2_000_000_000_000),
       check: """
         SELECT count(*) || ' ' || sum(length(incoming)) || ' ' || group_concat(hex(substr(local, 9, 1)), '')
         FROM (SELECT * FROM buckia_conflict ORDER BY conflict)
@@ -137,7 +139,7 @@ import TestSupport
             #expect(conflict.operation == nil && conflict.key.isEmpty)
             asked.append("\(conflict.kind) '\(conflict.table)' \(try conflict.violations)")
             return decision
-          }, time: 0),
+          }, time: 2_000_000_000_000),
         check: "SELECT (SELECT count(*) FROM c) || ' ' || count(*) FROM buckia_conflict WHERE kind = 'foreign-key'")
       #expect(result.counts.conflicts == (areEnforced ? 1 : 3))
       #expect(check == (areEnforced ? "3 1" : "3 3"))
@@ -151,13 +153,14 @@ import TestSupport
     #expect(throws: EngineError.self) {
       try apply(
         recorded, after: family, enforcesForeignKeys: areEnforced,
-        settings: ApplySettings(resolver: { _ in .abort }, time: 0))
+        settings: ApplySettings(resolver: { _ in .abort }, time: 2_000_000_000_000))
     }
     #expect(throws: EngineError.self) {
       try apply(
-        recorded, after: family, enforcesForeignKeys: areEnforced, settings: ApplySettings(policy: .abort, time: 0))
+        recorded, after: family, enforcesForeignKeys: areEnforced,
+        settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     }
-    let settings = ApplySettings(policy: .abort, resolver: { _ in .keepLocal }, time: 0)
+    let settings = ApplySettings(policies: .abort, resolver: { _ in .keepLocal }, time: 2_000_000_000_000)
     let stood = try apply(recorded, after: family, enforcesForeignKeys: areEnforced, settings: settings)
     #expect(stood.result.counts.conflicts == 1 && stood.result.counts.inserted == 1)
   }

@@ -1,4 +1,5 @@
-import BuckiaEngine
+import BuckiaDiff
+import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,4 +1,7 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -72,7 +75,8 @@ import TestSupport
       if receiver.kind == .table { for row in 1...4 { try connection.execute(receiver.insertion(of: row)) } }
       let transaction = try SQLiteTransaction(on: connection)
       do {
-        let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(schema: mode, time: 0))
+        let plan = try Receiver.plan(
+          changes, on: connection, settings: ApplySettings(schema: mode, time: 2_000_000_000_000))
         self.plan = plan.notes.map { note in
           ([note.action.rawValue] + (note.column.map { [$0.lowercased()] } ?? [])).joined(separator: " ")
         }.sorted()

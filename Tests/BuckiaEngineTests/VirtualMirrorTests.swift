@@ -1,4 +1,5 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import SQLiteConnections
 import Testing
 import TestSupport
@@ -55,7 +56,7 @@ import TestSupport
       let target = try pair.folder.copy("older", to: "target")
       try Self.edit(target, pair.tables, &random)
       let difference = try DatabaseComparison.run(older: pair.older, newer: pair.newer)
-      let settings = ApplySettings(policy: .takeIncoming, time: 0)
+      let settings = ApplySettings(policies: .takeIncoming, time: 2_000_000_000_000)
       let first = try Shipping.apply(difference, to: target, settings: settings)
       let after = try Self.answers(of: pair.tables, in: target)
       // What was taken is there: now each change is as its author left it, or was there already.

@@ -1,6 +1,7 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
-import CBuckiaSQLite
 import SQLiteChangesets
 @testable import SQLiteConnections
 import SQLiteSchemas
@@ -70,13 +71,13 @@ import TestSupport
 
   private static func apply(
     _ changes: [UInt8], _ definitions: [TableDefinition]?, to connection: borrowing SQLiteConnection,
-    settings: ApplySettings = ApplySettings(time: 0)
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> ApplyResult {
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [1], isRaw: false),
       file: "test.bdiff", definitions: definitions, changeset: ChangesetSpool(changes))
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try ApplyPlan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
     try transaction.commit()
     return result
   }
@@ -92,7 +93,7 @@ import TestSupport
   /// The error that applying ends in.
   private static func refusal(
     _ changes: [UInt8], _ definitions: [TableDefinition]?, to connection: borrowing SQLiteConnection,
-    settings: ApplySettings = ApplySettings(time: 0)
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> EngineError? {
     do {
       _ = try apply(changes, definitions, to: connection, settings: settings)
@@ -108,18 +109,25 @@ import TestSupport
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute(example.local)
     let before = try Self.schema(of: receiver)
-    let error = try Self.refusal([], definitions, to: receiver, settings: ApplySettings(schema: example.mode, time: 0))
+    let error = try Self.refusal(
+      [], definitions, to: receiver, settings: ApplySettings(schema: example.mode, time: 2_000_000_000_000))
     #expect(error?.code == example.code, "\(error?.message ?? "accepted")")
     #expect(error?.message.contains(example.reason) == true, "\(error?.message ?? "accepted")")
     #expect(try Self.schema(of: receiver) == before)
+  }
+
+  /// Removes all modules of virtual tables from a connection.
+  private static func dropModules(of connection: borrowing SQLiteConnection) throws {
+    typealias Drop = @convention(c) (OpaquePointer, UnsafeMutableRawPointer?) -> Int32
+    let drop = try LoadedSQLite.linked.get().function("sqlite3_drop_modules", as: Drop.self)
+    #expect(drop(connection.handle.pointer, nil) == 0)
   }
 
   @Test("Where SQLite lacks the module, a table is not created, and the module is named", arguments: ["fts5", "rtree"])
   func withoutModule(_ module: String) throws {
     let definitions = try Self.definitions(Self.virtual("\(module)(a, b, c)"))
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
-    let none: UnsafeMutablePointer<UnsafePointer<CChar>?>? = nil
-    #expect(sqlite3_drop_modules(receiver.handle, none) == SQLITE_OK)
+    try Self.dropModules(of: receiver)
     try receiver.execute("CREATE TABLE pragmas(a)")
     let error = try Self.refusal([], definitions, to: receiver)
     #expect(error?.code == .refusedDefinition)
@@ -131,8 +139,7 @@ import TestSupport
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run(Self.virtual("fts5(a)"), on: folder.file("database"))
     let receiver = try SQLiteConnection(opening: path, as: .readWrite)
-    let none: UnsafeMutablePointer<UnsafePointer<CChar>?>? = nil
-    #expect(sqlite3_drop_modules(receiver.handle, none) == SQLITE_OK)
+    try Self.dropModules(of: receiver)
     let error = try Self.refusal([], Self.definitions(Self.virtual("fts5(a)")), to: receiver)
     #expect(error?.code == .refusedTable)
     #expect(error?.message.contains("no such module: fts5") == true)

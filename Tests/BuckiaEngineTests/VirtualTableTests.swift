@@ -1,4 +1,7 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -313,11 +316,11 @@ import TestSupport
     let result = try Shipping.ship(
       from: files.older, to: files.newer, onto: target,
       settings: ApplySettings(
-        policy: policy,
+        policies: ConflictPolicies(policy),
         resolver: { conflict in
           kinds[conflict.table.text, default: []].append(conflict.kind)
           return .useDefault
-        }, time: 0))
+        }, time: 2_000_000_000_000))
     #expect(kinds["words"]?.map(\.rawValue).sorted() == ["conflict", "data", "data", "not-found"])
     #expect(kinds["places"]?.map(\.rawValue).sorted() == ["conflict", "data"])
     // An equal row inserted is asked about, too, where somebody can be asked.
@@ -383,7 +386,7 @@ import TestSupport
     let before = try TestDatabases.rows("SELECT * FROM sqlite_schema", on: older)
     try TestDatabases.run("INSERT INTO z VALUES (2, 'taken')", on: older)
     #expect(throws: EngineError.self) {
-      try Shipping.apply(difference, to: older, settings: ApplySettings(policy: .abort, time: 0))
+      try Shipping.apply(difference, to: older, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     }
     #expect(try TestDatabases.rows("SELECT * FROM sqlite_schema", on: older) == before)
     #expect(try TestDatabases.rows("SELECT title FROM words", on: older).count == 1)
@@ -408,7 +411,9 @@ import TestSupport
     for policy in [ConflictPolicy.abort, .keepLocal] {
       let incoming = try Shipping.incoming(difference)
       do {
-        let plan = try ApplyPlan(incoming, on: connection, settings: ApplySettings(policy: policy, time: 0))
+        let plan = try Receiver.plan(
+          incoming, on: connection, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
+        )
         #expect(try plan.apply(on: connection).counts.conflicts == 1)
       } catch is EngineError {
         refusals += 1
@@ -437,7 +442,8 @@ import TestSupport
     let target = try files.target(
       "CREATE TRIGGER i AFTER INSERT ON notes BEGIN INSERT INTO w(rowid, title) VALUES (new.id, new.title); END")
     let result = try Shipping.ship(
-      from: files.older, to: files.newer, onto: target, settings: ApplySettings(firesTriggers: firesTriggers, time: 0))
+      from: files.older, to: files.newer, onto: target,
+      settings: ApplySettings(firesTriggers: firesTriggers, time: 2_000_000_000_000))
     #expect(result.counts.conflicts == 0)
     #expect(result.counts.inserted == 1)
     #expect(result.warnings.count == 1)

@@ -1,9 +1,10 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
-import Testing
 import TestSupport
+import Testing
 
 /// Changes that are well-formed and make no sense: any value in any column, keys of any kind, rows that are not there.
 @Suite struct ArbitraryChangesTests {
@@ -43,7 +44,7 @@ import TestSupport
     try post.plantRaw(writer.bytes)
     let before = try post.everythingButOurs()
     let policy = ConflictPolicy.allCases[seed % ConflictPolicy.allCases.count]
-    let report = try post.apply(ApplyOptions(conflicts: policy, triggers: seed.isMultiple(of: 2)))
+    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy), triggers: seed.isMultiple(of: 2)))
     #expect(report.failure == nil, "seed \(seed)")
     let outcome = try #require(report.diffs.first, "seed \(seed)")
     switch outcome.state {

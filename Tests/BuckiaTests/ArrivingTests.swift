@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
 import Foundation
 import SQLiteConnections
 import Testing

@@ -1,8 +1,9 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 import SQLiteConnections
-import Testing
 import TestSupport
+import Testing
 
 /// The receiver of an AUTOINCREMENT table gives out no id that its author has used for a row that travelled.
 @Suite struct AutoIncrementTests {
@@ -69,7 +70,7 @@ import TestSupport
     let post = try Post(found.base)
     if !found.here.isEmpty { try TestDatabases.run(found.here, on: post.mine) }
     try post.send(found.edits)
-    let report = try post.apply(ApplyOptions(conflicts: policy))
+    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
     #expect(report.diffs.allSatisfy { $0.state == .applied })
     #expect(try nextID(post) == found.next)
     #expect(try post.rows("PRAGMA integrity_check") == ["'111.107'"])

@@ -1,5 +1,6 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import Foundation
 import SQLiteChangesets
 import SQLiteConnections
@@ -74,7 +75,7 @@ private let notes = """
     let changes = try post.changes()
     let error = #expect(throws: SQLiteError.self) {
       let transaction = try SQLiteTransaction(on: connection)
-      let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0))
+      let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
       _ = try plan.apply(in: transaction, on: connection)
       try transaction.commit()
     }
@@ -145,7 +146,7 @@ private let notes = """
     let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
     try connection.enableTriggers(enabled)
     let transaction = try SQLiteTransaction(on: connection)
-    let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0))
+    let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
     let result = try plan.apply(on: connection)
     try transaction.commit()
     #expect(try connection.triggersEnabled == enabled)

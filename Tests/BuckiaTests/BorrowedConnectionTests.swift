@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaSchemaPlans
 import SQLiteConnections
 import Testing
 import TestSupport
@@ -19,7 +20,7 @@ import TestSupport
     let savepoint = try SQLiteTransaction(on: connection)
     let isNested = savepoint.isNested
     #expect(isNested)
-    let plan = try ApplyPlan(post.changes(), on: connection, settings: ApplySettings(time: 0))
+    let plan = try Receiver.plan(post.changes(), on: connection, settings: ApplySettings(time: 2_000_000_000_000))
     #expect(try plan.apply(on: connection).changedTables == ["notes"])
     try savepoint.commit()
     if commits { try outer.commit() } else { outer.rollback() }
@@ -37,7 +38,8 @@ import TestSupport
     let changes = try post.changes()
     #expect(throws: EngineError.self) {
       let savepoint = try SQLiteTransaction(on: connection)
-      let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(policy: .abort, time: 0))
+      let plan = try Receiver.plan(
+        changes, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
       _ = try plan.apply(on: connection)
       try savepoint.commit()
     }
@@ -55,7 +57,7 @@ import TestSupport
     let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
     let changes = try post.changes()
     #expect(throws: SQLiteError.self) {
-      let plan = try ApplyPlan(changes, on: connection, settings: ApplySettings(time: 0))
+      let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
       _ = try plan.apply(on: connection)
     }
     #expect(try post.rows("SELECT id FROM notes") == ["1"])

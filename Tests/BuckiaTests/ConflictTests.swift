@@ -1,8 +1,9 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 import SQLiteChangesets
-import Testing
 import TestSupport
+import Testing
 
 private let notes = """
   CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT, stars INTEGER, code TEXT UNIQUE);
@@ -62,7 +63,7 @@ private let notes = """
     let post = try Post(notes)
     try TestDatabases.run(item.local, on: post.mine)
     try post.send(item.incoming)
-    let report = try post.apply(ApplyOptions(conflicts: policy))
+    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
     #expect(report.diffs.map(\.state) == [.applied])
     let rows = try post.rows("SELECT id, stars FROM notes WHERE id IN (1, 4) ORDER BY id")
     #expect(rows == (policy == .keepLocal ? item.kept : item.taken))

@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
 import SQLiteConnections
 import Testing
 import TestSupport

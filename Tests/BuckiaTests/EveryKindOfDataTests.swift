@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaDiff
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections

@@ -1,8 +1,11 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import BuckiaKSUID
-import Testing
+import BuckiaLedger
+import BuckiaSchemaPlans
 import TestSupport
+import Testing
 
 /// In the mode `hold` nothing is created: what is unknown here waits in the database for the application's own upgrade.
 @Suite struct HoldTests {
@@ -51,7 +54,7 @@ import TestSupport
       -> ApplyReport
     {
       try DatabaseManager(folder.file(name)).processInboundChanges(
-        [folder.file("\(name)-inbound")], options: ApplyOptions(conflicts: policy, schema: schema))
+        [folder.file("\(name)-inbound")], options: ApplyOptions(conflicts: ConflictPolicies(policy), schema: schema))
     }
   }
 

@@ -1,6 +1,8 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import Foundation
 import SQLiteChangesets
@@ -205,7 +207,7 @@ private let schema = """
       let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
       let transaction = try SQLiteTransaction(on: connection)
       let error = #expect(throws: EngineError.self) {
-        _ = try ApplyPlan(changes, on: connection, settings: ApplySettings(schema: mode, time: 0))
+        _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(schema: mode, time: 2_000_000_000_000))
       }
       #expect(error?.message.contains("2000 columns") == true || mode == .exact)
       transaction.rollback()
@@ -286,8 +288,8 @@ private let schema = """
     let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
     for number in 0..<1_100 {
-      try Ledger.record(
-        Ledger.Refusal(
+      try RefusedFiles.record(
+        RefusedFiles.Entry(
           digest: [UInt8(number & 255), UInt8(number >> 8)], id: nil, sender: "", state: .rejected,
           reason: String(repeating: "r", count: 5_000), file: "f\(number)"), at: Int64(number), on: connection)
     }
@@ -303,7 +305,7 @@ private let schema = """
     let post = try Post(schema)
     try post.plantRaw(insertion(into: "a\u{1b}[2J\u{202e}b\nc"))
     let reason = try #require(try post.apply().diffs.first?.reason)
-    #expect(reason.contains(#"a\u{1b}[2J\u{202e}b\u{a}c"#), "\(reason)")
+    #expect(reason.contains(#"a\u{1B}[2J\u{202E}b\nc"#), "\(reason)")
     #expect(try post.database.log().first?.reason == reason)
   }
 

@@ -1,8 +1,9 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 import SQLiteConnections
-import Testing
 import TestSupport
+import Testing
 
 private let notes = """
   CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT CHECK (text <> 'no'), stars INTEGER);

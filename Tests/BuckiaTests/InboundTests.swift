@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import Foundation
 import SQLiteConnections

@@ -1,5 +1,5 @@
 import Buckia
-import BuckiaEngine
+import BuckiaDiff
 import Testing
 import TestSupport
 

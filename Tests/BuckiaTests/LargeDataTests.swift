@@ -1,9 +1,11 @@
 import Buckia
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import BuckiaKSUID
+import BuckiaLedger
 import SQLiteConnections
-import Testing
 import TestSupport
+import Testing
 
 /// As large as SQLite allows.
 @Suite struct LargeDataTests {
@@ -81,7 +83,8 @@ import TestSupport
     let target = try folder.copy("older", to: "target")
     try TestDatabases.run(
       "UPDATE t SET c1998 = 'mine' WHERE k < 3; INSERT INTO t(k, c1998) VALUES (4, 'here')", on: target)
-    let (_, outcome) = try ship(folder, older, newer, onto: target, options: ApplyOptions(conflicts: policy))
+    let (_, outcome) = try ship(
+      folder, older, newer, onto: target, options: ApplyOptions(conflicts: ConflictPolicies(policy)))
     #expect(outcome.conflicts == 3)
     let rows = try TestDatabases.rows("SELECT k, c1998 FROM t ORDER BY k", on: target).map {
       $0.split(separator: "|").last

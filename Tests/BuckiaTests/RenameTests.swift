@@ -1,9 +1,11 @@
 import Buckia
+import BuckiaApply
+import BuckiaDiff
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaSchemaPlans
 import SQLiteSchemas
-import Testing
 import TestSupport
+import Testing
 
 /// Nobody can tell from two schemas that a column was renamed: its author declares it, and receivers remember.
 @Suite struct RenameTests {

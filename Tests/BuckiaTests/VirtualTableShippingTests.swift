@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -3,7 +3,9 @@
 //
 // Linkers drop libraries nobody calls, so an import alone would prove nothing: what is called here is what counts.
 // The databases go into the folder that is the only argument.
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
 import BuckiaKSUID
 import SQLiteConnections
 
@@ -22,10 +24,10 @@ func ship(in folder: String) throws {
     file: "probe", definitions: difference.tables.map(\.definition), changeset: difference.changeset)
   let connection = try SQLiteConnection(opening: older, as: .readWrite)
   let transaction = try SQLiteTransaction(on: connection)
-  let plan = try ApplyPlan(incoming, on: connection, settings: ApplySettings(time: 0))
+  let plan = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
   let result = try plan.apply(in: transaction, on: connection)
   try transaction.commit()
-  print("applied: \(result.counts.inserted) rows, \(try Ledger.entries(on: connection).count) ledger entry")
+  print("applied: \(result.counts.inserted) rows, \(try LedgerEntries.all(on: connection).count) ledger entry")
 }
 
 try ship(in: CommandLine.arguments.last ?? ".")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Copies of databases")
 struct CopyTests {
-  @Test("A copy has everything that was committed, also what is still in the log, and nothing that was not")
+  @Test("A copy has everything that was committed, even if it is still in the log, and nothing else")
   func copiesLog() throws {
     let folder = try TemporaryFolder()
     let writer = try SQLiteConnection(opening: folder.file("original"), as: .create)
@@ -19,10 +19,10 @@ struct CopyTests {
     #expect(try copy.text("PRAGMA integrity_check") == "ok")
   }
 
-  @Test("What is no database, and where nothing can be written, is an error", arguments: ["text", "missing/copy"])
+  @Test("An invalid source and a target that cannot be written are errors", arguments: ["text", "missing/copy"])
   func failures(name: String) throws {
     let folder = try TemporaryFolder()
-    try folder.write(Array("no database, but text that is long enough to be one".utf8), to: "text")
+    try folder.write(Array("not a database, but text that is long enough to be one".utf8), to: "text")
     try TestDatabases.run("CREATE TABLE t(a)", on: folder.file("good"))
     let isSource = name == "text"
     let source = try SQLiteConnection(opening: folder.file(isSource ? name : "good"), as: .readOnly)

@@ -13,7 +13,7 @@ import Testing
     try connection.execute("")
   }
 
-  @Test("Changes are counted without what triggers did, and triggers can be off")
+  @Test("Changes are counted without those of triggers, and triggers can be disabled")
   func changes() throws {
     try connection.execute(
       """
@@ -32,7 +32,7 @@ import Testing
     #expect(try connection.triggersEnabled == true)
   }
 
-  @Test("Deferred foreign keys that are violated are seen")
+  @Test("Violated deferred foreign keys are detected")
   func foreignKeys() throws {
     try connection.execute(
       "PRAGMA foreign_keys = ON; CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(p REFERENCES p)")
@@ -45,7 +45,7 @@ import Testing
     try connection.execute("COMMIT")
   }
 
-  @Test("Collation and AUTOINCREMENT of columns are known")
+  @Test("The collation of a column and AUTOINCREMENT are reported")
   func metadata() throws {
     try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a COLLATE NOCASE, b)")
     #expect(try connection.columnMetadata(table: "t", column: "id").isAutoIncrement == true)
@@ -74,7 +74,7 @@ import Testing
     #expect(found == words.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) })
   }
 
-  @Test("Bytes are in order as C and SQLite order them")
+  @Test("Bytes are ordered as C and SQLite order them")
   func byteOrder() {
     let values: [[UInt8]] = [[], [0], [0, 0], [1], [1, 0], [127], [128], [255], [255, 0]]
     for (i, first) in values.enumerated() {
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test("A difference of two attached databases is recorded; tables that do not fit are told apart")
+  @Test("The difference of two attached databases is recorded; mismatching tables are an error of their own")
   func session() throws {
     try connection.execute(
       """
@@ -103,7 +103,7 @@ import Testing
     #expect(error?.message.isEmpty == false)
   }
 
-  @Test("SQLite's own apply asks, and an answer to abort leaves everything as it was")
+  @Test("SQLite's own apply asks about a conflict, and aborting leaves everything unchanged")
   func stockApply() throws {
     try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
     let session = try SQLiteSession(on: connection)

@@ -2,7 +2,7 @@ import Foundation
 import SQLiteConnections
 import Testing
 
-/// What people read when a database fails, and what programs ask of the error.
+/// The texts of errors for people, and their properties for programs.
 @Suite struct SQLiteErrorTests {
   private let folder: String
 
@@ -18,7 +18,7 @@ import Testing
     try body()
   }
 
-  @Test("A file that is missing cannot be opened, and is not made")
+  @Test("A missing file cannot be opened and is not created")
   func missing() throws {
     try inFolder {
       let path = "\(folder)/none"
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("A file of another kind is no database")
+  @Test("A file of another kind is not a database")
   func notADatabase() throws {
     try inFolder {
       let path = "\(folder)/text"
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test("A damaged file is called so")
+  @Test("A damaged file is reported as damaged")
   func damaged() throws {
     try inFolder {
       let path = "\(folder)/damaged"
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test("A lock of another connection is a reason to try again")
+  @Test("When another connection holds a lock, the error suggests to try again")
   func busy() throws {
     try inFolder {
       let path = "\(folder)/busy"
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test("A connection that may only read does not write")
+  @Test("A read-only connection does not write")
   func readOnly() throws {
     try inFolder {
       let path = "\(folder)/read only"
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test("A database that may not grow is full")
+  @Test("A database that reaches its maximum size is full")
   func full() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a); PRAGMA max_page_count = 2")
@@ -101,7 +101,7 @@ import Testing
     #expect(error?.description == ":memory:: the disk is full; free some space and try again")
   }
 
-  @Test("A constraint names the column and the statement")
+  @Test("A constraint error names the column and the statement")
   func constraint() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a NOT NULL)")

@@ -17,7 +17,7 @@ struct SQLiteFileHandleTests {
     return bytes
   }
 
-  @Test("The file can be had twice, and both give its bytes")
+  @Test("A file can be opened twice, and both handles read its bytes")
   func another() throws {
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run("CREATE TABLE t(a)", on: folder.file("file:database?mode=memory"))
@@ -29,7 +29,7 @@ struct SQLiteFileHandleTests {
     #expect(try Self.bytes(of: handle) == fileBytes(path))
   }
 
-  @Test("A file that is no longer at its path cannot be had again", arguments: [false, true])
+  @Test("A file that is no longer at its path is not opened again", arguments: [false, true])
   func movedFile(isReplaced: Bool) throws {
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run("CREATE TABLE t(a)", on: folder.file("database"))
@@ -40,7 +40,7 @@ struct SQLiteFileHandleTests {
     try #require(code == 0)
     if isReplaced { try TestDatabases.run("CREATE TABLE t(a)", on: path) }
     #expect(handle.another() == nil)
-    // What was open stays so.
+    // The first handle stays open.
     #expect(try Self.bytes(of: handle) == fileBytes(folder.file("elsewhere")))
   }
 

@@ -6,7 +6,7 @@ import Testing
     try connection.integer("SELECT 1 FROM pragma_function_list WHERE name = ?1", binding: [name]) != nil
   }
 
-  @Test("A function computes with its arguments, and is gone when its owner is")
+  @Test("A function computes with its arguments, and is removed with its owner")
   func lifetime() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     do {
@@ -27,7 +27,7 @@ import Testing
     #expect(throws: SQLiteError.self) { try connection.execute("SELECT twice(1)") }
   }
 
-  @Test("Arguments that are not there are NULL, and read so")
+  @Test("Missing arguments are read as NULL")
   func missingArguments() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     var functions = SQLiteFunctions(on: connection)
@@ -40,7 +40,7 @@ import Testing
     #expect(kept == [])
   }
 
-  @Test("While a statement runs SQLite keeps a function, which is said, and which still is safe to call")
+  @Test("While a statement runs, SQLite keeps a function; that is reported, and calling it stays safe")
   func busy() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
@@ -60,7 +60,7 @@ import Testing
     #expect(try !isThere("f", on: connection))
   }
 
-  @Test("What a function holds on to goes with it, and when it cannot be added")
+  @Test("What a function retains is released with it, and when it cannot be added")
   func release() throws {
     final class Held {}
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)

@@ -28,7 +28,7 @@ import Testing
     #expect(try statement.step() == false)
   }
 
-  @Test("What is empty is empty, not NULL, however it is bound")
+  @Test("Empty values are empty, not NULL, however they are bound")
   func empty() throws {
     let statement = try connection.prepare("SELECT typeof(?1), typeof(?2), typeof(?3), typeof(?4), length(?2)")
     try statement.bind([UInt8](), at: 0)
@@ -46,7 +46,7 @@ import Testing
     #expect(nothing.textBytes(at: 1).count == 0)
   }
 
-  @Test("Bytes bound without a copy are read where they lie")
+  @Test("Bytes bound without copying are read in place")
   func withoutCopy() throws {
     let statement = try connection.prepare("SELECT ?1, ?2")
     let bytes: [UInt8] = [0x61, 0, 0xff, 0x62]
@@ -64,7 +64,7 @@ import Testing
     #expect(statement.isNull(at: 1) == true)
   }
 
-  @Test("Broken UTF-8 is mended in strings and kept in bytes")
+  @Test("Invalid UTF-8 is replaced in strings and kept in bytes")
   func brokenText() throws {
     let statement = try connection.prepare("SELECT CAST(x'61ff62' AS TEXT)")
     #expect(try statement.step() == true)
@@ -87,21 +87,21 @@ import Testing
     #expect(try connection.integer("SELECT count(*) FROM t") == 2)
   }
 
-  @Test("A parameter that is not there is an error")
+  @Test("Binding a parameter that does not exist is an error")
   func range() throws {
     let statement = try connection.prepare("SELECT ?1")
     #expect(throws: SQLiteError.self) { try statement.bind(Int64(1), at: 1) }
     #expect(throws: SQLiteError.self) { try statement.bindNull(at: -1) }
   }
 
-  @Test("A statement that is none is an error", arguments: ["", " ", "-- nothing", "SELEC 1", "SELECT 1 FROM nowhere"])
+  @Test("Invalid statements are errors", arguments: ["", " ", "-- nothing", "SELEC 1", "SELECT 1 FROM nowhere"])
   func broken(_ sql: String) throws {
     let error = #expect(throws: SQLiteError.self) { _ = try connection.integer(sql) }
     #expect(error?.path == ":memory:")
     #expect(error?.sql == sql)
   }
 
-  @Test("Rows, numbers and texts of a query")
+  @Test("Queries return rows, numbers and texts")
   func queries() throws {
     try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES (1), ('x'), (NULL)")
     var found: [String?] = []
@@ -113,7 +113,7 @@ import Testing
     #expect(try connection.text("SELECT NULL") == nil)
     struct Stop: Error {}
     #expect(throws: Stop.self) { try connection.forEachRow(of: "SELECT a FROM t") { _ in throw Stop() } }
-    // The statement is gone: the table can be dropped.
+    // The statement is finalized, so the table can be dropped.
     try connection.execute("DROP TABLE t")
   }
 }

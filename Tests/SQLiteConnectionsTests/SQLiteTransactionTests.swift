@@ -14,7 +14,7 @@ import Testing
 
   struct Stop: Error {}
 
-  /// Closures cannot consume a transaction of their surroundings.
+  /// A closure cannot consume a transaction that it captures.
   private func commitFailure(_ transaction: consuming SQLiteTransaction) -> SQLiteError? {
     do {
       try transaction.commit()
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test("What is committed stays")
+  @Test("A commit makes changes permanent")
   func commit() throws {
     let connection = try makeConnection()
     let transaction = try SQLiteTransaction(on: connection)
@@ -36,7 +36,7 @@ import Testing
     #expect(try count(connection) == 1)
   }
 
-  @Test("What is rolled back is gone")
+  @Test("A rollback discards changes")
   func rollback() throws {
     let connection = try makeConnection()
     let transaction = try SQLiteTransaction(.deferred, on: connection)
@@ -46,7 +46,7 @@ import Testing
     #expect(try count(connection) == 0)
   }
 
-  @Test("A transaction that an error leaves behind is rolled back, before its connection closes")
+  @Test("A transaction that an error abandons is rolled back before its connection closes")
   func leftBehind() throws {
     let connection = try makeConnection()
     func fail(_ connection: borrowing SQLiteConnection) throws {
@@ -69,7 +69,7 @@ import Testing
     for _ in 0..<50 { #expect(throws: Stop.self) { try failWithBoth() } }
   }
 
-  @Test("Inside the application's transaction it is a savepoint, whatever becomes of it")
+  @Test("Inside the app's transaction it is a savepoint, which can be committed or rolled back")
   func nested() throws {
     let connection = try makeConnection()
     try connection.execute("BEGIN; INSERT INTO t VALUES ('outer')")
@@ -103,7 +103,7 @@ import Testing
     #expect(try count(connection) == 0)
   }
 
-  @Test("A rollback of SQLite's own leaves nothing to do")
+  @Test("After SQLite has rolled back by itself, nothing is left to do")
   func rolledBackAlready() throws {
     let connection = try makeConnection()
     let transaction = try SQLiteTransaction(on: connection)

@@ -1,12 +1,14 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteConnections
 
 /// How to apply what others sent.
 public struct ApplyOptions: Sendable {
   /// What to do about conflicts.
-  public var conflicts: ConflictPolicy
+  public var conflicts: ConflictPolicies
   /// How far the schema may change.
   public var schema: SchemaMode
   /// Whether the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
@@ -22,7 +24,7 @@ public struct ApplyOptions: Sendable {
 
   /// Makes options; the defaults are those of the command line.
   public init(
-    conflicts: ConflictPolicy = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
+    conflicts: ConflictPolicies = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
     trust: TrustMode? = nil, keepsFiles: Bool = false, removesNamedFiles: Bool = false, isDryRun: Bool = false
   ) {
     self.conflicts = conflicts
@@ -59,23 +61,49 @@ extension DatabaseManager {
   ) throws -> ApplyReport {
     try requireDatabase()
     let listing = try InboundListing(paths)
-    let (round, seconds) = try WallClock.timing {
-      let connection = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: busyTimeout)
-      // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
-      try connection.execute("PRAGMA foreign_keys = OFF")
-      let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
-      var round = InboundRound(options: options, resolver: resolver)
-      try round.begin(on: connection)
-      do {
-        try round.take(listing.items, on: connection, progress: progress)
-      } catch  where !round.outcomes.isEmpty {
-        round.failure = error
+    return try withoutActuallyEscaping(progress) { progress in
+      var (report, seconds) = try WallClock.timing {
+        let connection = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: busyTimeout)
+        // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
+        try connection.execute("PRAGMA foreign_keys = OFF")
+        let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
+        let report = try receive(listing, options, resolver, on: connection, progress: progress)
+        rehearsal?.rollback()
+        return report
       }
-      rehearsal?.rollback()
-      return round
+      report.seconds = seconds
+      return report
     }
+  }
+
+  private func receive(
+    _ listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
+    on connection: borrowing SQLiteConnection, progress: @escaping (String, Int, Int) throws -> Void
+  ) throws -> ApplyReport {
+    var settings = ApplySettings(
+      policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
+      time: WallClock.unixMilliseconds)
+    settings.escaping = EscapedText.line
+    var receiver = try Receiver(
+      on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
+    let ledger = receiver.ledger
+    var failure: (any Error)?
+    var outcomes: [DiffOutcome] = []
+    do {
+      outcomes = try receiver.releaseHeld(on: connection)
+      let files = InboundFiles(listing.items, after: outcomes, options: options, progress: progress)
+      defer {
+        files.finishRemoving()
+        outcomes = files.outcomes
+      }
+      try receiver.receive(files, on: connection)
+    } catch {
+      failure = error
+    }
+    try receiver.end(on: connection)
+    if let failure, outcomes.isEmpty { throw failure }
     return ApplyReport(
-      trust: round.trust, diffs: round.outcomes, ignored: listing.ignored, createdLedger: round.createdLedger,
-      seconds: seconds, isDryRun: options.isDryRun, failure: round.failure)
+      trust: receiver.trust, diffs: outcomes, ignored: listing.ignored, createdLedger: ledger == .created, seconds: 0,
+      isDryRun: options.isDryRun, failure: failure)
   }
 }

@@ -1,82 +1,6 @@
+import BuckiaApply
 import BuckiaDiffFiles
 import Dispatch
-
-/// A file that has been opened and checked, or why it could not be.
-final class OpenedItem {
-  /// What came of opening it.
-  enum Content {
-    case diff(Box<DiffFile>)
-    /// A large file, of which the changes are still being checked.
-    case arriving(ArrivingDiff)
-    case changeset(Box<RawChangeset>)
-    /// Nobody has looked into it: it is encrypted.
-    case encrypted
-    case failure(any Error)
-  }
-
-  /// A box, because what cannot be copied cannot be in a collection.
-  final class Box<Value: ~Copyable> {
-    let value: Value
-    init(_ value: consuming Value) { self.value = value }
-  }
-
-  let item: InboundItem
-  let content: Content
-
-  private init(_ item: InboundItem, _ content: Content) {
-    self.item = item
-    self.content = content
-  }
-
-  private static func nameRule(_ item: InboundItem) -> DiffFile.NameRule {
-    item.isFromFolder ? .mustMatch : .ifNamedByID
-  }
-
-  /// Opens and checks a file.
-  ///
-  /// - Parameter cache: What is kept of the files before it.
-  init(_ item: InboundItem, cache: OpeningCache) {
-    self.item = item
-    do throws(DiffFileError) {
-      switch item.kind {
-      case .encrypted: content = .encrypted
-      case .diff:
-        content = .diff(Box(try DiffFile.verified(at: item.path, name: Self.nameRule(item), cache: cache)))
-      case .changeset: content = .changeset(Box(try RawChangeset.verified(at: item.path)))
-      }
-    } catch {
-      content = .failure(error)
-    }
-  }
-
-  /// Opens and checks a file, and hands it on once: a large one as soon as its changes begin to arrive.
-  static func open(_ item: InboundItem, cache: OpeningCache, _ handOn: @escaping (OpenedItem) -> Void) {
-    guard item.kind == .diff else { return handOn(OpenedItem(item, cache: cache)) }
-    do throws(DiffFileError) {
-      let file = try DiffFile.verified(at: item.path, name: nameRule(item), cache: cache) { arriving in
-        handOn(OpenedItem(item, .arriving(arriving)))
-      }
-      if let file { handOn(OpenedItem(item, .diff(Box(file)))) }
-    } catch {
-      handOn(OpenedItem(item, .failure(error)))
-    }
-  }
-
-  /// How many bytes of changes it holds in memory or, on their way, is to get.
-  var byteCount: Int {
-    switch content {
-    case .diff(let box): box.value.changeset.count
-    case .arriving(let diff): diff.changeset.expected
-    case .changeset(let box): box.value.changeset.count
-    case .encrypted, .failure: 0
-    }
-  }
-
-  /// Says that nobody wants it any more.
-  func abandon() {
-    if case .arriving(let diff) = content { diff.feed.abandon() }
-  }
-}
 
 /// Opens files in a thread of its own, some steps ahead of the one that applies them.
 ///
@@ -93,7 +17,7 @@ final class InboundReader: @unchecked Sendable {
   /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins. An opened file is handed
   /// from one thread to the other, and neither touches it in the other's time.
   private let lock = DispatchSemaphore(value: 1)
-  private var opened: [OpenedItem] = []
+  private var opened: [IncomingFile] = []
   private var isStopped = false
   /// Counts the places that are free, and the files that wait.
   private let free = DispatchSemaphore(value: places)
@@ -117,7 +41,7 @@ final class InboundReader: @unchecked Sendable {
     let cache = OpeningCache()
     for item in items[first...] {
       var goesOn = true
-      OpenedItem.open(item, cache: cache) { goesOn = self.handOn($0) }
+      IncomingFile.open(item, cache: cache) { goesOn = self.handOn($0) }
       guard goesOn else { return }
     }
   }
@@ -125,7 +49,7 @@ final class InboundReader: @unchecked Sendable {
   /// Lets an opened file wait for the other thread.
   ///
   /// - Returns: false when the other thread wants no more.
-  private func handOn(_ next: OpenedItem) -> Bool {
+  private func handOn(_ next: IncomingFile) -> Bool {
     for _ in 0..<Self.cost(of: next) { free.wait() }
     lock.wait()
     let goesOn = !isStopped
@@ -140,10 +64,10 @@ final class InboundReader: @unchecked Sendable {
     return true
   }
 
-  private static func cost(of item: OpenedItem) -> Int { min(places, 1 + item.byteCount / bytesPerPlace) }
+  private static func cost(of file: IncomingFile) -> Int { min(places, 1 + file.byteCount / bytesPerPlace) }
 
   /// The next file; must be asked for no more often than there are files.
-  func next() -> OpenedItem {
+  func next() -> IncomingFile {
     waiting.wait()
     lock.wait()
     let item = opened.removeFirst()

@@ -1,5 +1,6 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaLedger
 
 /// From verified files to what the engine plans and applies.
 ///
@@ -18,7 +19,7 @@ extension IncomingChanges {
   /// - Parameters:
   ///   - diff: The file.
   ///   - path: Where it was; the ledger keeps its name.
-  public init(_ diff: borrowing DiffFile, file path: String) {
+  package init(_ diff: borrowing DiffFile, file path: String) {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
@@ -27,7 +28,7 @@ extension IncomingChanges {
   }
 
   /// Takes the changes of a verified raw changeset.
-  public init(_ raw: borrowing RawChangeset, file path: String) {
+  package init(_ raw: borrowing RawChangeset, file path: String) {
     self.init(
       key: LedgerKey(sender: "", id: raw.id, digest: raw.digest.bytes, isRaw: true), file: FileSystem.name(of: path),
       definitions: nil, changeset: raw.changeset, summary: raw.inspection.summary)
@@ -36,7 +37,7 @@ extension IncomingChanges {
 
 extension IncomingChanges {
   /// Takes the changes of a diff file that is still being verified, inside a transaction of ours.
-  init(_ diff: ArrivingDiff, file path: String) {
+  init(_ diff: StreamedDiffFile, file path: String) {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
@@ -55,5 +56,5 @@ extension DiffFile.Signature {
   }
 
   /// The sender, for people.
-  var shownSender: String { Ledger.shown(sender: sender) }
+  var shownSender: String { LedgerEntries.shown(sender: sender) }
 }

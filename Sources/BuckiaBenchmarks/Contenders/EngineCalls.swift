@@ -1,6 +1,9 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -12,13 +15,13 @@ enum EngineCalls {
   ///
   /// - Throws: `EngineError`, `SQLiteError`, `ChangesetError`.
   static func apply(
-    _ changes: IncomingChanges, policy: ConflictPolicy = .abort, resolver: ConflictResolver? = nil,
+    _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ConflictResolver? = nil,
     recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection
   ) throws {
     let transaction = try SQLiteTransaction(on: connection)
-    var settings = ApplySettings(policy: policy, resolver: resolver, time: 0)
+    var settings = ApplySettings(policies: policy, resolver: resolver, time: 2_000_000_000_000)
     settings.recordsConflicts = recordsConflicts
-    let plan = try ApplyPlan(changes, on: connection, settings: settings)
+    let plan = try Receiver.plan(changes, on: connection, settings: settings)
     _ = try plan.apply(in: transaction, on: connection)
     try transaction.commit()
   }

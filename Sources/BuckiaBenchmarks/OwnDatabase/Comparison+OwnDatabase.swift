@@ -1,5 +1,5 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaDiff
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

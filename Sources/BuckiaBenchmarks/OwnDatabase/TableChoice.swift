@@ -1,4 +1,5 @@
-import BuckiaEngine
+import BuckiaDiff
+import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 

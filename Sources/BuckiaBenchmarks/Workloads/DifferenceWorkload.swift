@@ -1,4 +1,5 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import Foundation
 import SQLiteConnections
 

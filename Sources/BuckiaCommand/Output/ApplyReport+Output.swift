@@ -1,6 +1,8 @@
 import Buckia
+import BuckiaApply
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
+import BuckiaSchemaPlans
 
 extension ApplyReport {
   /// The report as `--json` has it.

@@ -1,5 +1,5 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
 import SQLiteChangesets
 
 extension ConflictRecord {
@@ -97,6 +97,8 @@ extension ConflictOutcome {
     switch self {
     case .keptLocal: "what is here stayed"
     case .tookIncoming: "the incoming version was taken"
+    case .merged: "columns that both sides changed stayed, the others were taken"
+    case .resolved: "the app wrote a row of its own"
     case .omitted: "the change was left out"
     case .reported: "it was applied, and the violation stands"
     }

@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaDiff
 
 extension DiffReport {
   /// The report as `--json` has it.

@@ -1,6 +1,6 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
 
 extension DoctorReport {
   /// The report as `--json` has it.

@@ -1,7 +1,7 @@
 import Buckia
 import BuckiaBenchmarks
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections

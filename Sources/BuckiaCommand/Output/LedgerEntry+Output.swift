@@ -1,5 +1,5 @@
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
 
 extension LedgerEntry {
   /// The entry as `--json` has it.

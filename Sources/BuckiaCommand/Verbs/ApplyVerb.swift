@@ -1,7 +1,9 @@
 import ArgumentParser
 import Buckia
+import BuckiaApply
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
+import BuckiaSchemaPlans
 
 /// `buckia apply`
 struct ApplyVerb: Verb {
@@ -58,7 +60,8 @@ struct ApplyVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
     let options = ApplyOptions(
-      conflicts: onConflict, schema: schema, triggers: triggers == .on, trust: trust, keepsFiles: keep,
+      conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
+      keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
     let report = try ArgumentFile.withPaths(paths) { paths in
       try target.manager.processInboundChanges(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaDiff
 import SQLiteSchemas
 
 /// `buckia diff`

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaLedger
 
 /// `buckia init`
 struct InitVerb: Verb {

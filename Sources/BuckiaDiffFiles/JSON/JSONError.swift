@@ -1,7 +1,7 @@
 /// Why bytes are not a JSON document that we read.
-public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The reasons that are told apart.
-  public enum Code: String, Sendable {
+  package enum Code: String, Sendable {
     /// The bytes are no UTF-8.
     case notUTF8
     /// The document opens with a byte order mark.
@@ -18,7 +18,7 @@ public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     case loneSurrogate
     /// Two members of an object have the same name, escapes decoded.
     case duplicateName
-    /// Values are nested more than ``JSONParser/depthLimit`` deep.
+    /// Values are nested more than ``JSONValue/depthLimit`` deep.
     case tooDeep
     /// A number has a fraction or an exponent, a leading zero, or is minus zero.
     case notAnInteger
@@ -29,18 +29,18 @@ public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 
   /// What is wrong.
-  public let code: Code
+  package let code: Code
   /// Where, in bytes from 0.
-  public let offset: Int
+  package let offset: Int
 
   /// Makes an error.
-  public init(_ code: Code, offset: Int) {
+  package init(_ code: Code, offset: Int) {
     self.code = code
     self.offset = offset
   }
 
   /// What is wrong and where, for people.
-  public var description: String { "\(what) (at byte \(offset))" }
+  package var description: String { "\(what) (at byte \(offset))" }
 
   /// What is wrong, without the place.
   var what: String {
@@ -53,7 +53,7 @@ public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     case .badEscape: "an escape sequence is unknown"
     case .loneSurrogate: "half of a surrogate pair is missing"
     case .duplicateName: "an object has two members of one name"
-    case .tooDeep: "values are nested more than \(JSONParser.depthLimit) deep"
+    case .tooDeep: "values are nested more than \(JSONValue.depthLimit) deep"
     case .notAnInteger: "a number is not a plain integer"
     case .outOfRange: "a number does not fit 64 bits"
     case .trailingData: "something follows the document"

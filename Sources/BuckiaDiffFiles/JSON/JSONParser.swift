@@ -5,10 +5,7 @@
 /// byte order marks and anything behind the document. Nesting is bounded, so hostile input cannot exhaust the stack.
 /// Follows [RFC 8259](https://www.rfc-editor.org/rfc/rfc8259) and, in what it refuses,
 /// [RFC 7493](https://www.rfc-editor.org/rfc/rfc7493).
-public struct JSONParser {
-  /// How many objects and arrays may stand inside one another.
-  public static let depthLimit = 16
-
+package struct JSONParser {
   private let bytes: [UInt8]
   private var position = 0
 
@@ -18,7 +15,7 @@ public struct JSONParser {
   ///
   /// - Parameter bytes: The whole document, UTF-8.
   /// - Throws: `JSONError` with the offset of what is wrong.
-  public static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+  package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
     if bytes.starts(with: [0xef, 0xbb, 0xbf]) { throw JSONError(.byteOrderMark, offset: 0) }
     try checkUTF8(bytes)
     var parser = JSONParser(bytes)
@@ -88,7 +85,7 @@ public struct JSONParser {
   }
 
   private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
-    guard depth <= Self.depthLimit else { throw JSONError(.tooDeep, offset: position) }
+    guard depth <= JSONValue.depthLimit else { throw JSONError(.tooDeep, offset: position) }
     position += 1
     var object = JSONObject()
     var names = SeenNames()
@@ -107,7 +104,7 @@ public struct JSONParser {
   }
 
   private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {
-    guard depth <= Self.depthLimit else { throw JSONError(.tooDeep, offset: position) }
+    guard depth <= JSONValue.depthLimit else { throw JSONError(.tooDeep, offset: position) }
     position += 1
     var values: [JSONValue] = []
     if try skip(UInt8(ascii: "]")) { return values }
@@ -127,7 +124,7 @@ public struct JSONParser {
       let (product, overflow) = value.multipliedReportingOverflow(by: 10)
       let (sum, overflow2) = product.subtractingReportingOverflow(digit)
       guard !overflow, !overflow2 else { throw JSONError(.outOfRange, offset: start) }
-      // Counted downwards, since the smallest number has no positive twin.
+      // Counts downwards, since the smallest Int64 has no positive counterpart.
       value = sum
       position += 1
     }

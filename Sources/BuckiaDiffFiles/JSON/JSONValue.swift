@@ -7,7 +7,7 @@
 /// let report: JSONValue = ["version": 1, "tables": ["notes", "tags"]]
 /// print(report.text())            // {"version":1,"tables":["notes","tags"]}
 /// ```
-public enum JSONValue: Equatable, Sendable {
+package enum JSONValue: Equatable, Sendable {
   /// `null`
   case null
   /// `true` or `false`
@@ -25,35 +25,35 @@ public enum JSONValue: Equatable, Sendable {
 }
 
 /// The members of a JSON object, in order.
-public struct JSONObject: Equatable, Sendable {
+package struct JSONObject: Equatable, Sendable {
   /// One member.
-  public struct Member: Equatable, Sendable {
+  package struct Member: Equatable, Sendable {
     /// The name, escapes decoded.
-    public var name: String
+    package var name: String
     /// The value.
-    public var value: JSONValue
+    package var value: JSONValue
 
     /// Makes a member.
-    public init(_ name: String, _ value: JSONValue) {
+    package init(_ name: String, _ value: JSONValue) {
       self.name = name
       self.value = value
     }
   }
 
-  /// The members in order. Whoever fills this by hand keeps the names different.
-  public var members: [Member]
+  /// The members in order. Their names must differ.
+  package var members: [Member]
 
   /// Makes an object.
-  public init(_ members: [Member] = []) { self.members = members }
+  package init(_ members: [Member] = []) { self.members = members }
 
   /// Whether it has no members.
-  public var isEmpty: Bool { members.isEmpty }
+  package var isEmpty: Bool { members.isEmpty }
 
   /// Adds a member at the end.
-  public mutating func append(_ name: String, _ value: JSONValue) { members.append(Member(name, value)) }
+  package mutating func append(_ name: String, _ value: JSONValue) { members.append(Member(name, value)) }
 
   /// The value of the member of that name, byte for byte, or nil.
-  public subscript(name: String) -> JSONValue? {
+  package subscript(name: String) -> JSONValue? {
     members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 }
@@ -62,27 +62,33 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
   /// Text.
-  public init(stringLiteral value: String) { self = .string(value) }
+  package init(stringLiteral value: String) { self = .string(value) }
   /// A number.
-  public init(integerLiteral value: Int64) { self = .integer(value) }
+  package init(integerLiteral value: Int64) { self = .integer(value) }
   /// A truth value.
-  public init(booleanLiteral value: Bool) { self = .bool(value) }
+  package init(booleanLiteral value: Bool) { self = .bool(value) }
   /// A list.
-  public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+  package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
   /// An object; the order of the literal is kept.
-  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+  package init(dictionaryLiteral elements: (String, JSONValue)...) {
     self = .object(JSONObject(elements.map { JSONObject.Member($0.0, $0.1) }))
   }
 }
 
 extension JSONValue {
+  /// How many objects and arrays may stand inside one another in a document that is read.
+  static let depthLimit = 16
+
   /// A number, from any integer that fits 64 bits; others become text.
-  public static func number(_ value: some BinaryInteger) -> JSONValue {
+  package static func number(_ value: some BinaryInteger) -> JSONValue {
     Int64(exactly: value).map { .integer($0) } ?? .string(String(value))
   }
 
+  /// A list of numbers.
+  package static func numbers(_ values: [Int]) -> JSONValue { .array(values.map { .number($0) }) }
+
   /// The text, or `null`.
-  public static func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
+  package static func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
 
   /// What kind of value it is, in words of an error message.
   var kind: String {

@@ -3,21 +3,21 @@ extension JSONValue {
   ///
   /// This is the form of every document of a diff file. A `real` that is no number is written as
   /// `{"real":"Infinity"}`, `{"real":"-Infinity"}` or `{"real":"NaN"}`.
-  public func text() -> String { String(decoding: bytes(), as: UTF8.self) }
+  package func text() -> String { String(decoding: bytes(), as: UTF8.self) }
 
   /// The canonical form as UTF-8.
-  public func bytes() -> [UInt8] {
+  package func bytes() -> [UInt8] {
     var writer = JSONWriter(indents: false, escapesUnsafe: false)
     writer.append(self, level: 0)
     return writer.bytes
   }
 
   /// The document on one line, to be printed: characters that a terminal would act upon are escaped.
-  public func lineText() -> String { printed(indents: false) }
+  package func lineText() -> String { printed(indents: false) }
 
   /// The document to be printed for people: indented by two spaces; lists and objects of plain values that fit 80
   /// columns stand on one line. Characters that a terminal would act upon are escaped.
-  public func prettyText() -> String { printed(indents: true) }
+  package func prettyText() -> String { printed(indents: true) }
 
   private func printed(indents: Bool) -> String {
     var writer = JSONWriter(indents: indents, escapesUnsafe: true)
@@ -102,7 +102,7 @@ private struct JSONWriter {
       case "\n": write("\\n")
       case "\u{0c}": write("\\f")
       case "\r": write("\\r")
-      case _ where scalar.value < 0x20 || (escapesUnsafe && !ShownText.isSafe(scalar)):
+      case _ where scalar.value < 0x20 || (escapesUnsafe && !EscapedText.isHarmless(scalar)):
         for unit in scalar.utf16 { write("\\u" + HexText.lowercase([UInt8(unit >> 8), UInt8(unit & 0xff)])) }
       default: bytes.append(contentsOf: scalar.utf8)
       }

@@ -12,31 +12,31 @@ extension Manifest {
   ///
   /// - Parameter bytes: `manifest.json`, exactly.
   /// - Throws: `DiffFileError` with code `badJSON`, `unsupportedFormat`, `badManifest`, `badName`, or `tooLarge`.
-  public init(parsing bytes: [UInt8]) throws(DiffFileError) {
+  package init(parsing bytes: [UInt8]) throws(DiffFileError) {
     try self.init(parsing: bytes, splitBytes: DiffFileLimits.memberBytes)
   }
 
   /// Reads and checks a manifest whose changeset is split at another size than the format's.
   init(parsing bytes: [UInt8], splitBytes: Int64) throws(DiffFileError) {
-    let document = DocumentKind.manifest
+    let document = JSONMember.manifest
     guard bytes.count <= DiffFileLimits.manifestBytes else {
       throw DiffFileError(
         .tooLarge, "the manifest has \(bytes.count) bytes; the limit is \(DiffFileLimits.manifestBytes)",
-        member: document.member)
+        member: document.name)
     }
     var fields = try JSONFields(document.parse(bytes), at: "", of: document)
-    // The version comes first: nothing else of a newer format is judged by the rules of this one.
+    // The version comes first: a newer format may have other rules for everything else.
     let format = try fields.integer("format", in: Int64.min...Int64.max)
     guard format == Self.format else {
       throw DiffFileError(
         .unsupportedFormat, "it has format \(format), made by a newer version; this one reads format \(Self.format)",
-        member: document.member)
+        member: document.name)
     }
     let critical = try fields.strings("critical", limit: 100)
     if let unknown = critical.first(where: { !Self.knownFields.contains($0) }) {
       throw DiffFileError(
-        .unsupportedFormat, "it cannot be used without understanding \(ShownText.quoted(unknown))",
-        member: document.member)
+        .unsupportedFormat, "it cannot be used without understanding \(EscapedText.quoted(unknown))",
+        member: document.name)
     }
     let kind = try fields.choice("kind", of: Kind.self)
     let id = try fields.id("id")
@@ -47,14 +47,14 @@ extension Manifest {
     }
     let chain = try fields.take("chain").map { (value) throws(DiffFileError) in try Chain(value, of: document) }
     var acknowledgements: [Acknowledgement] = []
-    if fields.rest["acks"] != nil {
+    if fields.remaining["acks"] != nil {
       acknowledgements = try fields.list("acks", limit: 10_000) { (value, path) throws(DiffFileError) in
         try Acknowledgement(value, at: path, of: document)
       }
     }
     let schema = try fields.optionalBytes("schema", as: ContentDigest.self)
     var renames: [ColumnRename] = []
-    if fields.rest["renames"] != nil {
+    if fields.remaining["renames"] != nil {
       renames = try fields.list("renames", limit: DiffFileLimits.columns) { (value, path) throws(DiffFileError) in
         try ColumnRename(value, at: path, of: document)
       }
@@ -68,24 +68,24 @@ extension Manifest {
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
       acknowledgements: acknowledgements, schema: schema, renames: renames, tables: tables, members: members,
-      additional: fields.rest)
+      additional: fields.remaining)
     try check(splitBytes: splitBytes)
   }
 }
 
 extension Manifest.Sender {
-  fileprivate init(_ value: JSONValue, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: "sender", of: document)
     self.init(
       identity: try fields.optionalBytes("identity", as: SigningKey.self),
       replica: try fields.optionalBytes("replica", as: ReplicaID.self),
       incarnation: try fields.optionalBytes("incarnation", as: IncarnationID.self))
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
 extension Audience {
-  fileprivate init(_ value: JSONValue, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: "audience", of: document)
     if let stream = try fields.optionalBytes("broadcast", as: StreamID.self) {
       self = .broadcast(stream)
@@ -94,12 +94,12 @@ extension Audience {
       let hashes = try fields.list("recipients", limit: DiffFileLimits.recipients) {
         (value, path) throws(DiffFileError) in
         guard case .string(let text) = value, let hash = ContentDigest(hex: text) else {
-          throw document.fault(path, "is no hash")
+          throw document.invalid(path, "is no hash")
         }
         return hash
       }
       guard !hashes.isEmpty, Set(hashes).count == hashes.count else {
-        throw document.fault("audience.recipients", "is empty or names someone twice")
+        throw document.invalid("audience.recipients", "is empty or names someone twice")
       }
       self = .recipients(salt: salt, hashes: hashes)
     }
@@ -108,7 +108,7 @@ extension Audience {
 }
 
 extension Manifest.Chain {
-  fileprivate init(_ value: JSONValue, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: "chain", of: document)
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
@@ -121,18 +121,18 @@ extension Manifest.Chain {
       try predecessor.finish()
     }
     replaces = try fields.optionalBytes("replaces", as: StreamID.self)
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
 extension Manifest.Acknowledgement {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       stream: try fields.bytes("stream", as: StreamID.self),
       incarnation: try fields.bytes("incarnation", as: IncarnationID.self),
       through: try fields.integer("through"))
-    if fields.rest["except"] != nil {
+    if fields.remaining["except"] != nil {
       except = try fields.list("except", limit: 10_000) { (value, path) throws(DiffFileError) in
         var fields = try JSONFields(value, at: path, of: document)
         let exception = Exception(id: try fields.id("id"), state: try fields.choice("state", of: State.self))
@@ -140,12 +140,12 @@ extension Manifest.Acknowledgement {
         return exception
       }
     }
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
 extension Manifest.Table {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       name: try fields.string("name"),
@@ -157,12 +157,12 @@ extension Manifest.Table {
       updated: try fields.integer("updated"),
       deleted: try fields.integer("deleted"),
       withdrawn: try fields.integer("withdrawn"))
-    additional = fields.rest
+    additional = fields.remaining
   }
 }
 
 extension ColumnRename {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       table: TableName(try fields.string("table")), from: try fields.string("from"), to: try fields.string("to"))
@@ -171,12 +171,12 @@ extension ColumnRename {
 }
 
 extension Manifest.Member {
-  fileprivate init(_ value: JSONValue, at path: String, of document: DocumentKind) throws(DiffFileError) {
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: document)
     self.init(
       name: try fields.string("name"),
       size: try fields.integer("size", in: 0...DiffFileLimits.memberBytes),
       sha256: try fields.bytes("sha256", as: ContentDigest.self))
-    additional = fields.rest
+    additional = fields.remaining
   }
 }

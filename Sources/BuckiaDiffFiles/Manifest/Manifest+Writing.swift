@@ -4,7 +4,7 @@ extension Manifest {
   /// The manifest as JSON, fields in the order of the specification.
   ///
   /// What is absent is left out, but for `chain.follows` and `chain.replaces`, which are then null.
-  public var json: JSONValue {
+  package var json: JSONValue {
     var object = JSONObject()
     object.append("format", .integer(Self.format))
     object.append("critical", .array(critical.map { .string($0) }))

@@ -7,10 +7,10 @@ import SQLiteSchemas
 /// from, identifies the diff. `Schemas/diff-file.md` specifies each field.
 public struct Manifest: Equatable, Sendable {
   /// The version of the format that this code writes and reads.
-  public static let format: Int64 = 1
+  package static let format: Int64 = 1
 
   /// What a diff is for.
-  public enum Kind: String, Sendable, CaseIterable {
+  package enum Kind: String, Sendable, CaseIterable {
     /// The changes since its predecessor.
     case delta
     /// Everything in scope: starts or replaces a chain.
@@ -20,34 +20,37 @@ public struct Manifest: Equatable, Sendable {
   }
 
   /// Fields, known or not, that a reader must understand to use the diff.
-  public var critical: [String]
+  package var critical: [String]
   /// What the diff is for.
-  public var kind: Kind
+  package var kind: Kind
   /// The diff's own id, also its file's name.
-  public var id: KSUID
+  package var id: KSUID
   /// The shared database it belongs to.
-  public var dataset: DatasetID?
+  package var dataset: DatasetID?
   /// Who made it.
-  public var sender: Sender?
+  package var sender: Sender?
   /// Whom it is for.
-  public var audience: Audience?
+  package var audience: Audience?
   /// Its place in a stream.
-  public var chain: Chain?
+  package var chain: Chain?
   /// What its sender has applied of others.
-  public var acknowledgements: [Acknowledgement]
+  package var acknowledgements: [Acknowledgement]
   /// SHA-256 of the `schema.json` that describes its tables, whether that travels along or is known already.
-  public var schema: ContentDigest?
+  package var schema: ContentDigest?
   /// Columns that have other names in the newer database than in the older one.
-  public var renames: [ColumnRename]
+  package var renames: [ColumnRename]
   /// The tables with changes, in the order in which they first appear in the changeset.
-  public var tables: [Table]
+  package var tables: [Table]
   /// Every other member of the file but the signature, in order.
-  public var members: [Member]
+  package var members: [Member]
   /// Fields this version does not know, kept as they are.
-  public var additional: JSONObject
+  package var additional: JSONObject
+
+  /// Makes a manifest that says nothing yet but the id of its diff.
+  public init(id: KSUID) { self.init(id: id, kind: .delta) }
 
   /// Makes a manifest.
-  public init(
+  package init(
     id: KSUID, kind: Kind = .delta, critical: [String] = [], dataset: DatasetID? = nil, sender: Sender? = nil,
     audience: Audience? = nil, chain: Chain? = nil, acknowledgements: [Acknowledgement] = [],
     schema: ContentDigest? = nil, renames: [ColumnRename] = [], tables: [Table] = [], members: [Member] = [],
@@ -69,25 +72,25 @@ public struct Manifest: Equatable, Sendable {
   }
 
   /// The manifest's entry for a table, by SQLite's rule for names, or nil.
-  public func table(named name: String) -> Table? {
+  package func table(named name: String) -> Table? {
     tables.first { ASCIIName.matches($0.name, name) }
   }
 }
 
 extension Manifest {
   /// Who made a diff. A local, unsigned one may leave out what it has not.
-  public struct Sender: Equatable, Sendable {
+  package struct Sender: Equatable, Sendable {
     /// The person's signing key; a signature must be by it.
-    public var identity: SigningKey?
+    package var identity: SigningKey?
     /// The copy of the database.
-    public var replica: ReplicaID?
+    package var replica: ReplicaID?
     /// The life of that copy.
-    public var incarnation: IncarnationID?
+    package var incarnation: IncarnationID?
     /// Fields this version does not know.
-    public var additional: JSONObject
+    package var additional: JSONObject
 
     /// Makes a sender.
-    public init(
+    package init(
       identity: SigningKey? = nil, replica: ReplicaID? = nil, incarnation: IncarnationID? = nil,
       additional: JSONObject = JSONObject()
     ) {
@@ -99,33 +102,33 @@ extension Manifest {
   }
 
   /// A diff's place in the stream of its sender.
-  public struct Chain: Equatable, Sendable {
+  package struct Chain: Equatable, Sendable {
     /// The diff before this one in the stream.
-    public struct Predecessor: Equatable, Sendable {
+    package struct Predecessor: Equatable, Sendable {
       /// Its id.
-      public var id: KSUID
+      package var id: KSUID
       /// The digest of its manifest.
-      public var manifestSHA256: ContentDigest
+      package var manifestSHA256: ContentDigest
       /// Names a predecessor.
-      public init(id: KSUID, manifestSHA256: ContentDigest) {
+      package init(id: KSUID, manifestSHA256: ContentDigest) {
         self.id = id
         self.manifestSHA256 = manifestSHA256
       }
     }
 
     /// The stream.
-    public var stream: StreamID
+    package var stream: StreamID
     /// The diff's number in it, from 1.
-    public var sequence: Int64
+    package var sequence: Int64
     /// The diff before it; nil for the first, and for a snapshot that starts afresh.
-    public var follows: Predecessor?
+    package var follows: Predecessor?
     /// The stream that a snapshot takes the place of.
-    public var replaces: StreamID?
+    package var replaces: StreamID?
     /// Fields this version does not know.
-    public var additional: JSONObject
+    package var additional: JSONObject
 
     /// Makes a place in a stream.
-    public init(
+    package init(
       stream: StreamID, sequence: Int64, follows: Predecessor? = nil, replaces: StreamID? = nil,
       additional: JSONObject = JSONObject()
     ) {
@@ -138,9 +141,9 @@ extension Manifest {
   }
 
   /// What the sender has applied of one stream.
-  public struct Acknowledgement: Equatable, Sendable {
+  package struct Acknowledgement: Equatable, Sendable {
     /// What became of a diff that is not applied.
-    public enum State: String, Sendable, CaseIterable {
+    package enum State: String, Sendable, CaseIterable {
       /// Parts of it wait for an upgrade.
       case held
       /// A predecessor is missing.
@@ -152,31 +155,31 @@ extension Manifest {
     }
 
     /// A diff up to `through` that is not applied.
-    public struct Exception: Equatable, Sendable {
+    package struct Exception: Equatable, Sendable {
       /// The diff.
-      public var id: KSUID
+      package var id: KSUID
       /// What became of it.
-      public var state: State
+      package var state: State
       /// Names an exception.
-      public init(id: KSUID, state: State) {
+      package init(id: KSUID, state: State) {
         self.id = id
         self.state = state
       }
     }
 
     /// The stream.
-    public var stream: StreamID
+    package var stream: StreamID
     /// The incarnation whose stream it is.
-    public var incarnation: IncarnationID
+    package var incarnation: IncarnationID
     /// The sequence number up to which, inclusive, everything is applied but `except`. 0: nothing yet.
-    public var through: Int64
+    package var through: Int64
     /// Diffs up to `through` that are not applied.
-    public var except: [Exception]
+    package var except: [Exception]
     /// Fields this version does not know.
-    public var additional: JSONObject
+    package var additional: JSONObject
 
     /// Makes an acknowledgement.
-    public init(
+    package init(
       stream: StreamID, incarnation: IncarnationID, through: Int64, except: [Exception] = [],
       additional: JSONObject = JSONObject()
     ) {
@@ -189,9 +192,9 @@ extension Manifest {
   }
 
   /// A table with changes.
-  public struct Table: Equatable, Sendable {
+  package struct Table: Equatable, Sendable {
     /// By what rows are found.
-    public enum Key: String, Sendable {
+    package enum Key: String, Sendable {
       /// The table's primary key.
       case primary
       /// The rowid, as a leading column `_rowid_`, because the table has no primary key.
@@ -199,7 +202,7 @@ extension Manifest {
     }
 
     /// In what order the changes of the table stand; a hint.
-    public enum Order: String, Sendable {
+    package enum Order: String, Sendable {
       /// Deletes, updates, inserts, each by primary key.
       case key
       /// As the author made or found them.
@@ -207,26 +210,26 @@ extension Manifest {
     }
 
     /// The name, as in the changeset.
-    public var name: String
+    package var name: String
     /// How many columns the changeset has for it, the leading `_rowid_` included.
-    public var columns: Int
+    package var columns: Int
     /// By what rows are found.
-    public var key: Key
+    package var key: Key
     /// In what order the changes stand.
-    public var order: Order
+    package var order: Order
     /// How many INSERTs there are.
-    public var inserted: Int64
+    package var inserted: Int64
     /// How many UPDATEs there are.
-    public var updated: Int64
+    package var updated: Int64
     /// How many DELETEs there are, withdrawals included.
-    public var deleted: Int64
+    package var deleted: Int64
     /// How many of the DELETEs are withdrawals: rows that left the scope and are not deleted by their owner.
-    public var withdrawn: Int64
+    package var withdrawn: Int64
     /// Fields this version does not know.
-    public var additional: JSONObject
+    package var additional: JSONObject
 
     /// Makes an entry.
-    public init(
+    package init(
       name: String, columns: Int, key: Key = .primary, order: Order = .author, inserted: Int64 = 0,
       updated: Int64 = 0, deleted: Int64 = 0, withdrawn: Int64 = 0, additional: JSONObject = JSONObject()
     ) {
@@ -243,18 +246,18 @@ extension Manifest {
   }
 
   /// A member of the archive and the bytes it must have.
-  public struct Member: Equatable, Sendable {
+  package struct Member: Equatable, Sendable {
     /// Its name.
-    public var name: String
+    package var name: String
     /// Its size in bytes.
-    public var size: Int64
+    package var size: Int64
     /// SHA-256 of its bytes.
-    public var sha256: ContentDigest
+    package var sha256: ContentDigest
     /// Fields this version does not know.
-    public var additional: JSONObject
+    package var additional: JSONObject
 
     /// Names a member.
-    public init(name: String, size: Int64, sha256: ContentDigest, additional: JSONObject = JSONObject()) {
+    package init(name: String, size: Int64, sha256: ContentDigest, additional: JSONObject = JSONObject()) {
       self.name = name
       self.size = size
       self.sha256 = sha256

@@ -1,13 +1,15 @@
+import BuckiaByteStreams
+
 /// What identifies a file that could not be opened as a diff: SHA-256 of its bytes.
 ///
 /// A refused file's manifest proves nothing, so a ledger remembers the file by this.
-public struct FileDigest: Equatable, Sendable {
+package struct FileDigest: Equatable, Sendable {
   /// The digest.
-  public let sha256: ContentDigest
+  package let sha256: ContentDigest
   /// The size of the file in bytes.
-  public let byteCount: Int64
+  package let byteCount: Int64
   /// Whether the digest covers the whole file; else it covers the first `limit` bytes, then the text `…` and the size.
-  public let isWhole: Bool
+  package let isWhole: Bool
 
   /// Hashes a file, in bounded memory and time.
   ///
@@ -15,15 +17,32 @@ public struct FileDigest: Equatable, Sendable {
   ///   - path: The file; links are not followed.
   ///   - limit: How many bytes are read at most, 1 GiB unless given.
   /// - Throws: `DiffFileError` with code `notRegularFile` or one of the system's.
-  public static func sha256(at path: String, limit: Int64 = 1 << 30) throws(DiffFileError) -> FileDigest {
-    let file = try InboundFile(at: path)
-    while file.offset < limit {
-      let bytes = try file.read(upTo: Int(clamping: limit - file.offset))
-      if bytes.isEmpty { return FileDigest(sha256: file.digest.digest, byteCount: file.offset, isWhole: true) }
+  package static func sha256(at path: String, limit: Int64 = 1 << 30) throws(DiffFileError) -> FileDigest {
+    let file = try PosixFile(readingInbound: path)
+    do throws(ByteStreamError) {
+      return try FileDigest(file, byteCount: file.initialByteCount, limit: limit)
+    } catch {
+      throw DiffFileError(error)
     }
-    if try file.isAtEnd() { return FileDigest(sha256: file.digest.digest, byteCount: file.offset, isWhole: true) }
-    var digest = file.digest
-    digest.update(Array("…\(file.size)".utf8))
-    return FileDigest(sha256: digest.digest, byteCount: file.size, isWhole: false)
+  }
+
+  private init(_ source: any ByteInput, byteCount: Int64, limit: Int64) throws(ByteStreamError) {
+    let file = DigestingInput(source, ContentHasher())
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
+    defer { buffer.deallocate() }
+    var left = limit
+    var isAtEnd = false
+    while left > 0, !isAtEnd {
+      let window = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, Int(clamping: left))])
+      let count = try file.read(into: window)
+      left -= Int64(count)
+      isAtEnd = count == 0
+    }
+    var hasher = file.hasher
+    if !isAtEnd { isAtEnd = try source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<1])) == 0 }
+    isWhole = isAtEnd
+    if !isWhole { hasher.update(Array("…\(byteCount)".utf8)) }
+    sha256 = hasher.digest
+    self.byteCount = isWhole ? file.byteCount : byteCount
   }
 }

@@ -1,10 +1,10 @@
 import SQLiteSchemas
 
-/// What is kept from one diff file to the next while many are opened: the memory for unpacking, and table definitions by the
-/// digest of the bytes they were read from, since the files of one sender mostly carry the same.
+/// What can be reused when many diff files are opened: the memory for decompression, and table definitions by the digest of
+/// their `schema.json`, since most files of one sender carry the same.
 ///
-/// Belongs to one thread, and to one file at a time.
-public final class OpeningCache {
+/// Use it in one thread, for one file at a time.
+package final class OpeningCache {
   /// How many documents are kept, and how many bytes one may have to be kept.
   private static let limit = 16
   private static let byteLimit = 1 << 20
@@ -13,7 +13,7 @@ public final class OpeningCache {
   private var known: [ContentDigest: [TableDefinition]] = [:]
 
   /// Makes an empty cache.
-  public init() {}
+  package init() {}
 
   /// The definitions that a `schema.json` holds.
   ///

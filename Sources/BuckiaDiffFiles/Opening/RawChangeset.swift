@@ -1,36 +1,41 @@
+import BuckiaByteStreams
 import BuckiaKSUID
 import SQLiteChangesets
 
-/// A changeset or patchset file without manifest, read once and checked wholly.
+/// A changeset or patchset file without manifest, read once and verified.
 ///
-/// Nothing says who made it. Its columns are positional: a table it changes must begin with as many, with the same key
-/// among them; columns behind those are left alone, as SQLite leaves them.
-public struct RawChangeset: ~Copyable {
+/// Nothing says who made it. Its columns are positional: a table that it changes must begin with as many columns and have
+/// the same key. Further columns keep their values, as in SQLite.
+package struct RawChangeset: ~Copyable {
   /// SHA-256 of the file's bytes, by which a ledger knows it.
-  public let digest: ContentDigest
+  package let digest: ContentDigest
   /// The bytes.
-  public let changeset: ChangesetSpool
+  package let changeset: ChangesetSpool
   /// The tables and how many changes each has.
-  public let inspection: ChangesetInspection
+  package let inspection: ChangesetInspection
   /// The id, when the file is called `<KSUID>.changeset`.
-  public let id: KSUID?
+  package let id: KSUID?
 
   /// Whether the bytes are a changeset, with old values, or a patchset.
-  public var format: ChangesetFormat { inspection.format ?? .changeset }
+  package var format: ChangesetFormat { inspection.format ?? .changeset }
 
-  /// Reads and checks a file, as carefully as ``DiffFile/verified(at:name:limits:spoolFolder:)``.
+  /// Reads and checks a file, as carefully as ``DiffFile/verified(at:name:limits:temporaryFolder:cache:)``.
   ///
   /// - Parameters:
   ///   - path: The file.
   ///   - limits: How much the file may ask for.
-  ///   - spoolFolder: Where temporary files go.
+  ///   - temporaryFolder: Where temporary files go.
   /// - Throws: `DiffFileError` with the file's path; an empty file is `truncated`.
-  public static func verified(
+  package static func verified(
     at path: String, limits: DiffFileLimits = DiffFileLimits(),
-    spoolFolder: String = ChangesetSpool.temporaryFolder
+    temporaryFolder: String = ChangesetSpool.temporaryFolder
   ) throws(DiffFileError) -> RawChangeset {
     do throws(DiffFileError) {
-      return try RawChangeset(at: path, limits: limits, spoolFolder: spoolFolder)
+      let file = try PosixFile(readingInbound: path)
+      // A file that is too large is refused before it is read.
+      try limits.check(content: file.initialByteCount)
+      return try RawChangeset(
+        file, id: DiffFileName.changesetID(path), limits: limits, temporaryFolder: temporaryFolder)
     } catch {
       var named = error.naming(path: path)
       named.member = nil
@@ -38,24 +43,29 @@ public struct RawChangeset: ~Copyable {
     }
   }
 
-  private init(at path: String, limits: DiffFileLimits, spoolFolder: String) throws(DiffFileError) {
-    let file = try InboundFile(at: path)
-    try limits.check(content: file.size, fileBytes: file.size)
-    let spool = ChangesetSpool(folder: spoolFolder)
+  private init(
+    _ source: any ByteInput, id: KSUID?, limits: DiffFileLimits, temporaryFolder: String
+  ) throws(DiffFileError) {
+    let file = DigestingInput(source, ContentHasher())
+    let spool = ChangesetSpool(folder: temporaryFolder)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
+    defer { buffer.deallocate() }
     while true {
-      let bytes = try file.read(upTo: Int.max)
-      if bytes.isEmpty { break }
+      let count: Int
+      do throws(ByteStreamError) { count = try file.read(into: buffer) } catch { throw DiffFileError(error) }
+      if count == 0 { break }
       // A file that grows while it is read must not grow past the limit either.
-      guard file.offset <= limits.contentBytes else {
-        throw DiffFileError(.tooLarge, "it has more than \(limits.contentBytes) bytes")
+      try limits.check(content: file.byteCount)
+      do throws(ChangesetSpool.Failure) {
+        try spool.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      } catch {
+        throw DiffFileError(error)
       }
-      do throws(ChangesetSpool.Failure) { try spool.append(bytes) } catch { throw DiffFileError(error) }
     }
     guard !spool.isEmpty else { throw DiffFileError(.truncated, "the file is empty") }
-    let inspection = try ChangesetInspection(spool)
-    self.inspection = inspection
-    digest = file.digest.digest
+    inspection = try ChangesetInspection(spool)
+    digest = file.hasher.digest
     changeset = spool
-    id = DiffFileName.changesetID(path)
+    self.id = id
   }
 }

@@ -1,49 +1,53 @@
-import BuckiaKSUID
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// What a new diff file is to say, besides its changes. The writer adds counts, sizes and digests.
+/// The contents of a new diff file besides its changes. The writer adds counts, sizes and digests.
 public struct DiffFileDraft {
   /// How the tables are described.
   public enum Schema: Sendable {
     /// By definitions that travel along: all tables with changes, and any others, such as new empty ones.
     case included([TableDefinition])
-    /// By definitions that every reader has already, named by the digest of their `schema.json`.
+    /// By definitions that every reader has already, identified by the digest of their `schema.json`.
     case known(ContentDigest)
     /// Not at all: columns are positional, as in a raw changeset.
     case absent
   }
 
   /// A file to travel along.
-  public struct Attachment {
+  package struct Attachment {
     /// Its name below `files/`.
-    public var name: String
+    package var name: String
     /// Its bytes.
-    public var content: ChangesetSpool
+    package var content: TemporaryBuffer
 
     /// Makes an attachment.
-    public init(name: String, content: ChangesetSpool) {
+    package init(name: String, content: TemporaryBuffer) {
       self.name = name
       self.content = content
     }
   }
 
-  /// Everything the manifest says that the writer does not find out itself; its `tables`, `members` and `schema` are
-  /// replaced.
-  public var manifest: Manifest
+  /// The manifest; the writer fills in `tables`, `members` and `schema`.
+  package var manifest: Manifest
   /// How the tables are described.
-  public var schema: Schema
+  package var schema: Schema
   /// Tables whose changes stand in the order of their key; all others are in their author's order.
-  public var tablesInKeyOrder: Set<TableName>
+  package var tablesInKeyOrder: Set<TableName>
   /// Tables that go by rowid. Only needed when no definitions are included.
-  public var tablesByRowID: Set<TableName>
+  package var tablesByRowID: Set<TableName>
   /// Where the changes come from, when not all of them are the sender's own edits.
-  public var annotations: Annotations?
+  package var annotations: Annotations?
   /// Files to travel along.
-  public var attachments: [Attachment]
+  package var attachments: [Attachment]
+
+  /// Makes a draft without annotations and attachments.
+  public init(manifest: Manifest, schema: Schema, tablesInKeyOrder: Set<TableName> = []) {
+    self.init(manifest: manifest, schema: schema, tablesInKeyOrder: tablesInKeyOrder, attachments: [])
+  }
 
   /// Makes a draft.
-  public init(
+  package init(
     manifest: Manifest, schema: Schema, tablesInKeyOrder: Set<TableName> = [], tablesByRowID: Set<TableName> = [],
     annotations: Annotations? = nil, attachments: [Attachment] = []
   ) {

@@ -1,4 +1,4 @@
-import BuckiaKSUID
+import BuckiaByteStreams
 import CBuckiaZstd
 import SQLiteChangesets
 import SQLiteSchemas
@@ -12,23 +12,21 @@ import SQLiteSchemas
 /// ```
 public struct DiffFileWriter: Sendable {
   /// zstd's level, 1 to 19. On changesets 3 and 9 gain next to nothing over 1.
-  public var level = 1
+  package var level = 1
   /// Whether a file of that name is replaced; else it is an error.
-  public var replacesExisting = false
+  package var replacesExisting = false
   /// Who signs, or nil. The manifest's `sender.identity` becomes the signer's.
-  public var signer: ManifestSigner?
+  package var signer: ManifestSigner?
   /// Bounds that a reader will set, so that nothing is written that could not be read.
-  public var limits = DiffFileLimits()
+  package var limits = DiffFileLimits()
 
   /// The version of the zstd library, such as `1.5.4`. Another version may compress the same bytes differently.
-  public static var zstdVersion: String { String(cString: ZSTD_versionString()) }
+  package static var zstdVersion: String { String(cString: ZSTD_versionString()) }
 
   /// Makes a writer of unsigned files.
   public init() {}
 
-  /// Writes a diff file.
-  ///
-  /// The changeset is read twice, once to count and hash it, once to write it; memory does not grow with it.
+  /// Writes a diff file under a name, complete or not at all.
   ///
   /// - Parameters:
   ///   - draft: What the file is to say.
@@ -42,57 +40,85 @@ public struct DiffFileWriter: Sendable {
     _ draft: DiffFileDraft, changeset: ChangesetSpool, to path: String
   ) throws(DiffFileError) -> WrittenDiffFile {
     do throws(DiffFileError) {
-      return try writeNamed(draft, changeset: changeset, to: path)
+      let prepared = try prepare(draft, changeset: changeset)
+      let file: AtomicFileOutput
+      do throws(ByteStreamError) {
+        file = try AtomicFileOutput(at: path, replacing: replacesExisting)
+      } catch {
+        throw DiffFileError(error)
+      }
+      let written = try write(prepared, to: file)
+      do throws(ByteStreamError) { try file.publish() } catch { throw DiffFileError(error) }
+      return written
     } catch {
       throw error.naming(path: path)
     }
   }
 
-  private func writeNamed(
-    _ draft: DiffFileDraft, changeset: ChangesetSpool, to path: String
+  /// Writes a diff file to any output.
+  ///
+  /// - Parameters:
+  ///   - draft: What the file is to say.
+  ///   - changeset: The changes, a changeset of SQLite's session extension. May be empty.
+  ///   - output: Where its bytes go.
+  /// - Returns: What was written.
+  /// - Throws: `DiffFileError`: for what a reader would refuse, or one of the output's. What has been written by then must
+  ///   not be used.
+  @discardableResult
+  package func write(
+    _ draft: DiffFileDraft, changeset: ChangesetSpool, to output: any ByteOutput
   ) throws(DiffFileError) -> WrittenDiffFile {
-    var plan = try MemberPlan(draft, changeset: changeset, limits: limits)
+    try write(prepare(draft, changeset: changeset), to: output)
+  }
+
+  /// Counts, hashes and signs what is to be written.
+  ///
+  /// The changeset is read twice, once here and once to write it; memory does not grow with it.
+  private func prepare(_ draft: DiffFileDraft, changeset: ChangesetSpool) throws(DiffFileError) -> PreparedDiffFile {
+    var prepared = try PreparedDiffFile(draft, changeset: changeset, limits: limits)
     if let signer {
-      var sender = plan.manifest.sender ?? Manifest.Sender()
+      var sender = prepared.manifest.sender ?? Manifest.Sender()
       guard sender.identity == nil || sender.identity == signer.identity else {
         throw DiffFileError(.badSignature, "the manifest names another sender than the one who signs")
       }
       sender.identity = signer.identity
-      plan.manifest.sender = sender
+      prepared.manifest.sender = sender
     }
-    let manifestBytes = plan.manifest.json.bytes()
-    // The reader's own parser is the judge of what may be written.
-    guard try Manifest(parsing: manifestBytes, splitBytes: limits.splitBytes) == plan.manifest else {
-      throw DocumentKind.manifest.fault("manifest", "would not be read as written")
-    }
+    return prepared
+  }
 
-    let file = try NewFile(at: path, replacing: replacesExisting)
+  private func write(
+    _ prepared: PreparedDiffFile, to output: any ByteOutput
+  ) throws(DiffFileError) -> WrittenDiffFile {
+    let manifest = prepared.manifest
+    let manifestBytes = manifest.json.bytes()
+    // What the parser refuses must not be written.
+    guard try Manifest(parsing: manifestBytes, splitBytes: limits.splitBytes) == manifest else {
+      throw JSONMember.manifest.invalid("manifest", "would not be read as written")
+    }
+    let file = DigestingOutput(output, ContentHasher())
     let archive = try ArchiveWriter(file, level: level)
     try archive.append(MemberName.manifest, manifestBytes)
     if let signer { try archive.append(MemberName.signature, signer.signature(of: manifestBytes)) }
-    for member in plan.contents { try member.write(to: archive) }
-    let fileDigest = try archive.finish()
-    let content = plan.manifest.members.reduce(Int64(0)) { $0 + $1.size }
-    try limits.check(content: content, fileBytes: file.count)
-    try file.publish(replacing: replacesExisting)
+    for member in prepared.members { try member.write(to: archive) }
+    try archive.finish()
+    let content = manifest.members.reduce(Int64(0)) { $0 + $1.size }
+    try limits.check(content: content)
+    try limits.check(content: content, fileBytes: file.byteCount)
     return WrittenDiffFile(
-      id: plan.manifest.id, path: path, bytes: file.count, manifest: plan.manifest,
-      manifestDigest: RunningDigest.of(manifestBytes), fileDigest: fileDigest)
+      bytes: file.byteCount, manifest: manifest, manifestDigest: ContentDigest(of: manifestBytes),
+      fileDigest: file.hasher.digest)
   }
 }
 
 /// A diff file that has been written.
 public struct WrittenDiffFile: Sendable {
-  /// The diff's id.
-  public let id: KSUID
-  /// Where it is.
-  public let path: String
   /// The size of the file.
-  public let bytes: Int64
+  package let bytes: Int64
   /// The manifest as written, with counts and digests.
-  public let manifest: Manifest
+  package let manifest: Manifest
   /// SHA-256 of the manifest's bytes, by which successors name this diff.
-  public let manifestDigest: ContentDigest
+  package let manifestDigest: ContentDigest
   /// SHA-256 of the file's bytes.
-  public let fileDigest: ContentDigest
+  package let fileDigest: ContentDigest
 }

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 
 /// Writes changesets as files of their own, which any SQLite tool reads.
@@ -15,13 +16,13 @@ public enum RawChangesetWriter {
   public static func write(
     _ changeset: ChangesetSpool, to path: String, replacing: Bool
   ) throws(DiffFileError) -> Int64 {
-    let file = try NewFile(at: path, replacing: replacing)
     do {
+      let file = try AtomicFileOutput(at: path, replacing: replacing)
       try changeset.withBytes { bytes in try bytes.withUnsafeBytes { try file.write($0) } }
+      try file.publish()
     } catch {
       throw DiffFileError(spooling: error)
     }
-    try file.publish(replacing: replacing)
-    return file.count
+    return Int64(changeset.count)
   }
 }

@@ -1,4 +1,6 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -74,6 +76,8 @@ extension ApplyScenario {
       case .keepLocal: .keepLocal
       case .takeIncoming: .takeIncoming
       case .abort: .abort
+      // These tests never give a row of their own.
+      case .write: .keepLocal
       }
     switch wish {
     case .keepLocal: return .omit
@@ -153,7 +157,12 @@ extension ApplyScenario {
     let applier = ReferenceApplier(deviations) { question in
       let (asked, whole) = text(of: question)
       questions.list.append(whole)
-      return stockAnswer(answer(to: asked, kind: .data), kind: question.kind)
+      let decision = answer(to: asked, kind: .data)
+      if case .useDefault = decision, policy == .keepLocal, deviations.contains(.mergesColumns), question.kind == .data
+      {
+        return .merge
+      }
+      return .stock(stockAnswer(decision, kind: question.kind))
     }
     try connection.execute("BEGIN")
     do {
@@ -206,9 +215,10 @@ extension ApplyScenario {
       }
     }
     do {
-      let settings = ApplySettings(policy: policy, resolver: resolver, firesTriggers: firesTriggers, time: 0)
+      let settings = ApplySettings(
+        policies: ConflictPolicies(policy), resolver: resolver, firesTriggers: firesTriggers, time: 2_000_000_000_000)
       let transaction = try SQLiteTransaction(on: connection)
-      counts = try ApplyPlan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
+      counts = try Receiver.plan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
         .counts
       try transaction.commit()
     } catch let error as EngineError where error.code == .conflict {
@@ -232,16 +242,17 @@ extension ApplyScenario {
   /// - Returns: Nil when the changes are refused.
   func applyUnenforced(to connection: borrowing SQLiteConnection) throws -> ApplyResult? {
     let settings = ApplySettings(
-      policy: policy == .abort ? .takeIncoming : policy,
+      policies: policy == .abort ? .takeIncoming : ConflictPolicies(policy),
       resolver: { conflict in
         guard conflict.kind != .foreignKey else { return .keepLocal }
         let decision = answer(to: text(of: conflict).asked, kind: conflict.kind)
         if case .abort = decision { return .keepLocal }
         return decision
-      }, firesTriggers: firesTriggers, time: 0)
+      }, firesTriggers: firesTriggers, time: 2_000_000_000_000)
     do {
       let transaction = try SQLiteTransaction(on: connection)
-      let result = try ApplyPlan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
+      let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(
+        in: transaction, on: connection)
       try transaction.commit()
       return result
     } catch let error as EngineError where error.code == .conflict {

@@ -1,9 +1,11 @@
-@testable import BuckiaEngine
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 import TestSupport
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
 
 /// One author, one receiver, made from a seed: what the author recorded, and how to make the receiver's database again and
 /// again.

@@ -1,4 +1,4 @@
-import BuckiaEngine
+import BuckiaDiff
 import SQLiteChangesets
 
 extension DatabaseDifference {

@@ -1,4 +1,5 @@
-@testable import BuckiaEngine
+@testable import BuckiaApply
+@testable import BuckiaLedger
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -47,17 +48,18 @@ struct IndexScenario {
 
   /// Applies changes in a transaction of its own.
   static func apply(
-    _ changes: [UInt8], to connection: borrowing SQLiteConnection, settings: ApplySettings = ApplySettings(time: 0)
+    _ changes: [UInt8], to connection: borrowing SQLiteConnection,
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> ApplyResult {
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try ApplyPlan(incoming(changes), on: connection, settings: settings).apply(on: connection)
+    let result = try Receiver.plan(incoming(changes), on: connection, settings: settings).apply(on: connection)
     try transaction.commit()
     return result
   }
 
   /// Applies an author's edits to a fresh receiver, and gives the receiver.
   func ship(
-    _ edits: String, after local: String = "", settings: ApplySettings = ApplySettings(time: 0)
+    _ edits: String, after local: String = "", settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> (author: [String: [String]], receiver: [String: [String]], result: ApplyResult) {
     let author = try author(edits)
     let receiver = try database()

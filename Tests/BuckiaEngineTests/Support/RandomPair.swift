@@ -1,4 +1,4 @@
-import BuckiaEngine
+import BuckiaApply
 import SQLiteConnections
 import SQLiteSchemas
 import TestSupport

@@ -1,4 +1,4 @@
-import BuckiaEngine
+import BuckiaDiff
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas

@@ -1,4 +1,4 @@
-@testable import BuckiaEngine
+@testable import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -21,8 +21,18 @@ final class ReferenceApplier {
     static let keepsLocalColumns = Deviations(rawValue: 4)
     /// Values that go round under UNIQUE are settled.
     static let settlesCircles = Deviations(rawValue: 8)
+    /// Where a policy keeps the local values, columns that only the author has changed are written all the same.
+    static let mergesColumns = Deviations(rawValue: 16)
 
-    static let all: Deviations = [.saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .settlesCircles]
+    static let all: Deviations = [
+      .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .settlesCircles, .mergesColumns,
+    ]
+  }
+
+  /// An answer to a question: one of SQLite's, or that the columns are to be merged.
+  enum Answer {
+    case stock(StockChangesets.Answer)
+    case merge
   }
 
   struct Aborted: Error {}
@@ -65,13 +75,13 @@ final class ReferenceApplier {
   }
 
   private let deviations: Deviations
-  private let ask: (Question) throws -> StockChangesets.Answer
+  private let ask: (Question) throws -> Answer
   private var deferred: [Change] = []
   private var defersConstraints = true
   /// Whether values went round, and were settled.
   private(set) var hasSettledCircles = false
 
-  init(_ deviations: Deviations, ask: @escaping (Question) throws -> StockChangesets.Answer) {
+  init(_ deviations: Deviations, ask: @escaping (Question) throws -> Answer) {
     self.deviations = deviations
     self.ask = ask
   }
@@ -102,7 +112,7 @@ final class ReferenceApplier {
     }
     if connection.hasDeferredForeignKeyViolations {
       let answer = try ask(Question(kind: .foreignKey, table: "", operation: nil))
-      guard answer == .omit else { throw Aborted() }
+      guard case .stock(.omit) = answer else { throw Aborted() }
     }
     try connection.execute("PRAGMA defer_foreign_keys = 0")
   }
@@ -246,12 +256,12 @@ final class ReferenceApplier {
 
   private func asks(
     _ kind: StockChangesets.ConflictKind, _ change: Change, _ table: Table, here: [RawValue] = []
-  ) throws -> StockChangesets.Answer {
+  ) throws -> Answer {
     let answer = try ask(
       Question(
         kind: kind, table: table.name, operation: change.operation, old: change.old.map(shown),
         new: change.new.map(shown), here: here.prefix(table.columns.count).map(shown)))
-    if answer == .abort { throw Aborted() }
+    if case .stock(.abort) = answer { throw Aborted() }
     return answer
   }
 
@@ -279,7 +289,11 @@ final class ReferenceApplier {
         _ = try asks(.notFound, change, table)
         return
       }
-      guard try asks(.data, change, table, here: local) == .replace else { return }
+      switch try asks(.data, change, table, here: local) {
+      case .stock(.replace): break
+      case .merge where change.operation == .update: return try merge(change, table, on: connection)
+      default: return
+      }
       let second = try attempt(comparesAll: false)
       if let refusal = second.refusal { return try refuse(change, table, refusal, isDecided: true) }
       if second.changes == 0 {
@@ -289,13 +303,32 @@ final class ReferenceApplier {
     }
   }
 
+  /// Writes the columns that are here as the author saw them.
+  private func merge(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
+    var merged = change.new
+    for index in table.columns.indices where !table.isKey[index] && change.new[index] != nil {
+      var old = change.old
+      for other in old.indices where other != index && !table.isKey[other] { old[other] = nil }
+      let condition = keyCondition(table).sql + " AND \(quoted(table.columns[index])) IS ?\(index + 1)"
+      let statement = try connection.prepare("SELECT 1 FROM main.\(quoted(table.name)) WHERE \(condition)")
+      try bind(named(old, condition), to: statement)
+      if try !statement.step() { merged[index] = nil }
+    }
+    guard table.columns.indices.contains(where: { !table.isKey[$0] && merged[$0] != nil }) else { return }
+    let partial = Change(operation: .update, old: change.old, new: merged)
+    let written = try update(partial, table, comparesAll: false, on: connection)
+    if let refusal = written.refusal { return try refuse(change, table, refusal) }
+    if written.changes == 0 { _ = try asks(.notFound, change, table) }
+  }
+
   private func applyInsert(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
     guard let refusal = try insert(change.new, table, on: connection) else { return }
     guard let local = try localRow(change, table, on: connection) else {
       return try refuse(change, table, refusal)
     }
-    let isDecided = try change.isDecided || asks(.conflict, change, table, here: local) == .replace
-    guard isDecided else { return }
+    if !change.isDecided {
+      guard case .stock(.replace) = try asks(.conflict, change, table, here: local) else { return }
+    }
     try connection.execute("SAVEPOINT reference_replace")
     let deletion = try delete(change.new, table, comparesAll: false, on: connection)
     guard deletion.refusal == nil else { throw Aborted() }

@@ -1,4 +1,6 @@
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
 import BuckiaKSUID
 import SQLiteConnections
 import SQLiteSchemas
@@ -9,7 +11,7 @@ enum Shipping {
   @discardableResult
   static func ship(
     from older: String, to newer: String, onto target: String, options: DiffOptions = DiffOptions(),
-    settings: ApplySettings = ApplySettings(time: 0)
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> ApplyResult {
     let difference = try DatabaseComparison.run(older: older, newer: newer, options: options)
     return try apply(difference, to: target, settings: settings)
@@ -28,13 +30,14 @@ enum Shipping {
 
   /// Applies a difference in a transaction of its own.
   static func apply(
-    _ difference: DatabaseDifference, to target: String, settings: ApplySettings = ApplySettings(time: 0),
+    _ difference: DatabaseDifference, to target: String,
+    settings: ApplySettings = ApplySettings(time: 2_000_000_000_000),
     digest: [UInt8] = (0..<32).map { _ in UInt8.random(in: 0...255) }
   ) throws -> ApplyResult {
     let incoming = try incoming(difference, digest: digest)
     let connection = try SQLiteConnection(opening: target, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
-    let plan = try ApplyPlan(incoming, on: connection, settings: settings)
+    let plan = try Receiver.plan(incoming, on: connection, settings: settings)
     let result = try plan.apply(in: transaction, on: connection)
     try transaction.commit()
     return result

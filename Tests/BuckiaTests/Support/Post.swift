@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaDiffFiles
-import BuckiaEngine
+import BuckiaApply
+import BuckiaDiff
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas

@@ -1,0 +1,41 @@
+import BuckiaSchemaPlans
+
+/// How to apply.
+package struct ApplySettings {
+  /// What to do about conflicts.
+  package var policies: ConflictPolicies
+  /// Is asked about each conflict, before the policies.
+  package var resolver: ConflictResolver?
+  /// How far the schema may change.
+  package var schema: SchemaMode
+  /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did; full-text and
+  /// R-tree indexes that they keep are kept all the same.
+  package var firesTriggers: Bool
+  /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
+  /// and the policies decide, and what they decide against is gone.
+  package var recordsConflicts: Bool
+  /// The time for the ledger, in milliseconds since 1970.
+  package var time: Int64
+  /// Is told now and then how many changes have been applied. May throw to stop; everything is then rolled back.
+  package var progress: (Int) throws -> Void
+
+  /// Hears of each row that is written. Costs nothing where nobody does.
+  package var observer: (any RowEffectObserver)?
+  /// Escapes what a stranger's text could do to a terminal in a sentence that quotes it.
+  package var escaping: (String) -> String = { $0 }
+
+  /// Makes settings.
+  package init(
+    policies: ConflictPolicies = .keepLocal, resolver: ConflictResolver? = nil, schema: SchemaMode = .additive,
+    firesTriggers: Bool = false, recordsConflicts: Bool = true, time: Int64,
+    progress: @escaping (Int) throws -> Void = { _ in }
+  ) {
+    self.policies = policies
+    self.resolver = resolver
+    self.schema = schema
+    self.firesTriggers = firesTriggers
+    self.recordsConflicts = recordsConflicts
+    self.time = time
+    self.progress = progress
+  }
+}

@@ -1,0 +1,192 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Decides conflicts by the resolver and the policies, and records them.
+final class ConflictDecider {
+  private let policies: ConflictPolicies
+  private let resolver: ConflictResolver?
+  /// Nil where conflicts are not written down.
+  private let log: ConflictLog?
+  /// Changes that were left out, of the tables that are watched.
+  private(set) var omissions: [Omission] = []
+  private var marked = 0
+  private let watched: [TableName: RowKey]
+
+  /// A change that a conflict has left out.
+  struct Omission {
+    let table: TableName
+    let key: [UInt8]
+    let kind: ConflictKind
+    let outcome: ConflictOutcome
+  }
+
+  /// - Parameter watched: The tables whose omissions are to be known, with their keys.
+  init(
+    policies: ConflictPolicies, resolver: ConflictResolver?, log: ConflictLog?,
+    watching watched: [TableName: RowKey] = [:]
+  ) {
+    self.policies = policies
+    self.resolver = resolver
+    self.log = log
+    self.watched = watched
+  }
+
+  /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
+  var asksAboutEverything: Bool { resolver != nil }
+
+  /// Whether a single broken reference refuses the whole file, with nobody to ask.
+  var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
+
+  /// How conflicts of the table that these statements change are laid out and decided.
+  func layout(of statements: TableStatements) -> ConflictLayout {
+    let layout = ConflictLayout(statements)
+    layout.take(policies)
+    return layout
+  }
+
+  /// Decides one conflict.
+  ///
+  /// - Throws: `EngineError` with `conflict` when the answer is to abort; whatever the resolver throws.
+  func decide(
+    _ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
+  ) throws -> ConflictResolution {
+    if let resolver {
+      // Sound: the changeset stays where it is for longer than the question takes.
+      let address = bytes.withUnsafeBytes { $0 }
+      let answered = try resolver(
+        Conflict(
+          layout: layout, kind: incident.kind, operation: incident.operation,
+          base: ConflictRow(
+            layout: layout,
+            content: incident.operation == .insert ? .missing : .change(values: incident.old, key: [], in: address)),
+          local: ConflictRow(layout: layout, content: incident.local.map { .current($0) } ?? .missing),
+          incoming: ConflictRow(
+            layout: layout,
+            content: incident.operation == .delete
+              ? .missing : .change(values: incident.new, key: incident.old, in: address)),
+          details: incident.kind == .constraint ? .message(incident.message) : .none))
+      switch answered {
+      case .keepLocal: return .keepLocal
+      case .takeIncoming: return .takeIncoming
+      case .write(let values): return .write(values)
+      case .abort: throw Self.refusal(incident, layout)
+      case .useDefault: break
+      }
+    }
+    // Only where there are two versions of a row do its columns have a say.
+    let isMerged = incident.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
+    if isMerged, layout.columnPolicies != nil { return .merge }
+    switch layout.rowPolicy {
+    case .keepLocal: return isMerged && incident.kind == .data ? .merge : .keepLocal
+    case .takeIncoming: return .takeIncoming
+    case .abort: throw Self.refusal(incident, layout)
+    }
+  }
+
+  /// Refuses the whole diff because of a conflict.
+  static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout) -> EngineError {
+    let because = incident.message.isEmpty ? "" : ": \(String(decoding: incident.message, as: UTF8.self))"
+    return EngineError(
+      .conflict,
+      "\(incident.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
+        + "\(because); under the policy \"abort\" nothing of this file is applied",
+      table: layout.name.text)
+  }
+
+  /// Asks, once for the whole file, whether references that lead nowhere may stand.
+  ///
+  /// - Throws: `EngineError` with `conflict` when they may not; whatever the resolver throws.
+  func decideForeignKeys(_ count: ForeignKeyCount) throws {
+    var isAborted = policies.otherwise == .abort
+    if let resolver {
+      let layout = ConflictLayout(name: TableName(""), columns: [], key: [], sources: [], isKey: [])
+      let answered = try resolver(
+        Conflict(
+          layout: layout, kind: .foreignKey, operation: nil, base: ConflictRow(layout: layout, content: .missing),
+          local: ConflictRow(layout: layout, content: .missing),
+          incoming: ConflictRow(layout: layout, content: .missing), details: .violations(count)))
+      switch answered {
+      case .useDefault: break
+      case .abort: isAborted = true
+      case .keepLocal, .takeIncoming, .write: isAborted = false
+      }
+    }
+    guard !isAborted else {
+      throw EngineError(
+        .conflict,
+        "rows would refer to others that are not there; under the policy \"abort\" nothing of this file is applied")
+    }
+  }
+
+  /// Writes a conflict down with all its versions.
+  func record(
+    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    if outcome == .keptLocal || outcome == .omitted, let key = watched[layout.name] {
+      let values = incident.operation == .insert ? incident.new : incident.old
+      omissions.append(
+        Omission(
+          table: layout.name, key: key.bytes(of: { values[$0] }, bytes), kind: incident.kind, outcome: outcome))
+    }
+    try log?.record(incident, outcome, layout, bytes, on: connection)
+  }
+
+  /// Writes down what a change that was left out says of columns that are unknown here.
+  ///
+  /// - Parameters:
+  ///   - omission: The change.
+  ///   - columns: The columns of the row that it speaks of.
+  ///   - key: Which of them are the key.
+  ///   - values: A value for each, as changeset bytes.
+  func record(
+    _ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let log else { return }
+    let layout = RecordedRowLayout(table: omission.table, columns: columns, key: key.sorted())
+    try log.record(
+      omission.kind, omission.outcome, layout, base: nil, local: nil,
+      incoming: log.row { $0.append(encoded: values) }, reason: Array("these columns are unknown here".utf8),
+      on: connection)
+  }
+
+  /// Writes down that the row a statement stands on refers to one that is not there.
+  func recordViolation(
+    _ row: CurrentRow?, _ layout: ConflictLayout, message: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let log else { return }
+    try log.record(
+      .foreignKey, .reported, layout.recorded, base: nil,
+      local: row.map { row in log.row { row.append(layout.columns.count, to: &$0) } }, incoming: nil,
+      reason: Array(message.utf8), on: connection)
+  }
+
+  /// Remembers what has been recorded: a savepoint follows, and ``rewind()`` when that is rolled back.
+  func mark(on connection: borrowing SQLiteConnection) throws {
+    marked = omissions.count
+    try log?.flush(on: connection)
+  }
+
+  /// Forgets what was recorded since the mark: the database has forgotten it, too.
+  func rewind() {
+    omissions.removeLast(omissions.count - marked)
+    log?.rewind()
+  }
+
+  /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
+  func finish(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }
+}
+
+extension ChangeOperation {
+  /// The SQL word.
+  public var name: String {
+    switch self {
+    case .delete: "DELETE"
+    case .insert: "INSERT"
+    case .update: "UPDATE"
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A row of the local database that a statement stands on, read where it is and copied only when it must be.
+///
+/// Good until ``release()``. Writing the row meanwhile does no harm: SQLite holds the values that were read.
+struct CurrentRow {
+  private let prepared: TableStatements.Prepared
+  /// The query that gives the values from `width` on, where one cannot give all.
+  private let rest: TableStatements.Prepared?
+  private let width: Int
+
+  /// Takes the row that a statement has just stepped to.
+  init(_ prepared: TableStatements.Prepared) {
+    self.prepared = prepared
+    rest = nil
+    width = .max
+  }
+
+  /// Takes the row that the statements of `TableStatements.select` have just stepped to.
+  init(_ queries: [TableStatements.Prepared]) {
+    prepared = queries[0]
+    rest = queries.count > 1 ? queries[1] : nil
+    width = rest == nil ? .max : prepared.statement.columnCount
+  }
+
+  /// Lets go of the row.
+  func release() {
+    prepared.statement.reset()
+    rest?.statement.reset()
+  }
+
+  /// The query that gives a value, and where.
+  @inline(__always)
+  private func source(_ place: Int) -> (query: TableStatements.Prepared, column: Int) {
+    if place >= width, let rest { return (rest, place - width) }
+    return (prepared, place)
+  }
+
+  /// A copy of one value.
+  func value(at place: Int) -> ChangesetValue {
+    let (query, column) = source(place)
+    return switch query.statement.storageClass(at: column) {
+    case .null: .null
+    case .integer: .integer(query.statement.integer(at: column))
+    case .real: .real(query.statement.real(at: column))
+    case .text: .text(query.statement.text(at: column) ?? "")
+    case .blob: .blob(query.statement.blob(at: column))
+    }
+  }
+
+  /// Whether the value at a place is NULL.
+  func isNull(at place: Int) -> Bool {
+    let (query, column) = source(place)
+    return query.statement.isNull(at: column)
+  }
+
+  /// Binds a value to a parameter of another statement, copying it.
+  func bind(_ place: Int, to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    let (query, column) = source(place)
+    try statement.bind(column: column, of: query.statement, at: index)
+  }
+
+  /// Adds the first `count` values to a record.
+  func append(_ count: Int, to writer: inout ChangesetWriter) {
+    for place in 0..<count {
+      let (query, column) = source(place)
+      writer.append(column: column, of: query.statement)
+    }
+  }
+
+  /// The whole row, the hidden rowid included, to be put back later.
+  func copied() throws -> LocalRow {
+    var writer = ChangesetWriter()
+    append(prepared.statement.columnCount + (rest?.statement.columnCount ?? 0), to: &writer)
+    return try LocalRow(record: writer.bytes)
+  }
+
+  /// Whether the value at `place` is what its column makes of the change's: same class and bytes.
+  ///
+  /// An INTEGER or NUMERIC column stores 1.0 as 1, a REAL one 1 as 1.0 and -0.0 as 0.0
+  /// (<https://sqlite.org/datatype3.html#type_affinity>). Elsewhere these are different values.
+  func holds(_ value: ValueSlice, in bytes: RawSpan, at place: Int, affinity: Affinity) -> Bool {
+    let (prepared, place) = source(place)
+    let kind = prepared.statement.storageClass(at: place)
+    switch (kind, value.kind, affinity) {
+    case (.integer, .real, .integer), (.integer, .real, .numeric):
+      return Int64(exactly: value.real(in: bytes)) == prepared.statement.integer(at: place)
+    case (.real, .integer, .real): return prepared.statement.real(at: place) == Double(value.integer(in: bytes))
+    case (.real, .real, .real): return prepared.statement.real(at: place) == value.real(in: bytes)
+    case (.null, .null, _): return true
+    case (.integer, .integer, _): return prepared.statement.integer(at: place) == value.integer(in: bytes)
+    case (.real, .real, _): return prepared.statement.real(at: place).bitPattern == value.bits(in: bytes)
+    case (.text, .text, _):
+      return Self.isEqual(prepared.statement.textBytes(at: place), to: value, in: bytes)
+    case (.blob, .blob, _):
+      return Self.isEqual(prepared.statement.blobBytes(at: place), to: value, in: bytes)
+    default: return false
+    }
+  }
+
+  private static func isEqual(_ mine: UnsafeRawBufferPointer, to value: ValueSlice, in bytes: RawSpan) -> Bool {
+    guard mine.count == value.count else { return false }
+    return bytes.extracting(value.payloadRange).withUnsafeBytes { mine.byteOrder(against: $0) == 0 }
+  }
+}

@@ -1,0 +1,147 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Finds the rows that foreign-key actions and triggers write while changes are applied, for an observer.
+///
+/// TEMP triggers note each row that is written in the tables which such an action can reach, in TEMP tables that a rolled-back
+/// savepoint takes back with the rows. They fire whoever writes, so the rows of these tables are all reported by
+/// ``report(to:on:)``, and by nobody else. A row that is written while changes of its own table are applied counts as
+/// written by a change.
+struct IndirectEffects {
+  /// A table whose rows are noted.
+  private struct Watched {
+    let name: TableName
+    /// The TEMP table that holds the notes.
+    let store: String
+    let keyCount: Int
+    /// How many columns a whole row has; 0 where rows are not wanted or are too wide.
+    let width: Int
+  }
+
+  private static let prefix = "buckia_effect_"
+  private static let current = "temp.\(prefix)current"
+
+  private var watched: [Watched] = []
+  private var places: [TableName: Int] = [:]
+  private var triggers: [String] = []
+
+  /// Begins to watch.
+  ///
+  /// - Parameters:
+  ///   - seesTriggers: Whether triggers may fire, which can write to any table.
+  ///   - wantsRows: Whether whole rows are wanted.
+  ///   - session: What is known of the schema.
+  /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
+  init(
+    seesTriggers: Bool, wantsRows: Bool, _ session: ApplySession, on connection: borrowing SQLiteConnection
+  ) throws {
+    let children = try session.references(on: connection).filter(\.hasAction).map(\.child)
+    let reachable = Set(children)
+    guard seesTriggers || !reachable.isEmpty else { return }
+    let box = try session.schema(on: connection)
+    for entry in box.schema.entries where entry.kind == .table && (seesTriggers || reachable.contains(entry.name)) {
+      try watch(box.schema.definition(of: entry, on: connection), wantsRows: wantsRows, on: connection)
+    }
+    guard !watched.isEmpty else { return }
+    try connection.execute(
+      "CREATE TEMP TABLE IF NOT EXISTS \(Self.prefix)current(place); DELETE FROM \(Self.current); INSERT INTO \(Self.current) VALUES (-1)"
+    )
+  }
+
+  /// Whether the rows of a table are noted here.
+  func watches(_ table: TableName) -> Bool { places[table] != nil }
+
+  /// Says of which table changes are applied from now on.
+  func begin(_ table: TableName, on connection: borrowing SQLiteConnection) throws {
+    guard !watched.isEmpty else { return }
+    let update = try connection.cached("UPDATE \(Self.current) SET place = ?1")
+    try update.statement.bind(Int64(places[table] ?? -1), at: 0)
+    try update.statement.run()
+  }
+
+  /// Reports the rows that were noted, and takes the triggers away.
+  func report(to observer: any RowEffectObserver, on connection: borrowing SQLiteConnection) throws {
+    for name in triggers { try connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
+    for table in watched {
+      let rows = try connection.prepare("SELECT * FROM temp.\(table.store) ORDER BY rowid")
+      while try rows.step() { try report(rows, of: table, to: observer) }
+      try connection.execute("DELETE FROM temp.\(table.store)")
+    }
+  }
+
+  // MARK: Noting
+
+  private mutating func watch(
+    _ table: TableDefinition, wantsRows: Bool, on connection: borrowing SQLiteConnection
+  ) throws {
+    let key =
+      table.goesByRowID ? [table.rowIDName].compactMap { $0 } : table.primaryKey.map { table.quotedName(of: $0) }
+    let row = wantsRows ? table.changesetColumnsSQL : []
+    // Operation and cause, the key and the row, old and new.
+    let fits = 2 + 2 * (key.count + row.count) <= connection.columnLimit
+    let columns = fits ? row : []
+    let place = watched.count
+    let store = "\(Self.prefix)\(key.count)_\(columns.count)_\(place)"
+    let names = ["operation", "direct"] + (0..<2 * (key.count + columns.count)).map { "v\($0)" }
+    try connection.execute(
+      "CREATE TEMP TABLE IF NOT EXISTS \(store)(\(names.joined(separator: ", "))); DELETE FROM temp.\(store)")
+    func values(_ prefix: String?) -> [String] {
+      (key + columns).map { name in prefix.map { "\($0).\(name)" } ?? "NULL" }
+    }
+    for (operation, event, old, new) in [
+      (ChangeOperation.insert, "INSERT", nil, "NEW"), (.update, "UPDATE", "OLD", "NEW"),
+      (.delete, "DELETE", "OLD", nil as String?),
+    ] {
+      let trigger = "\(Self.prefix)trigger_\(triggers.count)"
+      let noted =
+        ["\(operation.rawValue)", "(SELECT place = \(place) FROM \(Self.prefix)current)"] + values(old) + values(new)
+      try connection.execute(
+        """
+        DROP TRIGGER IF EXISTS temp.\(trigger);
+        CREATE TEMP TRIGGER \(trigger) AFTER \(event) ON main.\(TableName(table.name).quoted) BEGIN
+          INSERT INTO \(store) VALUES (\(noted.joined(separator: ", ")));
+        END
+        """)
+      triggers.append(trigger)
+    }
+    places[TableName(table.name)] = place
+    watched.append(Watched(name: TableName(table.name), store: store, keyCount: key.count, width: columns.count))
+  }
+
+  // MARK: Reporting
+
+  private func report(
+    _ noted: borrowing SQLiteStatement, of table: Watched, to observer: any RowEffectObserver
+  ) throws {
+    guard let operation = ChangeOperation(rawValue: UInt8(clamping: noted.integer(at: 0))) else { return }
+    let cause = noted.integer(at: 1) != 0 ? RowEffect.Cause.change : .indirect
+    let half = table.keyCount + table.width
+    func record(_ first: Int, _ count: Int) -> [UInt8] {
+      var writer = ChangesetWriter()
+      for column in first..<(first + count) { writer.append(column: column, of: noted) }
+      return writer.bytes
+    }
+    let old = (key: record(2, table.keyCount), row: table.width > 0 ? record(2 + table.keyCount, table.width) : nil)
+    let new = (
+      key: record(2 + half, table.keyCount), row: table.width > 0 ? record(2 + half + table.keyCount, table.width) : nil
+    )
+    func effect(_ operation: ChangeOperation, _ key: [UInt8], _ before: [UInt8]?, _ after: [UInt8]?) -> RowEffect {
+      RowEffect(table: table.name, operation: operation, cause: cause, key: key, before: before, after: after)
+    }
+    switch operation {
+    case .insert: try observer.didWrite(effect(.insert, new.key, nil, new.row))
+    case .delete: try observer.didWrite(effect(.delete, old.key, old.row, nil))
+    case .update where old.key == new.key: try observer.didWrite(effect(.update, new.key, old.row, new.row))
+    case .update:
+      // An action has given the row another key.
+      try observer.didWrite(effect(.delete, old.key, old.row, nil))
+      try observer.didWrite(effect(.insert, new.key, nil, new.row))
+    }
+  }
+}
+
+extension TableDefinition {
+  fileprivate func quotedName(of column: Int) -> String { SQLText.identifier(columns[column].name) }
+}

@@ -1,0 +1,149 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What is kept while one diff is applied, and what becomes of that which was kept before.
+struct Holding {
+  /// The changes that are known here.
+  let known: AdmittedChanges
+  /// The keys of tables some of whose columns are kept: what a conflict leaves out is not kept either.
+  let keys: [TableName: RowKey]
+
+  private let entry: Int64
+  private let plan: SchemaPlan
+  private let session: ApplySession
+  private let store: HeldParts
+  /// Tables of which earlier diffs have something kept.
+  private let earlier: Set<TableName>
+
+  /// Keeps what is unknown of a diff.
+  ///
+  /// - Parameters:
+  ///   - admitted: The diff's changes.
+  ///   - plan: How they fit the local schema.
+  ///   - resumed: The held part of an earlier diff that the changes are; nil for a new diff.
+  ///   - entry: The diff's ledger entry.
+  init(
+    _ admitted: AdmittedChanges, _ plan: SchemaPlan, resuming resumed: HeldPart?, entry: Int64,
+    in session: ApplySession, on connection: borrowing SQLiteConnection
+  ) throws {
+    self.entry = entry
+    self.plan = plan
+    self.session = session
+    store = HeldParts(of: entry)
+    earlier = try resumed == nil && HeldParts.exist(on: connection) ? HeldParts.tables(on: connection) : []
+    guard !plan.held.isEmpty || resumed != nil else {
+      known = admitted
+      keys = [:]
+      return
+    }
+    var defaults: [Int: [UInt8]]?
+    if let resumed, !resumed.isWhole { defaults = try Self.defaults(of: resumed, plan, on: connection) }
+    var split = HoldingSplit(plan.held, into: store, resumingFrom: defaults)
+    known = admitted.replaced(by: try split.run(admitted.changes, on: connection))
+    var keys: [TableName: RowKey] = [:]
+    for table in try known.changes.feed.summary().tables {
+      let name = TableName(table.table.name)
+      if plan.held[name] != nil { keys[name] = RowKey(of: table.table) }
+    }
+    self.keys = keys
+  }
+
+  /// What rows hold in columns that an upgrade has given them, as changeset bytes by column of the changeset: the default,
+  /// where it is known.
+  private static func defaults(
+    of part: HeldPart, _ plan: SchemaPlan, on connection: borrowing SQLiteConnection
+  ) throws -> [Int: [UInt8]] {
+    guard let local = plan.matches[TableName(part.table)]?.local else { return [:] }
+    let offset = part.definition.goesByRowID ? 1 : 0
+    var defaults: [Int: [UInt8]] = [:]
+    for index in part.columns {
+      guard let place = local.column(named: part.definition.columns[index].name) else { continue }
+      let column = local.columns[place]
+      if column.hasExpressionDefault || column.defaultValue?.isTimeDependent == true { continue }
+      var writer = ChangesetWriter()
+      let literal = try AddedColumnValue.literal(of: column, isStrict: local.isStrict)
+      try connection.forEachRow(of: "SELECT \(literal)") { writer.append(column: 0, of: $0) }
+      defaults[index + offset] = writer.bytes
+    }
+    return defaults
+  }
+
+  /// Forgets what is no longer wanted, once the known changes have been applied.
+  ///
+  /// - Returns: What is kept of this diff.
+  func finish(
+    after decider: ConflictDecider, on connection: borrowing SQLiteConnection
+  ) throws -> [HeldSummary] {
+    for omission in decider.omissions {
+      for change in try store.remove(omission.key, of: omission.table, on: connection) {
+        try record(change, omission, with: decider, on: connection)
+      }
+    }
+    if !earlier.isEmpty { try forgetRowsThatAreGone(on: connection) }
+    let held = store.held.filter { $0.changes > 0 }
+    if held.count < store.held.count || !earlier.isEmpty { try HeldParts.removeEmpty(on: connection) }
+    return held.map { table, changes in
+      HeldSummary(
+        table: table.definition.name,
+        columns: table.isWhole ? [] : table.columns.map { table.definition.columns[$0].name },
+        changes: changes, reason: table.reason)
+    }
+  }
+
+  /// Writes down what a change that was left out says of unknown columns.
+  private func record(
+    _ change: [UInt8], _ omission: ConflictDecider.Omission, with decider: ConflictDecider,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let held = plan.held[omission.table] else { return }
+    let definition = held.definition
+    let table = ChangesetTable(name: definition.name, keyFlags: definition.keyFlags)
+    let offset = definition.goesByRowID ? 1 : 0
+    let columns = definition.keyPlaces.sorted() + held.columns.map { $0 + offset }
+    var values = ChangesetWriter()
+    change.withRawSpan { bytes in
+      guard let place = ChangePlace(at: 0, in: bytes) else { return }
+      let decoded = DecodedChange(of: table)
+      decoded.read(place, in: bytes)
+      for column in columns {
+        values.append(table.isKey(column) ? decoded.row(column) : decoded.new(column), of: bytes)
+      }
+    }
+    let names = definition.changesetColumns
+    try decider.record(
+      omission, columns: columns.map { names[$0] }, key: Set(definition.keyPlaces.indices), values: values.bytes,
+      on: connection)
+  }
+
+  /// What earlier diffs have said of rows that this one has deleted is not to come back with a row of the same key.
+  private func forgetRowsThatAreGone(on connection: borrowing SQLiteConnection) throws {
+    let summary = try known.changes.feed.summary()
+    let sections = TableSections(summary)
+    try known.changes.changeset.withBytes { bytes in
+      for table in summary.tables where table.deleted > 0 {
+        let name = TableName(table.table.name)
+        guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else {
+          continue
+        }
+        // Any of them says whether the row is there.
+        let queries = try session.statements(for: match, header: table.table, on: connection).select(on: connection)
+        guard let select = queries.first else { continue }
+        let key = RowKey(of: table.table)
+        while walk.next(in: bytes) {
+          guard walk.change.operation == .delete, !walk.change.hasNullKey else { continue }
+          for column in table.table.keyFlags.indices where table.table.isKey(column) {
+            try select.statement.bind(walk.change.old(column), in: bytes, at: column)
+          }
+          let isThere = try select.statement.step()
+          select.statement.reset()
+          if isThere { continue }
+          try HeldParts.remove(key.bytes(of: walk.change, bytes), of: name, before: entry, on: connection)
+        }
+        select.statement.clearBindings()
+      }
+    }
+  }
+}

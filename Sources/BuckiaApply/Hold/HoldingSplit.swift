@@ -1,0 +1,225 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Parts the changes of a diff: what is known here goes on to be applied, the rest into the database to be kept.
+///
+/// Of a table that is partly known each change is cut in two. The known columns stay a change of its kind. What an INSERT or
+/// UPDATE says of unknown columns becomes an UPDATE of these alone; a DELETE has nothing to keep. Rows with NULL in the key cannot be
+/// cut, and are kept whole.
+struct HoldingSplit {
+  private let held: [TableName: HeldTable]
+  private let store: HeldParts
+  /// Where the changes are kept ones of columns: what a row holds, as changeset bytes by column, that nobody has written
+  /// into since an upgrade has given it the column.
+  private let defaults: [Int: [UInt8]]?
+  private let known = ChangesetSpool()
+  private var writer = ChangesetWriter()
+
+  /// From how many bytes on the known changes go into the spool.
+  private static let flushLimit = 1 << 20
+
+  /// - Parameters:
+  ///   - held: What is unknown of which table.
+  ///   - store: Takes it.
+  ///   - defaults: For changes that are such kept ones of columns: what rows hold where nobody has written into them.
+  init(_ held: [TableName: HeldTable], into store: HeldParts, resumingFrom defaults: [Int: [UInt8]]? = nil) {
+    self.held = held
+    self.store = store
+    self.defaults = defaults
+  }
+
+  /// Parts all changes.
+  ///
+  /// - Returns: The known ones, with the definitions that go with them.
+  /// - Throws: `SQLiteError` when they cannot be kept, `ChangesetSpool.Failure` when there is no room.
+  mutating func run(_ incoming: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> IncomingChanges {
+    let summary = try incoming.feed.summary()
+    try incoming.changeset.withBytes { bytes in
+      for section in summary.sections {
+        let table = summary.tables[section.table].table
+        guard let part = held[TableName(table.name)] ?? rest(of: table, incoming) else {
+          try copy(section.changes, of: table, bytes)
+          continue
+        }
+        if part.isWhole {
+          try keep(section.changes, of: table, part, bytes, on: connection)
+        } else {
+          try split(section.changes, of: table, part, bytes, on: connection)
+        }
+        incoming.changeset.release(section.changes)
+      }
+    }
+    try flush()
+    let definitions = incoming.definitions?.compactMap { definition -> TableDefinition? in
+      guard let part = held[TableName(definition.name)] else { return definition }
+      return part.isWhole ? nil : part.known
+    }
+    return try IncomingChanges(
+      key: incoming.key, file: incoming.file, definitions: definitions, changeset: known)
+  }
+
+  /// Of kept changes of columns all are cut, even where nothing is unknown any more: some have old values to be filled in.
+  private func rest(of table: ChangesetTable, _ incoming: IncomingChanges) -> HeldTable? {
+    guard defaults != nil else { return nil }
+    return incoming.definition(of: TableName(table.name)).map { HeldTable([], of: $0, because: "") }
+  }
+
+  private mutating func flush() throws {
+    try known.append(writer.bytes)
+    writer.removeAll()
+  }
+
+  private mutating func copy(_ changes: Range<Int>, of table: ChangesetTable, _ bytes: RawSpan) throws {
+    writer.beginTable(table)
+    try flush()
+    try known.append(changes, of: bytes)
+  }
+
+  private func keep(
+    _ changes: Range<Int>, of table: ChangesetTable, _ part: HeldTable, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    var walk = ChangeWalk(changes, of: table)
+    let change = DecodedChange(of: table)
+    let key = RowKey(of: table)
+    while let place = walk.next(in: bytes) {
+      change.read(place, in: bytes)
+      try store.add(
+        bytes.array(place.start..<walk.position), of: key.bytes(of: change, bytes), part, table, on: connection)
+    }
+  }
+
+  private mutating func split(
+    _ changes: Range<Int>, of table: ChangesetTable, _ part: HeldTable, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let offset = part.definition.goesByRowID ? 1 : 0
+    let isHeld = Self.mask(part.columns.map { $0 + offset }, of: table)
+    let isKnown = isHeld.map { !$0 }
+    let header = ChangesetTable(
+      name: table.name, format: table.format,
+      keyFlags: table.keyFlags.indices.filter { isKnown[$0] }.map { table.keyFlags[$0] })
+    writer.beginTable(header)
+    var walk = ChangeWalk(changes, of: table)
+    let change = DecodedChange(of: table)
+    let key = RowKey(of: table)
+    while let place = walk.next(in: bytes) {
+      change.read(place, in: bytes)
+      if change.hasNullKey, !part.columns.isEmpty {
+        // Only all of its content tells such a row apart: half of it would be any row.
+        try store.add(
+          bytes.array(place.start..<walk.position), of: key.bytes(of: change, bytes), part, table, on: connection)
+        continue
+      }
+      let isIndirect = place.isIndirect(in: bytes)
+      let pieces = ChangePieces(
+        change, of: table, isIndirect: defaults == nil && isIndirect, comesOfInsert: defaults != nil && isIndirect)
+      pieces.writeKnown(where: isKnown, defaults: defaults ?? [:], bytes, to: &writer)
+      if let rest = pieces.held(where: isHeld, bytes) {
+        try store.add(rest, of: key.bytes(of: change, bytes), part, table, on: connection)
+      }
+      if writer.count > Self.flushLimit { try flush() }
+    }
+  }
+
+  private static func mask(_ columns: [Int], of table: ChangesetTable) -> [Bool] {
+    var mask = [Bool](repeating: false, count: table.columnCount)
+    for column in columns { mask[column] = true }
+    return mask
+  }
+}
+
+/// One change, to be cut in two.
+private struct ChangePieces {
+  private let change: DecodedChange
+  private let table: ChangesetTable
+  private let isIndirect: Bool
+  /// Whether it is what was kept of an INSERT.
+  private let comesOfInsert: Bool
+
+  init(_ change: DecodedChange, of table: ChangesetTable, isIndirect: Bool, comesOfInsert: Bool) {
+    self.change = change
+    self.table = table
+    self.isIndirect = isIndirect
+    self.comesOfInsert = comesOfInsert
+  }
+
+  private var isPatchset: Bool { table.format == .patchset }
+
+  /// Writes what the change does to known columns, if anything.
+  func writeKnown(
+    where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter
+  ) {
+    let columns = isKnown.indices.filter { isKnown[$0] }
+    switch change.operation {
+    case .insert:
+      writer.beginChange(.insert, isIndirect: isIndirect)
+      for column in columns { writer.append(change.new(column), of: bytes) }
+    case .delete:
+      writer.beginChange(.delete, isIndirect: isIndirect)
+      for column in columns where !isPatchset || table.isKey(column) { writer.append(change.old(column), of: bytes) }
+    case .update:
+      let defaults = comesOfInsert ? defaults : [:]
+      let isSet = columns.map { column in
+        change.new(column).isDefined && defaults[column] != bytes.array(change.new(column).encoded)
+      }
+      guard isSet.contains(true) else { return }
+      writer.beginChange(.update, isIndirect: isIndirect)
+      if !isPatchset {
+        for (place, column) in columns.enumerated() {
+          if isSet[place], !change.old(column).isDefined, let value = defaults[column] {
+            writer.append(encoded: value)
+          } else if isSet[place] || table.isKey(column) {
+            writer.append(change.old(column), of: bytes)
+          } else {
+            writer.appendUndefined()
+          }
+        }
+      }
+      for (place, column) in columns.enumerated() {
+        if isPatchset, table.isKey(column) {
+          writer.append(change.old(column), of: bytes)
+        } else if isSet[place] {
+          writer.append(change.new(column), of: bytes)
+        } else {
+          writer.appendUndefined()
+        }
+      }
+    }
+  }
+
+  /// What the change says of unknown columns, as an UPDATE of these; nil when it says nothing. One that comes of an INSERT is
+  /// marked as indirect: its author saw no old values.
+  func held(where isHeld: [Bool], _ bytes: RawSpan) -> [UInt8]? {
+    guard change.operation != .delete else { return nil }
+    let isSet = isHeld.indices.map { isHeld[$0] && change.new($0).isDefined }
+    guard isSet.contains(true) else { return nil }
+    let isInsert = change.operation == .insert
+    var writer = ChangesetWriter()
+    writer.beginChange(.update, isIndirect: isInsert || comesOfInsert)
+    if !isPatchset {
+      for column in isHeld.indices {
+        if table.isKey(column) {
+          writer.append(change.row(column), of: bytes)
+        } else if isSet[column], !isInsert {
+          writer.append(change.old(column), of: bytes)
+        } else {
+          writer.appendUndefined()
+        }
+      }
+    }
+    for column in isHeld.indices {
+      if isPatchset, table.isKey(column) {
+        writer.append(change.row(column), of: bytes)
+      } else if isSet[column] {
+        writer.append(change.new(column), of: bytes)
+      } else {
+        writer.appendUndefined()
+      }
+    }
+    return writer.bytes
+  }
+}

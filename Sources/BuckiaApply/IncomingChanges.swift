@@ -1,0 +1,82 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// The changes of a verified diff file or raw changeset. ``ReceiverGate`` decides whether they may be applied.
+package struct IncomingChanges {
+  /// Their identity in the ledger.
+  package let key: LedgerKey
+  /// The name of the file, without its folder.
+  package let file: String
+  /// The definitions of their tables; nil for a raw changeset, whose columns go by position.
+  package let definitions: [TableDefinition]?
+  /// Columns that the author has renamed.
+  package let renames: [ColumnRename]
+  /// The changes.
+  package let changeset: ChangesetSpool
+  /// How far the changes are there and checked.
+  package let feed: ChangesetFeed
+  /// The place of each table among the definitions.
+  private let places: [TableName: Int]
+
+  /// Takes changes that have been verified: digests, structure and sender.
+  ///
+  /// - Parameter summary: What the walk that has checked the changes found in these very bytes.
+  package init(
+    key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
+    changeset: ChangesetSpool, summary: ChangesetSummary
+  ) {
+    self.init(
+      key: key, file: file, definitions: definitions, renames: renames, changeset: changeset,
+      feed: ChangesetFeed(summary))
+  }
+
+  /// Takes changes that another thread is still verifying.
+  ///
+  /// Only for whoever owns the transaction and rolls all of it back when applying throws what the feed has failed with.
+  package init(
+    key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
+    changeset: ChangesetSpool, feed: ChangesetFeed
+  ) {
+    self.key = key
+    self.file = file
+    self.definitions = definitions
+    self.renames = renames
+    self.changeset = changeset
+    self.feed = feed
+    places = Dictionary((definitions ?? []).enumerated().map { (TableName($1.name), $0) }) { first, _ in first }
+  }
+
+  /// The definition of a table; nil when there is none.
+  func definition(of name: TableName) -> TableDefinition? {
+    guard let definitions, let place = places[name] else { return nil }
+    return definitions[place]
+  }
+
+  /// Refuses changes of a table that has no definition, or one that contradicts them.
+  func requireDefinition(of table: ChangesetTable) throws {
+    guard definitions != nil else { return }
+    guard let definition = definition(of: TableName(table.name)) else {
+      throw EngineError(
+        .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
+        table: table.name)
+    }
+    guard zip(definition.keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) }),
+      definition.keyFlags.count == table.columnCount
+    else {
+      throw EngineError(
+        .columnsDiffer, "the changes and the definition of table \"\(table.name)\" contradict each other",
+        table: table.name)
+    }
+  }
+
+  /// Checks the structure of changes whose digest and sender have been verified.
+  ///
+  /// - Throws: `ChangesetError` when they are damaged, `ChangesetSpool.Failure` when the spool cannot be read.
+  package init(key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool) throws {
+    self.init(
+      key: key, file: file, definitions: definitions, changeset: changeset,
+      summary: try changeset.withBytes { try ChangesetSummary.of($0, releasing: changeset) })
+  }
+}

@@ -1,0 +1,150 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What one diff will do to this database: made from admitted changes, and good for one transaction.
+///
+/// Plan and apply in one transaction: the plan refers to the schema as it was read.
+package struct ApplyPlan {
+  let admitted: AdmittedChanges
+  let settings: ApplySettings
+  let schema: SchemaPlan
+  private let session: ApplySession?
+
+  var incoming: IncomingChanges { admitted.changes }
+
+  /// The steps that make the schema fit.
+  package var steps: [SchemaStep] { schema.steps }
+  /// What becomes of every table and column that is not the same on both sides.
+  package var notes: [SchemaNote] { schema.notes }
+
+  /// Plans how to apply changes.
+  ///
+  /// - Parameters:
+  ///   - admitted: The changes.
+  ///   - connection: The database, with a transaction open.
+  ///   - settings: How to apply.
+  ///   - session: What is kept from one diff to the next; nil to begin afresh.
+  /// - Throws: `EngineError` when the diff cannot or may not be applied, `SQLiteError` when the schema cannot be read,
+  ///   `ChangesetError` when the changes are damaged. Nothing has been changed.
+  package init(
+    _ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
+    session: ApplySession? = nil
+  ) throws {
+    self.admitted = admitted
+    self.settings = settings
+    self.session = session
+    let incoming = admitted.changes
+    let isCached = session != nil && incoming.renames.isEmpty
+    let renames =
+      isCached ? ColumnRenames() : ColumnRenames(try KnownRenames.all(on: connection) + incoming.renames)
+    let schema: SchemaPlan
+    if let definitions = incoming.definitions {
+      if isCached, let session {
+        schema = try session.plan(for: definitions, mode: settings.schema, on: connection)
+      } else {
+        schema = try SchemaPlan(
+          definitions: definitions, mode: settings.schema, renames: renames, local: SchemaReader(connection),
+          on: connection)
+      }
+    } else {
+      let tables = try incoming.feed.summary().tables.map(\.table)
+      if let session {
+        schema = try SchemaPlan(positional: tables, local: session.schema(on: connection).schema, on: connection)
+      } else {
+        schema = try SchemaPlan(positional: tables, local: SchemaReader(connection), on: connection)
+      }
+    }
+    // Tables of changes that still arrive are checked as they come, unless all changes are needed to plan.
+    let hasChecks = schema.matches.values.contains { !$0.checkedValues.isEmpty }
+    guard incoming.feed.isAllThere || hasChecks || !schema.held.isEmpty else {
+      self.schema = schema
+      return
+    }
+    let summary = try incoming.feed.summary()
+    for table in summary.tables { try incoming.requireDefinition(of: table.table) }
+    self.schema = try ValueCompatibilityCheck(schema, settings.schema, renames)
+      .run(incoming, summary, on: connection)
+  }
+
+  /// Carries the plan out inside a transaction that the application has open on its own connection.
+  ///
+  /// When this throws, everything is as it was before: rows, schema, ledger, and the connection's settings; the
+  /// application's transaction is open, with what the application did in it, and can go on. There is one exception. When
+  /// the disk is full or fails, SQLite can roll back the whole transaction by itself
+  /// (<https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>); so can a trigger. Then nothing
+  /// of the application's own work is left either, and the error says so: its code is `transactionLost`.
+  ///
+  /// It takes a savepoint, for which SQLite copies each page that changes. Whoever owns the transaction does without: see
+  /// ``apply(in:on:)``.
+  ///
+  /// - Parameter connection: The connection that the plan was made on, in the same transaction.
+  /// - Returns: What was done.
+  /// - Throws: `EngineError` with `conflict` under the policy `abort`, with `transactionLost` as said above; `SQLiteError`
+  ///   when the database fails; what the resolver or `progress` throws.
+  package consuming func apply(on connection: borrowing SQLiteConnection) throws -> ApplyResult {
+    guard connection.isInTransaction else {
+      throw SQLiteError(code: 21, message: "apply needs an open transaction", path: connection.path)
+    }
+    let savepoint = try SQLiteTransaction(on: connection)
+    let result: ApplyResult
+    do {
+      result = try apply(in: savepoint, on: connection)
+    } catch {
+      guard connection.isInTransaction else { throw EngineError.transactionLost(error) }
+      throw error
+    }
+    try savepoint.commit()
+    return result
+  }
+
+  /// Carries the plan out inside a transaction, or savepoint, of the caller's, which takes everything back on failure.
+  ///
+  /// Triggers are off meanwhile, unless the settings say otherwise, and as before afterwards, whatever happens; so is the
+  /// deferral of foreign keys.
+  ///
+  /// - Parameters:
+  ///   - transaction: To be committed when this returns; it must be left to roll back when this throws.
+  ///   - connection: The connection that the plan and the transaction were made on.
+  /// - Returns: What was done.
+  /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
+  ///   resolver or `progress` throws.
+  package consuming func apply(
+    in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
+  ) throws -> ApplyResult {
+    if let session {
+      // What was read and prepared may refer to a schema that is rolled back now.
+      do { return try apply(in: session, on: connection) } catch {
+        session.forget()
+        throw error
+      }
+    }
+    let session = try ApplySession(on: connection, firesTriggers: settings.firesTriggers)
+    do {
+      let result = try apply(in: session, on: connection)
+      try session.end(on: connection)
+      return result
+    } catch {
+      try session.end(on: connection)
+      throw error
+    }
+  }
+
+  private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
+    try session.requireLedger(on: connection)
+    for step in schema.steps { try step.carryOut(on: connection) }
+    if !incoming.renames.isEmpty {
+      try KnownRenames.add(incoming.renames, on: connection)
+      session.forget()
+    }
+    // What is held of earlier diffs comes first, now that there may be a place for it.
+    let released = try HeldRelease(settings, session).run(on: connection)
+    var result = try ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session)
+      .run(on: connection)
+    result.schemaChanges = schema.steps.map(\.description)
+    result.released = released
+    return result
+  }
+}

@@ -1,0 +1,84 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Looks for incoming values that the local columns would convert to other values.
+struct ValueCompatibilityCheck {
+  private let schema: SchemaPlan
+  private let mode: SchemaMode
+  private let renames: ColumnRenames
+  private let withheld: SchemaPlan.Withheld
+
+  /// - Parameters:
+  ///   - schema: The plan so far.
+  ///   - mode: The mode, the renames and what was withheld when it was made.
+  init(
+    _ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames,
+    withholding withheld: SchemaPlan.Withheld = [:]
+  ) {
+    self.schema = schema
+    self.mode = mode
+    self.renames = renames
+    self.withheld = withheld
+  }
+
+  /// The plan, once all values have been looked at.
+  ///
+  /// - Returns: The plan as it was; in the mode `hold` one that holds the columns with such values, too.
+  /// - Throws: `EngineError` with `incompatibleType` for the first such value, in other modes.
+  func run(
+    _ incoming: IncomingChanges, _ summary: ChangesetSummary, on connection: borrowing SQLiteConnection
+  ) throws -> SchemaPlan {
+    let checks = summary.tables.map { schema.matches[TableName($0.table.name)]?.checkedValues ?? [] }
+    guard checks.contains(where: { !$0.isEmpty }) else { return schema }
+    var withheld = self.withheld
+    var isAnyAltered = false
+    try incoming.changeset.withBytes { bytes in
+      for section in summary.sections where !checks[section.table].isEmpty {
+        let table = summary.tables[section.table].table
+        let name = TableName(table.name)
+        guard let match = schema.matches[name] else { continue }
+        for check in try altered(section.changes, of: table, checks[section.table], into: match, in: bytes) {
+          isAnyAltered = true
+          let offset = match.local.goesByRowID ? 1 : 0
+          withheld[name, default: [:]][check.column - offset] =
+            "is of type \(ASCIIName.uppercased(check.affinity.rawValue)) here, which would alter incoming values"
+        }
+      }
+    }
+    guard isAnyAltered, let definitions = incoming.definitions else { return schema }
+    return try SchemaPlan(
+      definitions: definitions, mode: mode, withholding: withheld, renames: renames, local: SchemaReader(connection),
+      on: connection)
+  }
+
+  /// The columns with values that would be altered.
+  private func altered(
+    _ changes: Range<Int>, of table: ChangesetTable, _ checks: [TableMatch.Check], into match: TableMatch,
+    in bytes: RawSpan
+  ) throws -> [TableMatch.Check] {
+    var open = checks
+    var found: [TableMatch.Check] = []
+    var walk = ChangeWalk(changes, of: table)
+    let decoded = DecodedChange(of: table)
+    while !open.isEmpty, let place = walk.next(in: bytes) {
+      guard place.operation != .delete else { continue }
+      decoded.read(place, in: bytes)
+      for check in open
+      where TypeCompatibility.alters(decoded.new(check.column), in: bytes, affinity: check.affinity) {
+        guard mode == .hold else {
+          let column = match.local.changesetColumns[check.place]
+          throw EngineError(
+            .incompatibleType,
+            "column \"\(match.local.name).\(column)\" has an incompatible type here (\(check.affinity.rawValue)): "
+              + "it would alter incoming values",
+            table: match.local.name, column: column)
+        }
+        found.append(check)
+        open.removeAll { $0.column == check.column }
+      }
+    }
+    return found
+  }
+}

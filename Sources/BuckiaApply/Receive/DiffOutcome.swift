@@ -1,0 +1,82 @@
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+
+/// What became of one file.
+public struct DiffOutcome: Sendable {
+  /// The diff file's id; nil when it has none or could not be read.
+  public var id: KSUID?
+  /// The file.
+  public var path: String
+  /// The sender, for people: "unsigned", or "key …" with the verified key.
+  public var sender: String
+  /// What became of it.
+  public var state: DiffState
+  /// Rows inserted.
+  public var inserted = 0
+  /// Rows updated.
+  public var updated = 0
+  /// Rows deleted.
+  public var deleted = 0
+  /// Conflicts met.
+  public var conflicts = 0
+  /// Changes that were not written.
+  public var omitted = 0
+  /// What was, or would be, created and added, as sentences.
+  public var schemaChanges: [String] = []
+  /// What becomes of every table and column that is not the same in the diff and here, and why.
+  public var plan: [SchemaNote] = []
+  /// How many tables and columns are kept for an upgrade.
+  public var heldParts = 0
+  /// Why it was refused or waits.
+  public var reason: String?
+  /// The code of the error behind the reason, such as `badTarHeader`, `key-differs` or `conflict`.
+  public var code: String?
+  /// Remarks that are no refusal, such as an index that wants rebuilding.
+  public var warnings: [String] = []
+  /// The tables that changed.
+  public var changedTables: [String] = []
+}
+
+extension DiffOutcome {
+  /// Makes the outcome of a file of which nothing else is known yet.
+  init(id: KSUID?, path: String, sender: String, state: DiffState) {
+    self.id = id
+    self.path = path
+    self.sender = sender
+    self.state = state
+  }
+
+  /// Adds what applying did.
+  mutating func add(_ result: ApplyResult) {
+    state = result.held.isEmpty ? .applied : .held
+    if !result.held.isEmpty { reason = HeldSummary.reason(result.held) }
+    heldParts = result.held.reduce(0) { $0 + $1.partCount }
+    inserted = result.counts.inserted
+    updated = result.counts.updated
+    deleted = result.counts.deleted
+    conflicts = result.counts.conflicts
+    omitted = result.counts.omitted
+    schemaChanges = result.schemaChanges
+    changedTables = result.changedTables
+    warnings += result.warnings
+    warnings += result.released.map { "what was held of \($0.file) has been applied first" }
+  }
+
+  /// What was kept of an earlier file and has been applied now.
+  init(_ released: ReleasedDiff) {
+    self.init(
+      id: released.diff, path: released.file, sender: released.sender, state: released.held.isEmpty ? .applied : .held)
+    inserted = released.counts.inserted
+    updated = released.counts.updated
+    deleted = released.counts.deleted
+    conflicts = released.counts.conflicts
+    omitted = released.counts.omitted
+    heldParts = released.held.reduce(0) { $0 + $1.partCount }
+    let isRest = !released.held.isEmpty
+    reason =
+      "what was kept of it has found its place" + (isRest ? "; \(HeldSummary.reason(released.held))" : "")
+    warnings = released.warnings
+    changedTables = released.changedTables
+  }
+}

@@ -1,0 +1,162 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Applies or refuses one file inside the transaction of its group.
+struct InboundFileProcessor {
+  /// What came of a file.
+  enum Result {
+    /// It is applied or refused.
+    case done(DiffOutcome)
+    /// Another process has taken it.
+    case vanished
+    /// A file of the batch met a conflict: the group has to be rolled back, and applied file by file.
+    case batchConflict
+    /// It failed after it had begun to write: the group has to be rolled back, and applied again.
+    case failed(any Error)
+  }
+
+  private let file: IncomingFile
+  private let gate: ReceiverGate
+  private let settings: ApplySettings
+  /// Whether the file gets a savepoint of its own, so that the others of its group stay whatever happens to it.
+  private let usesSavepoint: Bool
+  private let session: ApplySession
+  private var outcome: DiffOutcome
+
+  init(
+    _ file: IncomingFile, _ gate: ReceiverGate, _ settings: ApplySettings, usesSavepoint: Bool, _ session: ApplySession
+  ) {
+    self.file = file
+    self.gate = gate
+    self.settings = settings
+    self.usesSavepoint = usesSavepoint
+    self.session = session
+    outcome = DiffOutcome(
+      id: file.id, path: file.path, sender: LedgerEntries.shown(sender: file.sender), state: .rejected)
+  }
+
+  /// Applies the file, or records why not.
+  ///
+  /// - Parameters:
+  ///   - batch: Files of the group that are applied together; nil where each has to be applied by itself.
+  ///   - transaction: That of the group.
+  /// - Throws: What is not the file's fault.
+  mutating func process(
+    with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Result {
+    do {
+      let changes: IncomingChanges
+      switch file.content {
+      case .vanished: return .vanished
+      case .failed(let error, let finish):
+        try finish()
+        throw error
+      case .verified(let verified): changes = verified
+      case .arriving(let arriving, let finish):
+        changes = arriving
+        // Behind a savepoint, and where it will not be applied, all of it is verified first.
+        if try usesSavepoint || !mayApply(gate.admit(arriving, at: settings.time, on: connection)) { try finish() }
+      }
+      return try receive(changes, with: &batch, in: transaction, on: connection)
+    } catch {
+      return .done(try refuse(error, on: connection))
+    }
+  }
+
+  private func mayApply(_ admission: ReceiverGate.Admission) -> Bool {
+    if case .admitted = admission { true } else { false }
+  }
+
+  private mutating func receive(
+    _ changes: IncomingChanges, with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Result {
+    let admitted: AdmittedChanges
+    switch try gate.admit(changes, at: settings.time, on: connection) {
+    case .admitted(let changes): admitted = changes
+    case .alreadyRecorded:
+      outcome.state = .alreadyApplied
+      return .done(outcome)
+    case .equivocation: throw Refusal.equivocation
+    case .untrusted: throw Refusal.untrusted
+    case .waiting(let seconds):
+      let waiting = Refusal.waiting(seconds: seconds)
+      note(waiting)
+      try LedgerEntries.record(
+        changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time, on: connection)
+      return .done(outcome)
+    }
+    let plan = try plan(admitted, on: connection)
+    outcome.plan = plan.notes
+    switch try batch?.add(plan, on: connection) ?? .notEligible {
+    case .conflict: return .batchConflict
+    case .added(let result): return .done(try finish(result, on: connection))
+    case .notEligible: break
+    }
+    // What came before is written before.
+    if try batch?.write(on: connection) != nil { return .batchConflict }
+    guard usesSavepoint else {
+      do { return .done(try finish(plan.apply(in: transaction, on: connection), on: connection)) } catch {
+        return .failed(error)
+      }
+    }
+    let effects = settings.observer?.mark ?? 0
+    do {
+      let savepoint = try SQLiteTransaction(on: connection)
+      let done = try finish(plan.apply(in: savepoint, on: connection), on: connection)
+      try savepoint.commit()
+      return .done(done)
+    } catch {
+      settings.observer?.rewind(to: effects)
+      throw error
+    }
+  }
+
+  private func plan(_ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection) throws -> ApplyPlan {
+    do {
+      return try ApplyPlan(admitted, on: connection, settings: settings, session: session)
+    } catch {
+      // A damaged file is reported as damaged, whatever else is wrong with it.
+      if case .arriving(_, let finish) = file.content { try finish() }
+      throw error
+    }
+  }
+
+  private mutating func finish(_ result: ApplyResult, on connection: borrowing SQLiteConnection) throws -> DiffOutcome {
+    try RefusedFiles.remove(digest: file.digest(), on: connection)
+    outcome.warnings += try file.remarks()
+    outcome.add(result)
+    return outcome
+  }
+
+  // MARK: Refusing
+
+  /// Writes down that the file was refused.
+  ///
+  /// - Throws: The error, when it is not the file's fault.
+  private mutating func refuse(_ error: any Error, on connection: borrowing SQLiteConnection) throws -> DiffOutcome {
+    guard let refusal = (error as? any FileFault)?.refusal else { throw error }
+    note(refusal)
+    guard refusal.isRecorded else { return outcome }
+    do {
+      let entry = RefusedFiles.Entry(
+        digest: try file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
+        reason: outcome.reason ?? "", file: file.name)
+      try RefusedFiles.record(entry, at: settings.time, on: connection)
+    } catch let error as SQLiteError {
+      throw error
+    } catch {
+      outcome.warnings.append("the refusal is not recorded: \(error)")
+    }
+    return outcome
+  }
+
+  private mutating func note(_ refusal: Refusal) {
+    outcome.state = refusal.state
+    outcome.code = refusal.code
+    outcome.reason = settings.escaping(refusal.reason)
+  }
+}

@@ -1,0 +1,71 @@
+import BuckiaKSUID
+
+/// A file as it comes to the receiver: opened and verified, or the reason why it could not be.
+package struct IncomingFile {
+  /// What opening the file came to.
+  package enum Content {
+    /// Its changes, verified.
+    case verified(IncomingChanges)
+    /// Its changes, which another thread still verifies. `finish` waits for the end, and throws what is wrong.
+    case arriving(IncomingChanges, finish: () throws -> Void)
+    /// It could not be opened, is damaged or not understood. `finish` waits for the end of one that is still arriving, and
+    /// throws what is wrong with that.
+    case failed(any Error, finish: () throws -> Void = {})
+    /// It is gone: another process has applied and removed it.
+    case vanished
+  }
+
+  /// Where it is, for the report.
+  package let path: String
+  /// Its name without its folder, for the ledger.
+  package let name: String
+  /// The id in its manifest, or in its name where it has none.
+  package let id: KSUID?
+  /// The verified key of its sender in hex; empty when there is none.
+  package let sender: String
+  /// Its changes.
+  package let content: Content
+  /// How many bytes of changes it has.
+  package let byteCount: Int
+  /// SHA-256 of the file. Waits for the end of a file that is still arriving.
+  package let digest: () throws -> [UInt8]
+  /// Remarks about the file itself, known once it has been verified.
+  package let remarks: () throws -> [String]
+  /// Stops whoever still verifies it, when nobody wants it any more.
+  package let abandon: () -> Void
+
+  /// Describes a file.
+  package init(
+    path: String, name: String, id: KSUID?, sender: String, content: Content, byteCount: Int,
+    digest: @escaping () throws -> [UInt8],
+    remarks: @escaping () throws -> [String] = { [] }, abandon: @escaping () -> Void = {}
+  ) {
+    self.path = path
+    self.name = name
+    self.id = id
+    self.sender = sender
+    self.content = content
+    self.byteCount = byteCount
+    self.digest = digest
+    self.remarks = remarks
+    self.abandon = abandon
+  }
+}
+
+/// Gives the receiver files in their order, and hears what became of them.
+package protocol IncomingFileSource: AnyObject {
+  /// How many files there are.
+  var count: Int { get }
+  /// Begins to open files from an index on, ahead of the calls of `next`. A call of `stop` follows.
+  func start(at index: Int)
+  /// The next file.
+  func next() -> IncomingFile
+  /// Stops opening files.
+  func stop()
+  /// Opens a file that was handed out before once more.
+  func reopen(_ index: Int) -> IncomingFile
+  /// The file at an index comes next. May throw to stop the work; the files before it are done.
+  func willReceive(_ index: Int) throws
+  /// These files are done: their transaction has been committed.
+  func didReceive(_ outcomes: [(index: Int, outcome: DiffOutcome)])
+}

@@ -1,0 +1,151 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Small diffs that are applied together, as if they were one: in key order, and with few statements.
+///
+/// The batch is optimistic: it assumes that no change meets a conflict. Then all of them are written, and the outcome is
+/// the same as when each diff is applied by itself, because changes of one row keep their order and those of different rows
+/// are independent where neither triggers nor foreign keys tie them together and no constraint refuses any. After the first
+/// conflict the transaction has to be rolled back and each diff to be applied by itself.
+struct OptimisticBatch {
+  /// What came of adding a diff, or of writing what was added.
+  enum Attempt {
+    /// It is in the batch; this comes of it if the batch succeeds.
+    case added(ApplyResult)
+    /// It has to be applied by itself, after ``write(on:)``.
+    case notEligible
+    /// A conflict: the transaction has to be rolled back.
+    case conflict(any Error)
+  }
+
+  /// The most bytes of changes, and tables, that one diff may have; larger ones gain nothing.
+  private static let diffByteLimit = 64 << 10
+  private static let tableLimit = 64
+  /// How many diffs, and bytes of their changes, are gathered before they are written.
+  private static let diffLimit = 256
+  private static let byteLimit = 4 << 20
+
+  private let session: ApplySession
+  private let observer: (any RowEffectObserver)?
+  /// Whether the transaction allows batches; asked once.
+  private var isPossible: Bool?
+  /// The tables that foreign keys refer to, and those that have foreign keys.
+  private var parents: Set<TableName> = []
+  private var children: Set<TableName> = []
+
+  private var admitted: AdmittedChanges?
+  private var schema: SchemaPlan?
+  private var definitions: [TableDefinition] = []
+  private var bytes: [UInt8] = []
+  private var summary = ChangesetSummary()
+  private var diffs = 0
+
+  /// Makes an empty batch.
+  ///
+  /// - Parameters:
+  ///   - session: That of the connection; the same transaction must last until the batch is written.
+  ///   - observer: Hears of each row.
+  init(_ session: ApplySession, reportingTo observer: (any RowEffectObserver)?) {
+    self.session = session
+    self.observer = observer
+  }
+
+  /// Adds a diff, and writes its ledger entry at once; its changes follow, with ``write(on:)`` at the latest.
+  ///
+  /// - Throws: `SQLiteError` when the database fails.
+  mutating func add(_ plan: borrowing ApplyPlan, on connection: borrowing SQLiteConnection) throws -> Attempt {
+    let incoming = plan.incoming
+    guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty,
+      incoming.renames.isEmpty, incoming.changeset.count <= Self.diffByteLimit,
+      incoming.feed.isAllThere, try isPossible(on: connection), try !HeldParts.exist(on: connection)
+    else { return .notEligible }
+    let added = try incoming.feed.summary()
+    guard added.tables.count <= Self.tableLimit, isIndependent(added) else { return .notEligible }
+    let isOfSameTables = definitions.elementsEqual(tables, by: { $0.isIdentical(to: $1) })
+    if diffs == Self.diffLimit || bytes.count > Self.byteLimit || !isOfSameTables || !summary.canAppend(added) {
+      if let conflict = try write(on: connection) { return .conflict(conflict) }
+    }
+    if diffs == 0 {
+      schema = plan.schema
+      definitions = tables
+      admitted = plan.admitted
+    }
+    diffs += 1
+    summary.append(added, at: bytes.count)
+    try incoming.changeset.withBytes { span in span.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+
+    let counts = ApplyCounts(expecting: added)
+    try LedgerEntries.record(
+      incoming.key, state: .applied, file: incoming.file, counts: counts, at: plan.settings.time, on: connection)
+    return .added(
+      ApplyResult(
+        counts: counts,
+        changedTables: added.tables.compactMap { plan.schema.matches[TableName($0.table.name)]?.local.name },
+        schemaChanges: [], warnings: []))
+  }
+
+  /// Writes all changes that have been gathered.
+  ///
+  /// - Returns: The conflict that one of them met: the transaction has to be rolled back. Nil when all were written.
+  mutating func write(on connection: borrowing SQLiteConnection) throws -> (any Error)? {
+    guard diffs > 0, let schema, let admitted else { return nil }
+    var applier = try ChangesetApplier(
+      schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
+      rules: ChangesetApplier.Rules(enforcesForeignKeys: false, isOrderFree: true, endsAtRefusals: true),
+      session: session, keeping: nil, reportingTo: observer, on: connection, progress: { _ in })
+    let all = admitted.replaced(
+      by: IncomingChanges(
+        key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
+        changeset: ChangesetSpool(bytes), summary: summary))
+    let expected = ApplyCounts(expecting: summary)
+    bytes = []
+    summary = ChangesetSummary()
+    diffs = 0
+    do {
+      try all.changes.changeset.withBytes { try applier.applyAll(all, $0, on: connection) { _ in } }
+      // A change with nothing left to do counts as none here, and has to be reported for its own file.
+      guard applier.counts == expected else { throw ChangesetApplier.Refused() }
+      return nil
+    } catch {
+      session.forget()
+      return error
+    }
+  }
+
+  /// Whether nothing sees in which order changes are written.
+  private mutating func isPossible(on connection: borrowing SQLiteConnection) throws -> Bool {
+    if let isPossible { return isPossible }
+    let found =
+      try !session.firesTriggers && connection.cachedInteger("PRAGMA foreign_keys") != 1
+      && !session.hasTemporaryTriggers(on: connection) && !session.hasVirtualTables(on: connection)
+    if found {
+      let references = try session.references(on: connection)
+      parents = Set(references.map(\.parent))
+      children = Set(references.map(\.child))
+    }
+    isPossible = found
+    return found
+  }
+
+  /// Whether no change can break a foreign key, even for a while.
+  private func isIndependent(_ added: ChangesetSummary) -> Bool {
+    if parents.isEmpty { return true }
+    return added.tables.allSatisfy {
+      let name = TableName($0.table.name)
+      return !children.contains(name) && ($0.inserted == $0.changeCount || !parents.contains(name))
+    }
+  }
+}
+
+extension ApplyCounts {
+  /// The counts when every change is written.
+  fileprivate init(expecting summary: ChangesetSummary) {
+    self.init()
+    inserted = summary.inserted
+    updated = summary.updated
+    deleted = summary.deleted
+  }
+}

@@ -1,0 +1,113 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Applies the changes of one diff to a schema that fits them: holds what has no place, writes the rest, keeps indexes,
+/// checks foreign keys, and records the diff in the ledger.
+struct ApplyExecution {
+  let admitted: AdmittedChanges
+  let schema: SchemaPlan
+  let settings: ApplySettings
+  let session: ApplySession
+  /// The held part of an earlier diff that the changes are; nil for a new diff.
+  var resumed: HeldPart?
+
+  private var incoming: IncomingChanges { admitted.changes }
+
+  /// Applies the changes in the transaction that is open, which must be rolled back when this throws.
+  func run(on connection: borrowing SQLiteConnection) throws -> ApplyResult {
+    guard !session.firesTriggers, try session.hasVirtualTables(on: connection) else {
+      return try applyChanges(keeping: nil, on: connection)
+    }
+    let indexes = try IndexUpkeep.begin(over: Set(schema.matches.keys), on: connection)
+    do {
+      var result = try applyChanges(keeping: indexes, on: connection)
+      result.warnings += try indexes.end(on: connection)
+      return result
+    } catch {
+      _ = try indexes.end(on: connection)
+      throw error
+    }
+  }
+
+  private func applyChanges(
+    keeping indexes: IndexUpkeep?, on connection: borrowing SQLiteConnection
+  ) throws -> ApplyResult {
+    let entry = try resumed?.entry ?? LedgerEntries.nextNumber(on: connection)
+    let holding = try Holding(admitted, schema, resuming: resumed, entry: entry, in: session, on: connection)
+    let decider = ConflictDecider(
+      policies: settings.policies, resolver: settings.resolver,
+      log: settings.recordsConflicts ? ConflictLog(entry: entry) : nil, watching: holding.keys)
+    let enforcesForeignKeys = try connection.cachedInteger("PRAGMA foreign_keys") == 1
+    // Foreign-key actions and triggers see the order of changes. TEMP triggers are never off.
+    let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers(on: connection)
+    let rules = ChangesetApplier.Rules(
+      enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers,
+      isOrderFree: !enforcesForeignKeys && !seesTriggers)
+    var applier = try ChangesetApplier(
+      schema: schema, decider: decider, rules: rules, session: session, keeping: indexes,
+      reportingTo: settings.observer, on: connection, progress: settings.progress)
+    if enforcesForeignKeys {
+      try applyEnforcingForeignKeys(holding.known, &applier, on: connection)
+    } else {
+      try applyAuditingForeignKeys(holding.known, &applier, seesTriggers: seesTriggers, on: connection)
+    }
+    var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
+    if let indexes {
+      warnings += try indexes.settle(changed: applier.changedTables, on: connection)
+    } else if try session.hasVirtualTables(on: connection) {
+      warnings += try IndexUpkeep.remakeUnkept(changed: applier.changedTables, on: connection)
+    }
+    let held = try holding.finish(after: decider, on: connection)
+    try decider.finish(on: connection)
+    if resumed == nil {
+      try LedgerEntries.record(
+        incoming.key, state: held.isEmpty ? .applied : .held, number: entry, file: incoming.file,
+        counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
+        on: connection)
+    } else {
+      try LedgerEntries.add(applier.counts, to: entry, on: connection)
+    }
+    var result = ApplyResult(
+      counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
+      warnings: warnings)
+    result.held = held
+    return result
+  }
+
+  /// The connection enforces foreign keys: they are deferred meanwhile, as SQLite's own apply does.
+  private func applyEnforcingForeignKeys(
+    _ known: AdmittedChanges, _ applier: inout ChangesetApplier, on connection: borrowing SQLiteConnection
+  ) throws {
+    // Where the application has deferred them itself, its own open violations must not be forgotten with ours.
+    let defersAlready = try connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
+    if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
+    do {
+      try known.changes.changeset.withBytes { bytes in
+        try applier.applyAll(known, bytes, on: connection) { try known.changes.requireDefinition(of: $0) }
+      }
+      try applier.settleDeferredForeignKeys(on: connection)
+    } catch {
+      if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
+      throw error
+    }
+    if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
+  }
+
+  /// The connection does not enforce foreign keys: violations are looked up afterwards.
+  private func applyAuditingForeignKeys(
+    _ known: AdmittedChanges, _ applier: inout ChangesetApplier, seesTriggers: Bool,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let watch = try ForeignKeyWatch(
+      changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session, on: connection)
+    try known.changes.changeset.withBytes { bytes in
+      try applier.applyAll(known, bytes, on: connection) { try known.changes.requireDefinition(of: $0) }
+      try applier.auditForeignKeys(known.changes, bytes, watchedBy: watch, on: connection)
+    }
+    // After an error the rollback removes them: TEMP triggers belong to the transaction they were made in.
+    try watch.stop(on: connection)
+  }
+}

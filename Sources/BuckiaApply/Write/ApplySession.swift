@@ -1,0 +1,222 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// One connection made ready for applying, and what is kept from one diff to the next: prepared statements, and what has
+/// been read of the schema.
+///
+/// Triggers are off meanwhile, unless they are to fire, and the page cache is larger; `end` puts both back. One session
+/// serves any number of diffs and transactions; many small diffs are several times faster with it.
+///
+/// ```swift
+/// let session = try ApplySession(on: connection)
+/// defer { session.end(on: connection) }
+/// for changes in diffs {
+///   let plan = try ApplyPlan(changes, on: connection, settings: settings, session: session)
+///   reports.append(try plan.apply(in: transaction, on: connection))
+/// }
+/// ```
+package final class ApplySession {
+  /// Whether the local triggers fire.
+  package let firesTriggers: Bool
+  private let firedTriggers: Bool
+  private let cacheSize: Int64
+  /// SQLite's own default keeps 2 MB, and every page that does not fit is written and read again.
+  private static let cacheKibibytes: Int64 = 32 << 10
+
+  /// Whether the database stores text as UTF-16.
+  let storesUTF16: Bool
+  /// The version of the schema that everything below speaks of.
+  private var schemaVersion: Int64?
+  private var reader: SchemaBox?
+  private var hasLedger = false
+  private var triedHeld = false
+  private var knownToHaveVirtualTables: Bool?
+  private var knownReferences: Set<Reference>?
+  private var knownRenames: ColumnRenames?
+  private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
+  private var statements: [StatementKey: TableStatements] = [:]
+  /// The most tables whose statements are kept.
+  private static let tableLimit = 256
+
+  /// A box, because what cannot be copied cannot be optional in a class.
+  final class SchemaBox {
+    let schema: SchemaReader
+    init(_ schema: consuming SchemaReader) { self.schema = schema }
+  }
+
+  private struct StatementKey: Hashable {
+    let table: TableName
+    let columns: [Int]
+    let keyFlags: [UInt8]
+  }
+
+  /// Makes a connection ready.
+  ///
+  /// - Parameters:
+  ///   - connection: The connection that all diffs are applied on.
+  ///   - firesTriggers: Whether the local triggers fire.
+  /// - Throws: `SQLiteError`; nothing has been changed then.
+  package init(on connection: borrowing SQLiteConnection, firesTriggers: Bool = false) throws {
+    self.firesTriggers = firesTriggers
+    firedTriggers = try connection.triggersEnabled
+    cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
+    storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
+    // Each switch makes SQLite prepare all statements anew.
+    if firedTriggers != firesTriggers { try connection.enableTriggers(firesTriggers) }
+    let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096
+    let kibibytes = cacheSize < 0 ? -cacheSize : cacheSize * pageSize / 1_024
+    if kibibytes < Self.cacheKibibytes { try connection.execute("PRAGMA main.cache_size = -\(Self.cacheKibibytes)") }
+  }
+
+  /// Puts the connection back as it was. All statements that the session keeps are of no more use.
+  ///
+  /// - Throws: `SQLiteError`; what could be put back has been.
+  package func end(on connection: borrowing SQLiteConnection) throws {
+    forget()
+    do {
+      if firedTriggers != firesTriggers { try connection.enableTriggers(firedTriggers) }
+    } catch {
+      try connection.execute("PRAGMA main.cache_size = \(cacheSize)")
+      throw error
+    }
+    try connection.execute("PRAGMA main.cache_size = \(cacheSize)")
+  }
+
+  /// Forgets everything that was read and prepared: to be called when changes of the schema have been rolled back, since
+  /// another schema may then get the same version.
+  package func forget() {
+    schemaVersion = nil
+    reader = nil
+    hasLedger = false
+    triedHeld = false
+    knownToHaveVirtualTables = nil
+    knownReferences = nil
+    knownRenames = nil
+    latestPlan = nil
+    statements = [:]
+  }
+
+  /// Forgets what is no longer true.
+  private func refresh(on connection: borrowing SQLiteConnection) throws {
+    let version = try connection.cachedInteger("PRAGMA main.schema_version")
+    guard version != schemaVersion else { return }
+    forget()
+    schemaVersion = version
+  }
+
+  /// The schema as it is now.
+  func schema(on connection: borrowing SQLiteConnection) throws -> SchemaBox {
+    try refresh(on: connection)
+    if let reader { return reader }
+    let made = SchemaBox(try SchemaReader(connection))
+    reader = made
+    return made
+  }
+
+  /// Makes sure of the ledger tables.
+  func requireLedger(on connection: borrowing SQLiteConnection) throws {
+    try refresh(on: connection)
+    if hasLedger { return }
+    try Ledger.prepare(on: connection)
+    hasLedger = true
+  }
+
+  /// Whether the application has TEMP triggers.
+  func hasTemporaryTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.cachedInteger(
+      "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(RowSideEffects.isNotOurs) LIMIT 1") != nil
+  }
+
+  /// Whether what is held has been tried with the schema as it is now: trying it again would change nothing.
+  func hasTriedHeld(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try refresh(on: connection)
+    return triedHeld
+  }
+
+  /// Remembers that what is held has been tried with the schema as it is now.
+  func noteTriedHeld() { triedHeld = true }
+
+  /// Whether there is any virtual table; most databases have none, and then nobody need look for indexes to keep.
+  func hasVirtualTables(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try refresh(on: connection)
+    if let knownToHaveVirtualTables { return knownToHaveVirtualTables }
+    let found = try IndexSchema.hasVirtualTables(on: connection)
+    knownToHaveVirtualTables = found
+    return found
+  }
+
+  /// A foreign key: a table that refers to another.
+  struct Reference: Hashable {
+    let child: TableName
+    let parent: TableName
+    /// Whether it refers to the parent's primary key, not to other columns under UNIQUE.
+    let isToPrimaryKey: Bool
+    /// Whether it acts on the child when the parent's row is updated or deleted.
+    let hasAction: Bool
+  }
+
+  /// All foreign keys of the schema as it is now.
+  func references(on connection: borrowing SQLiteConnection) throws -> Set<Reference> {
+    try refresh(on: connection)
+    if let knownReferences { return knownReferences }
+    var found: Set<Reference> = []
+    let query = """
+      SELECT DISTINCT t.name, f."table", f."to" IS NULL OR NOT EXISTS (
+        SELECT 1 FROM pragma_table_info(f."table", 'main') AS p WHERE p.name = f."to" COLLATE NOCASE AND p.pk = 0),
+        f.on_update NOT IN ('NO ACTION', 'RESTRICT') OR f.on_delete NOT IN ('NO ACTION', 'RESTRICT')
+      FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
+      WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
+      """
+    try connection.forEachRow(of: query) { row in
+      found.insert(
+        Reference(
+          child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? ""),
+          isToPrimaryKey: row.integer(at: 2) != 0, hasAction: row.integer(at: 3) != 0))
+    }
+    knownReferences = found
+    return found
+  }
+
+  /// A plan for all tables of a diff; the one for the same definitions, when that was made last.
+  func plan(
+    for definitions: [TableDefinition], mode: SchemaMode, on connection: borrowing SQLiteConnection
+  ) throws -> SchemaPlan {
+    let local = try schema(on: connection)
+    if let latestPlan, latestPlan.mode == mode,
+      latestPlan.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
+    {
+      return latestPlan.plan
+    }
+    let plan = try SchemaPlan(
+      definitions: definitions, mode: mode, renames: renames(on: connection), local: local.schema, on: connection)
+    latestPlan = (definitions, mode, plan)
+    return plan
+  }
+
+  /// The renames that applied diffs have declared.
+  func renames(on connection: borrowing SQLiteConnection) throws -> ColumnRenames {
+    try refresh(on: connection)
+    if let knownRenames { return knownRenames }
+    let found = ColumnRenames(try KnownRenames.all(on: connection))
+    knownRenames = found
+    return found
+  }
+
+  /// The statements for changes of one table.
+  func statements(
+    for match: TableMatch, header: ChangesetTable, on connection: borrowing SQLiteConnection
+  ) throws -> TableStatements {
+    let key = StatementKey(
+      table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
+    if let known = statements[key] { return known }
+    if statements.count >= Self.tableLimit { statements.removeAll() }
+    // What has been read may be older than the table: then it does not know it.
+    let sql = reader?.schema.entry(named: key.table)?.sql
+    let made = try TableStatements(match, header: header, createdBy: sql, on: connection)
+    statements[key] = made
+    return made
+  }
+}

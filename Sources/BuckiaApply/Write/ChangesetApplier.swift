@@ -1,0 +1,247 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Applies the changes of one diff, table by table.
+struct ChangesetApplier {
+  /// What the connection and the settings allow.
+  struct Rules {
+    /// Whether the connection enforces foreign keys.
+    let enforcesForeignKeys: Bool
+    /// Whether triggers of the application may fire.
+    var seesTriggers = false
+    /// Whether the order of changes is ours to choose, and several may go in with one statement.
+    let isOrderFree: Bool
+    /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
+    var endsAtRefusals = false
+  }
+
+  /// A constraint refused a change, where the rules say that this ends the work.
+  struct Refused: Error {}
+
+  let schema: SchemaPlan
+  let decider: ConflictDecider
+  let rules: Rules
+  let session: ApplySession
+  let indexes: IndexUpkeep?
+  private let observer: (any RowEffectObserver)?
+  /// Watches what foreign-key actions and triggers write, where somebody observes and there may be any.
+  private var indirect: IndirectEffects?
+  let progress: (Int) throws -> Void
+  private(set) var counts = ApplyCounts()
+  private(set) var changedTables: [TableName] = []
+  /// Remarks for people.
+  private(set) var warnings: [String] = []
+  /// Tables with changes that were not written, as the plan says.
+  private(set) var passedOver: [TableName] = []
+  private var isChanged: Set<TableName> = []
+  private var done = 0
+
+  init(
+    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession, keeping indexes: IndexUpkeep?,
+    reportingTo observer: (any RowEffectObserver)?, on connection: borrowing SQLiteConnection,
+    progress: @escaping (Int) throws -> Void
+  ) throws {
+    self.schema = schema
+    self.decider = decider
+    self.rules = rules
+    self.session = session
+    self.indexes = indexes
+    self.observer = observer
+    if let observer, rules.enforcesForeignKeys || rules.seesTriggers {
+      indirect = try IndirectEffects(
+        seesTriggers: rules.seesTriggers, wantsRows: observer.wantsRows, session, on: connection)
+    }
+    self.progress = progress
+  }
+
+  /// How many changes are applied between two looks at whether to go on.
+  private static let progressInterval = 4_096
+
+  /// Applies all changes, as far as need be while they are still arriving.
+  ///
+  /// - Parameter check: Is asked about each table when its first changes are there.
+  mutating func applyAll(
+    _ admitted: AdmittedChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
+    check: (ChangesetTable) throws -> Void
+  ) throws {
+    let incoming = admitted.changes
+    var arrival = try incoming.feed.arrival(beyond: 0)
+    // To put changes in order they must all be there; those that arrive bit by bit are in order.
+    let canSort = rules.isOrderFree && arrival.isComplete
+    var orderings: [ApplyOrdering] = []
+    var next = 0
+    while true {
+      while next < arrival.summary.sections.count {
+        for table in arrival.summary.tables.dropFirst(orderings.count) {
+          try check(table.table)
+          if schema.passedOver[TableName(table.table.name)] != nil {
+            passedOver.append(TableName(table.table.name))
+            orderings.append(.done)
+            continue
+          }
+          let match = try match(of: table.table)
+          orderings.append(
+            try canSort && ApplyOrder.isBetterByKey(table, into: match, on: connection) ? .byKey : .asGiven)
+        }
+        let section = arrival.summary.sections[next]
+        next += 1
+        if orderings[section.table] == .done { continue }
+        let table = arrival.summary.tables[section.table].table
+        let applier = try tableApplier(for: table, on: connection)
+        if orderings[section.table] == .byKey {
+          orderings[section.table] = .done
+          let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
+          let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset, in: bytes)
+          try apply(sorter, with: applier, bytes, on: connection)
+        } else {
+          try apply(section: next - 1, of: incoming, &arrival, with: applier, bytes, on: connection)
+        }
+      }
+      if arrival.isComplete { break }
+      arrival = try incoming.feed.arrival(beyond: arrival.end)
+    }
+    if let observer { try indirect?.report(to: observer, on: connection) }
+    try progress(done)
+  }
+
+  /// The order in which the changes of a table are applied.
+  private enum ApplyOrdering {
+    /// In the order of the file.
+    case asGiven
+    /// By key, all sections of the table at once.
+    case byKey
+    /// Nothing is left to do.
+    case done
+  }
+
+  private func tableApplier(
+    for table: ChangesetTable, on connection: borrowing SQLiteConnection
+  ) throws -> TableApplier {
+    let statements = try session.statements(for: try match(of: table), header: table, on: connection)
+    // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
+    // each statement of several rows, which costs more than these save.
+    let canBatch =
+      rules.isOrderFree && !statements.isFullText && (observer == nil || !statements.match.local.goesByRowID)
+      && indexes?.copies.contains { $0.table == statements.name } != true
+    try indirect?.begin(statements.name, on: connection)
+    let isReportedOtherwise = indirect?.watches(statements.name) == true
+    let effects = isReportedOtherwise ? nil : observer.map { TableEffects($0, statements, table) }
+    return TableApplier(
+      RowWriter(statements, keeping: indexes, reportingTo: effects), header: table, decider: decider,
+      enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16)
+  }
+
+  private func match(of table: ChangesetTable) throws -> TableMatch {
+    guard let match = schema.matches[TableName(table.name)] else {
+      throw EngineError(.missingTable, "table \"\(table.name)\" is not part of the plan", table: table.name)
+    }
+    return match
+  }
+
+  /// Applies the changes of a section, and waits for more of it while it may go on.
+  private mutating func apply(
+    section place: Int, of incoming: IncomingChanges, _ arrival: inout ChangesetFeed.Arrival,
+    with applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws {
+    var changes = ChangeWalk(arrival.summary.sections[place].changes, of: applier.header)
+    var trail = SpoolTrail(of: incoming.changeset, at: changes.position)
+    while true {
+      while let change = changes.next(in: bytes) {
+        try applier.apply(change, bytes, on: connection)
+        trail.advance(to: change.start)
+        try advance()
+      }
+      guard !arrival.isComplete, place + 1 == arrival.summary.sections.count else { break }
+      arrival = try incoming.feed.arrival(beyond: changes.end)
+      changes.extend(to: arrival.summary.sections[place].changes.upperBound)
+    }
+    try finish(applier, bytes, on: connection)
+  }
+
+  private mutating func apply(
+    _ sorter: consuming ChangeSorter, with applier: TableApplier, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    var sorter = sorter
+    guard let spool = sorter.beginMerge() else {
+      while let place = sorter.next(in: bytes) {
+        try applier.apply(place, bytes, on: connection)
+        try advance()
+      }
+      return try finish(applier, bytes, on: connection)
+    }
+    try spool.withBytes { sorted in
+      while let place = sorter.next(in: sorted) {
+        try applier.apply(place, sorted, on: connection)
+        try advance()
+      }
+      try finish(applier, sorted, on: connection)
+    }
+  }
+
+  @inline(__always)
+  private mutating func advance() throws {
+    done += 1
+    if done.isMultiple(of: Self.progressInterval) { try progress(done) }
+  }
+
+  private mutating func finish(
+    _ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws {
+    try applier.flush(bytes, on: connection)
+    if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refused() }
+    let done = done
+    try ConstraintRetry(applier).run(bytes, on: connection) { [progress] in try progress(done) }
+    if !applier.alteredText.isEmpty {
+      // What is to be told of one file must not be lost among many.
+      if rules.endsAtRefusals { throw Refused() }
+      warnings += applier.textWarnings
+    }
+    if applier.statements.match.local.isAutoIncrement {
+      try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: connection)
+    }
+    counts += applier.counts
+    let name = applier.statements.name
+    let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0
+    if hasChanged, isChanged.insert(name).inserted { changedTables.append(name) }
+  }
+
+  /// The application enforces foreign keys: what is violated at the end is asked about once, as SQLite does.
+  mutating func settleDeferredForeignKeys(on connection: borrowing SQLiteConnection) throws {
+    guard connection.hasDeferredForeignKeyViolations else { return }
+    counts.conflicts += 1
+    try decider.decideForeignKeys(ForeignKeyCount(on: connection))
+    let nowhere = ConflictLayout(name: TableName("(foreign keys)"), columns: [], key: [], sources: [], isKey: [])
+    try decider.recordViolation(
+      nil, nowhere, message: "rows refer to others that are not there; see PRAGMA foreign_key_check", on: connection)
+  }
+
+  /// Nobody enforces foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
+  mutating func auditForeignKeys(
+    _ incoming: IncomingChanges, _ bytes: RawSpan, watchedBy watch: ForeignKeyWatch,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
+    let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
+    guard !changed.isEmpty else { return }
+    let found = try ForeignKeyAudit(changed: changed, watch: watch).recordViolations(
+      incoming.feed.summary(), in: bytes, decider, session, on: connection)
+    guard found > 0 else { return }
+    counts.conflicts += found
+    try decider.decideForeignKeys(ForeignKeyCount(found))
+  }
+}
+
+extension TableApplier {
+  /// What to say of text that could not be stored as it came.
+  fileprivate var textWarnings: [String] {
+    let names = statements.match.local.changesetColumns
+    return alteredText.sorted().map { column in
+      "column \"\(statements.name).\(names[statements.match.columns[column]])\": some text that came in is not valid, and this "
+        + "database stores UTF-16, which has no room for it; U+FFFD stands in its place"
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Tries the changes of a table that a constraint refused again, when the table's other changes are done. What cannot be
+/// applied in the end is a conflict.
+struct ConstraintRetry {
+  /// Up to this length, a list of refused changes is tried as SQLite does: from its beginning, while any change succeeds. In a
+  /// longer one, violations of UNIQUE are resolved first.
+  private static let shortList = 64
+  /// How often a list is tried again at most. Every second round goes through a long list backwards, so that rows which wait
+  /// for each other succeed in one of two rounds, whatever their order.
+  private static let rounds = 256
+
+  private let applier: TableApplier
+
+  init(_ applier: TableApplier) { self.applier = applier }
+
+  /// Tries the refused changes again until no more of them can be applied.
+  ///
+  /// - Parameter poll: Is called now and then; may throw to stop.
+  func run(_ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void) throws {
+    guard !applier.deferred.isEmpty else { return }
+    let isShort = applier.deferred.count <= Self.shortList
+    if isShort { try retryAll(bytes, on: connection, poll: poll) }
+    var isWorthAnother = !isShort
+    if applier.deferred.contains(where: \.isUniqueViolation) {
+      var resolver = try UniqueCycleResolver(applier, bytes, on: connection)
+      if try resolver.run(bytes, on: connection, poll: poll) { isWorthAnother = true }
+    }
+    if isWorthAnother { try retryAll(bytes, on: connection, poll: poll) }
+    try giveUp(bytes, on: connection, poll: poll)
+  }
+
+  /// Tries all deferred changes again, and those that remain once more, while any of them succeeds.
+  private func retryAll(_ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void) throws {
+    var goesBackward = false
+    for _ in 0..<Self.rounds {
+      let items = applier.takeDeferred()
+      guard !items.isEmpty else { return }
+      goesBackward = items.count > Self.shortList && !goesBackward
+      for index in items.indices {
+        let item = goesBackward ? items[items.count - 1 - index] : items[index]
+        guard let place = ChangePlace(at: item.offset, in: bytes) else { continue }
+        // Whether an INSERT may replace a row is asked once, as SQLite does, which has deleted the row by now.
+        applier.isDecided = item.isDecided && place.operation == .insert
+        try applier.applyAlone(place, bytes, on: connection)
+        applier.isDecided = false
+        if index % 4_096 == 4_095 { try poll() }
+      }
+      if goesBackward { applier.deferred.reverse() }
+      guard applier.deferred.count < items.count else { return }
+    }
+  }
+
+  /// Tries each deferred change for the last time; what is refused now is a conflict.
+  private func giveUp(_ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void) throws {
+    let remaining = applier.takeDeferred()
+    applier.writer.keepsMessages = true
+    for (index, item) in remaining.enumerated() {
+      if index % 4_096 == 4_095 { try poll() }
+      guard let place = ChangePlace(at: item.offset, in: bytes) else { continue }
+      applier.isDecided = item.isDecided && place.operation == .insert
+      let refused = try applier.attempt(place, bytes, on: connection)
+      guard refused != nil else {
+        applier.isDecided = false
+        continue
+      }
+      try applier.giveUp(applier.change, bytes, on: connection)
+    }
+  }
+}

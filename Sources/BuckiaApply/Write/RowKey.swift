@@ -1,0 +1,22 @@
+import SQLiteChangesets
+
+/// The key of a row as bytes: the values of its columns in the order of the key, as a changeset has them.
+struct RowKey {
+  private let columns: [Int]
+
+  init(of table: ChangesetTable) {
+    columns = table.keyFlags.indices.filter { table.isKey($0) }.sorted { table.keyFlags[$0] < table.keyFlags[$1] }
+  }
+
+  /// The key of the row that a change is about.
+  func bytes(of change: DecodedChange, _ bytes: RawSpan) -> [UInt8] {
+    self.bytes(of: { change.row($0) }, bytes)
+  }
+
+  /// The key of a row.
+  func bytes(of value: (Int) -> ValueSlice, _ bytes: RawSpan) -> [UInt8] {
+    var writer = ChangesetWriter()
+    for column in columns { writer.append(value(column), of: bytes) }
+    return writer.bytes
+  }
+}

@@ -1,0 +1,434 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Applies the changes of one table, one after the other.
+///
+/// The semantics are those of `sqlite3changeset_apply_v2` (<https://sqlite.org/session/sqlite3changeset_apply.html>):
+/// an UPDATE or DELETE finds its row by the key and by every old value it has, a change that breaks a constraint is tried
+/// again when the others of its table are done. Beyond them: columns go by name, tables without a key go by rowid, rows
+/// with NULL in the key by content, and values swapped under a UNIQUE constraint are settled by parking.
+final class TableApplier {
+  /// A change that a constraint refused; it is worth another attempt when the table's other changes are done.
+  struct Refused {
+    let refusal: SQLiteRefusal
+    /// That the incoming version is wanted has been asked already.
+    var isDecided = false
+  }
+
+  let writer: RowWriter
+  let header: ChangesetTable
+  let decider: ConflictDecider
+  private let enforcesForeignKeys: Bool
+  /// What conflicts of the table need to know of it.
+  lazy var layout = decider.layout(of: statements)
+  var deferred: [DeferredChange] = []
+  /// The change in hand.
+  let change: DecodedChange
+  var batch: InsertBatch
+  /// Whether the answer to what the next attempt may ask is known: the incoming version is wanted.
+  var isDecided = false
+  /// Whether the last INSERT met a row with its key: the next one then looks before it leaps, unless a trigger would see
+  /// the attempt.
+  private var expectsConflict = false
+  private var knownSideEffects: RowSideEffects?
+  /// The greatest rowid that any change names as its key.
+  private(set) var greatestRowID: Int64 = 0
+  /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
+  private let storesUTF16: Bool
+  private(set) var alteredText: Set<Int> = []
+
+  /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
+  ///   see the difference.
+  init(
+    _ writer: RowWriter, header: ChangesetTable, decider: ConflictDecider, enforcesForeignKeys: Bool, canBatch: Bool,
+    storesUTF16: Bool = false
+  ) {
+    self.storesUTF16 = storesUTF16
+    self.writer = writer
+    self.header = header
+    self.decider = decider
+    self.enforcesForeignKeys = enforcesForeignKeys
+    change = DecodedChange(of: header)
+    batch = InsertBatch(columns: header.columnCount, limit: canBatch ? writer.statements.batchLimit : 1)
+  }
+
+  var statements: TableStatements { writer.statements }
+
+  /// What was done with the table's changes so far.
+  var counts: ApplyCounts {
+    get { writer.counts }
+    set { writer.counts = newValue }
+  }
+
+  /// Applies a change, or keeps it for the next batch: `flush` must follow the last one.
+  func apply(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    if place.operation == .insert, batch.isUsed {
+      batch.add(place.start)
+      if batch.isFull { try flush(bytes, on: connection) }
+      return
+    }
+    if !batch.isEmpty { try flush(bytes, on: connection) }
+    try applyAlone(place, bytes, on: connection)
+  }
+
+  /// Applies a change, and puts it aside where a constraint refuses it.
+  func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    if let refused = try attempt(place, bytes, on: connection) {
+      deferred.append(DeferredChange(offset: place.start, refused.refusal, isDecided: refused.isDecided))
+    }
+  }
+
+  /// Hands over the deferred changes: those that fail once more are deferred anew.
+  func takeDeferred() -> [DeferredChange] {
+    let items = deferred
+    deferred = []
+    return items
+  }
+
+  /// What hangs on the table's rows, looked up when it first matters.
+  func sideEffects(on connection: borrowing SQLiteConnection) throws -> RowSideEffects {
+    if let knownSideEffects { return knownSideEffects }
+    let found = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
+    knownSideEffects = found
+    return found
+  }
+
+  /// Applies the INSERTs that wait for a batch to be full.
+  func flush(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    var next = 0
+    while next < batch.count {
+      let rows = batch.rows(from: next)
+      if rows > 1 { next += try insert(rows, from: next, bytes, on: connection) }
+      // The rest of a batch that was refused begins with the row that is to blame, or goes in row by row at any rate.
+      guard next < batch.count, batch.rows(from: next) == 1 else { continue }
+      let before = counts.inserted
+      if let place = ChangePlace(at: batch.start(next), in: bytes) { try applyAlone(place, bytes, on: connection) }
+      batch.noteSingle(wasRefused: counts.inserted == before)
+      next += 1
+    }
+    batch.removeAll()
+  }
+
+  /// From how many bytes on a row goes in alone.
+  private static let batchedRowLimit = 256 << 10
+
+  /// Inserts several rows with one statement.
+  ///
+  /// - Returns: How many went in.
+  private func insert(
+    _ rows: Int, from first: Int, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Int {
+    let prepared = try statements.insert(rows: rows, on: connection)
+    let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
+    let storageRules = statements.storageRules
+    // Rows that go by their content have none, and get one.
+    let needsRowID = !statements.match.local.goesByRowID
+    // Taken out of their objects: this is done for every value.
+    let (columnCount, rowIDKey, looksAtText) = (statements.columnCount, statements.rowIDKey, storesUTF16)
+    var greatest = greatestRowID
+    defer { greatestRowID = greatest }
+    var parameter = 0
+    for index in first..<(first + rows) {
+      var position = batch.start(index) + 2
+      var size = 0
+      for column in 0..<columnCount {
+        let value = ValueSlice(verified: bytes, at: &position)
+        size += value.count
+        // SQLite does not say how many rows went in before one that is too large, or has something else for a rowid.
+        // Nor is a row for a virtual table looked at here that would be altered by it.
+        let isRowID = column == rowIDKey
+        if size > limit || (isRowID && value.kind != .integer && (needsRowID || value.kind != .null))
+          || storageRules?.admits(value, at: column, in: bytes) == false
+        {
+          batch.noteRefusal(of: rows)
+          return 0
+        }
+        if looksAtText { noteText(value, column, in: bytes) }
+        if isRowID, value.kind == .integer {
+          greatest = max(greatest, value.integer(in: bytes))
+        }
+        try prepared.statement.bind(value, in: bytes, at: parameter)
+        parameter += 1
+      }
+    }
+    let inserted = try writer.insert(
+      prepared, starts: batch.starts(first..<(first + rows)), change, bytes, on: connection)
+    if inserted < rows { batch.noteRefusal(of: rows) }
+    return inserted
+  }
+
+  /// Tries a change.
+  ///
+  /// - Returns: Why a constraint refuses it; nil when it was applied or decided as a conflict.
+  func attempt(
+    _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    change.read(place, in: bytes)
+    if let key = statements.rowIDKey, change.row(key).kind == .integer {
+      greatestRowID = max(greatestRowID, change.row(key).integer(in: bytes))
+    }
+    if storesUTF16, change.operation != .delete {
+      for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
+    }
+    return try attempt(change, bytes, on: connection)
+  }
+
+  private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
+    guard value.kind == .text, !value.survivesUTF16(in: bytes) else { return }
+    alteredText.insert(column)
+  }
+
+  /// Tries a change that has been taken apart.
+  func attempt(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if let storageRules = statements.storageRules, !storageRules.admit(change, in: bytes) {
+      writer.refuse("the virtual table \(statements.name) would store another value than the one that came")
+      return Refused(refusal: .altered)
+    }
+    switch change.operation {
+    case .insert: return try insert(change, bytes, on: connection)
+    case .update: return try update(change, bytes, on: connection)
+    case .delete: return try delete(change, bytes, on: connection)
+    }
+  }
+
+  private func insert(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if expectsConflict, !writer.keepsMessages {
+      if let local = try writer.currentRow(of: change, bytes, on: connection) {
+        defer { local.release() }
+        return try meet(local, change, bytes, on: connection)
+      }
+      expectsConflict = false
+    }
+    guard let refusal = try writer.insert(change, bytes, on: connection) else { return nil }
+    guard let local = try writer.currentRow(of: change, bytes, on: connection) else {
+      return Refused(refusal: refusal)
+    }
+    defer { local.release() }
+    if !expectsConflict { expectsConflict = try !sideEffects(on: connection).hasTriggers }
+    return try meet(local, change, bytes, on: connection)
+  }
+
+  /// An INSERT meets a row with its key.
+  private func meet(
+    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if !decider.asksAboutEverything, holdsNew(local, change, bytes) {
+      counts.unchanged += 1
+      return nil
+    }
+    let incident = ConflictIncident(
+      kind: .conflict, operation: .insert, old: [], new: change.newRow, local: local)
+    switch try resolve(incident, bytes) {
+    case .keepLocal: try record(incident, .keptLocal, bytes, on: connection)
+    case .merge: return try merge(incident, change, bytes, on: connection)
+    case .write(let values): return try write(values, incident, change, bytes, on: connection)
+    case .takeIncoming:
+      if let refused = try replace(local, change, bytes, on: connection) { return refused }
+      try record(incident, .tookIncoming, bytes, on: connection)
+    }
+    return nil
+  }
+
+  /// Writes the row of an INSERT in the place of the one that has its key.
+  private func replace(
+    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    if try sideEffects(on: connection).rewritesInPlace {
+      let refusal = try writer.overwrite(change, bytes, on: connection)
+      return refusal.map { Refused(refusal: $0, isDecided: true) }
+    }
+    let old = try local.copied()
+    let new = try old.replacing(change.newRow, in: bytes, columns: statements.match.columns)
+    let failed = try writer.replace(old, by: new, change, bytes, on: connection)
+    return failed.map { Refused(refusal: $0.refusal, isDecided: $0.wasDeleted) }
+  }
+
+  private func update(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    // Only a key became another that SQLite takes for equal, which it writes and never applies.
+    guard !change.changed.isEmpty else {
+      counts.unchanged += 1
+      return nil
+    }
+    switch try writer.update(change, bytes, guardedBy: .oldValues, on: connection) {
+    case .written: return nil
+    case .refused(let refusal): return Refused(refusal: refusal)
+    case .noRow: break
+    }
+    let local = try writer.currentRow(of: change, bytes, on: connection)
+    defer { local?.release() }
+    if let local, !decider.asksAboutEverything, holdsNew(local, change, bytes) {
+      counts.unchanged += 1
+      return nil
+    }
+    let incident = ConflictIncident(
+      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local)
+    return try settle(incident, change, bytes, on: connection) {
+      try writer.update(change, bytes, guardedBy: .none, on: connection)
+    }
+  }
+
+  private func delete(
+    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    switch try writer.delete(change, bytes, guardedBy: .oldValues, on: connection) {
+    case .written: return nil
+    case .refused(let refusal): return Refused(refusal: refusal)
+    case .noRow: break
+    }
+    let local = try writer.currentRow(of: change, bytes, on: connection)
+    defer { local?.release() }
+    if local == nil, !decider.asksAboutEverything {
+      counts.unchanged += 1
+      return nil
+    }
+    let incident = ConflictIncident(
+      kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local)
+    return try settle(incident, change, bytes, on: connection) {
+      try writer.delete(change, bytes, guardedBy: .none, on: connection)
+    }
+  }
+
+  /// Settles an UPDATE or DELETE whose row is not as its author saw it.
+  ///
+  /// - Parameter overwrite: Writes all that came in.
+  private func settle(
+    _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
+    overwrite: () throws -> RowWriter.Result
+  ) throws -> Refused? {
+    switch (try resolve(incident, bytes), incident.local != nil) {
+    case (.write(let values), _): return try write(values, incident, change, bytes, on: connection)
+    case (_, false): try record(incident, .omitted, bytes, on: connection)
+    case (.keepLocal, true): try record(incident, .keptLocal, bytes, on: connection)
+    case (.merge, true): return try merge(incident, change, bytes, on: connection)
+    case (.takeIncoming, true):
+      switch try overwrite() {
+      case .refused(let refusal): return Refused(refusal: refusal, isDecided: true)
+      case .noRow: try omitUnwritten(incident, bytes, on: connection)
+      case .written: try record(incident, .tookIncoming, bytes, on: connection)
+      }
+    }
+    return nil
+  }
+
+  /// A trigger keeps a row as it is: SQLite asks about it as about one that is not there.
+  private func omitUnwritten(
+    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws {
+    let missing = ConflictIncident(
+      kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
+    _ = try decider.decide(missing, layout, bytes)
+    try record(missing, .omitted, bytes, on: connection)
+  }
+
+  /// Merges base, local and incoming row: a column that only the author has changed gets the incoming value; one that both
+  /// have changed goes by its policy.
+  private func merge(
+    _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    guard let local = incident.local else { return nil }
+    var taken = ColumnMask()
+    if change.operation == .update { taken = try writer.unchangedColumns(of: change, bytes, on: connection) }
+    var isAllTaken = true
+    for column in 0..<statements.columnCount where !taken.contains(column) {
+      let incoming = change.new(column)
+      guard incoming.isDefined, !statements.isKey[column], !holds(local, incoming, at: column, bytes) else { continue }
+      switch layout.policy(at: statements.match.columns[column]) {
+      case .abort: throw ConflictDecider.refusal(incident, layout)
+      case .takeIncoming: taken.insert(column)
+      case .keepLocal: isAllTaken = false
+      }
+    }
+    guard !taken.isEmpty else {
+      try record(incident, .keptLocal, bytes, on: connection)
+      return nil
+    }
+    switch try writer.update(taken, of: change, bytes, on: connection) {
+    case .refused(let refusal): return Refused(refusal: refusal)
+    case .noRow: try omitUnwritten(incident, bytes, on: connection)
+    case .written: try record(incident, isAllTaken ? .tookIncoming : .merged, bytes, on: connection)
+    }
+    return nil
+  }
+
+  /// Writes a row that a resolver has given.
+  private func write(
+    _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Refused? {
+    var places: [Int: ChangesetValue] = [:]
+    for (column, value) in values {
+      guard let place = layout.place(of: column) else {
+        throw EngineError(
+          .columnsDiffer, "a resolver gave a value for \"\(layout.name).\(column)\", and there is no such column here",
+          table: layout.name.text, column: column)
+      }
+      places[place] = value
+    }
+    let refusal: SQLiteRefusal?
+    if let local = incident.local {
+      for place in layout.key where places[place].map({ $0 != local.value(at: place) }) == true {
+        throw EngineError(
+          .columnsDiffer, "a resolver gave a row of table \"\(layout.name)\" another key than it has",
+          table: layout.name.text, column: layout.columns[place])
+      }
+      for place in layout.key { places[place] = nil }
+      refusal = try writer.update(places, of: change, bytes, on: connection)
+    } else {
+      refusal = try writer.insert(places, completing: change, bytes, on: connection)
+    }
+    if let refusal, !writer.keepsMessages { return Refused(refusal: refusal) }
+    try record(incident, refusal == nil ? .resolved : .omitted, bytes, on: connection)
+    return nil
+  }
+
+  /// Whether the local row already is what the change makes of it.
+  private func holdsNew(_ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
+    for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
+    return true
+  }
+
+  private func holds(_ local: CurrentRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
+    guard value.isDefined else { return true }
+    let place = statements.match.columns[column]
+    return local.holds(value, in: bytes, at: place, affinity: statements.affinities[place])
+  }
+
+  /// Asks how to resolve a conflict.
+  private func resolve(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> ConflictResolution {
+    isDecided ? .takeIncoming : try decider.decide(incident, layout, bytes)
+  }
+
+  /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row.
+  func giveUp(_ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    let local = try writer.currentRow(of: change, bytes, on: connection)
+    defer { local?.release() }
+    let incident = ConflictIncident(
+      kind: .constraint, operation: change.operation, old: change.oldRow, new: change.newRow, local: local,
+      message: writer.lastMessage)
+    if case .write(let values) = try resolve(incident, bytes) {
+      _ = try write(values, incident, change, bytes, on: connection)
+    } else {
+      // No other answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
+      try record(incident, .omitted, bytes, on: connection)
+    }
+  }
+
+  /// Counts a conflict and writes it down.
+  func record(
+    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    counts.conflicts += 1
+    if outcome == .keptLocal || outcome == .omitted { counts.omitted += 1 }
+    try decider.record(incident, outcome, layout, bytes, on: connection)
+  }
+}

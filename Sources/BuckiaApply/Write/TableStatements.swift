@@ -1,0 +1,411 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The prepared statements that apply the changes of one table, each made once.
+///
+/// Parameters are numbered: `?1…?n` are the columns of the changeset (an UPDATE's new values), `?n+1…?2n` an UPDATE's
+/// old values. Writing statements say `OR ABORT` where a schema's own `ON CONFLICT REPLACE` or `IGNORE` would lose rows
+/// without a word.
+final class TableStatements {
+  /// A box, because collections cannot hold what cannot be copied.
+  final class Prepared {
+    let statement: SQLiteStatement
+    init(_ statement: consuming SQLiteStatement) { self.statement = statement }
+  }
+
+  /// What an UPDATE or DELETE compares besides the key.
+  enum Guard: Hashable {
+    /// The old values, all that the change has.
+    case oldValues
+    /// Nothing: the change is to win.
+    case none
+  }
+
+  /// What tells the UPDATEs and DELETEs of one table apart.
+  private struct Shape: Hashable {
+    let changed: ColumnMask
+    let compared: ColumnMask
+    let nullKeys: ColumnMask
+  }
+
+  let match: TableMatch
+  let name: TableName
+  /// The names of the local layout as SQL: the rowid first where the table goes by it.
+  let layout: [String]
+  /// The changeset's columns as SQL, in its order.
+  private let columns: [String]
+  /// Whether each column of the changeset belongs to the key.
+  let isKey: [Bool]
+  /// The affinity of each column of the local layout.
+  let affinities: [Affinity]
+  /// A name for the rowid beside the layout: rows keep it while they are parked. Nil where the layout has it already.
+  let hiddenRowID: String?
+  /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
+  private let rowID: String?
+  /// The column of the changeset that is the rowid itself, where it has one.
+  let rowIDKey: Int?
+  /// Which values a virtual table takes; nil for an ordinary one.
+  let storageRules: LosslessStorageRules?
+  /// Whether the table is a virtual one.
+  var isVirtual: Bool { storageRules != nil }
+  /// Whether it is a full-text table.
+  let isFullText: Bool
+
+  /// Whether the values of a full-text table need a detour on their way in: the bytes of a blob count as text there, and those
+  /// of a bound one as UTF-8, also where all text of the database is UTF-16. What a function returns is taken for what it is.
+  private let detoursBlobs: Bool
+
+  private let createStatement: String?
+  private var conflictClause: String?
+  private var insertion: Prepared?
+  private var selection: [Prepared]?
+  private var observation: [Prepared]?
+  private var overwriting: Prepared?
+  private var restoring: Prepared?
+  private var numbering: Prepared?
+  private var copying: Prepared?
+  private var probing: Prepared?
+  /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
+  private static let shapeLimit = 256
+  private var updates: [Shape: Prepared] = [:]
+  private var deletes: [Shape: Prepared] = [:]
+  /// The one that was used last: neighbours are mostly alike.
+  private var latestUpdate: (shape: Shape, prepared: Prepared)?
+  private var latestDelete: (shape: Shape, prepared: Prepared)?
+  /// INSERTs of several rows, by their number.
+  private var batches: [Int: Prepared] = [:]
+
+  /// - Parameter createStatement: The statement that the table was created with, where that has been read.
+  init(
+    _ match: TableMatch, header: ChangesetTable, createdBy createStatement: String?,
+    on connection: borrowing SQLiteConnection
+  ) throws(SQLiteError) {
+    self.match = match
+    self.createStatement = createStatement
+    storageRules = LosslessStorageRules(match)
+    isFullText = if case .fullText = match.local.module { true } else { false }
+    detoursBlobs = try (isFullText ? connection.text("PRAGMA main.encoding") : "UTF-8") != "UTF-8"
+    batchLimit = connection.parameterLimit
+    lengthLimit = connection.lengthLimit
+    resultLimit = connection.columnLimit
+    let local = match.local
+    name = TableName(local.name)
+    let rowID = local.isWithoutRowID ? nil : local.rowIDName
+    layout = local.changesetColumnsSQL
+    columns = match.columns.map { [layout] in layout[$0] }
+    isKey = header.keyFlags.map { $0 != 0 }
+    let isRowIDKey =
+      local.primaryKey.count == 1
+      && ASCIIName.matches(local.columns[local.primaryKey[0]].declaredType, "INTEGER")
+    hiddenRowID = local.goesByRowID || isRowIDKey ? nil : rowID
+    self.rowID = rowID
+    rowIDKey =
+      local.goesByRowID || (isRowIDKey && !local.isWithoutRowID) ? header.keyFlags.firstIndex { $0 != 0 } : nil
+    affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
+  }
+
+  /// The most parameters that one statement may have here, and the most bytes that a value or row may have.
+  let batchLimit: Int
+  let lengthLimit: Int
+  /// The most results that a query may have: one less than a table of as many columns and its rowid need.
+  private let resultLimit: Int
+  /// How many columns each change has.
+  var columnCount: Int { columns.count }
+
+  /// What tells the table's rows apart, as SQL: the rowid, or the columns of the key where there is none or no name for it.
+  var identity: String {
+    if match.local.goesByRowID { return layout[0] }
+    if let rowID { return rowID }
+    return match.local.keyPlaces.map { layout[$0] }.joined(separator: ", ")
+  }
+
+  /// The layout and, where it is hidden, the rowid: all that a row must come back with after it was parked.
+  var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
+
+  private var table: String { "main.\(name.quoted)" }
+
+  /// The parameter of a number as a value to be stored.
+  private func value(_ number: Int) -> String { detoursBlobs ? "nullif(?\(number), NULL)" : "?\(number)" }
+
+  private func condition(
+    compared: ColumnMask = ColumnMask(), nullKeys: ColumnMask = ColumnMask(), firstParameter: Int
+  ) -> String {
+    let terms = columns.indices.compactMap { index -> String? in
+      guard isKey[index] || compared.contains(index) else { return nil }
+      let parameter = "?\(firstParameter + index)"
+      // The key's index serves = and IS NULL, not IS with a parameter. The parameter is named all the same: it is bound.
+      // A row without a rowid is one that goes by its content alone.
+      if nullKeys.contains(index), match.local.goesByRowID { return "\(parameter) IS NULL" }
+      if nullKeys.contains(index) { return "\(columns[index]) IS NULL AND \(parameter) IS NULL" }
+      return "\(columns[index]) \(isKey[index] ? "=" : "IS") \(parameter)"
+    }
+    let condition = Self.conjunction(terms[...])
+    // Rows with NULL in the key can be there several times: one change is one row.
+    guard !nullKeys.isEmpty, let rowID else { return condition }
+    // Of rows that compare equal (1 and 1.0, `a` and `A` under NOCASE) the one that is the same.
+    let same = columns.indices.filter { compared.contains($0) }.map { index in
+      let parameter = "?\(firstParameter + index)"
+      return
+        "typeof(\(columns[index])) = typeof(\(parameter)) AND \(columns[index]) IS \(parameter) COLLATE BINARY"
+    }
+    let order = same.isEmpty ? "" : " ORDER BY (\(Self.conjunction(same[...]))) DESC"
+    return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition)\(order) LIMIT 1)"
+  }
+
+  /// All terms joined by AND, as a balanced tree: written in a row they would nest as deep as they are many, and SQLite
+  /// allows 1,000 levels (<https://sqlite.org/limits.html#max_expr_depth>) where it allows 2,000 columns.
+  private static func conjunction(_ terms: ArraySlice<String>) -> String {
+    guard terms.count > 16 else { return terms.joined(separator: " AND ") }
+    let middle = terms.startIndex + terms.count / 2
+    return "(\(conjunction(terms[..<middle]))) AND (\(conjunction(terms[middle...])))"
+  }
+
+  /// The statement that begins with `verb`, which writes and says what to do about conflicts.
+  private func prepare(
+    _ verb: String, _ rest: String, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    let clause = try conflictClause ?? Self.conflictClause(of: name, createdBy: createStatement, on: connection)
+    conflictClause = clause
+    return Prepared(try connection.prepare("\(verb) \(clause)\(rest)", isPersistent: true))
+  }
+
+  /// `?1…?n`: the new row.
+  func insert(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let insertion { return insertion }
+    let values = columns.indices.map { value($0 + 1) }.joined(separator: ", ")
+    let made = try prepare(
+      "INSERT", "INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", on: connection)
+    insertion = made
+    return made
+  }
+
+  /// Whether any trigger fires on the table: one of the schema's, while these are on, or a TEMP one of the application's, always.
+  func hasTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+    let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, name, tbl_name FROM main.sqlite_schema" : ""
+    let query = """
+      SELECT 1 FROM (SELECT type, name, tbl_name FROM temp.sqlite_schema \(ofSchema))
+      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(RowSideEffects.isNotOurs) LIMIT 1
+      """
+    return try connection.integer(query, binding: [name.text]) != nil
+  }
+
+  /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last. As many
+  /// queries as it takes, one but for the widest tables.
+  func select(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
+    if let selection { return selection }
+    let made = try makeSelection(on: connection)
+    selection = made
+    return made
+  }
+
+  /// As ``select(on:)``, for reading a row while that stands on one.
+  func observe(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
+    if let observation { return observation }
+    let made = try makeSelection(on: connection)
+    observation = made
+    return made
+  }
+
+  private func makeSelection(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
+    var made: [Prepared] = []
+    var rest = wholeRow[...]
+    while !rest.isEmpty {
+      let results = rest.prefix(resultLimit).joined(separator: ", ")
+      made.append(
+        Prepared(
+          try connection.prepare(
+            "SELECT \(results) FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true)))
+      rest = rest.dropFirst(resultLimit)
+    }
+    return made
+  }
+
+  /// `?1…?n`: the new row, written over the one with its key; columns that only exist here stay.
+  func overwrite(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let overwriting { return overwriting }
+    // The rowid is what it is, and SQLite takes no more assignments than a table may have columns.
+    let assignments = columns.indices.filter { $0 != rowIDKey }.map { "\(columns[$0]) = \(value($0 + 1))" }
+      .joined(separator: ", ")
+    let made = try prepare(
+      "UPDATE", "\(table) SET \(assignments) WHERE " + condition(firstParameter: 1), on: connection)
+    overwriting = made
+    return made
+  }
+
+  /// `?1…`: a whole local row as `select` gives it, put back.
+  func restore(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let restoring { return restoring }
+    let values = wholeRow.indices.map { value($0 + 1) }.joined(separator: ", ")
+    let made = try prepare(
+      "INSERT", "INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", on: connection)
+    restoring = made
+    return made
+  }
+
+  /// `?1…`: a whole local row. Gives it back, a copy that stays while the table is written.
+  func copy(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let copying { return copying }
+    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let made = Prepared(try connection.prepare("SELECT \(values)", isPersistent: true))
+    copying = made
+    return made
+  }
+
+  /// `?1…?n`, of which the key's are used: what tells the row apart.
+  func number(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let numbering { return numbering }
+    let made = Prepared(
+      try connection.prepare(
+        "SELECT \(identity) FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true)
+    )
+    numbering = made
+    return made
+  }
+
+  /// `?1…`: a whole local row. Gives what tells the row apart that is in its way, or its own when none is.
+  func probe(on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let probing { return probing }
+    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let some = layout[match.local.keyPlaces.first ?? 0]
+    let made = Prepared(
+      try connection.prepare(
+        """
+        INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))
+        ON CONFLICT DO UPDATE SET \(some) = \(some) RETURNING \(identity)
+        """, isPersistent: true))
+    probing = made
+    return made
+  }
+
+  /// `?1…`: so many new rows, one after the other; two or more.
+  ///
+  /// They say `OR FAIL`: the rows before a refused one stay. With `OR ABORT` SQLite would keep a copy of each page that
+  /// such a statement touches, beyond 64 KiB in a temporary file (<https://sqlite.org/tempfiles.html#statement_journal>).
+  /// But in STRICT tables, where it does not say how many rows went in before one of the wrong type.
+  func insert(rows: Int, on connection: borrowing SQLiteConnection) throws -> Prepared {
+    if let known = batches[rows] { return known }
+    let policy = match.local.isStrict ? "ABORT" : "FAIL"
+    var sql = "INSERT OR \(policy) INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
+    for row in 0..<rows {
+      let values = columns.indices.map { value(row * columns.count + $0 + 1) }.joined(separator: ", ")
+      sql += "\(row == 0 ? "" : ", ")(\(values))"
+    }
+    let made = Prepared(try connection.prepare(sql, isPersistent: true))
+    batches[rows] = made
+    return made
+  }
+
+  /// `?1…?n`, of which the key's are used; `?n+1…`: values for these places of the local layout.
+  func assign(_ places: [Int], on connection: borrowing SQLiteConnection) throws -> Prepared {
+    let assignments = places.enumerated().map { "\(layout[$1]) = \(value(columns.count + $0 + 1))" }
+    return try prepare(
+      "UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE " + condition(firstParameter: 1),
+      on: connection)
+  }
+
+  /// `?1…?n`, of which the key's are used; `?n+1…?2n`: old values. Gives for each column of the mask, in their order, whether the
+  /// local row has the old value.
+  func comparison(of compared: ColumnMask, on connection: borrowing SQLiteConnection) throws -> Prepared {
+    let terms = columns.indices.filter { compared.contains($0) }.map { "\(columns[$0]) IS ?\(columns.count + $0 + 1)" }
+    return Prepared(
+      try connection.prepare(
+        "SELECT \(terms.joined(separator: ", ")) FROM \(table) WHERE " + condition(firstParameter: 1)))
+  }
+
+  /// `?1…`: values for these places of the local layout, in a new row.
+  func insert(places: [Int], on connection: borrowing SQLiteConnection) throws -> Prepared {
+    let names = places.map { layout[$0] }.joined(separator: ", ")
+    let values = places.indices.map { value($0 + 1) }.joined(separator: ", ")
+    return try prepare("INSERT", "INTO \(table) (\(names)) VALUES (\(values))", on: connection)
+  }
+
+  /// `?1…?n`: the old row. Compares as the guard says.
+  func delete(
+    _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    let shape = Shape(
+      changed: ColumnMask(), compared: guardKind == .none ? ColumnMask() : change.compared, nullKeys: change.nullKeys)
+    if let latestDelete, latestDelete.shape == shape { return latestDelete.prepared }
+    let made: Prepared
+    if let known = deletes[shape] {
+      made = known
+    } else {
+      let condition = condition(compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: 1)
+      made = Prepared(try connection.prepare("DELETE FROM \(table) WHERE \(condition)", isPersistent: true))
+      if deletes.count >= Self.shapeLimit { deletes.removeAll() }
+      deletes[shape] = made
+    }
+    latestDelete = (shape, made)
+    return made
+  }
+
+  /// `?1…?n`: the new values, at least one; `?n+1…?2n`: the old ones.
+  func update(
+    _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    try update(
+      changed: change.changed, compared: guardKind == .none ? ColumnMask() : change.compared,
+      nullKeys: change.nullKeys, on: connection)
+  }
+
+  /// `?1…?n`: the new values of the columns that are changed; `?n+1…?2n`: the old ones of the key and of those compared.
+  func update(
+    changed: ColumnMask, compared: ColumnMask, nullKeys: ColumnMask, on connection: borrowing SQLiteConnection
+  ) throws -> Prepared {
+    let shape = Shape(changed: changed, compared: compared, nullKeys: nullKeys)
+    if let latestUpdate, latestUpdate.shape == shape { return latestUpdate.prepared }
+    let made: Prepared
+    if let known = updates[shape] {
+      made = known
+    } else {
+      let assignments = columns.indices.filter { shape.changed.contains($0) }.map {
+        "\(columns[$0]) = \(value($0 + 1))"
+      }
+      let condition = condition(
+        compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: columns.count + 1)
+      made = try prepare(
+        "UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE \(condition)", on: connection)
+      if updates.count >= Self.shapeLimit { updates.removeAll() }
+      updates[shape] = made
+    }
+    latestUpdate = (shape, made)
+    return made
+  }
+}
+
+extension SQLiteStatement {
+  /// Binds a value where it lies: the bytes of the changeset must outlive the binding.
+  func bind(_ value: ValueSlice, in bytes: RawSpan, at index: Int) throws(SQLiteError) {
+    switch value.kind {
+    case .undefined, .null: try bindNull(at: index)
+    case .integer: try bind(value.integer(in: bytes), at: index)
+    case .real: try bind(value.real(in: bytes), at: index)
+    case .text, .blob:
+      // Sound: the changeset stays mapped until all statements of its application are gone.
+      let payload = bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }
+      if value.kind == .text {
+        try bind(textNoCopy: payload, at: index)
+      } else {
+        try bind(blobNoCopy: payload, at: index)
+      }
+    }
+  }
+
+  /// Binds a value, copying it.
+  func bind(_ value: ChangesetValue, at index: Int) throws(SQLiteError) {
+    switch value {
+    case .null: try bindNull(at: index)
+    case .integer(let number): try bind(number, at: index)
+    case .real(let number): try bind(number, at: index)
+    case .text(let text): try bind(text, at: index)
+    case .blob(let bytes): try bind(bytes, at: index)
+    }
+  }
+
+  /// Binds a row of values, the first at the given index; undefined ones are left alone.
+  func bind(_ row: [ValueSlice], in bytes: RawSpan, from start: Int = 0) throws(SQLiteError) {
+    for index in row.indices where row[index].isDefined { try bind(row[index], in: bytes, at: start + index) }
+  }
+}

@@ -1,0 +1,410 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Applies refused changes of one table that block each other: a value under UNIQUE that one row is to get belongs to
+/// another, which is to get that of a third, and so on.
+///
+/// The resolver follows each change to the row that blocks it, and from there to the change of that row, until one can be
+/// applied; then all changes behind it can, in turn. A path that leads back to itself is a cycle: one of its rows is parked,
+/// which lets the others move up, and gets its new values last. Where the path ends at a row that no change moves, all
+/// changes on it are stuck. Each change is visited a few times, however many there are.
+struct UniqueCycleResolver {
+  private enum State: UInt8 {
+    case waiting
+    /// On the path that is being followed.
+    case open
+    case settled
+    case stuck
+  }
+
+  /// A row that had to get out of the way of others.
+  private enum Parked {
+    /// It was taken out of the table. `new` is the form in which it comes back.
+    case removed(LocalRow, new: LocalRow)
+    /// It stands in the table with values that no row is likely to have.
+    case moved(LocalRow)
+  }
+
+  private let applier: TableApplier
+  private let unique: UniqueIndexes
+  private let items: [DeferredChange]
+  private var states: [State]
+  /// What tells the rows of the changes apart; 0 for those that have none.
+  private var numbers: [UInt64]
+  /// The changes whose rows can be in somebody's way, in the order of the rows' numbers.
+  private var holders: [Int32] = []
+  /// The change in hand.
+  private let change: DecodedChange
+  /// For each place of the local layout its column in the changeset; -1 for those that only exist here.
+  private let sources: [Int]
+  private let sideEffects: RowSideEffects
+
+  /// The changes that wait for each other, each for the one behind it.
+  private var path: [Int32] = []
+  /// The parked rows of the path. There is a savepoint while there is any.
+  private var parked: [Int32: Parked] = [:]
+  /// What has been settled since the savepoint was made, and what was counted before.
+  private var settledSince: [Int32] = []
+  private var countsBefore = ApplyCounts()
+  private var effectsBefore = 0
+  /// Numbers for values that no row is likely to have.
+  private var parkedValues = 0
+  private var steps = 0
+
+  /// Takes the deferred changes of a table.
+  init(_ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+    self.applier = applier
+    items = applier.deferred
+    unique = try UniqueIndexes(applier.statements, on: connection)
+    states = [State](repeating: .waiting, count: items.count)
+    numbers = [UInt64](repeating: 0, count: items.count)
+    change = DecodedChange(of: applier.header)
+    sideEffects = try applier.sideEffects(on: connection)
+    var sources = [Int](repeating: -1, count: applier.statements.layout.count)
+    for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
+    self.sources = sources
+    for index in items.indices where items[index].isUniqueViolation {
+      guard read(Int32(index), bytes), let number = try number(bytes, on: connection) else { continue }
+      if change.operation == .insert, !items[index].isDecided {
+        // It is to take the place of a row that a trigger keeps from going.
+        states[index] = .stuck
+      } else {
+        numbers[index] = number
+        holders.append(Int32(index))
+      }
+    }
+    holders.sort { [numbers] in numbers[Int($0)] < numbers[Int($1)] }
+  }
+
+  /// Settles what can be settled; the rest stays deferred.
+  ///
+  /// - Returns: Whether anything was settled.
+  /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
+  mutating func run(
+    _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
+  ) throws -> Bool {
+    var again: [Int32] = []
+    for index in items.indices where items[index].isUniqueViolation {
+      again.append(Int32(index))
+      // What had to be taken back comes first, so that it is not gone through anew with every later change.
+      while let root = again.popLast() {
+        guard states[Int(root)] == .waiting else { continue }
+        again += try follow(root, bytes, on: connection, poll: poll)
+      }
+    }
+    applier.deferred = items.indices.filter { states[$0] != .settled }.map { items[$0] }
+    return applier.deferred.count < items.count
+  }
+
+  // MARK: Following
+
+  /// Follows a change to its end.
+  ///
+  /// - Returns: Changes that were settled on the way and taken back.
+  private mutating func follow(
+    _ root: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
+  ) throws -> [Int32] {
+    path = [root]
+    states[Int(root)] = .open
+    while let top = path.last {
+      steps += 1
+      if steps.isMultiple(of: 4_096) { try poll() }
+      guard read(top, bytes) else { return try giveUp(on: connection) }
+      var number = try occupant(top, bytes, on: connection)
+      if number == nil {
+        let exchanged = try exchange(top, bytes, on: connection)
+        if case .blockedBy(let other) = exchanged { number = other }
+        if case .done = exchanged {
+          try settled(top, on: connection)
+          continue
+        }
+        if case .unable = exchanged {
+          if try apply(top, bytes, on: connection) {
+            try settled(top, on: connection)
+            continue
+          }
+          if unique.hasOpaque { number = try probe(top, bytes, on: connection) }
+        }
+      }
+      guard let number, let next = item(of: number) else { return try giveUp(on: connection) }
+      switch states[Int(next)] {
+      case .waiting:
+        path.append(next)
+        states[Int(next)] = .open
+      case .open where parked[next] == nil:
+        guard try park(next, bytes, on: connection) else { return try giveUp(on: connection) }
+      case .open, .settled, .stuck: return try giveUp(on: connection)
+      }
+    }
+    return []
+  }
+
+  private mutating func settled(_ top: Int32, on connection: borrowing SQLiteConnection) throws {
+    states[Int(top)] = .settled
+    path.removeLast()
+    if !parked.isEmpty { settledSince.append(top) }
+    if parked.removeValue(forKey: top) != nil, parked.isEmpty {
+      try connection.execute("RELEASE buckia_park")
+      settledSince.removeAll()
+    }
+  }
+
+  /// The end of the path cannot be applied, so all that wait on it cannot.
+  private mutating func giveUp(on connection: borrowing SQLiteConnection) throws -> [Int32] {
+    for item in path { states[Int(item)] = .stuck }
+    path.removeAll()
+    guard !parked.isEmpty else { return [] }
+    try connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
+    applier.counts = countsBefore
+    applier.writer.effects?.observer.rewind(to: effectsBefore)
+    applier.decider.rewind()
+    parked.removeAll()
+    let undone = settledSince
+    settledSince.removeAll()
+    for item in undone { states[Int(item)] = .waiting }
+    return undone
+  }
+
+  /// Takes a change in hand; false when none stands there.
+  private func read(_ item: Int32, _ bytes: RawSpan) -> Bool {
+    guard let place = ChangePlace(at: items[Int(item)].offset, in: bytes) else { return false }
+    change.read(place, in: bytes)
+    return true
+  }
+
+  /// The change of the row with a number.
+  private func item(of number: UInt64) -> Int32? {
+    var low = 0
+    var high = holders.count
+    while low < high {
+      let middle = (low + high) / 2
+      if numbers[Int(holders[middle])] < number { low = middle + 1 } else { high = middle }
+    }
+    return low < holders.count && numbers[Int(holders[low])] == number ? holders[low] : nil
+  }
+
+  /// The number of the local row with the key of the change in hand; nil when there is none.
+  private func number(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> UInt64? {
+    if change.operation == .update, let key = applier.statements.rowIDKey, change.old(key).kind == .integer {
+      return UInt64(bitPattern: change.old(key).integer(in: bytes))
+    }
+    guard !change.hasNullKey else { return nil }
+    let query = try applier.statements.number(on: connection)
+    for column in 0..<applier.statements.columnCount where applier.statements.isKey[column] {
+      try query.statement.bind(change.row(column), in: bytes, at: column)
+    }
+    defer { query.statement.reset() }
+    return try query.statement.step() ? RowNumber.read(query.statement, from: 0) : nil
+  }
+
+  // MARK: Who is in the way
+
+  /// The number of the row that has a place which the change gives its own; nil when none has, as far as can be looked up.
+  private mutating func occupant(
+    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> UInt64? {
+    let hasRow = change.operation == .update || items[Int(item)].isDecided
+    // Where an index has a column that stays, the row's own value counts.
+    var local: CurrentRow?
+    defer { local?.release() }
+    var removed: LocalRow?
+    if case .removed(_, let row)? = parked[item] { removed = row }
+    return try unique.occupant(
+      besides: hasRow ? numbers[Int(item)] : nil,
+      moves: { [sources, change] in sources[$0] >= 0 && change.new(sources[$0]).isDefined }
+    ) { [sources, change] place, statement, parameter in
+      if sources[place] >= 0, change.new(sources[place]).isDefined {
+        let value = change.new(sources[place])
+        try statement.bind(value, in: bytes, at: parameter)
+        return value.kind != .null
+      }
+      if let removed {
+        try removed.bind(place, to: statement, at: parameter)
+        return removed.values[place].kind != .null
+      }
+      if local == nil { local = try applier.writer.currentRow(of: change, bytes, on: connection) }
+      guard let local else { return false }
+      try local.bind(place, to: statement, at: parameter)
+      return !local.isNull(at: place)
+    }
+  }
+
+  private enum Exchange {
+    case done
+    case blockedBy(UInt64)
+    /// It could not be tried this way.
+    case unable
+  }
+
+  /// Where there are indexes that cannot be looked up, and nobody notices: puts the row in its new form into the place of
+  /// the old one, or learns which row is in the way.
+  private mutating func exchange(
+    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Exchange {
+    guard unique.hasOpaque, sideEffects.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
+      !items[Int(item)].isDecided, let local = try applier.writer.currentRow(of: change, bytes, on: connection)
+    else { return .unable }
+    let old = try local.copied()
+    local.release()
+    let new = try old.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
+    try connection.execute("SAVEPOINT buckia_exchange")
+    var result = Exchange.unable
+    if try applier.writer.takeOut(change, bytes, guardedBy: .oldValues, on: connection) == nil, connection.changes == 1,
+      let number = try new.probe(with: applier.statements.probe(on: connection))
+    {
+      if number == numbers[Int(item)] {
+        try applier.writer.didSettle(change, bytes, before: old, on: connection)
+        result = .done
+      } else if try applier.writer.putBack(old, on: connection) == nil {
+        result = .blockedBy(number)
+      }
+    }
+    if case .unable = result { try connection.execute("ROLLBACK TO buckia_exchange") }
+    try connection.execute("RELEASE buckia_exchange")
+    return result
+  }
+
+  /// As `occupant`, for indexes that cannot be looked up: the row is put into the table in its new form, and SQLite
+  /// says which one is in its way. Everything is taken back.
+  private mutating func probe(
+    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> UInt64? {
+    let row: LocalRow
+    var hasOwn = false
+    if case .removed(_, let whole)? = parked[item] {
+      row = whole
+    } else {
+      if let local = try applier.writer.currentRow(of: change, bytes, on: connection) {
+        defer { local.release() }
+        row = try local.copied().replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
+        hasOwn = true
+      } else {
+        // Columns that only exist here get their defaults, which cannot be known here.
+        return nil
+      }
+    }
+    try connection.execute("SAVEPOINT buckia_probe")
+    var number: UInt64?
+    if try !hasOwn || applier.writer.takeOut(change, bytes, guardedBy: .none, on: connection) == nil {
+      number = try row.probe(with: applier.statements.probe(on: connection))
+    }
+    try connection.execute("ROLLBACK TO buckia_probe; RELEASE buckia_probe")
+    return number
+  }
+
+  // MARK: Applying and parking
+
+  /// Tries a change; false when it is refused.
+  private mutating func apply(
+    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    switch parked[item] {
+    case .removed(let old, let new)?:
+      guard try applier.writer.putBack(new, on: connection) == nil else { return false }
+      try applier.writer.didSettle(change, bytes, before: old, on: connection)
+      return true
+    case .moved(let old)?:
+      return try applier.writer.settle(change, bytes, before: old, on: connection)
+    case nil:
+      applier.isDecided = items[Int(item)].isDecided
+      defer { applier.isDecided = false }
+      return try applier.attempt(change, bytes, on: connection) == nil
+    }
+  }
+
+  /// Gets a row out of the way of others; false when it cannot be done.
+  ///
+  /// It is taken out where nobody notices, and otherwise gets other values: by an UPDATE, so that no foreign-key action
+  /// takes away what refers to it, and triggers see what happens to it.
+  private mutating func park(
+    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard read(item, bytes), let local = try applier.writer.currentRow(of: change, bytes, on: connection) else {
+      return false
+    }
+    defer { local.release() }
+    let row = try local.copied()
+    if parked.isEmpty {
+      try applier.decider.mark(on: connection)
+      countsBefore = applier.counts
+      effectsBefore = applier.writer.effects?.observer.mark ?? 0
+      try connection.execute("SAVEPOINT buckia_park")
+    }
+    // Until it is known how, so that giving up takes everything back.
+    parked[item] = .moved(row)
+    if items[Int(item)].isDecided {
+      let kind = change.operation == .insert ? ConflictKind.conflict : .data
+      let incident = ConflictIncident(
+        kind: kind, operation: change.operation, old: change.oldRow, new: change.newRow, local: local)
+      try applier.record(incident, .tookIncoming, bytes, on: connection)
+    }
+    // The row must be as the author saw it, unless it has been asked about.
+    let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
+    // An INSERT takes the place of a row by deleting it, wherever that can be seen.
+    if change.operation == .insert || sideEffects.allowsUnseenDeletes,
+      try applier.writer.takeOut(change, bytes, guardedBy: guardKind, on: connection) == nil, connection.changes == 1
+    {
+      parked[item] = .removed(
+        row, new: try row.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns))
+      return true
+    }
+    guard change.operation == .update else { return false }
+    return try moveAside(row, bytes, guardedBy: guardKind, on: connection)
+  }
+
+  /// Gives the row of the UPDATE in hand values that no row is likely to have, in place of those it is to lose.
+  private mutating func moveAside(
+    _ row: LocalRow, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let columns = applier.statements.match.columns
+    var leaving = ColumnMask()
+    var places: [Int] = []
+    for index in columns.indices where change.new(index).isDefined {
+      let isMember = unique.members?.contains(columns[index]) ?? true
+      guard isMember, row.values[columns[index]].kind != .null else { continue }
+      leaving.insert(index)
+      places.append(index)
+    }
+    guard !leaving.isEmpty else { return false }
+    let compared = guardKind == .oldValues ? change.compared : ColumnMask()
+    let statement = try applier.statements.update(
+      changed: leaving, compared: compared, nullKeys: change.nullKeys, on: connection)
+    for sign in [-1, 1, 0] {
+      for index in places {
+        let place = columns[index]
+        // NULL comes last: triggers that add and subtract values get lost in it, and who refers to a value follows it to
+        // another one, but not to NULL.
+        if sign == 0, !sideEffects.referenced.contains(place) {
+          try statement.statement.bindNull(at: index)
+        } else {
+          try bindUnwanted(row.values[place].kind, sign, to: statement.statement, at: index)
+        }
+      }
+      for index in columns.indices where applier.statements.isKey[index] || compared.contains(index) {
+        try statement.statement.bind(change.old(index), in: bytes, at: columns.count + index)
+      }
+      let refusal = try applier.writer.setAside(with: statement, on: connection)
+      statement.statement.clearBindings()
+      if refusal == nil { return connection.changes == 1 }
+    }
+    return false
+  }
+
+  /// Binds a value of a kind that no row is likely to have; if one has, the statement is refused.
+  private mutating func bindUnwanted(
+    _ kind: ValueKind, _ sign: Int, to statement: borrowing SQLiteStatement, at index: Int
+  ) throws {
+    parkedValues += 1
+    // Far from what people count, and near enough for sums of it to stay exact.
+    let number = Int64(sign) << 48 + Int64(sign * parkedValues)
+    switch kind {
+    case .integer: try statement.bind(number, at: index)
+    case .real: try statement.bind(Double(number), at: index)
+    case .blob: try statement.bind(Array("buckia parked \(parkedValues)".utf8), at: index)
+    case .text, .null, .undefined: try statement.bind("buckia parked \(parkedValues)", at: index)
+    }
+  }
+}

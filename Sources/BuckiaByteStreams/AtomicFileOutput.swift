@@ -1,0 +1,102 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A new file that appears under its name complete and safely on disk, or not at all.
+///
+/// The bytes go into a file with a temporary name in the same folder; ``publish()`` syncs it, gives it its name and syncs
+/// the folder. Dropped before that, it leaves nothing behind. A crash can leave a file called `.buckia-….tmp`, which no
+/// inbound folder reads.
+package final class AtomicFileOutput: ByteOutput {
+  private let path: String
+  private let isReplacing: Bool
+  private let folder: String
+  private let temporaryPath: String
+  private let file: PosixFile
+  private var isPublished = false
+
+  /// Makes the temporary file.
+  ///
+  /// - Parameters:
+  ///   - path: The file as it will be called.
+  ///   - replacing: Whether it replaces a file of that name.
+  /// - Throws: `ByteStreamError` with code `alreadyExists` when something has the name and `replacing` is not set, or one
+  ///   of the system's.
+  package init(at path: String, replacing: Bool) throws(ByteStreamError) {
+    var status = stat()
+    if !replacing, lstat(path, &status) == 0 { throw Self.alreadyExists(path) }
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    var attempts = 0
+    while true {
+      let candidate = "\(folder)/.buckia-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
+      do throws(ByteStreamError) {
+        file = try PosixFile(creating: candidate, shownAs: path)
+        temporaryPath = candidate
+        break
+      } catch {
+        attempts += 1
+        guard error.code == .alreadyExists, attempts < 100 else { throw error }
+      }
+    }
+    self.path = path
+    self.folder = folder
+    isReplacing = replacing
+  }
+
+  deinit {
+    if !isPublished { unlink(temporaryPath) }
+  }
+
+  /// Adds bytes at the end.
+  package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) { try file.write(bytes) }
+
+  /// Gives the file its name, when all of it is on disk.
+  ///
+  /// - Throws: `ByteStreamError` with code `alreadyExists` when something took the name meanwhile and may not be
+  ///   replaced, or one of the system's; nothing is then left behind.
+  package func publish() throws(ByteStreamError) {
+    try file.syncAndClose()
+    try moveIntoPlace()
+    isPublished = true
+    let number = PosixFile.syncFolder(folder)
+    guard number == 0 else {
+      // A new file whose name is not safe goes away again.
+      if !isReplacing { unlink(path) }
+      throw failure(number)
+    }
+  }
+
+  private func moveIntoPlace() throws(ByteStreamError) {
+    if isReplacing {
+      guard rename(temporaryPath, path) == 0 else { throw failure(errno) }
+      return
+    }
+    // A second name for the file is made only if the name is free, in one step; rename would replace.
+    if link(temporaryPath, path) == 0 {
+      unlink(temporaryPath)
+      return
+    }
+    guard [EPERM, EOPNOTSUPP, ENOTSUP, ENOSYS, EMLINK].contains(errno) else { throw failure(errno) }
+    // No hard links here (FAT, some network file systems): take the name with an empty file, then replace that.
+    _ = try PosixFile(creating: path)
+    guard rename(temporaryPath, path) == 0 else {
+      let number = errno
+      unlink(path)
+      throw failure(number)
+    }
+  }
+
+  private func failure(_ number: Int32) -> ByteStreamError {
+    if number == EEXIST { return Self.alreadyExists(path) }
+    return ByteStreamError("it cannot be written", errno: number, path: path, otherwise: .unwritable)
+  }
+
+  private static func alreadyExists(_ path: String) -> ByteStreamError {
+    ByteStreamError(.alreadyExists, "a file of that name is there already", path: path)
+  }
+}

@@ -1,0 +1,47 @@
+/// Bytes that are read once, from the first to the last: a file, memory, a socket, or another input with something done
+/// to it.
+///
+/// Inputs stack. One that decrypts, decompresses or digests takes its bytes from another and puts them into the buffer
+/// of whoever reads it, so nothing but that buffer stands between two layers.
+package protocol ByteInput: AnyObject {
+  /// Reads the next bytes, waiting until there are some.
+  ///
+  /// - Parameter buffer: Where they go. It is not empty.
+  /// - Returns: How many bytes were read: at least one, and fewer than fit wherever that suits the input; 0 at the end.
+  /// - Throws: `ByteStreamError`. The input cannot be read any further then.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int
+}
+
+/// How many bytes are read at once where only speed matters.
+package let streamChunkBytes = 128 << 10
+
+extension ByteInput {
+  /// Reads until a buffer is full or the input ends.
+  ///
+  /// - Returns: How many bytes were read: fewer than fit only where the input ends.
+  package func readFully(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+
+  /// Writes everything that is left to an output.
+  ///
+  /// - Returns: How many bytes there were.
+  @discardableResult
+  package func copy(to output: any ByteOutput) throws(ByteStreamError) -> Int64 {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
+    defer { buffer.deallocate() }
+    var copied: Int64 = 0
+    while true {
+      let count = try read(into: buffer)
+      if count == 0 { return copied }
+      try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      copied += Int64(count)
+    }
+  }
+}

@@ -1,0 +1,206 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// An open file. Everything goes through one descriptor, whoever renames or replaces the file meanwhile.
+///
+/// `read(into:)` and `write(_:)` share one position and go from the beginning to the end; those that take an offset do
+/// not move it. The file is closed when the last reference to it goes.
+package final class PosixFile: ByteInput, ByteOutput {
+  private var descriptor: Int32
+  /// What errors say of it: "it", or where an unnamed file lies.
+  private let subject: String
+  private let path: String?
+  /// How many bytes it had when it was opened.
+  package let initialByteCount: Int64
+
+  private init(_ descriptor: Int32, subject: String = "it", path: String?, byteCount: Int64 = 0) {
+    self.descriptor = descriptor
+    self.subject = subject
+    self.path = path
+    initialByteCount = byteCount
+  }
+
+  /// Opens a file for reading that a stranger may have put there.
+  ///
+  /// Links are not followed, a pipe is not waited for, and everything but a regular file is refused.
+  ///
+  /// - Throws: `ByteStreamError` with code `notRegularFile`, or one of the system's.
+  package convenience init(reading path: String) throws(ByteStreamError) {
+    let file = systemOpen(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+    guard file >= 0 else {
+      let number = errno
+      if number == ELOOP { throw Self.notRegular("it is a symbolic link", path) }
+      // A socket, or a device without a driver.
+      if number == ENXIO { throw Self.notRegular("it is no regular file", path) }
+      throw ByteStreamError("it cannot be opened", errno: number, path: path, otherwise: .unreadable)
+    }
+    var status = stat()
+    guard fstat(file, &status) == 0 else {
+      let number = errno
+      close(file)
+      throw ByteStreamError("it cannot be examined", errno: number, path: path, otherwise: .unreadable)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      close(file)
+      throw Self.notRegular(
+        status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is a pipe, a device or a socket", path)
+    }
+    self.init(file, path: path, byteCount: Int64(status.st_size))
+  }
+
+  private static func notRegular(_ what: String, _ path: String) -> ByteStreamError {
+    ByteStreamError(.notRegularFile, "\(what), and only regular files are read", path: path)
+  }
+
+  /// Makes a new file for writing, with the permissions that the umask leaves.
+  ///
+  /// - Parameter shownPath: The name that errors give the file.
+  /// - Throws: `ByteStreamError` with code `alreadyExists` when anything has that name, or one of the system's.
+  package convenience init(creating path: String, shownAs shownPath: String? = nil) throws(ByteStreamError) {
+    let file = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+    guard file >= 0 else {
+      throw ByteStreamError("it cannot be written", errno: errno, path: shownPath ?? path, otherwise: .unwritable)
+    }
+    self.init(file, path: shownPath ?? path)
+  }
+
+  /// Opens a file of ours for reading and writing, and makes it when it is missing. Nobody else may read it.
+  ///
+  /// - Throws: `ByteStreamError`.
+  package convenience init(updating path: String) throws(ByteStreamError) {
+    let file = systemOpen(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+    guard file >= 0 else {
+      throw ByteStreamError("it cannot be opened", errno: errno, path: path, otherwise: .unwritable)
+    }
+    self.init(file, path: path)
+  }
+
+  /// Makes a file without a name: private to this process, and gone with it whatever happens.
+  ///
+  /// - Throws: `ByteStreamError`.
+  package convenience init(temporaryIn folder: String) throws(ByteStreamError) {
+    let subject = "a temporary file in \(folder)"
+    var template = Array("\(folder)/buckia-XXXXXX".utf8CString)
+    let file = mkstemp(&template)
+    guard file >= 0 else {
+      let number = errno
+      throw ByteStreamError("\(subject) cannot be made", errno: number, path: nil, otherwise: .unwritable)
+    }
+    guard unlink(template) == 0, fcntl(file, F_SETFD, FD_CLOEXEC) == 0 else {
+      let number = errno
+      close(file)
+      throw ByteStreamError("\(subject) cannot be made private", errno: number, path: nil, otherwise: .unwritable)
+    }
+    self.init(file, subject: subject, path: nil)
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  private func error(_ failure: String, _ code: ByteStreamError.Code) -> ByteStreamError {
+    let number = errno
+    return ByteStreamError("\(subject) cannot be \(failure)", errno: number, path: path, otherwise: code)
+  }
+
+  // MARK: Reading
+
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int {
+    while true {
+      let count = systemRead(descriptor, buffer)
+      if count >= 0 { return count }
+      if errno != EINTR { throw error("read", .unreadable) }
+    }
+  }
+
+  /// Reads the bytes from an offset on.
+  ///
+  /// - Returns: How many bytes were read: fewer than fit only where the file ends.
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(ByteStreamError) -> Int {
+    var done = 0
+    while done < buffer.count, let start = buffer.baseAddress {
+      let count = pread(descriptor, start + done, buffer.count - done, off_t(offset) + off_t(done))
+      if count == 0 { break }
+      if count > 0 { done += count } else if errno != EINTR { throw error("read", .unreadable) }
+    }
+    return done
+  }
+
+  // MARK: Writing
+
+  package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = systemWrite(descriptor, rest)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw error("written", .unwritable)
+      }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+  }
+
+  /// Writes bytes at an offset.
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(ByteStreamError) {
+    var done = 0
+    while done < bytes.count, let start = bytes.baseAddress {
+      let count = pwrite(descriptor, start + done, bytes.count - done, off_t(offset) + off_t(done))
+      if count >= 0 { done += count } else if errno != EINTR { throw error("written", .unwritable) }
+    }
+  }
+
+  /// Waits until this process alone has the file locked; closing it unlocks it.
+  ///
+  /// - Returns: Whether it is locked. Some file systems cannot do it.
+  package func lock() -> Bool {
+    while flock(descriptor, LOCK_EX) != 0 {
+      if errno != EINTR { return false }
+    }
+    return true
+  }
+
+  /// Waits until everything that was written is on disk, and closes the file.
+  package func syncAndClose() throws(ByteStreamError) {
+    guard Self.sync(descriptor) == 0 else { throw error("written", .unwritable) }
+    // A network file system may report only here that it could not store everything.
+    let closed = close(descriptor)
+    descriptor = -1
+    guard closed == 0 else { throw error("written", .unwritable) }
+  }
+
+  private static func sync(_ descriptor: Int32) -> Int32 {
+    #if canImport(Darwin)
+      // On Apple systems fsync leaves the bytes in the drive's cache.
+      if fcntl(descriptor, F_FULLFSYNC) == 0 { return 0 }
+    #endif
+    return fsync(descriptor)
+  }
+
+  /// Waits until the names in a folder are on disk.
+  ///
+  /// - Returns: The system's error number, or 0. Some file systems cannot do it: that is no error.
+  static func syncFolder(_ folder: String) -> Int32 {
+    let directory = systemOpen(folder, O_RDONLY | O_DIRECTORY)
+    guard directory >= 0 else { return errno }
+    defer { close(directory) }
+    if fsync(directory) == 0 || errno == EINVAL || errno == ENOTSUP { return 0 }
+    return errno
+  }
+}
+
+// Inside the class the system's functions are hidden by its own methods of these names.
+
+private func systemOpen(_ path: String, _ flags: Int32, _ permissions: mode_t = 0) -> Int32 {
+  open(path, flags | O_CLOEXEC, permissions)
+}
+
+private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+  read(descriptor, buffer.baseAddress, buffer.count)
+}
+
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  write(descriptor, bytes.baseAddress, bytes.count)
+}

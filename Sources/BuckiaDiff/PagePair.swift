@@ -1,0 +1,127 @@
+import BuckiaSchemaPlans
+import SQLiteConnections
+import SQLiteFiles
+import SQLiteSchemas
+
+/// The pages of two snapshots: compared when the first table asks for them, or the reason why they cannot be.
+final class PagePair {
+  private enum State {
+    case unread(DatabasePages, DatabasePages)
+    case compared(PageComparison)
+    case refused(SkipReason)
+  }
+
+  private var state: State
+  private let progress: ProgressReporter
+  private var olderRoots: RootPages?
+  private var newerRoots: RootPages?
+
+  /// - Parameters:
+  ///   - older: The database to start from.
+  ///   - newer: The database to arrive at.
+  init(_ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot, _ progress: ProgressReporter) throws {
+    self.progress = progress
+    if case .unavailable(let reason) = older.pages {
+      state = .refused(SkipReason(.pagesUnavailable, "older", reason.rawValue))
+    } else if case .unavailable(let reason) = newer.pages {
+      state = .refused(SkipReason(.pagesUnavailable, "newer", reason.rawValue))
+    } else {
+      do {
+        state = try Self.state(older.pages.open(progress), newer.pages.open(progress))
+      } catch let error as DatabaseFileError {
+        state = .refused(SkipReason(.pagesDamaged, "\(error)"))
+      }
+    }
+  }
+
+  /// Pages that are not to be read.
+  init(refusedFor reason: SkipReason, _ progress: ProgressReporter) {
+    state = .refused(reason)
+    self.progress = progress
+  }
+
+  private static func state(_ older: DatabasePages?, _ newer: DatabasePages?) -> State {
+    guard let older, let newer else { return .refused(SkipReason(.pagesDamaged, "the pages cannot be read")) }
+    guard PageComparison.canCompare(older, newer) else {
+      return .refused(SkipReason(.pageSizeDiffers, size(of: older), size(of: newer)))
+    }
+    let encodings = [older.header.encoding, newer.header.encoding]
+    guard encodings.allSatisfy({ $0 == .utf8 || $0 == .undecided }) else { return .refused(SkipReason(.notUTF8)) }
+    return .unread(older, newer)
+  }
+
+  private static func size(of pages: DatabasePages) -> String {
+    pages.header.reservedBytes == 0
+      ? "\(pages.header.pageSize)" : "\(pages.header.pageSize) less \(pages.header.reservedBytes)"
+  }
+
+  /// The comparison, made now if it has not been; nil where there is none, and `refusal` says why.
+  private func comparison() throws -> PageComparison? {
+    if case .unread(let older, let newer) = state {
+      do {
+        state = .compared(try PageComparison(older: older, newer: newer))
+      } catch let error as DatabaseFileError {
+        state = .refused(SkipReason(.pagesDamaged, "\(error)"))
+      }
+    }
+    if case .compared(let comparison) = state { return comparison }
+    return nil
+  }
+
+  private var refusal: SkipReason? { if case .refused(let reason) = state { reason } else { nil } }
+
+  /// Where the trees of both databases begin, read when the first table asks.
+  private func roots(
+    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> (older: RootPages, newer: RootPages) {
+    let roots = try (
+      older: olderRoots ?? RootPages(older.source.connection), newer: newerRoots ?? RootPages(newer.source.connection)
+    )
+    (olderRoots, newerRoots) = roots
+    return roots
+  }
+
+  /// Whether a table is the same in both databases as far as can be told without reading its definition. Most tables of a
+  /// database with thousands of them are one page, and as they were.
+  func isUnchanged(
+    _ entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> Bool {
+    guard let olderEntry = older.schema.entry(named: entry.name), entry.isDefined(like: olderEntry),
+      Replicability.isPlain(entry),
+      let comparison = try comparison()
+    else { return false }
+    let roots = try roots(older, newer)
+    guard let page = roots.newer[entry.name], page == roots.older[olderEntry.name] else { return false }
+    return comparison.isEqualLeaf(page)
+  }
+
+  /// Compares a table by its pages.
+  ///
+  /// - Returns: Why that cannot be done; what has been collected is then of no use.
+  func compare(
+    _ table: TableDefinition, with olderTable: TableDefinition, _ older: borrowing DatabaseSnapshot,
+    _ newer: borrowing DatabaseSnapshot, into changes: ChangeCollector
+  ) throws -> SkipReason? {
+    do {
+      guard let comparison = try comparison() else { return refusal }
+      let roots = try roots(older, newer)
+      guard table.hasSameColumns(as: olderTable),
+        let olderStorage = try TableStorage(olderTable, roots.older, on: older.source.connection),
+        let newerStorage = try TableStorage(table, roots.newer, on: newer.source.connection),
+        olderStorage.signature == newerStorage.signature
+      else { return SkipReason(.definitionDiffers) }
+      try PageMerge(table, older: olderStorage, newer: newerStorage, comparison, into: changes, progress).run()
+      return nil
+    } catch let error as DatabaseFileError {
+      return SkipReason(.pagesDamaged, "\(error)")
+    } catch is AddedColumnDefaults.Unknown {
+      return SkipReason(.computedDefault)
+    }
+  }
+
+  /// Whether a log was begun anew while it was read, so that what was found may be wrong.
+  func isStale() throws -> Bool {
+    guard case .compared(let comparison) = state else { return false }
+    return try comparison.older.isStale() || comparison.newer.isStale()
+  }
+}

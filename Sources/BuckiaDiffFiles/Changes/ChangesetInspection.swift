@@ -1,0 +1,219 @@
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// The result of one pass over a changeset: all of it is well-formed, and the changes of each table are counted.
+public struct ChangesetInspection: Equatable, Sendable {
+  /// A table and how many changes it has.
+  package struct Table: Equatable, Sendable {
+    /// The table's header.
+    package let header: ChangesetTable
+    /// How many INSERTs there are.
+    package internal(set) var inserted: Int64 = 0
+    /// How many UPDATEs there are.
+    package internal(set) var updated: Int64 = 0
+    /// How many DELETEs there are, withdrawals included.
+    package internal(set) var deleted: Int64 = 0
+    /// How many of the DELETEs the annotations call withdrawals.
+    package internal(set) var withdrawn: Int64 = 0
+
+    init(header: ChangesetTable) { self.header = header }
+  }
+
+  /// The tables in the order in which they first appear.
+  package let tables: [Table]
+  /// How many changes there are.
+  package let changes: Int64
+  /// What the engine needs to know before it applies them.
+  public let summary: ChangesetSummary
+
+  /// Whether it is a patchset; nil when it has no changes.
+  package var format: ChangesetFormat? { tables.first?.header.format }
+
+  /// Reads all of a spool.
+  ///
+  /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for the spool's file.
+  init(_ spool: ChangesetSpool, annotations: Annotations? = nil) throws(DiffFileError) {
+    var scanner = Scanner(of: spool, annotations: annotations)
+    try scanner.advance(to: spool.count, isLast: true)
+    self = try scanner.finish()
+  }
+
+  /// The pass over the changes. It can stop where the bytes end so far and continue when there are more.
+  struct Scanner {
+    private let spool: ChangesetSpool
+    private var reader = ChangesetReader()
+    private var builder = ChangesetSummary.Builder()
+    private var trail: SpoolTrail
+    private var tables: [Table] = []
+    private var places: [TableName: Int] = [:]
+    private var cursor: AnnotationCursor
+    private var place = 0
+    private var end = 0
+
+    init(of spool: ChangesetSpool, annotations: Annotations? = nil) {
+      self.spool = spool
+      trail = SpoolTrail(of: spool)
+      cursor = AnnotationCursor(annotations)
+    }
+
+    /// What has been found so far.
+    var summary: ChangesetSummary { builder.soFar }
+
+    /// Reads all changes that end before an offset.
+    ///
+    /// - Parameters:
+    ///   - limit: How many bytes there are.
+    ///   - isLast: Whether there will be no more.
+    /// - Throws: `DiffFileError`, as the inspection.
+    mutating func advance(to limit: Int, isLast: Bool) throws(DiffFileError) {
+      do {
+        try spool.withBytes { all in try advance(in: all.extracting(0..<limit), isLast: isLast) }
+      } catch {
+        throw DiffFileError(spooling: error)
+      }
+    }
+
+    private mutating func advance(in bytes: RawSpan, isLast: Bool) throws {
+      while true {
+        let found: Change?
+        do throws(ChangesetError) {
+          found = try reader.next(in: bytes)
+        } catch {
+          guard !isLast, error.code == .truncated else { throw DiffFileError(error) }
+          found = nil
+        }
+        guard let change = found else { break }
+        if change.startsTable {
+          let header = try ChangesetInspection.lastHeader(in: end..<change.range.lowerBound, of: bytes)
+          place = try ChangesetInspection.register(
+            header, &tables, places: &places, at: reader.headerRange.lowerBound)
+        }
+        try builder.add(change, reader, in: bytes)
+        if let run = try cursor.next() { try tables[place].add(run, change) }
+        end = change.range.upperBound
+        trail.advance(to: change.range.lowerBound)
+      }
+      if isLast {
+        if end < bytes.byteCount { _ = try ChangesetInspection.lastHeader(in: end..<bytes.byteCount, of: bytes) }
+      } else {
+        // The next call reads again from the end of the last whole change.
+        reader.move(to: end)
+      }
+    }
+
+    /// The inspection of the whole.
+    ///
+    /// - Throws: `DiffFileError` with code `contradiction` when there are annotations for more changes.
+    consuming func finish() throws(DiffFileError) -> ChangesetInspection {
+      try cursor.finish()
+      return ChangesetInspection(tables: tables, summary: builder.finish(byteCount: spool.count))
+    }
+  }
+
+  private init(tables: [Table], summary: ChangesetSummary) {
+    var tables = tables
+    for (index, found) in summary.tables.enumerated() {
+      tables[index].inserted = Int64(found.inserted)
+      tables[index].updated = Int64(found.updated)
+      tables[index].deleted = Int64(found.deleted)
+    }
+    self.tables = tables
+    self.summary = summary
+    changes = Int64(summary.changeCount)
+  }
+
+  private static func invalid(_ message: String, at offset: Int, table: String? = nil) -> DiffFileError {
+    DiffFileError(.badChangeset, message, member: MemberName.changeset, table: table, offset: offset)
+  }
+
+  /// Checks the table headers between two changes and returns the last, whose changes follow.
+  ///
+  /// SQLite's rebaser leaves headers without changes behind. The reader skips these, so their names are checked here.
+  private static func lastHeader(in range: Range<Int>, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+    var start = range.lowerBound
+    while true {
+      let header = try header(at: start, end: range.upperBound, of: bytes)
+      var writer = ChangesetWriter()
+      writer.beginTable(header)
+      // Decoding repairs a name that is not UTF-8, so it would become the name of another table.
+      let end = start + writer.count
+      guard end <= range.upperBound, bytes.array(start..<end) == writer.bytes else {
+        throw invalid("a table header is not UTF-8, or not in its shortest form", at: start)
+      }
+      try check(header, at: start)
+      if end == range.upperBound { return header }
+      start = end
+    }
+  }
+
+  /// Decodes a header that `ChangesetReader` has accepted.
+  private static func header(at start: Int, end: Int, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+    let head = bytes.array(start..<min(end, start + 4))
+    let length = head.dropFirst().prefix { $0 >= 0x80 }.count + 1
+    let columns = head.dropFirst().prefix(length).reduce(0) { $0 << 7 | Int($1 & 0x7f) }
+    let flags = start + 1 + length
+    guard let format = head.first.flatMap({ ChangesetFormat(rawValue: $0) }), flags + columns < end else {
+      throw invalid("a table header is not in its shortest form", at: start)
+    }
+    let rest = bytes.array((flags + columns)..<min(end, flags + columns + DiffFileLimits.nameBytes + 1))
+    return ChangesetTable(
+      name: String(decoding: rest.prefix { $0 != 0 }, as: UTF8.self), format: format,
+      keyFlags: bytes.array(flags..<(flags + columns)))
+  }
+
+  private static func check(_ header: ChangesetTable, at offset: Int) throws(DiffFileError) {
+    guard header.name.utf8.count <= DiffFileLimits.nameBytes else {
+      throw invalid("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: offset)
+    }
+    guard header.columnCount <= DiffFileLimits.columns + 1 else {
+      throw invalid("a table has more than \(DiffFileLimits.columns) columns", at: offset, table: header.name)
+    }
+    guard header.keyFlags.contains(where: { $0 != 0 }) else {
+      throw invalid("a table has no key", at: offset, table: header.name)
+    }
+    if let refusal = TableName(header.name).refusal {
+      throw DiffFileError(
+        .badName, "the table \(EscapedText.quoted(header.name)) cannot be part of a diff: \(refusal)",
+        member: MemberName.changeset, table: header.name, offset: offset)
+    }
+  }
+
+  /// The place of a table, which is added when it comes for the first time.
+  private static func register(
+    _ header: ChangesetTable, _ tables: inout [Table], places: inout [TableName: Int], at offset: Int
+  ) throws(DiffFileError) -> Int {
+    if let place = places[TableName(header.name)] {
+      let known = tables[place].header
+      guard known == header, known.name.utf8.elementsEqual(header.name.utf8) else {
+        throw invalid(
+          "the table \(EscapedText.quoted(header.name)) comes again with other columns, another key or another spelling",
+          at: offset, table: header.name)
+      }
+      return place
+    }
+    guard tables.count < DiffFileLimits.tables else {
+      throw DiffFileError(
+        .tooLarge, "it changes more than \(DiffFileLimits.tables) tables", member: MemberName.changeset)
+    }
+    tables.append(Table(header: header))
+    places[TableName(header.name)] = tables.count - 1
+    return tables.count - 1
+  }
+}
+
+extension ChangesetInspection.Table {
+  /// Checks the annotation of a change, and counts withdrawals.
+  fileprivate mutating func add(_ run: Annotations.Run, _ change: Change) throws(DiffFileError) {
+    if run.kind == .withdraw {
+      guard change.operation == .delete else {
+        throw JSONMember.annotations.invalid(
+          "kind", "calls a change of \(EscapedText.quoted(header.name)) a withdrawal that is no DELETE")
+      }
+      withdrawn += 1
+    }
+    if let last = run.columns.last, last.column >= header.columnCount {
+      throw JSONMember.annotations.invalid(
+        "columns", "names a column that \(EscapedText.quoted(header.name)) does not have", table: header.name)
+    }
+  }
+}

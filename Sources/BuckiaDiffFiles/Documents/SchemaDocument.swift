@@ -1,0 +1,169 @@
+import SQLiteSchemas
+
+/// `schema.json`: the definitions of the tables of a diff, as data.
+///
+/// Equal definitions have the same text, so a SHA-256 identifies them: a reader that knows the digest knows the schema.
+package enum SchemaDocument {
+  static let format: Int64 = 1
+
+  /// Writes definitions in their canonical form.
+  ///
+  /// - Throws: `DiffFileError` with code `badSchema` or `badName` for what ``parse(_:)`` would refuse.
+  package static func bytes(_ tables: [TableDefinition]) throws(DiffFileError) -> [UInt8] {
+    let bytes = canonicalBytes(tables)
+    guard canonicalBytes(try parse(bytes)) == bytes else {
+      throw JSONMember.schema.invalid("tables", "would not be read as written")
+    }
+    return bytes
+  }
+
+  private static func canonicalBytes(_ tables: [TableDefinition]) -> [UInt8] {
+    let document: JSONValue = ["format": .integer(format), "tables": .array(tables.map(json))]
+    return document.bytes()
+  }
+
+  /// Reads and checks definitions.
+  ///
+  /// - Throws: `DiffFileError` with code `badJSON`, `unsupportedFormat`, `badSchema`, `badName` or `tooLarge`.
+  package static func parse(_ bytes: [UInt8]) throws(DiffFileError) -> [TableDefinition] {
+    let document = JSONMember.schema
+    guard bytes.count <= DiffFileLimits.schemaBytes else {
+      throw DiffFileError(
+        .tooLarge, "it has \(bytes.count) bytes; the limit is \(DiffFileLimits.schemaBytes)", member: document.name)
+    }
+    var fields = try JSONFields(document.parse(bytes), at: "", of: document)
+    let format = try fields.integer("format", in: Int64.min...Int64.max)
+    guard format == Self.format else {
+      throw DiffFileError(
+        .unsupportedFormat, "the table definitions have format \(format), made by a newer version",
+        member: document.name)
+    }
+    let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
+      try table(value, at: path)
+    }
+    try fields.finish()
+    var names: Set<TableName> = []
+    for table in tables where !names.insert(TableName(table.name)).inserted {
+      throw document.invalid("tables", "defines \(EscapedText.quoted(table.name)) twice", table: table.name)
+    }
+    return tables
+  }
+
+  // MARK: Writing
+
+  private static func json(_ table: TableDefinition) -> JSONValue {
+    let plain: JSONValue = [
+      "name": .string(table.name),
+      "withoutRowID": .bool(table.isWithoutRowID),
+      "strict": .bool(table.isStrict),
+      "autoIncrement": .bool(table.isAutoIncrement),
+      "columns": .array(
+        table.columns.map { column in
+          [
+            "name": .string(column.name),
+            "type": .string(column.declaredType),
+            "notNull": .bool(column.isNotNull),
+            "default": .text(column.defaultValue?.sql),
+            "collation": .string(column.collation),
+          ]
+        }),
+      "generated": .array(
+        table.generated.map { column in
+          ["name": .string(column.name), "type": .string(column.declaredType), "stored": .bool(column.isStored)]
+        }),
+      "primaryKey": .numbers(table.primaryKey),
+      "unique": .array(table.unique.map(JSONValue.numbers)),
+      "foreignKeys": .array(
+        table.foreignKeys.map { key in
+          [
+            "columns": .array(key.columns.map { .string($0) }),
+            "parent": .string(key.parent),
+            "parentColumns": .array(key.parentColumns.map { .string($0) }),
+            "onUpdate": .string(key.onUpdate.rawValue),
+            "onDelete": .string(key.onDelete.rawValue),
+          ]
+        }),
+    ]
+    guard let module = table.module, case .object(var fields) = plain else { return plain }
+    fields.append("module", module.json)
+    return .object(fields)
+  }
+
+  // MARK: Reading
+
+  private static func table(_ value: JSONValue, at path: String) throws(DiffFileError) -> TableDefinition {
+    let document = JSONMember.schema
+    var fields = try JSONFields(value, at: path, of: document)
+    let name = try fields.string("name")
+    do throws(DiffFileError) {
+      var table = TableDefinition(name: name, columns: [])
+      table.isWithoutRowID = try fields.bool("withoutRowID")
+      table.isStrict = try fields.bool("strict")
+      table.isAutoIncrement = try fields.bool("autoIncrement")
+      table.columns = try fields.list("columns", limit: DiffFileLimits.columns) {
+        (value, path) throws(DiffFileError) in try column(value, at: path)
+      }
+      table.generated = try fields.list("generated", limit: DiffFileLimits.columns) {
+        (value, path) throws(DiffFileError) in try generated(value, at: path)
+      }
+      let count = table.columns.count
+      table.primaryKey = try fields.ordinals("primaryKey", below: count)
+      table.unique = try fields.list("unique", limit: DiffFileLimits.constraints) {
+        (value, path) throws(DiffFileError) in
+        try JSONFields.ordinals(value, at: path, below: count, of: document, repeats: true)
+      }
+      table.foreignKeys = try fields.list("foreignKeys", limit: DiffFileLimits.constraints) {
+        (value, path) throws(DiffFileError) in try foreignKey(value, at: path)
+      }
+      if let module = fields.take("module") {
+        table.module = try VirtualModule(module, at: "\(path).module", columns: count)
+      }
+      try fields.finish()
+      try SchemaRules.check(table)
+      return table
+    } catch {
+      var named = error
+      named.table = name
+      throw named
+    }
+  }
+
+  private static func column(_ value: JSONValue, at path: String) throws(DiffFileError) -> ColumnDefinition {
+    var fields = try JSONFields(value, at: path, of: .schema)
+    var column = ColumnDefinition(name: try fields.string("name"))
+    column.declaredType = try fields.string("type")
+    column.isNotNull = try fields.bool("notNull")
+    guard fields.remaining["default"] != nil else { throw fields.invalid("default", "is missing") }
+    if let sql = try fields.optionalString("default") {
+      // Only the canonical spelling is accepted, so that what is compared and hashed is what is used.
+      guard let literal = LiteralDefault(parsing: sql), literal.sql.utf8.elementsEqual(sql.utf8) else {
+        throw fields.invalid("default", "is not one literal in its canonical spelling")
+      }
+      column.defaultValue = literal
+    }
+    column.collation = try fields.string("collation")
+    try fields.finish()
+    return column
+  }
+
+  private static func generated(_ value: JSONValue, at path: String) throws(DiffFileError) -> GeneratedColumn {
+    var fields = try JSONFields(value, at: path, of: .schema)
+    let column = GeneratedColumn(
+      name: try fields.string("name"), declaredType: try fields.string("type"),
+      isStored: try fields.bool("stored"))
+    try fields.finish()
+    return column
+  }
+
+  private static func foreignKey(_ value: JSONValue, at path: String) throws(DiffFileError) -> ForeignKey {
+    var fields = try JSONFields(value, at: path, of: .schema)
+    let key = ForeignKey(
+      columns: try fields.strings("columns", limit: DiffFileLimits.columns),
+      parent: try fields.string("parent"),
+      parentColumns: try fields.strings("parentColumns", limit: DiffFileLimits.columns),
+      onUpdate: try fields.choice("onUpdate", of: ForeignKey.Action.self),
+      onDelete: try fields.choice("onDelete", of: ForeignKey.Action.self))
+    try fields.finish()
+    return key
+  }
+}

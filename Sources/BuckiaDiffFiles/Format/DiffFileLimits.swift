@@ -1,0 +1,59 @@
+/// How much a diff file may ask of its reader.
+///
+/// Every number is checked before memory or disk is used by it.
+package struct DiffFileLimits: Sendable {
+  /// The longest manifest in bytes: with its tar header exactly the first mebibyte of the archive.
+  package static let manifestBytes = 1 << 20 - 512
+  /// The longest `schema.json` in bytes.
+  package static let schemaBytes = 16 << 20
+  /// The longest `annotations` in bytes.
+  package static let annotationsBytes = 16 << 20
+  /// The most tables a manifest or a schema may list.
+  package static let tables = 10_000
+  /// The most columns of a table, generated ones included: SQLite's own default limit.
+  package static let columns = 2_000
+  /// The longest name of a table, a column or a collation, and the longest declared type, in bytes.
+  package static let nameBytes = 1_024
+  /// The most UNIQUE constraints, and the most foreign keys, of a table.
+  package static let constraints = 1_000
+  /// The most recipients of one diff, as many as age stanzas.
+  package static let recipients = 64
+  /// The largest number that documents hold as a number: what JavaScript still counts exactly.
+  package static let number: Int64 = 1 << 53 - 1
+  /// The largest member: what eleven octal digits of a tar header can say, 8 GiB - 1.
+  package static let memberBytes: Int64 = 1 << 33 - 1
+
+  /// The most bytes all members together may have. 1 TiB unless set.
+  package var contentBytes: Int64
+  /// Up to how many bytes of content the expansion is not looked at. 1 GiB unless set.
+  package var freeContentBytes: Int64
+  /// How many times the size of the file its content may be, beyond `freeContentBytes`. 1,000 unless set.
+  ///
+  /// Honest changesets shrink to a tenth, rarely to a hundredth; a bomb to a thirty-thousandth.
+  package var expansion: Int64
+  /// The size at which the changeset is split. Only tests change it.
+  var splitBytes = DiffFileLimits.memberBytes
+
+  /// Makes limits.
+  package init(contentBytes: Int64 = 1 << 40, freeContentBytes: Int64 = 1 << 30, expansion: Int64 = 1_000) {
+    self.contentBytes = contentBytes
+    self.freeContentBytes = freeContentBytes
+    self.expansion = expansion
+  }
+
+  /// Refuses content that is too large in itself.
+  func check(content: Int64) throws(DiffFileError) {
+    guard content <= contentBytes else {
+      throw DiffFileError(.tooLarge, "it holds at least \(content) bytes; the limit is \(contentBytes)")
+    }
+  }
+
+  /// Refuses content that is too large for the file it comes in, or for what has been read of it.
+  func check(content: Int64, fileBytes: Int64) throws(DiffFileError) {
+    let (expanded, overflow) = fileBytes.multipliedReportingOverflow(by: expansion)
+    guard content <= freeContentBytes || overflow || content <= expanded else {
+      throw DiffFileError(
+        .tooLarge, "\(fileBytes) bytes would unpack to \(content), more than \(expansion) times as much")
+    }
+  }
+}

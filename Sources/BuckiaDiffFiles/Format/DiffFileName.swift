@@ -1,0 +1,31 @@
+import BuckiaKSUID
+
+/// The names of files that travel: an id and what kind of file it is.
+public enum DiffFileName {
+  /// `.bdiff`
+  package static let diffSuffix = ".bdiff"
+  /// `.changeset`
+  package static let changesetSuffix = ".changeset"
+
+  /// The name of the diff file with that id.
+  public static func diff(_ id: KSUID) -> String { "\(id)\(diffSuffix)" }
+
+  /// The name of the raw changeset with that id.
+  public static func changeset(_ id: KSUID) -> String { "\(id)\(changesetSuffix)" }
+
+  /// The id of a file called `<KSUID>.bdiff`, or nil. `path` may have folders in front.
+  package static func diffID(_ path: String) -> KSUID? { id(path, suffix: diffSuffix) }
+
+  /// The id of a file called `<KSUID>.changeset`, or nil. `path` may have folders in front.
+  package static func changesetID(_ path: String) -> KSUID? { id(path, suffix: changesetSuffix) }
+
+  private static func id(_ path: String, suffix: String) -> KSUID? {
+    let name =
+      path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[path.utf8.index(after: $0)...] }
+      ?? path.utf8[...]
+    guard name.count == KSUID.textLength + suffix.utf8.count,
+      name.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    else { return nil }
+    return KSUID(String(decoding: name.prefix(KSUID.textLength), as: UTF8.self))
+  }
+}

@@ -1,0 +1,261 @@
+import BuckiaByteStreams
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// Reads a diff file once, from any input, and checks all of it.
+struct DiffFileReader {
+  /// A file's name, and what it must be.
+  typealias Name = (path: String, rule: DiffFile.NameRule)
+
+  let limits: DiffFileLimits
+  /// Where temporary files go.
+  let temporaryFolder: String
+  /// What is kept from one file to the next.
+  let cache: OpeningCache?
+  /// Called for a file with many changes as soon as these begin to arrive.
+  var announce: ((StreamedDiffFile) -> Void)?
+
+  /// Reads and checks a file.
+  ///
+  /// - Parameters:
+  ///   - source: The bytes of the file.
+  ///   - byteCount: How many these are, when that is known.
+  ///   - name: The file's name, if it has one.
+  func read(
+    _ source: any ByteInput, byteCount: Int64?, name: Name?
+  ) throws(DiffFileError) -> DiffFile {
+    let file = DigestingInput(source, ContentHasher())
+    let archive = try ArchiveReader(file, workspace: cache?.workspace ?? ZstdWorkspace())
+
+    let size = try archive.firstMember(named: MemberName.manifest, limit: DiffFileLimits.manifestBytes)
+    let manifestBytes = try archive.content(of: MemberName.manifest, size: size)
+    let manifest = try Manifest(parsing: manifestBytes, splitBytes: limits.splitBytes)
+    if let name { try Self.check(name, id: manifest.id) }
+    let signature = try Self.readSignature(archive, manifest: manifest, bytes: manifestBytes)
+
+    let content = manifest.members.reduce(Int64(0)) { $0 + $1.size }
+    try limits.check(content: content)
+    if let byteCount { try limits.check(content: content, fileBytes: byteCount) }
+
+    var schema: [TableDefinition]?
+    var annotationBytes: [UInt8]?
+    var attachments: [DiffFile.Attachment] = []
+    var changeset = ChangesetSpool(folder: temporaryFolder)
+    var publisher: StreamedDiffFile.Publisher?
+    let attached = TemporaryBuffer(folder: temporaryFolder)
+    // Where the size of the file is not known, its content is measured by what has been read of it.
+    let checkExpansion = { () throws(DiffFileError) in
+      if byteCount == nil { try limits.check(content: archive.offset, fileBytes: file.byteCount) }
+    }
+    for member in manifest.members {
+      try archive.member(named: member.name, size: member.size)
+      switch MemberName.role(of: member.name) {
+      case .schema:
+        let bytes = try Self.readBytes(member, from: archive)
+        // The cache relies on the digest: it has just been compared with the bytes.
+        schema =
+          if let cache { try cache.definitions(of: bytes, digest: member.sha256) } else {
+            try SchemaDocument.parse(bytes)
+          }
+      case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
+      case .changeset:
+        if let announce, let schema, publisher == nil,
+          let expected = StreamedDiffFile.streamedBytes(of: manifest)
+        {
+          changeset = try arrivingSpool(expected)
+          let diff = StreamedDiffFile(
+            manifest: manifest, digest: ContentDigest(of: manifestBytes), signature: signature, schema: schema,
+            changeset: changeset)
+          publisher = StreamedDiffFile.Publisher(diff)
+          announce(diff)
+        }
+        try Self.read(member, from: archive) { (piece) throws(DiffFileError) in
+          try checkExpansion()
+          do throws(ChangesetSpool.Failure) { try changeset.append(piece) } catch { throw DiffFileError(error) }
+          try publisher?.advance()
+        }
+      case .file, nil:
+        let start = attached.byteCount
+        try Self.read(member, from: archive) { (piece) throws(DiffFileError) in
+          try checkExpansion()
+          do throws(ByteStreamError) { try attached.write(piece) } catch { throw DiffFileError(error) }
+        }
+        let name = String(member.name.unicodeScalars.dropFirst(MemberName.filesPrefix.unicodeScalars.count))
+        attachments.append(DiffFile.Attachment(name: name, range: start..<attached.byteCount, all: attached))
+      }
+    }
+    try archive.finish()
+
+    let annotations = try annotationBytes.map { (bytes) throws(DiffFileError) in try Annotations(parsing: bytes) }
+    try annotations?.check(id: manifest.id)
+    let inspection: ChangesetInspection
+    if let publisher, annotations == nil {
+      inspection = try publisher.finish()
+    } else {
+      inspection = try ChangesetInspection(changeset, annotations: annotations)
+    }
+    try inspection.checkConsistency(with: manifest)
+    if let schema { try inspection.checkConsistency(with: schema, keys: manifest) }
+
+    return DiffFile(
+      manifest: manifest, manifestBytes: manifestBytes, manifestDigest: ContentDigest(of: manifestBytes),
+      fileDigest: file.hasher.digest, fileBytes: file.byteCount, signature: signature, schema: schema,
+      changeset: changeset, inspection: inspection, annotations: annotations, attachments: attachments)
+  }
+
+  private func arrivingSpool(_ expected: Int) throws(DiffFileError) -> ChangesetSpool {
+    do throws(ChangesetSpool.Failure) {
+      return try ChangesetSpool(folder: temporaryFolder, arriving: expected)
+    } catch {
+      throw DiffFileError(error)
+    }
+  }
+
+  private static func check(_ name: Name, id: KSUID) throws(DiffFileError) {
+    let named = DiffFileName.diffID(name.path)
+    guard named == id || (named == nil && name.rule == .ifNamedByID) else {
+      throw DiffFileError(
+        .idMismatch, "the diff inside has the id \(id), so the file's name should be \(DiffFileName.diff(id))",
+        member: MemberName.manifest)
+    }
+  }
+
+  private static func readSignature(
+    _ archive: ArchiveReader, manifest: Manifest, bytes: [UInt8]
+  ) throws(DiffFileError) -> DiffFile.Signature {
+    let size = Int64(ManifestSignature.byteCount)
+    guard try archive.nextIs(MemberName.signature, size: size) else { return .unsigned }
+    let signature = try archive.content(of: MemberName.signature, size: size)
+    guard let key = manifest.sender?.identity else {
+      throw DiffFileError(
+        .badSignature, "it is signed, but the manifest names no key as its sender's", member: MemberName.signature)
+    }
+    guard ManifestSignature.isValid(signature, of: bytes, by: key) else {
+      throw DiffFileError(
+        .badSignature, "the signature is not the sender's over this manifest", member: MemberName.signature)
+    }
+    return .signed(by: key)
+  }
+
+  private static func readBytes(
+    _ member: Manifest.Member, from archive: ArchiveReader
+  ) throws(DiffFileError) -> [UInt8] {
+    let bytes = try archive.content(of: member.name, size: member.size)
+    try check(ContentDigest(of: bytes), of: member)
+    return bytes
+  }
+
+  /// Passes on the bytes of a member as they come, and compares their digest with the manifest's at the end.
+  private static func read(
+    _ member: Manifest.Member, from archive: ArchiveReader,
+    _ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void
+  ) throws(DiffFileError) {
+    var hasher = ContentHasher()
+    try archive.content(of: member.name, size: member.size) { (piece) throws(DiffFileError) in
+      hasher.update(piece)
+      try body(piece)
+    }
+    try check(hasher.digest, of: member)
+  }
+
+  private static func check(_ digest: ContentDigest, of member: Manifest.Member) throws(DiffFileError) {
+    guard digest == member.sha256 else {
+      throw DiffFileError(
+        .digestMismatch, "its bytes do not match their digest in the manifest", member: member.name)
+    }
+  }
+}
+
+extension DiffFile {
+  /// Reads and checks a diff file.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - name: Whether the file's name must be the diff's id.
+  /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
+  public static func verified(at path: String, name: NameRule) throws(DiffFileError) -> DiffFile {
+    try verified(at: path, name: name, limits: DiffFileLimits())
+  }
+
+  /// Reads and checks a diff file.
+  ///
+  /// The file is opened without following links, must be a regular file, and is read once. The changeset is spooled, and
+  /// so are all attachments together: in memory while they are small, in unnamed temporary files beyond 4 MiB.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - name: Whether the file's name must be the diff's id.
+  ///   - limits: How much the file may ask for.
+  ///   - temporaryFolder: Where temporary files go.
+  ///   - cache: What is kept from one file to the next; worth having where there are many small ones.
+  /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
+  package static func verified(
+    at path: String, name: NameRule = .mustMatch, limits: DiffFileLimits = DiffFileLimits(),
+    temporaryFolder: String = ChangesetSpool.temporaryFolder, cache: OpeningCache? = nil
+  ) throws(DiffFileError) -> DiffFile {
+    try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: cache).read(at: path, rule: name)
+  }
+
+  /// Reads and checks a diff file whose bytes come from anywhere.
+  ///
+  /// - Parameters:
+  ///   - input: The bytes of the file, from its beginning.
+  ///   - byteCount: How many these are, when that is known: what would unpack to too much is then refused at once.
+  ///   - limits: How much the file may ask for.
+  ///   - temporaryFolder: Where temporary files go.
+  /// - Throws: `DiffFileError`. Nothing is left behind.
+  package static func verified(
+    from input: any ByteInput, byteCount: Int64? = nil, limits: DiffFileLimits = DiffFileLimits(),
+    temporaryFolder: String = ChangesetSpool.temporaryFolder
+  ) throws(DiffFileError) -> DiffFile {
+    try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: nil)
+      .read(input, byteCount: byteCount, name: nil)
+  }
+
+  /// Reads and checks a diff file, and announces it early when it has many changes that are sorted by key.
+  ///
+  /// - Parameter announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is
+  ///   then reported through the streamed file, and nothing is thrown.
+  /// - Returns: The file; nil when it was announced.
+  /// - Throws: `DiffFileError`, as ``verified(at:name:limits:temporaryFolder:cache:)``.
+  package static func verified(
+    at path: String, name: NameRule, cache: OpeningCache, announce: @escaping (StreamedDiffFile) -> Void
+  ) throws(DiffFileError) -> DiffFile? {
+    var announced: StreamedDiffFile?
+    let reader = DiffFileReader(
+      limits: DiffFileLimits(), temporaryFolder: ChangesetSpool.temporaryFolder, cache: cache,
+      announce: { streamed in
+        announced = streamed
+        announce(streamed)
+      })
+    do throws(DiffFileError) {
+      let file = try reader.read(at: path, rule: name)
+      guard let announced else { return file }
+      announced.finish(file)
+    } catch {
+      guard let announced else { throw error }
+      announced.feed.fail(error)
+    }
+    return nil
+  }
+}
+
+extension DiffFileReader {
+  /// Reads and checks a file on disk; errors name it.
+  fileprivate func read(at path: String, rule: DiffFile.NameRule) throws(DiffFileError) -> DiffFile {
+    do throws(DiffFileError) {
+      let file = try PosixFile(readingInbound: path)
+      return try read(file, byteCount: file.initialByteCount, name: (path, rule))
+    } catch {
+      throw error.naming(path: path)
+    }
+  }
+}
+
+extension PosixFile {
+  /// Opens a file that anybody may have put there.
+  convenience init(readingInbound path: String) throws(DiffFileError) {
+    do throws(ByteStreamError) { try self.init(reading: path) } catch { throw DiffFileError(error) }
+  }
+}

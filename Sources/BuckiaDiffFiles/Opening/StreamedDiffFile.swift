@@ -1,0 +1,102 @@
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// A diff file whose manifest, signature and table definitions are verified, while another thread still decompresses,
+/// digests and checks its changes.
+///
+/// Its changes may only be applied inside a transaction that is rolled back when the rest of the file is refused: nothing
+/// may be committed before `file()` has returned. Where that cannot be guaranteed, wait for a ``DiffFile``.
+package final class StreamedDiffFile: @unchecked Sendable {
+  /// Lets a noncopyable file be handed to another thread.
+  package final class Box: @unchecked Sendable {
+    /// The verified file.
+    package let file: DiffFile
+    init(_ file: consuming DiffFile) { self.file = file }
+  }
+
+  // These are set before another thread sees the object, and never change.
+  package let manifest: Manifest
+  package let manifestDigest: ContentDigest
+  package let signature: DiffFile.Signature
+  package let schema: [TableDefinition]?
+  /// The changes, as far as they have arrived.
+  package let changeset: ChangesetSpool
+  package let feed = ChangesetFeed()
+  /// Written before the feed is finished and read afterwards; the feed's lock orders the two.
+  private var box: Box?
+
+  init(
+    manifest: Manifest, digest: ContentDigest, signature: DiffFile.Signature, schema: [TableDefinition]?,
+    changeset: ChangesetSpool
+  ) {
+    self.manifest = manifest
+    manifestDigest = digest
+    self.signature = signature
+    self.schema = schema
+    self.changeset = changeset
+  }
+
+  /// Reports that all of the file is verified.
+  func finish(_ file: consuming DiffFile) {
+    let summary = file.inspection.summary
+    box = Box(file)
+    feed.finish(summary)
+  }
+
+  /// Waits until all of the file is verified.
+  ///
+  /// - Throws: `DiffFileError` when it is refused.
+  package func file() throws -> Box {
+    _ = try feed.summary()
+    guard let box else { throw DiffFileError(.truncated, "the file ends too early") }
+    return box
+  }
+}
+
+extension StreamedDiffFile {
+  /// Smaller changesets are verified before any of their changes are applied.
+  private static let minimumBytes: Int64 = 4 << 20
+
+  /// How many bytes of changes there will be, when they are many and sorted by key; nil when streaming is not worth it.
+  static func streamedBytes(of manifest: Manifest) -> Int? {
+    let members = manifest.members.filter { MemberName.role(of: $0.name) == .changeset }
+    let bytes = members.reduce(Int64(0)) { $0 + $1.size }
+    guard bytes >= minimumBytes, manifest.tables.allSatisfy({ $0.order == .key }) else { return nil }
+    return Int(bytes)
+  }
+
+  /// Checks the changes as they arrive, and publishes those that are well-formed.
+  struct Publisher {
+    /// How many bytes are read before the changes among them are checked and published.
+    private static let step = 1 << 20
+
+    private let diff: StreamedDiffFile
+    private var scanner: ChangesetInspection.Scanner
+    private var checked = 0
+
+    init(_ diff: StreamedDiffFile) {
+      self.diff = diff
+      scanner = ChangesetInspection.Scanner(of: diff.changeset)
+    }
+
+    /// Checks and publishes the changes that have arrived since, once they are worth it.
+    ///
+    /// - Throws: `DiffFileError` when they are malformed, with code `abandoned` when the receiver has given up.
+    mutating func advance() throws(DiffFileError) {
+      guard diff.changeset.count - checked >= Self.step else { return }
+      do throws(ChangesetSpool.Failure) { try diff.changeset.flush() } catch { throw DiffFileError(error) }
+      checked = diff.changeset.count
+      try scanner.advance(to: checked, isLast: false)
+      guard diff.feed.publish(scanner.summary) else {
+        throw DiffFileError(.abandoned, "the receiver has stopped reading")
+      }
+    }
+
+    /// The inspection of all changes, which must have arrived.
+    consuming func finish() throws(DiffFileError) -> ChangesetInspection {
+      do throws(ChangesetSpool.Failure) { try diff.changeset.flush() } catch { throw DiffFileError(error) }
+      try scanner.advance(to: diff.changeset.count, isLast: true)
+      return try scanner.finish()
+    }
+  }
+}

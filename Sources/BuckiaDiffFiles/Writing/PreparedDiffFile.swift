@@ -1,0 +1,141 @@
+import BuckiaByteStreams
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// A diff file that is ready to be written: its members, and the manifest with their sizes and digests.
+struct PreparedDiffFile {
+  var manifest: Manifest
+  private(set) var members: [PreparedMember] = []
+
+  init(_ draft: DiffFileDraft, changeset: ChangesetSpool, limits: DiffFileLimits) throws(DiffFileError) {
+    manifest = draft.manifest
+    manifest.members = []
+    manifest.schema = nil
+    var definitions: [TableDefinition]?
+    switch draft.schema {
+    case .included(let tables):
+      let bytes = try SchemaDocument.bytes(tables)
+      definitions = tables
+      manifest.schema = ContentDigest(of: bytes)
+      try add(MemberName.schema, .memory(bytes))
+    case .known(let digest): manifest.schema = digest
+    case .absent: break
+    }
+    try addParts(of: changeset, splitBytes: limits.splitBytes)
+    if let annotations = draft.annotations {
+      try annotations.check(id: manifest.id)
+      try add(MemberName.annotations, .memory(annotations.bytes()))
+    }
+    for attachment in draft.attachments.sorted(by: { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }) {
+      try add(MemberName.filesPrefix + attachment.name, .buffer(attachment.content))
+    }
+    try describeTables(draft, definitions: definitions, changeset: changeset)
+  }
+
+  private mutating func describeTables(
+    _ draft: DiffFileDraft, definitions: [TableDefinition]?, changeset: ChangesetSpool
+  ) throws(DiffFileError) {
+    let inspection = try ChangesetInspection(changeset, annotations: draft.annotations)
+    let byRowID =
+      definitions.map { Set($0.filter(\.goesByRowID).map { TableName($0.name) }) } ?? draft.tablesByRowID
+    manifest.tables = inspection.tables.map { table in
+      let name = TableName(table.header.name)
+      return Manifest.Table(
+        name: table.header.name, columns: table.header.columnCount,
+        key: byRowID.contains(name) ? .rowid : .primary,
+        order: draft.tablesInKeyOrder.contains(name) ? .key : .author,
+        inserted: table.inserted, updated: table.updated, deleted: table.deleted, withdrawn: table.withdrawn)
+    }
+    try inspection.checkConsistency(with: manifest)
+    if let definitions { try inspection.checkConsistency(with: definitions, keys: manifest) }
+  }
+
+  private mutating func addParts(of changeset: ChangesetSpool, splitBytes: Int64) throws(DiffFileError) {
+    var start = 0
+    var index = 0
+    repeat {
+      let end = min(changeset.count, start + Int(clamping: splitBytes))
+      try add(MemberName.changesetPart(index), .changeset(changeset, start..<end))
+      start = end
+      index += 1
+    } while start < changeset.count
+  }
+
+  private mutating func add(_ name: String, _ content: PreparedMember.Content) throws(DiffFileError) {
+    var hasher = ContentHasher()
+    try content.forEachPiece { (piece) throws(DiffFileError) in hasher.update(piece) }
+    manifest.members.append(Manifest.Member(name: name, size: content.byteCount, sha256: hasher.digest))
+    members.append(PreparedMember(name: name, content: content))
+  }
+}
+
+/// One member of a diff file that is ready to be written.
+struct PreparedMember {
+  /// Where its bytes are; they can be read any number of times.
+  enum Content {
+    case memory([UInt8])
+    case changeset(ChangesetSpool, Range<Int>)
+    case buffer(TemporaryBuffer)
+  }
+
+  let name: String
+  let content: Content
+
+  func write(to archive: ArchiveWriter) throws(DiffFileError) {
+    try archive.begin(name, size: content.byteCount)
+    try content.forEachPiece { (piece) throws(DiffFileError) in try archive.append(piece) }
+    try archive.end()
+  }
+}
+
+extension PreparedMember.Content {
+  var byteCount: Int64 {
+    switch self {
+    case .memory(let bytes): Int64(bytes.count)
+    case .changeset(_, let range): Int64(range.count)
+    case .buffer(let buffer): buffer.byteCount
+    }
+  }
+
+  /// Gives the bytes to `body`, piece by piece.
+  func forEachPiece(_ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void) throws(DiffFileError) {
+    switch self {
+    case .memory(let bytes):
+      try bytes.withUnsafeBufferPointer { (buffer) throws(DiffFileError) in
+        try body(UnsafeRawBufferPointer(buffer))
+      }
+    case .changeset(let spool, let range): try Self.forEachPiece(of: spool, range, body)
+    case .buffer(let buffer): try Self.forEachPiece(of: buffer.input(), body)
+    }
+  }
+
+  private static func forEachPiece(
+    of spool: ChangesetSpool, _ range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void
+  ) throws(DiffFileError) {
+    do {
+      try spool.withBytes { bytes in
+        var start = range.lowerBound
+        while start < range.upperBound {
+          let end = min(range.upperBound, start + (1 << 20))
+          try bytes.extracting(start..<end).withUnsafeBytes { (piece) throws(DiffFileError) in try body(piece) }
+          start = end
+        }
+      }
+    } catch {
+      throw DiffFileError(spooling: error)
+    }
+  }
+
+  private static func forEachPiece(
+    of input: some ByteInput, _ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void
+  ) throws(DiffFileError) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count: Int
+      do throws(ByteStreamError) { count = try input.read(into: buffer) } catch { throw DiffFileError(error) }
+      if count == 0 { return }
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+}

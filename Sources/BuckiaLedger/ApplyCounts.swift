@@ -1,0 +1,31 @@
+/// How many rows applying changed, and how many changes met a conflict.
+public struct ApplyCounts: Equatable, Sendable {
+  /// Rows inserted.
+  public var inserted = 0
+  /// Rows updated.
+  public var updated = 0
+  /// Rows deleted.
+  public var deleted = 0
+  /// Conflicts met.
+  public var conflicts = 0
+  /// Changes not written because of a conflict.
+  public var omitted = 0
+  /// Changes with nothing left to do: the local row was equal already, or gone.
+  public var unchanged = 0
+
+  /// Makes counts of nothing.
+  public init() {}
+
+  /// Adds the counts of another part of the work.
+  package static func += (sum: inout ApplyCounts, other: ApplyCounts) {
+    sum.inserted += other.inserted
+    sum.updated += other.updated
+    sum.deleted += other.deleted
+    sum.conflicts += other.conflicts
+    sum.omitted += other.omitted
+    sum.unchanged += other.unchanged
+  }
+
+  /// What the ledger records, in the order of its columns.
+  var recorded: [Int] { [inserted, updated, deleted, conflicts, omitted] }
+}

@@ -1,0 +1,249 @@
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Writes the conflicts of one diff into the tables `buckia_conflict`, `buckia_layout` and `buckia_layout_column`.
+///
+/// Rows are kept as records of the changeset format, exact to the byte, beside a layout that names their columns. Conflicts
+/// can come by the million, so records are gathered and written several at a time: ``flush(on:)`` writes the last.
+///
+/// ```swift
+/// let local = log.row { row.append(to: &$0) }
+/// try log.record(.data, .keptLocal, layout, base: nil, local: local, incoming: nil, on: connection)
+/// ```
+package final class ConflictLog {
+  static let definition = """
+    CREATE TABLE main.buckia_layout(
+      layout INTEGER PRIMARY KEY,
+      table_name TEXT NOT NULL
+    );
+    CREATE TABLE main.buckia_layout_column(
+      layout INTEGER NOT NULL,
+      position INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      is_key INTEGER NOT NULL,
+      PRIMARY KEY (layout, position)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_conflict(
+      conflict INTEGER PRIMARY KEY,
+      entry INTEGER NOT NULL,
+      layout INTEGER NOT NULL,
+      kind TEXT NOT NULL,
+      outcome TEXT NOT NULL,
+      base BLOB,
+      local BLOB,
+      incoming BLOB,
+      reason TEXT
+    );
+    """
+
+  /// A row of the next record, encoded in the log's buffer.
+  package typealias Row = Range<Int>
+
+  /// A record that is not written yet.
+  private struct Pending {
+    let layout: Int64
+    let kind: ConflictKind
+    let outcome: ConflictOutcome
+    let base: Row?
+    let local: Row?
+    let incoming: Row?
+    let reason: Row?
+  }
+
+  private struct LayoutName: Hashable {
+    let table: TableName
+    let columns: [String]
+  }
+
+  /// How many records one statement writes.
+  private static let batchSize = 16
+  /// How many gathered bytes are written without waiting for a whole batch: rows can be large.
+  private static let byteLimit = 256 << 10
+  /// How much memory the buffer keeps for the next records, in bytes.
+  private static let keptCapacity = 1 << 20
+
+  /// How many parameters each record takes.
+  private static let parameters = 8
+  private static let insertOne = insertion(of: 1)
+  private static let insertBatch = insertion(of: batchSize)
+
+  private let entry: Int64
+  private var buffer = ChangesetWriter()
+  private var pending: [Pending] = []
+  private var layouts: [LayoutName: Int64] = [:]
+  /// How often records have been taken back: layouts from before may be gone.
+  private var rewinds = 0
+
+  /// Begins the log of the diff with this ledger entry.
+  package init(entry: Int64) { self.entry = entry }
+
+  private static func insertion(of count: Int) -> String {
+    let row = "(" + [String](repeating: "?", count: parameters).joined(separator: ", ") + ")"
+    let rows = [String](repeating: row, count: count).joined(separator: ", ")
+    // OR FAIL spares the statement journal that several rows would otherwise need; whatever fails here fails the whole.
+    return
+      "INSERT OR FAIL INTO main.buckia_conflict(entry, layout, kind, outcome, base, local, incoming, reason) VALUES \(rows)"
+  }
+
+  // MARK: Recording
+
+  /// Encodes a row for the record that follows.
+  ///
+  /// - Parameter write: Appends a value for each column of the layout.
+  package func row(_ write: (inout ChangesetWriter) -> Void) -> Row {
+    let start = buffer.count
+    write(&buffer)
+    return start..<buffer.count
+  }
+
+  /// Records a conflict.
+  ///
+  /// - Parameters:
+  ///   - kind: Why the change did not fit.
+  ///   - outcome: What became of it.
+  ///   - layout: The columns of the rows.
+  ///   - base: The row as the author saw it.
+  ///   - local: The row as it was here.
+  ///   - incoming: The row as the author wants it.
+  ///   - reason: More about the conflict, as UTF-8.
+  package func record(
+    _ kind: ConflictKind, _ outcome: ConflictOutcome, _ layout: RecordedRowLayout, base: Row?, local: Row?,
+    incoming: Row?, reason: [UInt8]? = nil, on connection: borrowing SQLiteConnection
+  ) throws {
+    let number = try number(of: layout, on: connection)
+    let reason = reason.map { text in row { $0.append(encoded: text) } }
+    pending.append(
+      Pending(
+        layout: number, kind: kind, outcome: outcome, base: base, local: local, incoming: incoming, reason: reason))
+    if pending.count == Self.batchSize || buffer.count > Self.byteLimit { try flush(on: connection) }
+  }
+
+  /// Writes what has been gathered.
+  package func flush(on connection: borrowing SQLiteConnection) throws {
+    defer {
+      pending.removeAll(keepingCapacity: true)
+      if buffer.count > Self.keptCapacity { buffer = ChangesetWriter() } else { buffer.removeAll() }
+    }
+    guard !pending.isEmpty else { return }
+    let isBatch = pending.count == Self.batchSize
+    let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
+    // The rows are bound where they lie in the buffer, which stays as it is until all are written.
+    try buffer.bytes.withUnsafeBytes { bytes in
+      for index in pending.indices {
+        try bind(pending[index], to: insert.statement, from: isBatch ? index * Self.parameters : 0, in: bytes)
+        if !isBatch { try insert.statement.run() }
+      }
+      if isBatch { try insert.statement.run() }
+    }
+    insert.statement.clearBindings()
+  }
+
+  /// Forgets what has been recorded since the last ``flush(on:)``, because a savepoint has been rolled back.
+  package func rewind() {
+    pending.removeAll(keepingCapacity: true)
+    buffer.removeAll()
+    layouts.removeAll()
+    rewinds += 1
+  }
+
+  private func bind(
+    _ record: Pending, to statement: borrowing SQLiteStatement, from index: Int, in bytes: UnsafeRawBufferPointer
+  ) throws(SQLiteError) {
+    try statement.bind(entry, at: index)
+    try statement.bind(record.layout, at: index + 1)
+    try statement.bind(textNoCopy: record.kind.utf8, at: index + 2)
+    try statement.bind(textNoCopy: record.outcome.utf8, at: index + 3)
+    try Self.bind(record.base, to: statement, at: index + 4, in: bytes)
+    try Self.bind(record.local, to: statement, at: index + 5, in: bytes)
+    try Self.bind(record.incoming, to: statement, at: index + 6, in: bytes)
+    if let reason = record.reason {
+      try statement.bind(textNoCopy: UnsafeRawBufferPointer(rebasing: bytes[reason]), at: index + 7)
+    } else {
+      try statement.bindNull(at: index + 7)
+    }
+  }
+
+  private static func bind(
+    _ row: Row?, to statement: borrowing SQLiteStatement, at index: Int, in bytes: UnsafeRawBufferPointer
+  ) throws(SQLiteError) {
+    if let row {
+      try statement.bind(blobNoCopy: UnsafeRawBufferPointer(rebasing: bytes[row]), at: index)
+    } else {
+      try statement.bindNull(at: index)
+    }
+  }
+
+  // MARK: Layouts
+
+  private func number(of layout: RecordedRowLayout, on connection: borrowing SQLiteConnection) throws -> Int64 {
+    if let known = layout.known, known.rewinds == rewinds { return known.number }
+    let number = try findOrMake(layout, on: connection)
+    layout.known = (number, rewinds)
+    return number
+  }
+
+  private func findOrMake(_ layout: RecordedRowLayout, on connection: borrowing SQLiteConnection) throws -> Int64 {
+    let name = LayoutName(table: layout.table, columns: layout.columns)
+    let key = Set(layout.key)
+    if let known = layouts[name] { return known }
+    let newest = "SELECT max(layout) FROM main.buckia_layout WHERE table_name = ?1"
+    if let known = try connection.integer(newest, binding: [layout.table.text]),
+      try ConflictRecord.columns(of: known, on: connection)
+        .elementsEqual(layout.columns.indices.map { (layout.columns[$0], key.contains($0)) }, by: ==)
+    {
+      layouts[name] = known
+      return known
+    }
+    let statement = try connection.prepare("INSERT INTO main.buckia_layout(table_name) VALUES (?1)")
+    try statement.bind(layout.table.text, at: 0)
+    try statement.run()
+    let number = try connection.integer("SELECT last_insert_rowid()") ?? 0
+    let column = try connection.prepare("INSERT INTO main.buckia_layout_column VALUES (?1, ?2, ?3, ?4)")
+    for (position, text) in layout.columns.enumerated() {
+      try column.bind(number, at: 0)
+      try column.bind(Int64(position), at: 1)
+      try column.bind(text, at: 2)
+      try column.bind(Int64(key.contains(position) ? 1 : 0), at: 3)
+      try column.run()
+    }
+    layouts[name] = number
+    return number
+  }
+}
+
+extension StaticString {
+  /// The UTF-8 of the literal, which lives as long as the program.
+  fileprivate var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
+}
+
+extension ConflictKind {
+  /// The raw value, to be bound without a copy.
+  fileprivate var utf8: UnsafeRawBufferPointer {
+    let word: StaticString =
+      switch self {
+      case .data: "data"
+      case .notFound: "not-found"
+      case .conflict: "conflict"
+      case .constraint: "constraint"
+      case .foreignKey: "foreign-key"
+      }
+    return word.bytes
+  }
+}
+
+extension ConflictOutcome {
+  /// The raw value, to be bound without a copy.
+  fileprivate var utf8: UnsafeRawBufferPointer {
+    let word: StaticString =
+      switch self {
+      case .keptLocal: "kept-local"
+      case .tookIncoming: "took-incoming"
+      case .merged: "merged"
+      case .resolved: "resolved"
+      case .omitted: "omitted"
+      case .reported: "reported"
+      }
+    return word.bytes
+  }
+}

@@ -1,0 +1,177 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The tables `buckia_held_…`: changes that the database holds because their table, or their columns, are missing here.
+///
+/// There is a part for each table of each diff. It has the table's definition, so its changes can be read whatever becomes
+/// of the local schema.
+package final class HeldParts {
+  /// The ledger entry of the diff that the parts belong to.
+  private let entry: Int64
+  private var parts: [TableName: Int64] = [:]
+  /// What is held, and how many changes of it.
+  package private(set) var held: [(table: HeldTable, changes: Int)] = []
+  private var places: [TableName: Int] = [:]
+
+  /// The tables' definition.
+  static let definition = """
+    CREATE TABLE main.buckia_held_part(
+      part INTEGER PRIMARY KEY,
+      entry INTEGER NOT NULL,
+      table_name TEXT NOT NULL,
+      module TEXT,
+      strict INTEGER NOT NULL,
+      whole INTEGER NOT NULL,
+      patchset INTEGER NOT NULL,
+      reason TEXT NOT NULL
+    );
+    CREATE TABLE main.buckia_held_column(
+      part INTEGER NOT NULL,
+      position INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      type TEXT NOT NULL,
+      key INTEGER NOT NULL,
+      held INTEGER NOT NULL,
+      PRIMARY KEY (part, position)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_held_change(
+      change INTEGER PRIMARY KEY,
+      part INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      bytes BLOB NOT NULL
+    );
+    CREATE INDEX main.buckia_held_change_part ON buckia_held_change(part);
+    CREATE INDEX main.buckia_held_change_key ON buckia_held_change(key);
+    """
+
+  /// Begins to hold parts of the diff with this ledger entry.
+  package init(of entry: Int64) { self.entry = entry }
+
+  // MARK: Holding
+
+  /// Holds one change.
+  ///
+  /// - Parameters:
+  ///   - change: The change in the columns of the table's own definition.
+  ///   - key: The key of its row.
+  ///   - table: What of the table is unknown.
+  ///   - header: That of the changes.
+  package func add(
+    _ change: [UInt8], of key: [UInt8], _ table: HeldTable, _ header: ChangesetTable,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let name = TableName(header.name)
+    let part = try parts[name] ?? begin(table, header, on: connection)
+    let insert = try connection.cached("INSERT INTO main.buckia_held_change(part, key, bytes) VALUES (?1, ?2, ?3)")
+    try insert.statement.bind(part, at: 0)
+    try insert.statement.bind(key, at: 1)
+    try insert.statement.bind(change, at: 2)
+    try insert.statement.run()
+    if let place = places[name] { held[place].changes += 1 }
+  }
+
+  private func begin(
+    _ table: HeldTable, _ header: ChangesetTable, on connection: borrowing SQLiteConnection
+  ) throws -> Int64 {
+    let definition = table.definition
+    let insert = try connection.prepare(
+      """
+      INSERT INTO main.buckia_held_part(entry, table_name, strict, whole, patchset, reason, module)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+      """)
+    try insert.bind(entry, at: 0)
+    try insert.bind(definition.name, at: 1)
+    try insert.bind(Int64(definition.isStrict ? 1 : 0), at: 2)
+    try insert.bind(Int64(table.isWhole ? 1 : 0), at: 3)
+    try insert.bind(Int64(header.format == .patchset ? 1 : 0), at: 4)
+    try insert.bind(table.reason, at: 5)
+    try insert.bind(optional: definition.module?.name, at: 6)
+    try insert.run()
+    let part = try connection.integer("SELECT last_insert_rowid()") ?? 0
+    let column = try connection.prepare("INSERT INTO main.buckia_held_column VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+    for (position, found) in definition.columns.enumerated() {
+      try column.bind(part, at: 0)
+      try column.bind(Int64(position), at: 1)
+      try column.bind(found.name, at: 2)
+      try column.bind(found.declaredType, at: 3)
+      try column.bind(Int64((definition.primaryKey.firstIndex(of: position) ?? -1) + 1), at: 4)
+      try column.bind(Int64(table.columns.contains(position) ? 1 : 0), at: 5)
+      try column.run()
+    }
+    let name = TableName(definition.name)
+    parts[name] = part
+    places[name] = held.count
+    held.append((table, 0))
+    return part
+  }
+
+  /// Deletes this part's changes, before what still has no place is held anew.
+  package static func remove(part number: Int64, on connection: borrowing SQLiteConnection) throws {
+    for table in ["change", "column", "part"] {
+      try connection.execute("DELETE FROM main.buckia_held_\(table) WHERE part = \(number)")
+    }
+  }
+
+  // MARK: Removing
+
+  /// Deletes what is held of a change of this diff that a conflict has left out.
+  ///
+  /// - Returns: The bytes of the deleted changes.
+  package func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws
+    -> [[UInt8]]
+  {
+    guard let part = parts[table] else { return [] }
+    let delete = try connection.cached(
+      "DELETE FROM main.buckia_held_change WHERE part = ?1 AND key = ?2 RETURNING bytes")
+    defer { delete.statement.reset() }
+    try delete.statement.bind(part, at: 0)
+    try delete.statement.bind(key, at: 1)
+    var dropped: [[UInt8]] = []
+    while try delete.statement.step() { dropped.append(delete.statement.blob(at: 0)) }
+    if let place = places[table] { held[place].changes -= dropped.count }
+    return dropped
+  }
+
+  /// Whether anything is held.
+  package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.cachedInteger("SELECT 1 FROM main.buckia_held_part LIMIT 1") != nil
+  }
+
+  /// The tables of which anything is held.
+  package static func tables(on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
+    var tables: Set<TableName> = []
+    try connection.forEachRow(of: "SELECT DISTINCT table_name FROM main.buckia_held_part") {
+      tables.insert(TableName($0.text(at: 0) ?? ""))
+    }
+    return tables
+  }
+
+  /// Deletes what is held of earlier diffs for a row that is gone.
+  package static func remove(
+    _ key: [UInt8], of table: TableName, before entry: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let delete = try connection.cached(
+      """
+      DELETE FROM main.buckia_held_change WHERE key = ?1 AND part IN (
+        SELECT part FROM main.buckia_held_part WHERE table_name = ?2 COLLATE NOCASE AND NOT whole AND entry < ?3)
+      """)
+    try delete.statement.bind(key, at: 0)
+    try delete.statement.bind(table.text, at: 1)
+    try delete.statement.bind(entry, at: 2)
+    try delete.statement.run()
+  }
+
+  /// Deletes parts without changes, and sets the state of diffs without parts to `applied`.
+  package static func removeEmpty(on connection: borrowing SQLiteConnection) throws {
+    try connection.execute(
+      """
+      DELETE FROM main.buckia_held_part
+      WHERE NOT EXISTS (SELECT 1 FROM main.buckia_held_change AS c WHERE c.part = buckia_held_part.part);
+      DELETE FROM main.buckia_held_column WHERE part NOT IN (SELECT part FROM main.buckia_held_part);
+      UPDATE main.buckia_ledger SET state = 'applied', reason = NULL
+      WHERE state = 'held' AND entry NOT IN (SELECT entry FROM main.buckia_held_part)
+      """)
+  }
+}

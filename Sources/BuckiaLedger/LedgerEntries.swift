@@ -1,0 +1,150 @@
+import BuckiaKSUID
+import SQLiteConnections
+
+/// The table `buckia_ledger`: a row for each diff file that was applied, is held or waits.
+package enum LedgerEntries {
+  static let definition = """
+    CREATE TABLE main.buckia_ledger(
+      entry INTEGER PRIMARY KEY,
+      diff TEXT,
+      sender TEXT NOT NULL,
+      digest BLOB NOT NULL,
+      raw INTEGER NOT NULL,
+      state TEXT NOT NULL,
+      inserted INTEGER NOT NULL DEFAULT 0,
+      updated INTEGER NOT NULL DEFAULT 0,
+      deleted INTEGER NOT NULL DEFAULT 0,
+      conflicts INTEGER NOT NULL DEFAULT 0,
+      omitted INTEGER NOT NULL DEFAULT 0,
+      reason TEXT,
+      file TEXT NOT NULL,
+      recorded_at INTEGER NOT NULL,
+      UNIQUE (diff, sender, digest)
+    );
+    CREATE UNIQUE INDEX main.buckia_ledger_raw ON buckia_ledger(digest) WHERE raw;
+    """
+
+  /// The greatest id that was applied here; nil without a ledger.
+  package static func newestID(on connection: borrowing SQLiteConnection) throws -> KSUID? {
+    guard try Ledger.exists(on: connection) else { return nil }
+    let query = "SELECT max(diff) FROM main.buckia_ledger WHERE state IN ('applied', 'held')"
+    return try connection.text(query).flatMap { KSUID($0) }
+  }
+
+  /// What the ledger knows of a diff file.
+  package enum Standing: Equatable, Sendable {
+    /// Nothing: it was never seen, or it was refused and may be tried again.
+    case unknown
+    /// This very file is in the ledger.
+    case recorded(DiffState)
+    /// Another file with the same sender and id is in the ledger.
+    case equivocation
+  }
+
+  /// Looks a diff file up.
+  package static func standing(of key: LedgerKey, on connection: borrowing SQLiteConnection) throws -> Standing {
+    let query: SQLiteCachedStatement
+    if key.isRaw {
+      query = try connection.cached("SELECT state, 1 FROM main.buckia_ledger WHERE raw AND digest = ?1")
+      try query.statement.bind(key.digest, at: 0)
+    } else {
+      query = try connection.cached(
+        "SELECT state, digest = ?1 FROM main.buckia_ledger WHERE diff = ?2 AND sender = ?3 AND NOT raw ORDER BY 2 DESC")
+      try query.statement.bind(key.digest, at: 0)
+      try query.statement.bind(key.id?.description ?? "", at: 1)
+      try query.statement.bind(key.sender, at: 2)
+    }
+    defer { query.statement.reset() }
+    guard try query.statement.step() else { return .unknown }
+    guard query.statement.integer(at: 1) != 0 else { return .equivocation }
+    return .recorded(DiffState(rawValue: query.statement.text(at: 0) ?? "") ?? .applied)
+  }
+
+  /// The number that the next entry gets, as long as the transaction holds the write lock.
+  package static func nextNumber(on connection: borrowing SQLiteConnection) throws -> Int64 {
+    try (connection.cachedInteger("SELECT max(entry) FROM main.buckia_ledger") ?? 0) + 1
+  }
+
+  /// Writes an entry, in the place of a waiting one of the same file.
+  ///
+  /// - Parameters:
+  ///   - key: The identity of the file.
+  ///   - state: What became of it.
+  ///   - number: The entry's number; nil for the next one.
+  ///   - file: The file's name, without its folder.
+  ///   - counts: What was done.
+  ///   - reason: Why it is held or waits.
+  ///   - time: When, in milliseconds since 1970.
+  ///   - connection: The database, with a transaction open.
+  package static func record(
+    _ key: LedgerKey, state: DiffState, number: Int64? = nil, file: String, counts: ApplyCounts = ApplyCounts(),
+    reason: String? = nil, at time: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let id = key.id?.description
+    let old = try connection.cached(
+      "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'")
+    try old.statement.bind(optional: id, at: 0)
+    try old.statement.bind(key.sender, at: 1)
+    try old.statement.bind(key.digest, at: 2)
+    try old.statement.run()
+    let insert = try connection.cached(
+      """
+      INSERT INTO main.buckia_ledger(
+        entry, diff, sender, digest, raw, state, file, reason, recorded_at, inserted, updated, deleted, conflicts, omitted)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+      """)
+    if let number { try insert.statement.bind(number, at: 0) } else { try insert.statement.bindNull(at: 0) }
+    try insert.statement.bind(optional: id, at: 1)
+    try insert.statement.bind(key.sender, at: 2)
+    try insert.statement.bind(key.digest, at: 3)
+    try insert.statement.bind(Int64(key.isRaw ? 1 : 0), at: 4)
+    try insert.statement.bind(state.rawValue, at: 5)
+    try insert.statement.bind(file, at: 6)
+    try insert.statement.bind(optional: reason, at: 7)
+    try insert.statement.bind(time, at: 8)
+    for (index, count) in counts.recorded.enumerated() { try insert.statement.bind(Int64(count), at: 9 + index) }
+    try insert.statement.run()
+  }
+
+  /// Adds to an entry what was done when more of its diff could be applied.
+  package static func add(
+    _ counts: ApplyCounts, to number: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let update = try connection.cached(
+      """
+      UPDATE main.buckia_ledger SET inserted = inserted + ?2, updated = updated + ?3, deleted = deleted + ?4,
+        conflicts = conflicts + ?5, omitted = omitted + ?6
+      WHERE entry = ?1
+      """)
+    try update.statement.bind(number, at: 0)
+    for (index, count) in counts.recorded.enumerated() { try update.statement.bind(Int64(count), at: 1 + index) }
+    try update.statement.run()
+  }
+
+  /// Everything recorded, oldest first: the ledger and the refused files.
+  package static func all(on connection: borrowing SQLiteConnection) throws -> [LedgerEntry] {
+    var entries: [LedgerEntry] = []
+    let query = """
+      SELECT diff, sender, state, recorded_at, inserted, updated, deleted, conflicts, omitted, reason, file,
+             lower(hex(digest)) AS digest, entry
+      FROM main.buckia_ledger
+      UNION ALL
+      SELECT diff, sender, state, last_at, 0, 0, 0, 0, 0, reason, file, lower(hex(digest)), 0
+      FROM main.buckia_refused
+      ORDER BY recorded_at, entry, digest
+      """
+    try connection.forEachRow(of: query) { row in
+      entries.append(
+        LedgerEntry(
+          id: row.text(at: 0).flatMap { KSUID($0) }, sender: shown(sender: row.text(at: 1) ?? ""),
+          state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
+          inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
+          conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),
+          file: row.text(at: 10) ?? "", digest: row.text(at: 11) ?? ""))
+    }
+    return entries
+  }
+
+  /// A sender for people: "unsigned", or "key …".
+  package static func shown(sender: String) -> String { sender.isEmpty ? "unsigned" : "key \(sender)" }
+}

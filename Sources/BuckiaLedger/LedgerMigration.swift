@@ -1,0 +1,52 @@
+/// The numbered steps from each format of the ledger tables to the next, as an app's migrations.
+///
+/// A released migration never changes, so each holds its own copy of the definitions it makes; another change of the tables
+/// is another migration.
+enum LedgerMigration {
+  /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
+  static let statements = [toFormat2]
+
+  /// The states of a file are no longer frozen in CHECKs.
+  ///
+  /// Rows wait in a TEMP table meanwhile. `ALTER TABLE … RENAME` would take fewer statements, but fails where any view or
+  /// trigger of the application's schema is broken.
+  private static let toFormat2 = """
+    CREATE TEMP TABLE buckia_migration AS SELECT * FROM main.buckia_ledger;
+    DROP TABLE main.buckia_ledger;
+    CREATE TABLE main.buckia_ledger(
+      entry INTEGER PRIMARY KEY,
+      diff TEXT,
+      sender TEXT NOT NULL,
+      digest BLOB NOT NULL,
+      raw INTEGER NOT NULL,
+      state TEXT NOT NULL,
+      inserted INTEGER NOT NULL DEFAULT 0,
+      updated INTEGER NOT NULL DEFAULT 0,
+      deleted INTEGER NOT NULL DEFAULT 0,
+      conflicts INTEGER NOT NULL DEFAULT 0,
+      omitted INTEGER NOT NULL DEFAULT 0,
+      reason TEXT,
+      file TEXT NOT NULL,
+      recorded_at INTEGER NOT NULL,
+      UNIQUE (diff, sender, digest)
+    );
+    CREATE UNIQUE INDEX main.buckia_ledger_raw ON buckia_ledger(digest) WHERE raw;
+    INSERT INTO main.buckia_ledger SELECT * FROM temp.buckia_migration;
+    DROP TABLE temp.buckia_migration;
+    CREATE TEMP TABLE buckia_migration AS SELECT * FROM main.buckia_refused;
+    DROP TABLE main.buckia_refused;
+    CREATE TABLE main.buckia_refused(
+      digest BLOB PRIMARY KEY NOT NULL,
+      diff TEXT,
+      sender TEXT NOT NULL,
+      state TEXT NOT NULL,
+      reason TEXT NOT NULL,
+      file TEXT NOT NULL,
+      first_at INTEGER NOT NULL,
+      last_at INTEGER NOT NULL,
+      times INTEGER NOT NULL DEFAULT 1
+    ) WITHOUT ROWID;
+    INSERT INTO main.buckia_refused SELECT * FROM temp.buckia_migration;
+    DROP TABLE temp.buckia_migration;
+    """
+}

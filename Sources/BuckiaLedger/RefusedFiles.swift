@@ -1,0 +1,86 @@
+import BuckiaKSUID
+import SQLiteConnections
+
+/// The table `buckia_refused`: files that were refused. They occupy no id and block nothing, and only so many are kept.
+package enum RefusedFiles {
+  static let definition = """
+    CREATE TABLE main.buckia_refused(
+      digest BLOB PRIMARY KEY NOT NULL,
+      diff TEXT,
+      sender TEXT NOT NULL,
+      state TEXT NOT NULL,
+      reason TEXT NOT NULL,
+      file TEXT NOT NULL,
+      first_at INTEGER NOT NULL,
+      last_at INTEGER NOT NULL,
+      times INTEGER NOT NULL DEFAULT 1
+    ) WITHOUT ROWID;
+    """
+
+  /// The most refused files that are kept; the oldest go first.
+  package static let limit = 1_000
+  /// The longest reason that is kept, in characters.
+  private static let reasonLimit = 1_000
+  /// The longest file name that is kept, in characters.
+  private static let nameLimit = 255
+
+  /// A refused file.
+  package struct Entry: Sendable {
+    /// SHA-256 of the file's bytes.
+    let digest: [UInt8]
+    /// The id it claims, where it could be read that far.
+    let id: KSUID?
+    /// The verified sender, or empty.
+    let sender: String
+    /// `quarantined` or `rejected`.
+    let state: DiffState
+    /// Why.
+    let reason: String
+    /// The file's name without its folder.
+    let file: String
+
+    /// Makes an entry.
+    package init(digest: [UInt8], id: KSUID?, sender: String, state: DiffState, reason: String, file: String) {
+      self.digest = digest
+      self.id = id
+      self.sender = sender
+      self.state = state
+      self.reason = reason
+      self.file = file
+    }
+  }
+
+  /// Records a refused file, or that it was refused once more.
+  package static func record(
+    _ entry: Entry, at time: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let statement = try connection.prepare(
+      """
+      INSERT INTO main.buckia_refused(digest, diff, sender, state, reason, file, first_at, last_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+      ON CONFLICT (digest) DO UPDATE SET
+        state = excluded.state, reason = excluded.reason, file = excluded.file, last_at = excluded.last_at,
+        times = times + 1
+      """)
+    try statement.bind(entry.digest, at: 0)
+    try statement.bind(optional: entry.id?.description, at: 1)
+    try statement.bind(entry.sender, at: 2)
+    try statement.bind(entry.state.rawValue, at: 3)
+    try statement.bind(String(entry.reason.prefix(reasonLimit)), at: 4)
+    try statement.bind(String(entry.file.prefix(nameLimit)), at: 5)
+    try statement.bind(time, at: 6)
+    try statement.run()
+    try connection.execute(
+      """
+      DELETE FROM main.buckia_refused WHERE digest IN (
+        SELECT digest FROM main.buckia_refused ORDER BY last_at DESC, digest LIMIT -1 OFFSET \(limit))
+      """)
+  }
+
+  /// Deletes the record of a file that has been applied now.
+  package static func remove(digest: [UInt8], on connection: borrowing SQLiteConnection) throws {
+    let delete = try connection.cached("DELETE FROM main.buckia_refused WHERE digest = ?1")
+    try delete.statement.bind(digest, at: 0)
+    try delete.statement.run()
+  }
+}

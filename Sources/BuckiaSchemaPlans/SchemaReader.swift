@@ -1,0 +1,238 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What kind of object a table name stands for. See <https://sqlite.org/pragma.html#pragma_table_list>.
+public enum TableKind: Equatable, Sendable {
+  /// An ordinary table.
+  case table
+  /// A view.
+  case view
+  /// A virtual table, with the name of its module and what its rows are.
+  case virtual(module: String, content: VirtualContent)
+  /// A table that holds the insides of a virtual table.
+  case shadow(of: String)
+
+  /// Whether it has rows of its own, which travel.
+  package var hasOwnRows: Bool {
+    switch self {
+    case .table, .virtual(_, .own): true
+    case .view, .virtual, .shadow: false
+    }
+  }
+}
+
+/// One entry of a database's schema.
+public struct SchemaEntry: Sendable {
+  /// The name as it was created.
+  public let name: TableName
+  /// What it is.
+  public let kind: TableKind
+  /// Whether it is a WITHOUT ROWID table.
+  let isWithoutRowID: Bool
+  /// Whether it is a STRICT table.
+  let isStrict: Bool
+  /// The statement that it was created with.
+  public let sql: String
+  /// Whether `name` is not the name itself, because that is no valid UTF-8.
+  let isNameMended: Bool
+
+  /// Whether another database has the very same definition under this name.
+  package func isDefined(like other: SchemaEntry) -> Bool {
+    kind == other.kind && !sql.isEmpty && sql.utf8.elementsEqual(other.sql.utf8)
+      && name.text.utf8.elementsEqual(other.name.text.utf8)
+  }
+}
+
+/// Reads the definitions of one database through its own connection.
+///
+/// Nothing is cached: read again after the schema has changed.
+public struct SchemaReader: ~Copyable {
+  /// All tables and views but SQLite's own, in the order they were created.
+  public let entries: [SchemaEntry]
+  /// Where each name stands in `entries`.
+  private let places: [TableName: Int]
+
+  /// Lists the schema of `main`.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
+  public init(_ connection: borrowing SQLiteConnection) throws {
+    var sources: [(name: String, sql: String, isMended: Bool)] = []
+    try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
+      sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
+    }
+    var kinds: [TableName: (type: String, withoutRowID: Bool, strict: Bool)] = [:]
+    try connection.forEachRow(of: "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main'") { row in
+      kinds[TableName(row.text(at: 0) ?? "")] = (
+        row.text(at: 1) ?? "", row.integer(at: 2) != 0, row.integer(at: 3) != 0
+      )
+    }
+    let virtual = try VirtualTables(
+      sources.filter { kinds[TableName($0.name)]?.type == "virtual" }.map { ($0.name, $0.sql) }, on: connection)
+    var found: [SchemaEntry] = []
+    for source in sources {
+      guard let entry = kinds[TableName(source.name)], !ASCIIName.folded(source.name).hasPrefix("sqlite_") else {
+        continue
+      }
+      let kind: TableKind
+      if entry.type == "view" {
+        kind = .view
+      } else if entry.type == "virtual" {
+        kind = try virtual.kind(of: source.name, on: connection)
+      } else if let owner = virtual.owner(ofShadow: source.name, isMarked: entry.type == "shadow") {
+        kind = .shadow(of: owner)
+      } else {
+        kind = .table
+      }
+      found.append(
+        SchemaEntry(
+          name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict,
+          sql: source.sql, isNameMended: source.isMended))
+    }
+    entries = found
+    // A name that had to be mended may look like another's.
+    let named = found.enumerated().filter { !$1.isNameMended }
+    places = Dictionary(named.map { ($1.name, $0) }) { first, _ in first }
+  }
+
+  /// The entry of that name, whatever its case.
+  public func entry(named name: TableName) -> SchemaEntry? { places[name].map { entries[$0] } }
+
+  /// Reads the definition of a table that has rows of its own.
+  ///
+  /// The queries are kept by the connection: a database may have ten thousand tables, and to prepare what asks about a
+  /// table takes longer than the answer.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  public func definition(
+    of entry: SchemaEntry, on connection: borrowing SQLiteConnection
+  ) throws -> TableDefinition {
+    if case .virtual = entry.kind { return try virtualDefinition(of: entry, on: connection) }
+    let name = entry.name.text
+    var columns: [ColumnDefinition] = []
+    var generated: [GeneratedColumn] = []
+    var key: [(position: Int64, column: Int)] = []
+    var hasMendedNames = false
+    let query = "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')"
+    try connection.forEachRow(ofCached: query, binding: [name]) { row in
+      let column = row.text(at: 0) ?? ""
+      let type = row.text(at: 1) ?? ""
+      if !row.isWellFormedText(at: 0) { hasMendedNames = true }
+      switch row.integer(at: 5) {
+      case 2: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: false))
+      case 3: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: true))
+      default:
+        if row.integer(at: 4) > 0 { key.append((row.integer(at: 4), columns.count)) }
+        let source = row.text(at: 3)
+        // A default that had to be mended is another one.
+        let literal = row.isWellFormedText(at: 3) ? source.flatMap(LiteralDefault.init(columnDefault:)) : nil
+        columns.append(
+          ColumnDefinition(
+            name: column, declaredType: type, isNotNull: row.integer(at: 2) != 0, defaultValue: literal,
+            hasExpressionDefault: source != nil && literal == nil))
+      }
+    }
+    guard !hasMendedNames else {
+      // Nothing more can be asked about a column whose name cannot be said.
+      return TableDefinition(name: name, columns: columns, generated: generated, hasMendedNames: true)
+    }
+    var isAutoIncrement = false
+    for index in columns.indices {
+      let metadata = try connection.columnMetadata(table: name, column: columns[index].name)
+      columns[index].collation = metadata.collation
+      if metadata.isAutoIncrement { isAutoIncrement = true }
+    }
+    key.sort { $0.position < $1.position }
+    if key.count == 1, !entry.isWithoutRowID,
+      ASCIIName.matches(columns[key[0].column].declaredType, "INTEGER"),
+      try hasKeyIndex(name, on: connection)
+    {
+      // INTEGER PRIMARY KEY DESC is no rowid and may hold NULL (https://sqlite.org/lang_createtable.html#rowid). Made
+      // anew from its definition it would become one; INT is the same type and never does.
+      columns[key[0].column].declaredType = "INT"
+    }
+    return TableDefinition(
+      name: name, columns: columns, generated: generated, primaryKey: key.map(\.column),
+      isWithoutRowID: entry.isWithoutRowID, isStrict: entry.isStrict, isAutoIncrement: isAutoIncrement,
+      unique: try uniqueConstraints(of: name, columns: columns, on: connection),
+      foreignKeys: try foreignKeys(of: name, on: connection))
+  }
+
+  /// Whether the key of a table has an index of its own, as no rowid has.
+  private func hasKeyIndex(_ table: String, on connection: borrowing SQLiteConnection) throws -> Bool {
+    var isFound = false
+    let query = "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'"
+    try connection.forEachRow(ofCached: query, binding: [table]) { _ in isFound = true }
+    return isFound
+  }
+
+  /// UNIQUE constraints and whole unique indexes whose columns are compared as the columns themselves are.
+  private func uniqueConstraints(
+    of table: String, columns: [ColumnDefinition], on connection: borrowing SQLiteConnection
+  ) throws -> [[Int]] {
+    var indexes: [String] = []
+    let list = "SELECT name FROM pragma_index_list(?, 'main') WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
+    try connection.forEachRow(ofCached: list, binding: [table]) { indexes.append($0.text(at: 0) ?? "") }
+    var constraints: [[Int]] = []
+    for index in indexes {
+      var members: [Int] = []
+      var isPlain = true
+      let parts = "SELECT name, coll FROM pragma_index_xinfo(?, 'main') WHERE key"
+      try connection.forEachRow(ofCached: parts, binding: [index]) { row in
+        let collation = row.text(at: 1) ?? ""
+        let found = row.text(at: 0).flatMap { name in columns.firstIndex { ASCIIName.matches($0.name, name) } }
+        if let found, ASCIIName.matches(columns[found].collation, collation) {
+          members.append(found)
+        } else {
+          isPlain = false
+        }
+      }
+      if isPlain, !members.isEmpty { constraints.append(members) }
+    }
+    return constraints.reversed()
+  }
+
+  private func foreignKeys(of table: String, on connection: borrowing SQLiteConnection) throws -> [ForeignKey] {
+    var keys: [(id: Int64, key: ForeignKey)] = []
+    let query = """
+      SELECT id, "table", "from", "to", on_update, on_delete FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq
+      """
+    try connection.forEachRow(ofCached: query, binding: [table]) { row in
+      let id = row.integer(at: 0)
+      if keys.last?.id != id {
+        keys.append(
+          (
+            id,
+            ForeignKey(
+              columns: [], parent: row.text(at: 1) ?? "",
+              onUpdate: ForeignKey.Action(rawValue: row.text(at: 4) ?? "") ?? .noAction,
+              onDelete: ForeignKey.Action(rawValue: row.text(at: 5) ?? "") ?? .noAction)
+          ))
+      }
+      keys[keys.count - 1].key.columns.append(row.text(at: 2) ?? "")
+      if let parent = row.text(at: 3) { keys[keys.count - 1].key.parentColumns.append(parent) }
+    }
+    return keys.map(\.key).reversed()
+  }
+}
+
+extension LiteralDefault {
+  /// Takes a default as `PRAGMA table_info` shows it.
+  ///
+  /// Besides literals SQLite takes a bare word or one in double quotes for text here.
+  init?(columnDefault sql: String) {
+    if let literal = LiteralDefault(parsing: sql) {
+      self = literal
+      return
+    }
+    let bytes = Array(sql.utf8)
+    if bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22, !bytes.dropFirst().dropLast().contains(0x22) {
+      self.init(parsing: SQLText.literal(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)))
+      return
+    }
+    let isWord = bytes.allSatisfy {
+      (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0) || $0 == 0x5f || $0 >= 0x80
+    }
+    guard isWord, let first = bytes.first, !(0x30...0x39).contains(first) else { return nil }
+    self.init(parsing: SQLText.literal(sql))
+  }
+}

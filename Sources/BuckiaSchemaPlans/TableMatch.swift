@@ -1,0 +1,22 @@
+import SQLiteSchemas
+
+/// How the columns of one incoming table meet those of the local one.
+package struct TableMatch: Sendable {
+  /// A column whose values must be looked at.
+  package struct Check: Sendable {
+    /// Its index in the changeset as it arrives.
+    package let column: Int
+    /// Its place in the local layout.
+    package let place: Int
+    /// The affinity it has there.
+    package let affinity: Affinity
+  }
+
+  /// The local table, as it will be once the steps have been carried out.
+  package let local: TableDefinition
+  /// For each column of the changeset, without those that are held, its place in the local layout:
+  /// `local.changesetColumns`.
+  package let columns: [Int]
+  /// Columns whose values must be looked at.
+  package let checkedValues: [Check]
+}

@@ -1,0 +1,65 @@
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// Whether the values of an incoming column survive in a local column of another type.
+///
+/// SQLite converts values by the affinity of the column they are stored in
+/// (<https://sqlite.org/datatype3.html#type_affinity>). A value that would be altered is no longer what its author
+/// wrote, so such a diff is refused, not silently changed. Numbers that stay equal (1 and 1.0) are fine.
+package enum TypeCompatibility: Equatable {
+  /// Every value stays what it is.
+  case safe
+  /// Some values could be altered: each must be looked at.
+  case dependsOnValues
+  /// Text on one side, numbers on the other.
+  case contradictory
+
+  /// Judges the affinities of two columns.
+  package init(incoming: Affinity, local: Affinity) {
+    switch (incoming, local) {
+    case (_, .blob): self = .safe
+    case (let first, let second) where first == second: self = .safe
+    case (.integer, .numeric), (.numeric, .integer), (.real, .integer), (.real, .numeric): self = .safe
+    case (.text, .integer), (.text, .real), (.integer, .text), (.real, .text): self = .contradictory
+    default: self = .dependsOnValues
+    }
+  }
+
+  /// Whether a column of this affinity would store the value as something else.
+  package static func alters(_ value: ValueSlice, in bytes: RawSpan, affinity: Affinity) -> Bool {
+    switch (value.kind, affinity) {
+    case (.integer, .text), (.real, .text): return true
+    case (.integer, .real):
+      let integer = value.integer(in: bytes)
+      return Int64(exactly: Double(integer)) != integer
+    case (.text, .integer), (.text, .real), (.text, .numeric):
+      return looksNumeric(bytes.array(value.payloadRange))
+    default: return false
+    }
+  }
+
+  /// Whether text is a well-formed number to SQLite, spaces around it allowed.
+  private static func looksNumeric(_ text: [UInt8]) -> Bool {
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0d).contains($0) }
+    let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) }
+    var rest = text.drop(while: isSpace)
+    while let last = rest.last, isSpace(last) { rest.removeLast() }
+    if let sign = rest.first, sign == 0x2b || sign == 0x2d { rest.removeFirst() }
+    let whole = rest.prefix(while: isDigit).count
+    rest = rest.dropFirst(whole)
+    var fraction = 0
+    if rest.first == 0x2e {
+      rest.removeFirst()
+      fraction = rest.prefix(while: isDigit).count
+      rest = rest.dropFirst(fraction)
+    }
+    guard whole + fraction > 0 else { return false }
+    if let mark = rest.first, mark == 0x65 || mark == 0x45 {
+      rest.removeFirst()
+      if let sign = rest.first, sign == 0x2b || sign == 0x2d { rest.removeFirst() }
+      guard let digit = rest.first, isDigit(digit) else { return false }
+      rest = rest.drop(while: isDigit)
+    }
+    return rest.isEmpty
+  }
+}

@@ -1,0 +1,95 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// How an incoming virtual table meets what has its name here.
+enum VirtualMatch {
+  /// What is to be said when the rows of a table are not written, since this database keeps them by itself; nil when they are.
+  ///
+  /// - Parameter incoming: The author's definition; nil for a raw changeset, which has none.
+  static func remark(onPassingOver incoming: TableDefinition?, for entry: SchemaEntry) -> String? {
+    guard case .virtual(let module, let content) = entry.kind else { return nil }
+    if let incoming {
+      guard let wanted = incoming.module, ASCIIName.matches(wanted.name, module) else { return nil }
+    }
+    switch content {
+    case .keptByTriggers:
+      return "the rows that came for the virtual table \"\(entry.name)\" were not written: triggers keep it here"
+    case .external(let table):
+      return "the rows that came for the virtual table \"\(entry.name)\" were not written: here it indexes \"\(table)\""
+    case .own, .contentless, .unknown, .unavailable: return nil
+    }
+  }
+
+  /// Why what is an ordinary table on one side cannot be a virtual one on the other, or nil.
+  static func refusal(of incoming: TableDefinition, for entry: SchemaEntry) -> String? {
+    switch (incoming.module, entry.kind) {
+    case (let wanted?, .virtual(let module, _)):
+      if ASCIIName.matches(wanted.name, module) { return nil }
+      return "it is a virtual table of the module \(wanted.name) in the diff, and of \(module) here"
+    case (nil, .virtual(let module, .own)):
+      return "it is a virtual table (\(module)) here, and an ordinary one in the diff"
+    case (let wanted?, .table): return "it is a virtual table (\(wanted.name)) in the diff, and an ordinary one here"
+    default: return nil
+    }
+  }
+
+  /// Pairs the columns of two virtual tables of one module: they must be the same, since none can be added.
+  ///
+  /// - Throws: `EngineError` when they are not.
+  static func match(
+    _ incoming: TableDefinition, with local: TableDefinition, mode: SchemaMode
+  ) throws(EngineError) -> TableMatch {
+    let offset = incoming.goesByRowID ? 1 : 0
+    var columns = Array(0..<offset)
+    for column in incoming.columns {
+      guard let place = local.column(named: column.name), !columns.contains(place + offset) else {
+        throw EngineError(
+          .columnsDiffer,
+          "the virtual table \"\(local.name)\" has no column \"\(column.name)\" here, and none can be added",
+          table: local.name, column: column.name)
+      }
+      columns.append(place + offset)
+    }
+    guard columns.count == local.columns.count + offset else {
+      throw EngineError(
+        .columnsDiffer,
+        "the virtual table \"\(local.name)\" has \(local.columns.count) columns here and \(incoming.columns.count) in the "
+          + "diff", table: local.name)
+    }
+    guard incoming.hasSameKey(as: local) else {
+      throw EngineError(.keyDiffers, "the virtual table \"\(local.name)\" has another key here", table: local.name)
+    }
+    if mode == .exact, incoming.module != local.module || columns != Array(columns.indices) {
+      throw EngineError(
+        .schemaDiffers, "table \"\(local.name)\" is defined differently here, and --schema exact allows no difference",
+        table: local.name)
+    }
+    return TableMatch(local: local, columns: columns, checkedValues: [])
+  }
+
+  /// Refuses to create a table whose module is not there.
+  static func requireLoaded(
+    _ module: VirtualModule, for table: TableDefinition, on connection: borrowing SQLiteConnection
+  ) throws {
+    let query = "SELECT 1 FROM pragma_module_list WHERE lower(name) = ?1"
+    guard try connection.integer(query, binding: [module.name]) == nil else { return }
+    throw EngineError(
+      .refusedDefinition,
+      "table \"\(table.name)\" may not be created: it is a virtual table of the module \(module.name), which SQLite lacks here",
+      table: table.name)
+  }
+}
+
+extension SchemaStep {
+  /// Carries the step out.
+  ///
+  /// - Throws: `EngineError` when a module refuses to make a table: it can find fault with what nobody else understands.
+  ///   `SQLiteError` when the database fails.
+  package func carryOut(on connection: borrowing SQLiteConnection) throws {
+    guard case .createTable(let table, _) = self, table.module != nil else { return try connection.execute(sql) }
+    if let reason = try connection.failure(ofRunning: sql) {
+      throw EngineError(
+        .refusedDefinition, "the virtual table \"\(table.name)\" cannot be created: \(reason)", table: table.name)
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+@testable import BuckiaByteStreams
+import TestSupport
+
+@Suite struct AtomicFileOutputTests {
+  @Test(arguments: [true, false])
+  func `A file appears when it is published`(replacing: Bool) throws {
+    let folder = try TemporaryFolder()
+    let output = try AtomicFileOutput(at: folder.file("new"), replacing: replacing)
+    try output.write([1, 2])
+    #expect(!folder.has("new"))
+    try output.write([3])
+    try output.publish()
+    #expect(try fileBytes(folder.file("new")) == [1, 2, 3])
+    #expect(try folder.names(in: "") == ["new"])
+  }
+
+  @Test func `Dropped before it is published, it leaves nothing behind`() throws {
+    let folder = try TemporaryFolder()
+    do {
+      let output = try AtomicFileOutput(at: folder.file("new"), replacing: false)
+      try output.write([1])
+      #expect(try folder.names(in: "").count == 1)
+    }
+    #expect(try folder.names(in: "").isEmpty)
+  }
+
+  @Test func `A file of that name is only replaced when that is asked for`() throws {
+    let folder = try TemporaryFolder()
+    try folder.write([9], to: "taken")
+    let refused = #expect(throws: ByteStreamError.self) {
+      try AtomicFileOutput(at: folder.file("taken"), replacing: false)
+    }
+    #expect(refused?.code == .alreadyExists)
+    let output = try AtomicFileOutput(at: folder.file("taken"), replacing: true)
+    try output.write([1])
+    #expect(try fileBytes(folder.file("taken")) == [9])
+    try output.publish()
+    #expect(try fileBytes(folder.file("taken")) == [1])
+  }
+
+  @Test func `A file that took the name meanwhile stays`() throws {
+    let folder = try TemporaryFolder()
+    let output = try AtomicFileOutput(at: folder.file("new"), replacing: false)
+    try output.write([1])
+    try folder.write([9], to: "new")
+    let error = #expect(throws: ByteStreamError.self) { try output.publish() }
+    #expect(error?.code == .alreadyExists)
+    #expect(try fileBytes(folder.file("new")) == [9])
+  }
+
+  @Test func `Errors name the file that was asked for, not the temporary one`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("no/such/folder")
+    let error = #expect(throws: ByteStreamError.self) { try AtomicFileOutput(at: path, replacing: false) }
+    #expect(error?.code == .unwritable)
+    #expect(error?.description == "\(path): it cannot be written: No such file or directory")
+  }
+}

@@ -1,0 +1,135 @@
+import BuckiaLedger
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// The fixture `ledger-format-1.sqlite` was made by the last version that wrote format 1. It has applied, held and waiting
+/// entries, a refused file, conflicts, a rename, and parts that are held.
+@Suite("Migrating the ledger tables")
+struct LedgerMigrationTests {
+  private let folder: TemporaryFolder
+  private let path: String
+
+  init() throws {
+    folder = try TemporaryFolder()
+    path = folder.file("ledger.sqlite")
+    let fixture = try #require(
+      Bundle.module.url(forResource: "Fixtures/ledger-format-1", withExtension: "sqlite"))
+    try FileManager.default.copyItem(at: fixture, to: URL(fileURLWithPath: path))
+  }
+
+  private func open(as access: SQLiteConnection.Access = .readWrite) throws -> SQLiteConnection {
+    try SQLiteConnection(opening: path, as: access)
+  }
+
+  /// All that the ledger's readers give, as text.
+  private func content(of connection: borrowing SQLiteConnection) throws -> [String] {
+    let entries = try LedgerEntries.all(on: connection).map { "\($0)" }
+    let conflicts = try ConflictRecord.all(on: connection).map { "\($0)" }
+    let held = try HeldPart.all(on: connection).map { "\($0)" }
+    let renames = try KnownRenames.all(on: connection).map { "\($0)" }
+    return entries + conflicts + held + renames + ["\(try LedgerSettings.trust(on: connection))"]
+  }
+
+  private func schema(of connection: borrowing SQLiteConnection) throws -> [String] {
+    var statements: [String] = []
+    try connection.forEachRow(
+      of: "SELECT sql FROM sqlite_schema WHERE tbl_name LIKE 'buckia_%' AND sql IS NOT NULL ORDER BY name"
+    ) { statements.append($0.text(at: 0) ?? "") }
+    return statements
+  }
+
+  @Test("A ledger of format 1 keeps all it holds, and ends with the tables of a new one")
+  func migrates() throws {
+    let connection = try open()
+    let before = try content(of: connection)
+    #expect(before.count > 12)
+    #expect(try Ledger.prepare(on: connection) == .migrated(from: 1))
+    #expect(try content(of: connection) == before)
+    let fresh = try SQLiteConnection(opening: ":memory:", as: .create)
+    #expect(try Ledger.prepare(on: fresh) == .created)
+    #expect(try schema(of: connection) == schema(of: fresh))
+    #expect(try connection.text("PRAGMA integrity_check") == "ok")
+    #expect(try Ledger.prepare(on: connection) == .present)
+  }
+
+  @Test("A ledger of format 1 can be read without being migrated")
+  func readsEarlierFormat() throws {
+    let connection = try open(as: .readOnly)
+    #expect(try Ledger.format(on: connection) == 1)
+    #expect(try LedgerEntries.all(on: connection).map(\.state).contains(.waiting))
+    #expect(try !ConflictRecord.all(on: connection).isEmpty)
+    #expect(try LedgerEntries.newestID(on: connection) != nil)
+  }
+
+  @Test("The tables of format 2 take states that later versions may add")
+  func statesAreNotFrozen() throws {
+    let connection = try open()
+    let update = "UPDATE buckia_ledger SET state = 'reviewed' WHERE entry = 1"
+    #expect(throws: SQLiteError.self) { try connection.execute(update) }
+    try Ledger.prepare(on: connection)
+    try connection.execute(update)
+    try connection.execute("UPDATE buckia_refused SET state = 'reviewed'")
+  }
+
+  @Test(
+    "A migration that runs out of room leaves the ledger as it was, and succeeds when there is room", arguments: 0..<12)
+  func interrupted(room: Int64) throws {
+    // A page more each time, so that the migration ends at another statement.
+    let connection = try open()
+    let before = try content(of: connection)
+    let schemaBefore = try schema(of: connection)
+    try connection.execute(
+      "CREATE TABLE filler(x); INSERT INTO filler SELECT hex(zeroblob(200)) FROM buckia_ledger, buckia_ledger")
+    // Enough rows for the rebuilt tables to take pages of their own.
+    try connection.execute(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+      INSERT INTO buckia_refused SELECT zeroblob(i), NULL, '', 'rejected', hex(zeroblob(90)), 'f', i, i, 1 FROM n
+      """)
+    let pages = try #require(try connection.integer("PRAGMA page_count"))
+    try connection.execute("PRAGMA max_page_count = \(pages + room)")
+    let wholeBefore = try content(of: connection)
+    do {
+      try Ledger.prepare(on: connection)
+    } catch let error as SQLiteError {
+      #expect(error.primaryCode == 13, "\(error)")
+      let isOpen = connection.isInTransaction
+      #expect(!isOpen)
+      #expect(try Ledger.format(on: connection) == 1)
+      #expect(try schema(of: connection) == schemaBefore)
+      #expect(try content(of: connection) == wholeBefore)
+      try connection.execute("PRAGMA max_page_count = 1000000")
+      #expect(try Ledger.prepare(on: connection) == .migrated(from: 1))
+    }
+    #expect(try content(of: connection) == wholeBefore)
+    #expect(wholeBefore.count == before.count + 40)
+    #expect(try connection.integer("SELECT count(*) FROM temp.sqlite_schema") == 0)
+  }
+
+  @Test("A migration inside the application's transaction goes when that is rolled back")
+  func rolledBackByTheApplication() throws {
+    let connection = try open()
+    try connection.execute("BEGIN")
+    #expect(try Ledger.prepare(on: connection) == .migrated(from: 1))
+    try connection.execute("ROLLBACK")
+    #expect(try Ledger.format(on: connection) == 1)
+  }
+
+  @Test("A broken view of the application's does not keep the ledger from being migrated")
+  func brokenView() throws {
+    let connection = try open()
+    try connection.execute("CREATE TABLE gone(x); CREATE VIEW broken AS SELECT x FROM gone; DROP TABLE gone")
+    #expect(try Ledger.prepare(on: connection) == .migrated(from: 1))
+  }
+
+  @Test("A ledger of a newer format is refused with its number", arguments: [Ledger.format + 1, 99, 0, -1])
+  func newerFormat(number: Int64) throws {
+    let connection = try open()
+    try connection.execute("UPDATE buckia_settings SET value = \(number) WHERE name = 'format'")
+    let error = #expect(throws: LedgerError.self) { try Ledger.prepare(on: connection) }
+    #expect(error?.code == .newerLedger)
+    #expect(error?.description.contains("\(path): the ledger tables have format \(number),") == true)
+  }
+}
