@@ -74,10 +74,7 @@ let package = Package(
     // The difference of two databases as a changeset.
     .target(
       name: "BuckiaDiff",
-      dependencies: [
-        "BuckiaApply", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections",
-        "SQLiteFiles", "SQLiteSchemas",
-      ]),
+      dependencies: ["BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas"]),
 
     // The tables in the user's database that record what was applied.
     .target(

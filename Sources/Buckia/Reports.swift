@@ -20,7 +20,7 @@ public struct DiffReport: Sendable {
     /// How the difference was found.
     public let method: DiffMethod
     /// Why it was not `pages`, where that was wanted.
-    public let methodReason: String?
+    public let methodReason: SkipReason?
     /// Whether the table is missing in the older database.
     public let isNew: Bool
     /// Columns that are missing in the older database.

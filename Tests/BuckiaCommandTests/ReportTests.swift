@@ -29,7 +29,8 @@ struct ReportTests {
   @Test("Nothing wrong, conflicts or not, exits with 0")
   func done() {
     #expect(report([]).status(failure: nil, failsOnConflict: true) == .done)
-    #expect(report([(.applied, 0, nil), (.alreadyApplied, 0, nil)]).status(failure: nil, failsOnConflict: true) == .done)
+    #expect(
+      report([(.applied, 0, nil), (.alreadyApplied, 0, nil)]).status(failure: nil, failsOnConflict: true) == .done)
     #expect(report([(.applied, 3, nil)]).status(failure: nil, failsOnConflict: false) == .done)
   }
 
@@ -57,7 +58,9 @@ struct ReportTests {
     let failure = ErrorReport(BuckiaError(.noDatabase, "gone", path: "a.db"))
     let stopped = report([(.applied, 0, nil)])
     #expect(stopped.status(failure: failure, failsOnConflict: false) == .failed)
-    #expect(stopped.json(failure: failure).text().contains(#""error":{"code":"no-database","message":"a.db: gone","path":"a.db""#))
+    #expect(
+      stopped.json(failure: failure).text().contains(
+        #""error":{"code":"no-database","message":"a.db: gone","path":"a.db""#))
   }
 
   @Test("Names and reasons of strangers are escaped in text, and whole in documents")

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaApply
 import Foundation
 import TestSupport
 import Testing
@@ -16,7 +17,9 @@ struct BorrowedDatabaseTests {
     try DatabaseManager.borrowing(connection.handle.pointer, body)
   }
 
-  @Test("Files are applied inside the app's transaction, and stay in their folder until it is over", arguments: [true, false])
+  @Test(
+    "Files are applied inside the app's transaction, and stay in their folder until it is over",
+    arguments: [true, false])
   func insideATransaction(commits: Bool) throws {
     let post = try Post(Self.schema)
     try post.send("INSERT INTO notes VALUES (2, 2)")
@@ -144,12 +147,15 @@ struct AsynchronousCallTests {
     #expect(steps.value.map(\.bytes) == steps.value.map(\.bytes).sorted())
   }
 
-  @Test("A cancelled task stops among the rows of a file; it and the files that share its transaction are applied another time")
+  @Test(
+    "A cancelled task stops among the rows of a file; it and the files that share its transaction are applied another time"
+  )
   func cancels() async throws {
     let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
     try post.send("INSERT INTO notes VALUES (1, 1)")
     try post.send(
-      "INSERT INTO notes WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM c WHERE i < 40000) SELECT i, i FROM c")
+      "INSERT INTO notes WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM c WHERE i < 40000) SELECT i, i FROM c"
+    )
     // The work waits among its rows until the task has been cancelled.
     let (amongRows, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let task = Task {

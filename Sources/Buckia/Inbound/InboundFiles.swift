@@ -27,7 +27,8 @@ final class InboundFiles: IncomingFileSource {
   ///   - streams: Whether large files are handed on while the rest of them is being verified.
   ///   - progress: Is told how far the work has come.
   init(
-    _ items: [InboundItem], removing removal: ApplyOptions?, streams: Bool, progress handler: @escaping ApplyProgressHandler
+    _ items: [InboundItem], removing removal: ApplyOptions?, streams: Bool,
+    progress handler: @escaping ApplyProgressHandler
   ) {
     self.items = items
     self.removal = removal

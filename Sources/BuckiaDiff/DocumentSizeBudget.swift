@@ -1,15 +1,17 @@
 import SQLiteSchemas
 
-/// What room the documents of one diff file have left for tables: its manifest and `schema.json` are of limited size, and thousands of
-/// tables can change at once (`Schemas/diff-file.md`). What does not fit waits for the next diff.
-struct DocumentRoom {
+/// How much more the documents of one diff file can hold. Its manifest and its `schema.json` are of limited size, and thousands
+/// of tables can change at once (`Schemas/diff-file.md`). What does not fit has to wait for the next diff.
+struct DocumentSizeBudget {
   private var manifestBytes = 1 << 20 - 16 << 10
   private var schemaBytes = 16 << 20 - 16 << 10
   private var tables = 10_000
 
-  /// Takes room for a table; false when there is not enough.
-  mutating func take(_ table: TableDefinition) -> Bool {
-    // Three numbers and the words around them.
+  /// Reserves what a table takes.
+  ///
+  /// - Returns: false where that is too much.
+  mutating func reserve(_ table: TableDefinition) -> Bool {
+    // Besides the name there are three numbers and the names of fields.
     let inManifest = 150 + Self.length(table.name)
     let inSchema = Self.schemaLength(table)
     guard tables > 0, inManifest <= manifestBytes, inSchema <= schemaBytes else { return false }
