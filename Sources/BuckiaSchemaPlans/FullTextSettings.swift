@@ -22,7 +22,7 @@ public struct FullTextSettings: Equatable, Sendable {
   ///
   /// - Returns: nil for a table of another kind, and where they cannot be read.
   /// - Throws: `SQLiteError` when the database fails.
-  public init?(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
+  package init?(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
     guard case .fullText = table.module else { return nil }
     let source = SQLText.identifier(table.name + "_config")
     let query = "SELECT k, quote(k) || quote(v) FROM main.\(source) WHERE k <> 'version' ORDER BY k"

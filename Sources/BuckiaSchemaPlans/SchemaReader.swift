@@ -55,7 +55,7 @@ public struct SchemaReader: ~Copyable {
   /// Lists the schema of `main`.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
-  public init(_ connection: borrowing SQLiteConnection) throws {
+  package init(_ connection: borrowing SQLiteConnection) throws {
     var sources: [(name: String, sql: String, isMended: Bool)] = []
     try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
       sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
@@ -103,7 +103,7 @@ public struct SchemaReader: ~Copyable {
   /// table takes longer than the answer.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  public func definition(
+  package func definition(
     of entry: SchemaEntry, on connection: borrowing SQLiteConnection
   ) throws -> TableDefinition {
     if case .virtual = entry.kind { return try virtualDefinition(of: entry, on: connection) }
