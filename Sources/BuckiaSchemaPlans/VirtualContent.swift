@@ -112,7 +112,7 @@ private struct TriggerTargets {
       if let definition = TriggerDefinition(parsing: sql) {
         targets.formUnion(definition.statements.compactMap(\.target))
       } else {
-        mentioned.formUnion(SQLMentions(of: sql).names)
+        mentioned.formUnion(SQLReferences(of: sql).names)
       }
     }
   }

@@ -15,7 +15,7 @@ package enum EngineCalls {
   ///
   /// - Throws: `EngineError`, `SQLiteError`, `ChangesetError`.
   static func apply(
-    _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ConflictResolver? = nil,
+    _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ApplySettings.Resolver? = nil,
     recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection
   ) throws {
     let transaction = try SQLiteTransaction(on: connection)
@@ -41,7 +41,6 @@ package enum EngineCalls {
   /// Applies a file, or all files of a folder, as `buckia apply` does.
   package static func apply(inbound path: String, to database: String) throws {
     let report = try DatabaseManager(database).processInboundChanges([path])
-    if let failure = report.failure { throw failure }
     if let refused = report.rejected.first {
       throw BenchmarkError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
     }

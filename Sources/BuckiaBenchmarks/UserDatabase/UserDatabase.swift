@@ -45,7 +45,7 @@ package final class UserDatabase {
     copying path: String, changing: Int? = nil, in folder: ScratchFolder, progress: (String) -> Void = { _ in }
   ) throws {
     self.path = path
-    try DatabaseManager(path).requireDatabase()
+    try DatabaseManager(path).requireFile()
     let original = folder.newFile()
     (older, newer) = (folder.newFile(), folder.newFile())
     progress("Copying \(path)…")
