@@ -14,12 +14,14 @@ GPKG ?= ../shared/data/gpkg
 CONFIGURATION ?= debug
 # How many rows the benchmarks' large tables have. Only a full run is written where others look for results.
 BUCKIA_BENCH_ROWS ?= 1000000
-# One target of Benchmarks/ alone, such as DiffBenchmarks; then neither results nor README are touched.
+# How often each implementation runs, instead of the suite's own number.
+BUCKIA_BENCH_ROUNDS ?=
+# One part of the benchmarks: apply, folder, diff, memory or peer. Results and README are left alone then.
 PART ?=
-RESULTS := $(if $(PART)$(filter-out 1000000,$(BUCKIA_BENCH_ROWS)),Benchmarks/.build/results,Benchmarks/results)
-RECORDS := $(CURDIR)/Benchmarks/.build/records
-# Where the Python programs that Buckia is measured against are installed.
-PEERS := $(CURDIR)/Benchmarks/.build/peers
+RESULTS := $(if $(PART)$(BUCKIA_BENCH_ROUNDS)$(filter-out 1000000,$(BUCKIA_BENCH_ROWS)),.build/benchmarks/results,Benchmarks/results)
+RECORDS := $(CURDIR)/.build/benchmarks/records
+# Where the Python libraries that Buckia is compared with are installed.
+PEERS := $(CURDIR)/.build/benchmarks/peers
 # How busy the machine is before anything is built.
 LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 2>/dev/null | cut -d' ' -f2)
 # Debian's names of the libraries.
@@ -84,17 +86,18 @@ demo: dependencies ## sends one person's changes into another person's database
 bench: bench-tools ## measures everything against the alternatives and writes Benchmarks/results (BUCKIA_BENCH_ROWS scales)
 	@rm -rf '$(RECORDS)'; mkdir -p '$(RECORDS)'
 	@$(call say,measuring (a full run takes the better part of an hour; other programs should rest))
-	@# Gigabytes that an interrupted benchmark has no chance to remove.
+	@# An interrupted benchmark leaves gigabytes behind: all temporary files go into a folder that is removed here.
 	@scratch="$$(mktemp -d "$${TMPDIR:-/tmp}/buckia-bench-run.XXXXXX")"; trap 'rm -rf "$$scratch"' EXIT; export TMPDIR="$$scratch"; \
-	BUCKIA_BENCH_RECORDS='$(RECORDS)' BUCKIA_BENCH_ROWS='$(BUCKIA_BENCH_ROWS)' \
-	BUCKIA_BENCH_BUCKIA="$$($(SWIFT) build -c release --show-bin-path)/buckia" \
-	BUCKIA_BENCH_PYTHON='$(PEERS)/bin/python' BUCKIA_BENCH_PEERS='$(CURDIR)/Benchmarks/Peers/peer.py' \
-	  $(SWIFT) package -c release --package-path Benchmarks --allow-writing-to-package-directory $(FLAGS) \
-	    benchmark --quiet --no-progress $(if $(PART),--target '$(PART)'); \
-	"$$($(SWIFT) build -c release --package-path Benchmarks --show-bin-path)/BenchmarkReport" \
-	  --records '$(RECORDS)' --output '$(RESULTS)' --readme '$(if $(PART),,README.md)' \
+	export BUCKIA_BENCH_PYTHON='$(PEERS)/bin/python' BUCKIA_BENCH_PEERS='$(CURDIR)/Benchmarks/Peers/peer.py'; \
+	suite="$$($(SWIFT) build -c release --show-bin-path)/BuckiaBenchmarkSuite"; \
+	comparisons="$$("$$suite" list $(if $(PART),--part '$(PART)'))"; \
+	for comparison in $$comparisons; do \
+	  "$$suite" measure "$$comparison" --records '$(RECORDS)' --rows '$(BUCKIA_BENCH_ROWS)' \
+	    $(if $(BUCKIA_BENCH_ROUNDS),--rounds '$(BUCKIA_BENCH_ROUNDS)') || true; \
+	done; \
+	"$$suite" report --records '$(RECORDS)' --output '$(RESULTS)' $(if $(PART),,--readme README.md) $(if $(LOAD),--load '$(LOAD)') \
 	  --swift "$$($(SWIFT) --version 2>/dev/null | grep -oE 'Swift version [0-9.]+' | head -1)" \
-	  --commit "$$(git describe --always --dirty 2>/dev/null || true)" --load '$(LOAD)'
+	  --commit "$$(git describe --always --dirty 2>/dev/null || true)"
 
 bench-quick: ## the same at a tenth of the size; its figures only tell that all works
 	@$(MAKE) bench BUCKIA_BENCH_ROWS=100000
@@ -102,10 +105,8 @@ bench-quick: ## the same at a tenth of the size; its figures only tell that all 
 bench-tools: dependencies
 	@$(call say,building (a first build takes several minutes))
 	@$(SWIFT) build -q -c release --product buckia $(STATIC) $(FLAGS)
-	@# SwiftPM does not notice files that came or went in a package beside: it is made to plan the build again.
-	@rm -f Benchmarks/.build/release.yaml
-	@$(SWIFT) build -q -c release --package-path Benchmarks $(FLAGS)
-	@# A virtual environment that could not be completed is removed, so that the benchmarks see that there is none.
+	@$(SWIFT) build -q -c release --product BuckiaBenchmarkSuite $(STATIC) $(FLAGS)
+	@# An incomplete virtual environment is removed: its absence tells the benchmarks to skip Python.
 	@if [ ! -e '$(PEERS)/complete' ] || [ Benchmarks/Peers/requirements.txt -nt '$(PEERS)/complete' ]; then \
 	  rm -rf '$(PEERS)'; \
 	  if command -v python3 >/dev/null && python3 -m venv '$(PEERS)' >/dev/null 2>&1 \
@@ -120,8 +121,7 @@ bench-tools: dependencies
 
 lint: ## checks the format of all sources
 	@$(call say,checking the format)
-	@$(SWIFT) format lint --strict -r Sources Tests Package.swift \
-	  Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Tests
+	@$(SWIFT) format lint --strict -r Sources Tests Package.swift
 
 dependencies:
 	@command -v $(SWIFT) >/dev/null || { \
@@ -154,4 +154,4 @@ dependencies:
 	fi
 
 clean: ## removes everything that was built
-	@rm -rf .build Benchmarks/.build
+	@rm -rf .build

@@ -8,18 +8,11 @@ let package = Package(
   name: "buckia",
   platforms: [.macOS(.v14), .iOS(.v17)],
   products: [
+    // Other executable targets are products only while this package is the root: dependents don't see them.
     .executable(name: "buckia", targets: ["BuckiaCommand"]),
     .library(name: "Buckia", targets: ["Buckia"]),
-    // For the package in Benchmarks/, which could not share the workloads with `buckia bench` otherwise.
-    .library(name: "BuckiaBenchmarks", targets: ["BuckiaBenchmarks"]),
-    .library(name: "BuckiaDiffFiles", targets: ["BuckiaDiffFiles"]),
-    .library(name: "BuckiaApply", targets: ["BuckiaApply"]),
-    .library(name: "BuckiaDiff", targets: ["BuckiaDiff"]),
-    .library(name: "BuckiaKSUID", targets: ["BuckiaKSUID"]),
     .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
-    .library(name: "SQLiteConnections", targets: ["SQLiteConnections"]),
     .library(name: "SQLiteFiles", targets: ["SQLiteFiles"]),
-    .library(name: "SQLiteSchemas", targets: ["SQLiteSchemas"]),
   ],
   traits: [
     .default(enabledTraits: ["LinkedSQLite"]),
@@ -39,10 +32,18 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
-    // What `make demo` runs: makes the sample databases and lets the command line work on them.
+    // What `make demo` runs: creates the sample databases and runs the command line on them.
     .executableTarget(name: "BuckiaDemo", dependencies: ["SQLiteConnections"]),
 
-    // What is measured against what: workloads, their alternatives, and rounds that keep the comparison fair.
+    // What `make bench` runs: all comparisons, other programs and memory among them, and the report.
+    .executableTarget(
+      name: "BuckiaBenchmarkSuite",
+      dependencies: [
+        "BuckiaBenchmarks", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+
+    // Workloads, the implementations to compare on them, and their timing. Shared by the suite and `buckia bench`.
     .target(
       name: "BuckiaBenchmarks",
       dependencies: [
@@ -124,7 +125,8 @@ let package = Package(
       name: "BuckiaLedgerTests", dependencies: ["BuckiaLedger", "SQLiteConnections", "TestSupport"],
       resources: [.copy("Fixtures")]),
     .testTarget(
-      name: "BuckiaBenchmarksTests", dependencies: ["BuckiaBenchmarks", "SQLiteConnections", "TestSupport"]),
+      name: "BuckiaBenchmarksTests",
+      dependencies: ["BuckiaBenchmarks", "BuckiaBenchmarkSuite", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections", "TestSupport"]),

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `make demo`: the main job, shown with the very commands a person types.
+/// `make demo`: shows the main job with the commands that a user would type.
 ///
 /// Everything happens in a temporary folder that is removed at the end.
 @main
@@ -12,11 +12,11 @@ enum Demo {
       defer { workspace.remove() }
       let began = ContinuousClock.now
       if let folder = options.geoPackages {
-        try GeoPackageAct(folder: folder, workspace: workspace).perform()
+        try GeoPackageScenario(folder: folder, workspace: workspace).perform()
       } else {
         print("There are no GeoPackages to work on (make demo GPKG=FOLDER names a folder), so the sample alone it is.")
       }
-      try SampleAct(folder: options.sample, workspace: workspace).perform()
+      try SampleScenario(folder: options.sample, workspace: workspace).perform()
       let elapsed = (ContinuousClock.now - began) / .milliseconds(1)
       print("\nThe demo took \(String(format: "%.1f", elapsed / 1000)) seconds and left nothing behind.")
     } catch {
@@ -26,7 +26,7 @@ enum Demo {
   }
 }
 
-/// Where the demo finds what it works on.
+/// The demo's input.
 struct DemoOptions {
   /// The folder with the sample's SQL.
   let sample: URL
@@ -45,11 +45,4 @@ struct DemoOptions {
       FileManager.default.fileExists(atPath: folder.appendingPathComponent("base.gpkg").path) ? folder : nil
     }
   }
-}
-
-/// Why the demo cannot go on.
-struct DemoError: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
 }

@@ -1,8 +1,8 @@
 import SQLiteConnections
 
-/// Compares two databases by SQL alone, with nothing of the engine: a check that does not believe what it checks.
+/// Compares two databases with plain SQL, independently of the engine.
 struct TableComparison {
-  /// How many rows of a table stand in one database only.
+  /// How many rows of a table are in one database only.
   struct Difference {
     let table: String
     let onlyInFirst: Int64
@@ -11,7 +11,7 @@ struct TableComparison {
 
   /// Compares all ordinary tables of the second database with those of the first.
   ///
-  /// Left out are the tables of SQLite and Buckia, virtual tables and what belongs to them. Whole rows are compared,
+  /// SQLite's and Buckia's own tables are skipped, and so are virtual tables with their shadow tables. Whole rows are compared,
   /// their columns by name.
   static func differences(between first: String, and second: String) throws -> [Difference] {
     let connection = try SQLiteConnection(opening: first, as: .readOnly)
@@ -34,7 +34,7 @@ struct TableComparison {
       }
       let list = columns.joined(separator: ", ")
       func missing(from one: String, in another: String) throws -> Int64 {
-        // EXCEPT counts equal rows once, so how often each stands there is compared, too.
+        // EXCEPT drops duplicates, so compare the number of equal rows, too.
         let rows = "SELECT \(list), count(*) FROM %.\(identifier(table)) GROUP BY \(list)"
         func side(_ schema: String) -> String { rows.split(separator: "%").joined(separator: schema) }
         return try connection.integer("SELECT count(*) FROM (\(side(another)) EXCEPT \(side(one)))") ?? 0

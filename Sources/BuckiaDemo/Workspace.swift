@@ -37,20 +37,20 @@ struct Workspace {
     try FileManager.default.contentsOfDirectory(atPath: path(name)).sorted()
   }
 
-  /// Runs a script on a database, which is made when it does not exist.
+  /// Runs a script on a database, which is created if needed.
   func run(script: URL, on database: String) throws {
     let connection = try SQLiteConnection(opening: path(database), as: .create)
     try connection.execute("PRAGMA foreign_keys = ON")
     try connection.execute(try String(contentsOf: script, encoding: .utf8))
   }
 
-  /// Shows a command as a person types it, runs it, and lets it print.
+  /// Prints a command as a user would type it, then runs it.
   func type(_ arguments: String...) throws {
     print("\n$ buckia \(arguments.joined(separator: " "))")
     try start(arguments)
   }
 
-  /// Runs a command with `--json` and returns how long it worked, in seconds, as it says itself.
+  /// Runs a command with `--json` and returns the seconds that its report says it took.
   func runSilently(_ arguments: String...) throws -> Double {
     let report = path("report.json")
     guard FileManager.default.createFile(atPath: report, contents: nil) else {
@@ -65,7 +65,7 @@ struct Workspace {
   }
 
   private func start(_ arguments: [String], printingTo output: FileHandle = .standardOutput) throws {
-    // What we printed so far must stand above what the command prints.
+    // Our own output must come before the command's.
     fflush(nil)
     let process = Process()
     process.executableURL = buckia
@@ -73,7 +73,7 @@ struct Workspace {
     process.currentDirectoryURL = folder
     process.environment = ProcessInfo.processInfo.environment.merging(["BUCKIA_HOME": path("home")]) { $1 }
     process.standardOutput = output
-    // `waitUntilExit` looks twenty times a second only; a demo should not take its time.
+    // `waitUntilExit` polls twenty times a second, which would slow the demo down.
     let end = DispatchSemaphore(value: 0)
     process.terminationHandler = { _ in end.signal() }
     try process.run()

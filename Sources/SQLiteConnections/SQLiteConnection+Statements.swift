@@ -68,7 +68,7 @@ extension SQLiteConnection {
   }
 
   /// The first column of the first row as an integer; nil when there is no row or it is NULL.
-  public func integer(_ sql: String, binding values: [String] = []) throws(SQLiteError) -> Int64? {
+  package func integer(_ sql: String, binding values: [String] = []) throws(SQLiteError) -> Int64? {
     let statement = try prepare(sql)
     for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
     guard try statement.step(), !statement.isNull(at: 0) else { return nil }

@@ -9,9 +9,9 @@ import CBuckiaSQLite
 /// let connection = try SQLiteConnection(opening: "notes.sqlite", as: .readWrite)
 /// try connection.execute("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
 /// ```
-public struct SQLiteConnection: ~Copyable {
+package struct SQLiteConnection: ~Copyable {
   /// What the connection may do with its file.
-  public enum Access: Sendable {
+  package enum Access: Sendable {
     /// Read only. The file must exist.
     case readOnly
     /// Read only, without locks or a WAL index, for read-only volumes. Nobody may write to the file meanwhile.
@@ -41,7 +41,7 @@ public struct SQLiteConnection: ~Copyable {
   ///   - access: What the connection may do.
   ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
   /// - Throws: `SQLiteError` when the file cannot be opened.
-  public init(opening path: String, as access: Access, busyTimeout: Int32 = 10_000) throws(SQLiteError) {
+  package init(opening path: String, as access: Access, busyTimeout: Int32 = 10_000) throws(SQLiteError) {
     try self.init(opening: path, as: access, busyTimeout: busyTimeout, with: .standard)
   }
 
@@ -144,7 +144,7 @@ public struct SQLiteConnection: ~Copyable {
   /// Runs one or more statements that return nothing.
   ///
   /// - Throws: `SQLiteError`; statements before the failing one have taken effect.
-  public func execute(_ sql: String) throws(SQLiteError) {
+  package func execute(_ sql: String) throws(SQLiteError) {
     try handle.check(handle.routines.exec(handle.pointer, sql), sql: sql)
   }
 

@@ -3,15 +3,15 @@ import CBuckiaSQLite
 /// An error that SQLite reported, with its message, the database and the statement.
 ///
 /// Codes are SQLite's own extended result codes: <https://sqlite.org/rescode.html>.
-public struct SQLiteError: Error, Sendable, CustomStringConvertible {
+package struct SQLiteError: Error, Sendable, CustomStringConvertible {
   /// The extended result code, such as 2067 for a UNIQUE violation.
-  public let code: Int32
+  package let code: Int32
   /// SQLite's message.
-  public let message: String
+  package let message: String
   /// The database file, when known.
-  public let path: String?
+  package let path: String?
   /// The statement that failed, when there was one.
-  public let sql: String?
+  package let sql: String?
   /// What is wrong with the copy of SQLite or the handle, when that is the reason.
   package let fault: SQLiteLibraryFault?
 
@@ -60,7 +60,7 @@ public struct SQLiteError: Error, Sendable, CustomStringConvertible {
   package var needsRecovery: Bool { code == SQLITE_READONLY | (3 << 8) || code == SQLITE_READONLY | (2 << 8) }
 
   /// What happened, to which file, and what to do about it.
-  public var description: String {
+  package var description: String {
     let place = path.map { "\($0): " } ?? ""
     if isBusy { return "\(place)the database is locked by another program; try again when it is done" }
     if isNotADatabase { return "\(place)this is no SQLite database (or it is encrypted)" }

@@ -1,7 +1,7 @@
 import CBuckiaSQLite
 
 /// The storage class of a value. See <https://sqlite.org/datatype3.html>.
-public enum StorageClass: Int32, Sendable {
+package enum StorageClass: Int32, Sendable {
   case integer = 1
   case real = 2
   case text = 3
@@ -13,7 +13,7 @@ public enum StorageClass: Int32, Sendable {
 ///
 /// Parameters and columns count from 0 here, unlike parameters in C. Bytes that are returned belong to SQLite and are valid
 /// until the next `step`, `reset` or type conversion of that column.
-public struct SQLiteStatement: ~Copyable {
+package struct SQLiteStatement: ~Copyable {
   private let statement: OpaquePointer
   private let routines: SQLiteRoutines
   private let handle: SQLiteHandle

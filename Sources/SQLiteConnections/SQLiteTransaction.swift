@@ -9,7 +9,7 @@ import CBuckiaSQLite
 /// try connection.execute("DELETE FROM notes")
 /// try transaction.commit()
 /// ```
-public struct SQLiteTransaction: ~Copyable {
+package struct SQLiteTransaction: ~Copyable {
   /// When the transaction takes its locks. See <https://sqlite.org/lang_transaction.html>.
   package enum Kind: String, Sendable {
     /// On the first read or write.

@@ -4,7 +4,7 @@ final class StatementCache {
 }
 
 /// A statement that its connection keeps for the next use.
-public final class SQLiteCachedStatement {
+package final class SQLiteCachedStatement {
   /// The statement.
   package let statement: SQLiteStatement
 

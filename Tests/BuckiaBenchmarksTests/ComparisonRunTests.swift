@@ -8,36 +8,38 @@ struct ComparisonRunTests {
     var entries: [String] = []
   }
 
-  private func comparison(_ contenders: [Contender], figures: [Figure] = []) -> Comparison {
-    Comparison(id: "test", title: "a test", figures: figures) { _ in Workload(size: "small", contenders: contenders) }
+  private func comparison(_ implementations: [Implementation], figures: [Figure] = []) -> Comparison {
+    Comparison(id: "test", title: "a test", figures: figures) { _ in
+      Workload(size: "small", implementations: implementations)
+    }
   }
 
-  private func contender(
+  private func implementation(
     _ name: String, content: UInt64? = 1, measures value: Double? = nil, _ work: @escaping () -> Void = {}
-  ) -> Contender {
-    Contender(ContenderName(rawValue: name)) { _ in
-      ClosureTrial(content: { content }) {
+  ) -> Implementation {
+    Implementation(ImplementationName(rawValue: name)) { _ in
+      ClosureRun(content: { content }) {
         work()
         return value
       }
     }
   }
 
-  @Test("Every contender works once a round, and the order turns around")
+  @Test("Every implementation works once a round, and the order turns around")
   func order() throws {
     let diary = Diary()
     let names = ["a", "b", "c"]
-    let run = try ComparisonRun(comparison(names.map { name in contender(name) { diary.entries.append(name) } }))
+    let run = try ComparisonRun(comparison(names.map { name in implementation(name) { diary.entries.append(name) } }))
     for _ in 0..<3 { try run.round() }
     #expect(diary.entries == ["a", "b", "c", "c", "b", "a", "a", "b", "c"])
     #expect(run.result.series.map(\.values.count) == [3, 3, 3])
     #expect(run.result.series.map(\.name.rawValue) == names)
   }
 
-  @Test("Contenders that arrive at different rows are no comparison")
+  @Test("Implementations that arrive at different rows are no comparison")
   func differentResults() throws {
     let run = try ComparisonRun(
-      comparison([contender("a"), contender("judge", content: nil), contender("b", content: 2)]))
+      comparison([implementation("a"), implementation("judge", content: nil), implementation("b", content: 2)]))
     let error = try #require(throws: BenchmarkError.self) { try run.round() }
     #expect(error.code == .resultsDiffer)
     #expect(error.description.contains("b arrived at other rows than a"))
@@ -48,13 +50,13 @@ struct ComparisonRunTests {
     let diary = Diary()
     let parent = try ScratchFolder()
     do {
-      let contender = Contender("a") { folder in
+      let implementation = Implementation("a") { folder in
         diary.entries.append(folder.path)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
         try Data("x".utf8).write(to: URL(fileURLWithPath: folder.newFile()))
-        return ClosureTrial { nil }
+        return ClosureRun { nil }
       }
-      let run = try ComparisonRun(comparison([contender]), in: parent)
+      let run = try ComparisonRun(comparison([implementation]), in: parent)
       for _ in 0..<3 { try run.round() }
     }
     #expect(Set(diary.entries).count == 3)
@@ -68,8 +70,8 @@ struct ComparisonRunTests {
       Figure(.extraPerItem(items: 10), of: "slow", against: "fast", target: 0.5),
       Figure(.value, of: "fast", against: nil, target: 1), Figure(.speed, of: "fast", against: "absent", target: 1),
     ]
-    let contenders = [contender("fast", measures: 2), contender("slow", measures: 8)]
-    let run = try ComparisonRun(comparison(contenders, figures: figures))
+    let implementations = [implementation("fast", measures: 2), implementation("slow", measures: 8)]
+    let run = try ComparisonRun(comparison(implementations, figures: figures))
     try run.round()
     let numbers = run.result.numbers
     #expect(numbers.map(\.number) == [4, 0.25, 0.6, 2])
@@ -83,13 +85,13 @@ struct ComparisonRunTests {
     arguments: zip([[3.0], [3, 1], [5, 1, 3], [1, 100, 2, 3]], [3.0, 2, 3, 2.5]))
   func median(values: [Double], expected: Double) throws {
     let diary = Diary()
-    let contender = Contender("a") { _ in
-      ClosureTrial {
+    let implementation = Implementation("a") { _ in
+      ClosureRun {
         diary.entries.append("")
         return values[diary.entries.count - 1]
       }
     }
-    let run = try ComparisonRun(comparison([contender]))
+    let run = try ComparisonRun(comparison([implementation]))
     #expect(run.result.median(of: "a") == nil)
     for _ in values { try run.round() }
     #expect(run.result.median(of: "a") == expected)
@@ -99,8 +101,8 @@ struct ComparisonRunTests {
   @Test("What was measured survives being written down")
   func coding() throws {
     let figures = [Figure(.extraPerItem(items: 3), of: "a", against: "b", target: 0.1)]
-    let contenders = [contender("a", measures: 1), contender("b", measures: 2)]
-    let run = try ComparisonRun(comparison(contenders, figures: figures))
+    let implementations = [implementation("a", measures: 1), implementation("b", measures: 2)]
+    let run = try ComparisonRun(comparison(implementations, figures: figures))
     try run.round()
     let read = try JSONDecoder().decode(MeasuredComparison.self, from: JSONEncoder().encode(run.result))
     #expect(read.series.map(\.values) == [[1], [2]])

@@ -21,12 +21,12 @@ struct WorkloadTests {
   ]
 
   @Test(
-    "Every contender arrives at the same rows, for every shape of table", arguments: TableShape.allCases,
+    "Every implementation arrives at the same rows, for every shape of table", arguments: TableShape.allCases,
     comparisons.map(\.name))
   func agreement(shape: TableShape, name: String) throws {
     let make = try #require(Self.comparisons.first { $0.name == name }?.make)
     let run = try ComparisonRun(make(shape))
-    // Throws when two contenders differ.
+    // Throws when two implementations differ.
     try run.round()
     #expect(run.result.series.count >= 2)
     #expect(run.result.series.allSatisfy { $0.values.count == 1 && $0.values[0] > 0 })

@@ -1,29 +1,29 @@
-/// Why a benchmark says nothing: its contenders did not do the same work, or cannot do it here.
-public struct BenchmarkError: Error, Sendable, CustomStringConvertible {
-  /// The kinds that are told apart. More may come.
-  public struct Code: RawRepresentable, Hashable, Sendable {
+/// Why a comparison has no result: the implementations did not do the same work, or cannot run here.
+package struct BenchmarkError: Error, Sendable, CustomStringConvertible {
+  /// The kind of an error. New versions may add more.
+  package struct Code: RawRepresentable, Hashable, Sendable {
     /// The code as it appears in JSON.
-    public let rawValue: String
+    package let rawValue: String
     /// Makes a code.
-    public init(rawValue: String) { self.rawValue = rawValue }
+    package init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Two contenders arrived at different rows.
-    public static let resultsDiffer = Code(rawValue: "results-differ")
+    /// Two implementations produced different rows.
+    package static let resultsDiffer = Code(rawValue: "results-differ")
     /// A database has no table to measure with.
-    public static let nothingToMeasure = Code(rawValue: "nothing-to-measure")
-    /// Another program failed, or is not there.
-    public static let otherProgram = Code(rawValue: "other-program")
+    package static let nothingToMeasure = Code(rawValue: "nothing-to-measure")
+    /// Another program failed or is missing.
+    package static let otherProgram = Code(rawValue: "other-program")
     /// This machine or its libraries do not allow the comparison.
-    public static let unsuitable = Code(rawValue: "unsuitable")
+    package static let unsuitable = Code(rawValue: "unsuitable")
   }
 
   /// What kind of error.
-  public let code: Code
+  package let code: Code
   /// A sentence for people.
-  public let description: String
+  package let description: String
 
   /// Makes an error.
-  public init(_ code: Code, _ description: String) {
+  package init(_ code: Code, _ description: String) {
     self.code = code
     self.description = description
   }

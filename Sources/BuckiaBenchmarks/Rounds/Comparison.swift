@@ -1,24 +1,24 @@
-/// The same work, done by several contenders.
-public struct Comparison {
-  /// A name for files, of lower-case letters and hyphens.
-  public let id: String
-  /// What is done, to which table, how often: `1,000,000 inserts, TEXT key`.
-  public let title: String
+/// The same work, done by several implementations.
+package struct Comparison {
+  /// An identifier for file names, of lower-case letters, digits and hyphens.
+  package let id: String
+  /// The work, the table and the number of rows: `1,000,000 inserts, TEXT key`.
+  package let title: String
   /// What is measured.
-  public let unit: MeasuredUnit
-  /// What the contenders are compared for.
-  public let figures: [Figure]
+  package let unit: MeasuredUnit
+  /// The figures that compare the implementations.
+  package let figures: [Figure]
   private let prepare: (ScratchFolder) throws -> Workload
 
   /// Makes a comparison.
   ///
   /// - Parameters:
-  ///   - id: A name for files.
+  ///   - id: An identifier for file names.
   ///   - title: What is done.
   ///   - unit: What is measured.
-  ///   - figures: What the contenders are compared for.
-  ///   - workload: Makes what they work on, in a folder that stays until the last round is over; called once.
-  public init(
+  ///   - figures: The figures that compare the implementations.
+  ///   - workload: Called once, to make the input in a folder that exists until the last round is over.
+  package init(
     id: String, title: String, unit: MeasuredUnit = .seconds, figures: [Figure],
     workload: @escaping (ScratchFolder) throws -> Workload
   ) {
@@ -32,19 +32,19 @@ public struct Comparison {
   func workload(in folder: ScratchFolder) throws -> Workload { try prepare(folder) }
 }
 
-/// What contenders work on, and who they are.
-public struct Workload {
-  /// How large it is, for people: `1,000,000 rows, changeset 147 MB`.
-  public let size: String
-  /// What readers should know: versions of other programs, and who could not take part and why.
-  public let remarks: [String]
-  /// Who takes part.
-  public let contenders: [Contender]
+/// The input of a comparison, and the implementations that work on it.
+package struct Workload {
+  /// The size of the input, for people: `1,000,000 rows, changeset 147 MB`.
+  package let size: String
+  /// Notes for readers: versions of other programs, and which were left out and why.
+  package let remarks: [String]
+  /// The implementations to measure.
+  package let implementations: [Implementation]
 
   /// Makes a workload.
-  public init(size: String, remarks: [String] = [], contenders: [Contender]) {
+  package init(size: String, remarks: [String] = [], implementations: [Implementation]) {
     self.size = size
     self.remarks = remarks
-    self.contenders = contenders
+    self.implementations = implementations
   }
 }

@@ -1,33 +1,33 @@
 import Foundation
 
-/// A number that compares two contenders, and what it should be.
-public struct Figure: Codable, Sendable {
+/// A number that compares two implementations, with its target.
+package struct Figure: Codable, Sendable {
   /// How they are compared.
-  public enum Kind: Codable, Sendable, Equatable {
-    /// How many times as fast as the baseline: the more the better.
+  package enum Kind: Codable, Sendable, Equatable {
+    /// How many times as fast as the baseline: higher is better.
     case speed
-    /// What share of the baseline's time: the less the better.
+    /// What share of the baseline's time: lower is better.
     case share
-    /// How much longer than the baseline, as a share of its time: the less the better.
+    /// How much longer than the baseline, as a share of its time: lower is better.
     case extraShare
-    /// How many seconds more than the baseline for each of so many items: the less the better.
+    /// How many seconds more than the baseline for each of so many items: lower is better.
     case extraPerItem(items: Int)
-    /// The measured value itself: the less the better. There is no baseline.
+    /// The measured value itself: lower is better. There is no baseline.
     case value
   }
 
-  /// Who is judged.
-  public let subject: ContenderName
-  /// Who it is judged by; nil where a value stands for itself.
-  public let baseline: ContenderName?
+  /// The implementation that the figure is about.
+  package let subject: ImplementationName
+  /// The implementation it is compared with; nil for `value`.
+  package let baseline: ImplementationName?
   /// How they are compared.
-  public let kind: Kind
-  /// What the number should be at least (`speed`) or at most, in the unit of the kind; nil where it is only told.
-  public let target: Double?
+  package let kind: Kind
+  /// The number to reach (`speed`) or to stay below (all others), in the unit of the kind; nil without a target.
+  package let target: Double?
 
   /// Makes a figure.
-  public init(
-    _ kind: Kind, of subject: ContenderName = .buckia, against baseline: ContenderName?, target: Double? = nil
+  package init(
+    _ kind: Kind, of subject: ImplementationName = .buckia, against baseline: ImplementationName?, target: Double? = nil
   ) {
     self.kind = kind
     self.subject = subject
@@ -35,8 +35,8 @@ public struct Figure: Codable, Sendable {
     self.target = target
   }
 
-  /// The number, from the contenders' medians; nil when one of them was not measured.
-  public func number(_ median: (ContenderName) -> Double?) -> Double? {
+  /// The number, from the implementations' medians; nil when one of them was not measured.
+  package func number(_ median: (ImplementationName) -> Double?) -> Double? {
     guard let own = median(subject) else { return nil }
     guard kind != .value else { return own }
     guard let other = baseline.flatMap(median), own > 0, other > 0 else { return nil }
@@ -49,13 +49,13 @@ public struct Figure: Codable, Sendable {
     }
   }
 
-  /// Whether the number is as good as the target; nil without one.
-  public func isMet(by number: Double) -> Bool? {
+  /// Whether a number meets the target; nil without one.
+  package func isMet(by number: Double) -> Bool? {
     target.map { kind == .speed ? number >= $0 : number <= $0 }
   }
 
-  /// A number of this kind as people read it: `2.31x`, `12%`, `134 µs`, `87.2 MiB`.
-  public func text(_ number: Double, unit: MeasuredUnit) -> String {
+  /// A number of this kind for people: `2.31x`, `12%`, `134 µs`, `87.2 MiB`.
+  package func text(_ number: Double, unit: MeasuredUnit) -> String {
     switch kind {
     case .speed: String(format: number < 9.95 ? "%.2fx" : "%.0fx", number)
     case .share, .extraShare: String(format: "%.1f%%", number * 100)
@@ -64,8 +64,8 @@ public struct Figure: Codable, Sendable {
     }
   }
 
-  /// The target as people read it: `at least 3.5x`; nil without one.
-  public func targetText(unit: MeasuredUnit) -> String? {
+  /// The target, for people: `3.5x` or `under 12%`; nil without one.
+  package func targetText(unit: MeasuredUnit) -> String? {
     target.map { target in
       switch kind {
       case .speed: "\(String(format: "%g", target))x"
@@ -78,12 +78,12 @@ public struct Figure: Codable, Sendable {
 }
 
 /// What is measured.
-public enum MeasuredUnit: String, Codable, Sendable {
+package enum MeasuredUnit: String, Codable, Sendable {
   case seconds
   case bytes
 
-  /// A value as people read it: three digits, in the unit that fits.
-  public func text(_ value: Double) -> String {
+  /// A value for people: three digits, in the unit that fits.
+  package func text(_ value: Double) -> String {
     switch self {
     case .seconds:
       if value < 0.001 { return Self.threeDigits(value * 1_000_000) + " µs" }

@@ -10,23 +10,23 @@ import SQLiteConnections
   import Darwin
 #endif
 
-/// The machine that figures were measured on, as far as it tells.
-public struct Machine: Codable, Sendable {
+/// The machine that figures were measured on.
+package struct Machine: Codable, Sendable {
   /// The processor's name, or its architecture.
-  public let processor: String
+  package let processor: String
   /// How many cores are in use.
-  public let cores: Int
+  package let cores: Int
   /// The memory in bytes.
-  public let memory: UInt64
+  package let memory: UInt64
   /// The system and its version.
-  public let system: String
-  /// How many programs wanted to run during the last minute, on average; nil when the system does not say.
-  public let load: Double?
-  /// Whether temporary files lie in memory, where writing to the disk costs nothing.
-  public let hasTemporaryFilesInMemory: Bool
+  package let system: String
+  /// The load average of the last minute; nil if unknown.
+  package let load: Double?
+  /// Whether temporary files are in memory, where writing costs nothing.
+  package let hasTemporaryFilesInMemory: Bool
 
-  /// Looks at this machine.
-  public static var current: Machine {
+  /// This machine.
+  package static var current: Machine {
     var loads = [0.0]
     return Machine(
       processor: processorName, cores: ProcessInfo.processInfo.activeProcessorCount,
@@ -36,13 +36,13 @@ public struct Machine: Codable, Sendable {
   }
 
   /// One line: processor, cores, memory, system.
-  public var summary: String {
+  package var summary: String {
     let gibibytes = Double(memory) / Double(1 << 30)
     return "\(processor), \(cores) core\(cores == 1 ? "" : "s"), \(String(format: "%.0f", gibibytes)) GiB, \(system)"
   }
 
   /// Whether this program was built with optimisation; figures of a debug build mean nothing.
-  public static var isOptimized: Bool {
+  package static var isOptimized: Bool {
     #if DEBUG
       false
     #else
@@ -51,10 +51,10 @@ public struct Machine: Codable, Sendable {
   }
 
   /// The version of the SQLite library in use, such as `3.40.1`.
-  public static var sqliteVersion: String { SQLiteConnection.libraryVersion }
+  package static var sqliteVersion: String { SQLiteConnection.libraryVersion }
 
   /// The version of the zstd library in use, such as `1.5.4`.
-  public static var zstdVersion: String { DiffFileWriter.zstdVersion }
+  package static var zstdVersion: String { DiffFileWriter.zstdVersion }
 
   private static var architecture: String {
     #if arch(x86_64)

@@ -1,16 +1,16 @@
-/// What was measured in one comparison: the values themselves, one for each round.
-public struct MeasuredComparison: Codable, Sendable {
-  /// The values of one contender.
-  public struct Series: Codable, Sendable {
-    /// Who.
-    public let name: ContenderName
+/// The measured values of one comparison, one for each implementation and round.
+package struct MeasuredComparison: Codable, Sendable {
+  /// The values of one implementation.
+  package struct Series: Codable, Sendable {
+    /// The implementation.
+    package let name: ImplementationName
     /// Whether it is Buckia.
-    public let isSubject: Bool
+    package let isSubject: Bool
     /// One value a round, in the unit of the comparison.
-    public internal(set) var values: [Double]
+    package internal(set) var values: [Double]
 
-    /// The value in the middle; the mean of both for an even number of rounds. Nil before the first round.
-    public var median: Double? {
+    /// The median: the mean of the two middle values for an even number of rounds, nil before the first round.
+    package var median: Double? {
       guard !values.isEmpty else { return nil }
       let sorted = values.sorted()
       let middle = sorted.count / 2
@@ -18,20 +18,20 @@ public struct MeasuredComparison: Codable, Sendable {
     }
   }
 
-  /// The comparison's name for files.
-  public let id: String
+  /// The comparison's id.
+  package let id: String
   /// What was done.
-  public let title: String
-  /// How large it was.
-  public let size: String
-  /// What readers should know.
-  public let remarks: [String]
+  package let title: String
+  /// The size of the input, for people.
+  package let size: String
+  /// Notes for readers.
+  package let remarks: [String]
   /// What was measured.
-  public let unit: MeasuredUnit
-  /// What the contenders are compared for.
-  public let figures: [Figure]
-  /// The contenders and their values.
-  public internal(set) var series: [Series]
+  package let unit: MeasuredUnit
+  /// The figures that compare the implementations.
+  package let figures: [Figure]
+  /// The implementations and their values.
+  package internal(set) var series: [Series]
 
   init(_ comparison: Comparison, _ workload: Workload) {
     id = comparison.id
@@ -40,14 +40,14 @@ public struct MeasuredComparison: Codable, Sendable {
     remarks = workload.remarks
     unit = comparison.unit
     figures = comparison.figures
-    series = workload.contenders.map { Series(name: $0.name, isSubject: $0.isSubject, values: []) }
+    series = workload.implementations.map { Series(name: $0.name, isSubject: $0.isSubject, values: []) }
   }
 
-  /// The median of a contender; nil when it did not take part.
-  public func median(of name: ContenderName) -> Double? { series.first { $0.name == name }?.median }
+  /// The median of an implementation; nil when it was not measured.
+  package func median(of name: ImplementationName) -> Double? { series.first { $0.name == name }?.median }
 
-  /// The figures that could be measured, with their numbers.
-  public var numbers: [(figure: Figure, number: Double)] {
+  /// The figures whose implementations were measured, with their numbers.
+  package var numbers: [(figure: Figure, number: Double)] {
     figures.compactMap { figure in figure.number { median(of: $0) }.map { (figure, $0) } }
   }
 }

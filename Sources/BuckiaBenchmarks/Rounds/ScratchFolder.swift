@@ -1,19 +1,19 @@
 import Foundation
 
-/// A folder for the databases of one run, gone afterwards.
-public final class ScratchFolder {
+/// A folder for temporary databases, removed when this is deinitialized.
+package final class ScratchFolder {
   /// Where it is.
-  public let path: String
+  package let path: String
   private var files = 0
 
   /// Makes a folder.
   ///
-  /// - Parameter parent: Where; the system's place for temporary files (`TMPDIR`) for nil.
-  public convenience init(in parent: ScratchFolder? = nil) throws {
+  /// - Parameter parent: The folder around it; for nil the system's temporary folder (`TMPDIR`).
+  package convenience init(in parent: ScratchFolder? = nil) throws {
     try self.init(below: parent?.path ?? FileManager.default.temporaryDirectory.path)
   }
 
-  /// Makes a folder in memory, where the system has a place for that, else where folders are made otherwise.
+  /// Makes a folder in memory if the system has `/dev/shm`, else in the temporary folder.
   static func inMemory() throws -> ScratchFolder {
     let memory = "/dev/shm"
     guard FileManager.default.isWritableFile(atPath: memory) else { return try ScratchFolder() }
@@ -27,16 +27,16 @@ public final class ScratchFolder {
   }
 
   /// The path of a file in the folder.
-  public func file(_ name: String) -> String { "\(path)/\(name)" }
+  package func file(_ name: String) -> String { "\(path)/\(name)" }
 
   /// The path of a file that does not exist yet.
-  public func newFile(_ suffix: String = ".sqlite") -> String {
+  package func newFile(_ suffix: String = ".sqlite") -> String {
     files += 1
     return file("\(files)\(suffix)")
   }
 
-  /// A copy of a file or folder, on disk to the last byte: whoever works on it must not pay for writing it.
-  public func copy(of original: String, suffix: String = ".sqlite") throws -> String {
+  /// Copies a file or folder and synchronizes it with the disk, so that the cost is not part of a later measurement.
+  package func copy(of original: String, suffix: String = ".sqlite") throws -> String {
     let copy = newFile(suffix)
     try FileManager.default.copyItem(atPath: original, toPath: copy)
     var isFolder: ObjCBool = false
@@ -53,7 +53,7 @@ public final class ScratchFolder {
   }
 
   deinit {
-    // Somebody else may have removed what it is in.
+    // It is gone already when its parent was removed first.
     guard FileManager.default.fileExists(atPath: path) else { return }
     do { try FileManager.default.removeItem(atPath: path) } catch {
       FileHandle.standardError.write(Data("left behind: \(path): \(error)\n".utf8))

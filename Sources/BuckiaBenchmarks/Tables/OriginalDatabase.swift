@@ -15,19 +15,19 @@ final class OriginalDatabase {
     try shape.makeDatabase(at: path, rows: rows)
   }
 
-  /// A copy for the author of changes, whose speed is nobody's concern. It lives as long as this.
-  func authorsCopy() throws -> SQLiteConnection {
-    let author = try SQLiteConnection(opening: try folder.copy(of: path), as: .readWrite)
-    try author.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")
-    return author
+  /// A copy to record changes on, which is not timed. It exists as long as this.
+  func sourceConnection() throws -> SQLiteConnection {
+    let source = try SQLiteConnection(opening: try folder.copy(of: path), as: .readWrite)
+    try source.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")
+    return source
   }
 
-  /// A contender that works on the table `t` of a fresh copy.
-  func contender(
-    _ name: ContenderName, isSubject: Bool = false, _ work: @escaping (borrowing SQLiteConnection) throws -> Void
-  ) -> Contender {
-    Contender(name, isSubject: isSubject) { folder in
-      ConnectionTrial(try SQLiteConnection(opening: try folder.copy(of: self.path), as: .readWrite), work)
+  /// An implementation that works on the table `t` of a fresh copy.
+  func implementation(
+    _ name: ImplementationName, isSubject: Bool = false, _ work: @escaping (borrowing SQLiteConnection) throws -> Void
+  ) -> Implementation {
+    Implementation(name, isSubject: isSubject) { folder in
+      ConnectionRun(try SQLiteConnection(opening: try folder.copy(of: self.path), as: .readWrite), work)
     }
   }
 }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Numbers in titles and sizes.
-public enum Quantity {
-  /// The number with its thousands set apart: 1,000,000.
-  public static func grouped(_ number: Int) -> String {
+/// Formats numbers for titles and sizes.
+package enum Quantity {
+  /// A number with separators: 1,000,000.
+  package static func grouped(_ number: Int) -> String {
     var groups: [String] = []
     var rest = number.magnitude
     while rest >= 1_000 {
@@ -15,7 +15,7 @@ public enum Quantity {
   }
 
   /// A size in decimal units, three digits.
-  public static func size(_ bytes: Int) -> String {
+  package static func size(_ bytes: Int) -> String {
     var value = Double(bytes)
     var unit = "bytes"
     for next in ["kB", "MB", "GB", "TB"] where value >= 999.5 {

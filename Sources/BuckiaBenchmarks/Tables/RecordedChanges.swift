@@ -1,14 +1,14 @@
 import SQLiteChangesets
 import SQLiteConnections
 
-/// The same changes in two orders.
+/// A changeset in two orders.
 struct RecordedChanges {
-  /// As SQLite's session extension records them: in the order of its hash table.
+  /// As SQLite's session extension writes it: in the order of its hash table.
   let recorded: StockChangeset
-  /// By operation and key, as Buckia's own diffs hold them.
+  /// By operation and key, as Buckia writes it.
   let sorted: [UInt8]
 
-  /// Takes what a session recorded.
+  /// Takes a changeset that a session recorded.
   ///
   /// - Throws: `ChangesetError`, `ChangesetSpool.Failure`.
   init(_ recorded: [UInt8]) throws {
@@ -16,7 +16,7 @@ struct RecordedChanges {
     sorted = try recorded.withRawSpan { try Changesets.sorted($0) }.withBytes { $0.array(0..<$0.byteCount) }
   }
 
-  /// Runs statements under a session.
+  /// Runs statements and records their changes with a session.
   ///
   /// - Throws: `SQLiteError` and as ``init(_:)``.
   init(of statements: String, on connection: borrowing SQLiteConnection) throws {

@@ -1,12 +1,12 @@
-/// Random numbers that are the same in every run: [SplitMix64](https://prng.di.unimi.it/splitmix64.c).
-public struct SeededGenerator: RandomNumberGenerator, Sendable {
+/// Pseudo-random numbers, the same in every run: [SplitMix64](https://prng.di.unimi.it/splitmix64.c).
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
   /// Starts at a seed.
-  public init(seed: UInt64) { state = seed }
+  package init(seed: UInt64) { state = seed }
 
   /// The next number.
-  public mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
@@ -14,8 +14,8 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// Different numbers from a range, in no order; all of them when there are not enough.
-  public mutating func distinct(_ count: Int, from range: ClosedRange<Int>) -> [Int] {
+  /// Distinct numbers from a range, in random order; the whole range if it has too few.
+  package mutating func distinct(_ count: Int, from range: ClosedRange<Int>) -> [Int] {
     guard count < range.count else { return Array(range) }
     var chosen: Set<Int> = []
     var numbers: [Int] = []

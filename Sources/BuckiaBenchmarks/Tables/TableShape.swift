@@ -1,7 +1,7 @@
 import SQLiteConnections
 
-/// The kinds of table that cost differently: how rows are found decides how pages are touched.
-public enum TableShape: String, CaseIterable, Sendable {
+/// The kinds of table. They differ in how rows are found, and so in which pages are read.
+package enum TableShape: String, CaseIterable, Sendable {
   /// A rowid table with a random text key in an index of its own.
   case textKey = "TEXT key"
   /// A rowid table whose key is the rowid.
@@ -9,7 +9,7 @@ public enum TableShape: String, CaseIterable, Sendable {
   /// A table stored in its key, a random text.
   case withoutRowID = "WITHOUT ROWID"
 
-  /// How much is in a row.
+  /// The size of a row.
   enum Width {
     /// Some 120 bytes.
     case narrow
@@ -20,8 +20,8 @@ public enum TableShape: String, CaseIterable, Sendable {
   /// The table's name.
   static let table = "t"
 
-  /// The name for files.
-  public var id: String {
+  /// The part of a comparison's id.
+  package var id: String {
     switch self {
     case .textKey: "text-key"
     case .integerKey: "integer-key"
@@ -49,7 +49,7 @@ public enum TableShape: String, CaseIterable, Sendable {
 
   /// SQL that inserts rows numbered from one to the other. Half of a row's bytes do not compress.
   func insertion(of rows: ClosedRange<Int>, width: Width = .narrow) -> String {
-    // Products stay below 2^63 for any number of rows that anybody has.
+    // Products stay below 2^63 for any realistic number of rows.
     let hash = "(i * 2654435761 % 4294967296)"
     let blob = "CAST(printf('%015x%015x%015x', \(hash) * 268435399, \(hash) * 268435361, \(hash) * 268435337) AS BLOB)"
     let text =
@@ -65,13 +65,13 @@ public enum TableShape: String, CaseIterable, Sendable {
       """
   }
 
-  /// Makes a database file with rows numbered from 1, in WAL mode, closed and complete when this returns.
+  /// Makes a database file in WAL mode with rows numbered from 1. It is closed when this returns.
   func makeDatabase(at path: String, rows: Int, width: Width = .narrow) throws(SQLiteError) {
     let connection = try SQLiteConnection(opening: path, as: .create)
     try connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")
     try connection.execute(definition)
     if rows > 0 { try connection.execute(insertion(of: 1...rows, width: width)) }
-    // Closing the last connection brings the log into the file.
+    // Closing the last connection checkpoints the log.
   }
 
   /// SQL that updates the chosen rows.
@@ -80,10 +80,10 @@ public enum TableShape: String, CaseIterable, Sendable {
   static let deletion = "DELETE FROM t WHERE k IN (SELECT k FROM chosen)"
   /// SQL that updates half of the chosen rows and deletes the others.
   static let alteration = "\(update) AND a % 2 = 0; \(deletion) AND a % 2 = 1"
-  /// SQL that makes every row differ from what its author shipped.
+  /// SQL that changes every row, so that it differs from the incoming one.
   static let localEdit = "UPDATE t SET b = b || ', changed here', c = c + 1"
 
-  /// Gives a statement the rows with these numbers, as the one column `k` of the temporary table `chosen`.
+  /// Puts the keys of the rows with these numbers into the temporary table `chosen(k)`.
   func choose(_ rows: [Int], on connection: borrowing SQLiteConnection) throws(SQLiteError) {
     try connection.execute(
       """

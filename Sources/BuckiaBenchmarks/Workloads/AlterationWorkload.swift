@@ -1,17 +1,17 @@
 import SQLiteConnections
 
-extension ContenderName {
+extension ImplementationName {
   /// One prepared UPDATE and one prepared DELETE over rows in key order.
-  public static let bareAlterations: ContenderName = "bare loop of UPDATE and DELETE"
+  package static let bareAlterations: ImplementationName = "bare loop of UPDATE and DELETE"
 }
 
 extension Comparison {
-  /// A quarter of a table's rows, chosen at random: half of them updated, half deleted.
+  /// Updates and deletes of random rows, an eighth of the table each.
   ///
   /// - Parameters:
   ///   - rows: How many rows the table has.
   ///   - target: How many times as fast as SQLite's own call it should be.
-  public static func alterations(_ shape: TableShape, rows: Int, target: Double? = nil) -> Comparison {
+  package static func alterations(_ shape: TableShape, rows: Int, target: Double? = nil) -> Comparison {
     Comparison(
       id: "updates-and-deletes-\(shape.id)",
       title: "\(Quantity.grouped(max(2, rows / 4))) updates and deletes, \(shape.rawValue)",
@@ -19,8 +19,8 @@ extension Comparison {
     ) { try AlterationWorkload(shape, rows: rows, in: $0).workload }
   }
 
-  /// As ``alterations(_:rows:target:)``, one kind alone: a quarter of the rows updated, or deleted.
-  public static func alterations(_ shape: TableShape, rows: Int, only kind: AlterationKind) -> Comparison {
+  /// Updates or deletes alone, of a quarter of the table.
+  package static func alterations(_ shape: TableShape, rows: Int, only kind: AlterationKind) -> Comparison {
     Comparison(
       id: "\(kind.rawValue)-\(shape.id)",
       title: "\(Quantity.grouped(max(2, rows / 4))) \(kind.rawValue), \(shape.rawValue)",
@@ -29,13 +29,13 @@ extension Comparison {
   }
 }
 
-/// What happens to rows that are there.
-public enum AlterationKind: String, Sendable {
+/// A kind of change to existing rows.
+package enum AlterationKind: String, Sendable {
   case updates
   case deletes
 }
 
-/// Changes of rows of a database that each contender gets a copy of.
+/// Changes of existing rows, and the database to apply them to.
 private struct AlterationWorkload {
   let rows: Int
   let database: OriginalDatabase
@@ -44,23 +44,24 @@ private struct AlterationWorkload {
   init(_ shape: TableShape, rows: Int, only kind: AlterationKind? = nil, in folder: ScratchFolder) throws {
     self.rows = rows
     database = try OriginalDatabase(shape, rows: rows, in: folder)
-    let author = try database.authorsCopy()
+    let source = try database.sourceConnection()
     var random = SeededGenerator(seed: 1)
-    try shape.choose(random.distinct(max(2, rows / 4), from: 1...rows), on: author)
+    try shape.choose(random.distinct(max(2, rows / 4), from: 1...rows), on: source)
     switch kind {
-    case .updates: changes = try RecordedChanges(of: TableShape.update, on: author)
-    case .deletes: changes = try RecordedChanges(of: TableShape.deletion, on: author)
-    case nil: changes = try RecordedChanges(of: TableShape.alteration, on: author)
+    case .updates: changes = try RecordedChanges(of: TableShape.update, on: source)
+    case .deletes: changes = try RecordedChanges(of: TableShape.deletion, on: source)
+    case nil: changes = try RecordedChanges(of: TableShape.alteration, on: source)
     }
   }
 
   var workload: Workload {
     Workload(
       size: "of \(Quantity.grouped(rows)) rows, changeset of \(changes.size), file database in WAL, default cache",
-      contenders: [
-        database.contender(.stock) { [changes] in try StockCalls.apply(changes.recorded, to: $0) },
-        database.contender(.bareAlterations) { [changes] in try BareLoop.apply(changes.sorted, to: $0) },
-        database.contender(.buckia, isSubject: true) { [changes] in
+      implementations: [
+        database.implementation(.stock) { [changes] in try StockCalls.apply(changes.recorded, to: $0) },
+        database.implementation(.bareAlterations) { [changes] in try PreparedStatementLoop.apply(changes.sorted, to: $0)
+        },
+        database.implementation(.buckia, isSubject: true) { [changes] in
           try EngineCalls.apply(try EngineCalls.changes(changes.sorted), to: $0)
         },
       ])

@@ -1,21 +1,21 @@
 import SQLiteConnections
 
-extension ContenderName {
-  /// Buckia, writing both versions of each conflict down.
-  public static let buckiaRecording: ContenderName = "Buckia, recording both versions"
-  /// Buckia, writing no conflict down.
-  public static let buckiaResolving: ContenderName = "Buckia, the resolver alone"
-  /// SQLite's own call, keeping what is there.
-  public static let stockKeepingLocal: ContenderName = "sqlite3changeset_apply_v2, recording nothing"
+extension ImplementationName {
+  /// Buckia, recording both versions of each conflict.
+  package static let buckiaRecording: ImplementationName = "Buckia, recording both versions"
+  /// Buckia, recording no conflicts.
+  package static let buckiaResolving: ImplementationName = "Buckia, the resolver alone"
+  /// SQLite's own call, keeping the local row.
+  package static let stockKeepingLocal: ImplementationName = "sqlite3changeset_apply_v2, recording nothing"
 }
 
 extension Comparison {
-  /// New rows for a table that has others under all of their keys; what is there stays.
+  /// Inserts whose keys all exist already; the local rows are kept.
   ///
   /// - Parameters:
   ///   - resolving: How many times as fast as SQLite's own call the resolver alone should be.
   ///   - recording: The same with both versions of each conflict recorded, which SQLite does not do.
-  public static func conflicts(
+  package static func conflicts(
     _ shape: TableShape, rows: Int, resolving: Double? = nil, recording: Double? = nil
   ) -> Comparison {
     Comparison(
@@ -29,7 +29,7 @@ extension Comparison {
   }
 }
 
-/// New rows, and a database that each contender gets a copy of.
+/// New rows, and the database to apply them to.
 private struct ConflictWorkload {
   let rows: Int
   let database: OriginalDatabase
@@ -40,24 +40,25 @@ private struct ConflictWorkload {
     database = try OriginalDatabase(shape, rows: rows, in: folder)
     let local = try SQLiteConnection(opening: database.path, as: .readWrite)
     try local.execute("PRAGMA synchronous = OFF; \(TableShape.localEdit)")
-    let author = try SQLiteConnection(opening: ":memory:", as: .create)
-    try author.execute(shape.definition)
-    changes = try RecordedChanges(of: shape.insertion(of: 1...rows), on: author)
+    let source = try SQLiteConnection(opening: ":memory:", as: .create)
+    try source.execute(shape.definition)
+    changes = try RecordedChanges(of: shape.insertion(of: 1...rows), on: source)
   }
 
   var workload: Workload {
     let changes = changes
-    let contenders = [
-      database.contender(.stockKeepingLocal) { try StockCalls.apply(changes.recorded, onConflict: .omit, to: $0) },
-      database.contender(.buckiaRecording, isSubject: true) {
+    let implementations = [
+      database.implementation(.stockKeepingLocal) { try StockCalls.apply(changes.recorded, onConflict: .omit, to: $0) },
+      database.implementation(.buckiaRecording, isSubject: true) {
         try EngineCalls.apply(try EngineCalls.changes(changes.sorted), policy: .keepLocal, to: $0)
       },
-      database.contender(.buckiaResolving, isSubject: true) {
+      database.implementation(.buckiaResolving, isSubject: true) {
         try EngineCalls.apply(
           try EngineCalls.changes(changes.sorted), resolver: { _ in .keepLocal }, recordsConflicts: false, to: $0)
       },
     ]
     return Workload(
-      size: "\(Quantity.grouped(rows)) rows on both sides, changeset of \(changes.size)", contenders: contenders)
+      size: "\(Quantity.grouped(rows)) rows on both sides, changeset of \(changes.size)",
+      implementations: implementations)
   }
 }

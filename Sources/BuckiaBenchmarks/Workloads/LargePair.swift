@@ -1,22 +1,22 @@
 import Foundation
 import SQLiteConnections
 
-/// Two large databases with long rows: where reading the files is most of the work. A million rows make 2 GiB.
-public struct LargePair {
-  /// How many bytes of its file a row takes, about: there are two rows to a page but for each fortieth, which has its own.
-  public static let rowBytes = 2_150
+/// Two large databases with long rows, so that reading the files is most of the work. A million rows make 2 GiB.
+package struct LargePair {
+  /// About how many bytes of the file a row takes: two rows share a page, and every 40th row has one of its own.
+  package static let rowBytes = 2_150
 
-  /// The database as it was.
-  public let older: String
-  /// The database as it is, in a file of its own.
-  public let newer: String
+  /// The older database.
+  package let older: String
+  /// The newer database.
+  package let newer: String
   /// How many rows were changed.
-  public let changed: Int
-  /// How large it is, for people.
-  public let size: String
+  package let changed: Int
+  /// The size of the databases, for people.
+  package let size: String
 
   /// How many bytes both files take.
-  public static func bytes(rows: Int) -> Int { 2 * rows * rowBytes }
+  package static func bytes(rows: Int) -> Int { 2 * rows * rowBytes }
 
   /// Makes a database and a copy in which some rows were changed at random; none for nil.
   ///
@@ -25,7 +25,7 @@ public struct LargePair {
   ///   - changed: How many of them have another text in the copy.
   ///   - folder: Where.
   /// - Throws: `SQLiteError`; `BenchmarkError` with `unsuitable` when there is no room.
-  public init(rows: Int, changed: ChangedRows?, in folder: ScratchFolder) throws {
+  package init(rows: Int, changed: ChangedRows?, in folder: ScratchFolder) throws {
     try folder.requireRoom(bytes: Self.bytes(rows: rows))
     older = folder.newFile()
     newer = folder.newFile()
@@ -44,7 +44,7 @@ public struct LargePair {
     try connection.execute(
       "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; CREATE TABLE large(id INTEGER PRIMARY KEY, n INT, text BLOB)"
     )
-    // Texts are pieces of this, at places that look random.
+    // Texts are slices of this at pseudo-random offsets.
     var random = SeededGenerator(seed: 5)
     let pool = (0..<1 << 17).flatMap { _ in withUnsafeBytes(of: random.next(), Array.init) }
     let insert = try connection.prepare(
@@ -70,8 +70,8 @@ public struct LargePair {
     try connection.execute("COMMIT")
   }
 
-  /// Reads both files to their ends, so that what is measured next finds them in memory.
-  public func warm() throws {
+  /// Reads both files, so that the system's page cache holds them.
+  package func warm() throws {
     for path in [older, newer] {
       let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
       while let piece = try file.read(upToCount: 4 << 20), !piece.isEmpty {}
@@ -81,10 +81,10 @@ public struct LargePair {
 }
 
 extension ScratchFolder {
-  /// Makes sure that the volume has room.
+  /// Requires free space on the volume.
   ///
   /// - Throws: `BenchmarkError` with `unsuitable`.
-  public func requireRoom(bytes: Int) throws {
+  package func requireRoom(bytes: Int) throws {
     let free = try FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize] as? Int ?? .max
     guard free >= bytes else {
       throw BenchmarkError(

@@ -2,20 +2,20 @@ import BuckiaDiffFiles
 import Foundation
 import SQLiteConnections
 
-extension ContenderName {
+extension ImplementationName {
   /// Opening, checking and decompressing a diff file.
-  public static let opening: ContenderName = "opening the diff file"
-  /// Applying what was opened before.
-  public static let applyingOpened: ContenderName = "applying what was opened before"
-  /// Applying a file that is opened meanwhile, by the second core.
-  public static let openingAndApplying: ContenderName = "opening and applying, overlapped"
+  package static let opening: ImplementationName = "opening the diff file"
+  /// Applying a file that was opened before.
+  package static let applyingOpened: ImplementationName = "applying what was opened before"
+  /// Opening and applying at the same time, with two threads.
+  package static let openingAndApplying: ImplementationName = "opening and applying, overlapped"
 }
 
 extension Comparison {
-  /// What it costs to open, check and decompress a diff file, beside the apply that it feeds.
+  /// The cost of opening, checking and decompressing a diff file, compared with applying it.
   ///
-  /// - Parameter share: By what share of the apply's time it may make applying longer.
-  public static func opening(_ shape: TableShape, rows: Int, share: Double? = nil) -> Comparison {
+  /// - Parameter share: The target: how much longer applying may take because of it, as a share of its time.
+  package static func opening(_ shape: TableShape, rows: Int, share: Double? = nil) -> Comparison {
     Comparison(
       id: "opening-\(shape.id)",
       title: "Opening a diff file of \(Quantity.grouped(rows)) inserts, \(shape.rawValue)",
@@ -24,32 +24,32 @@ extension Comparison {
         Figure(.share, of: .opening, against: .applyingOpened),
       ]
     ) { holder in
-      let author = try SQLiteConnection(opening: ":memory:", as: .create)
-      try author.execute(shape.definition)
-      let changes = try RecordedChanges(of: shape.insertion(of: 1...rows), on: author)
+      let source = try SQLiteConnection(opening: ":memory:", as: .create)
+      try source.execute(shape.definition)
+      let changes = try RecordedChanges(of: shape.insertion(of: 1...rows), on: source)
       let original = try OriginalDatabase(shape, rows: 0, in: holder)
       let shipped = holder.file("shipped")
       try FileManager.default.createDirectory(atPath: shipped, withIntermediateDirectories: true)
       let file = try DiffFileDraft.write(changes.sorted, shape: shape, number: 0, into: shipped)
       return Workload(
         size: "diff file of \(Quantity.size(file.bytes)), changeset of \(changes.size)",
-        contenders: [
-          Contender(.opening, isSubject: true) { _ in
-            ClosureTrial {
+        implementations: [
+          Implementation(.opening, isSubject: true) { _ in
+            ClosureRun {
               _ = try EngineCalls.open(file.path)
               return nil
             }
           },
-          Contender(.openingAndApplying, isSubject: true) { folder in
+          Implementation(.openingAndApplying, isSubject: true) { folder in
             let inbound = try folder.copy(of: shipped, suffix: "")
             let database = try SQLiteConnection(opening: try folder.copy(of: original.path), as: .readWrite)
             let path = database.path
-            return ConnectionTrial(database) { _ in try EngineCalls.apply(folder: inbound, to: path) }
+            return ConnectionRun(database) { _ in try EngineCalls.apply(inbound: inbound, to: path) }
           },
-          Contender(.applyingOpened) { folder in
+          Implementation(.applyingOpened) { folder in
             let opened = try EngineCalls.open(file.path)
             let database = try SQLiteConnection(opening: try folder.copy(of: original.path), as: .readWrite)
-            return ConnectionTrial(database) { try EngineCalls.apply(opened, to: $0) }
+            return ConnectionRun(database) { try EngineCalls.apply(opened, to: $0) }
           },
         ])
     }

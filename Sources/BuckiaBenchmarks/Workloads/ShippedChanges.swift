@@ -2,10 +2,10 @@ import BuckiaDiffFiles
 import Foundation
 import SQLiteConnections
 
-/// Changes as files, for programs that run by themselves: a database, what became of it, and the changes in between.
-public final class ShippedChanges {
+/// A database, a newer version of it and the changes in between, as files for other programs.
+package final class ShippedChanges {
   /// What was done.
-  public enum Kind: Sendable {
+  package enum Kind: Sendable {
     /// New rows in an empty table.
     case inserts
     /// A quarter of the rows, half of them updated, half deleted.
@@ -14,16 +14,16 @@ public final class ShippedChanges {
     case conflictingInserts
   }
 
-  /// The database that the changes are for.
-  public let database: String
-  /// The database as it was made by the author of the changes.
-  public let changed: String
-  /// What SQLite's session extension recorded, in a file.
-  public let changeset: String
+  /// The database to apply the changes to.
+  package let database: String
+  /// The database on which the changes were recorded.
+  package let changed: String
+  /// The changeset as SQLite's session extension recorded it.
+  package let changeset: String
   /// The same changes as a diff file.
-  public let diffFile: String
-  /// How large they are, for people.
-  public let size: String
+  package let diffFile: String
+  /// The sizes, for people.
+  package let size: String
 
   /// Makes the files.
   ///
@@ -31,36 +31,36 @@ public final class ShippedChanges {
   ///   - kind: What is done.
   ///   - rows: How many rows the table has, or gets.
   ///   - folder: Where the files go.
-  public init(_ kind: Kind, _ shape: TableShape, rows: Int, in folder: ScratchFolder) throws {
+  package init(_ kind: Kind, _ shape: TableShape, rows: Int, in folder: ScratchFolder) throws {
     database = folder.newFile()
     changed = folder.newFile()
     changeset = folder.newFile(".changeset")
     try shape.makeDatabase(at: database, rows: kind == .inserts ? 0 : rows)
-    // The author of conflicting rows knows nothing of those that are there.
+    // Conflicting inserts are recorded on an empty table.
     try shape.makeDatabase(at: changed, rows: kind == .alterations ? rows : 0)
-    let author = try SQLiteConnection(opening: changed, as: .readWrite)
-    try author.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")
+    let source = try SQLiteConnection(opening: changed, as: .readWrite)
+    try source.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")
     let changes: RecordedChanges
     switch kind {
     case .inserts, .conflictingInserts:
-      changes = try RecordedChanges(of: shape.insertion(of: 1...rows), on: author)
+      changes = try RecordedChanges(of: shape.insertion(of: 1...rows), on: source)
     case .alterations:
       var random = SeededGenerator(seed: 1)
-      try shape.choose(random.distinct(max(2, rows / 4), from: 1...rows), on: author)
-      changes = try RecordedChanges(of: TableShape.alteration, on: author)
+      try shape.choose(random.distinct(max(2, rows / 4), from: 1...rows), on: source)
+      changes = try RecordedChanges(of: TableShape.alteration, on: source)
     }
     if kind == .conflictingInserts {
       let local = try SQLiteConnection(opening: database, as: .readWrite)
       try local.execute("PRAGMA synchronous = OFF; \(TableShape.localEdit)")
     }
-    try Data(changes.recorded.copy).write(to: URL(fileURLWithPath: changeset))
+    try Data(changes.recorded.bytes).write(to: URL(fileURLWithPath: changeset))
     let packed = try DiffFileDraft.write(changes.sorted, shape: shape, number: 0, into: folder.path)
     diffFile = packed.path
     size = "\(Quantity.grouped(rows)) rows, changeset of \(changes.size), diff file of \(Quantity.size(packed.bytes))"
   }
 
-  /// The rows of the table of a database file, as one number.
-  public static func content(of database: String) throws -> UInt64 {
+  /// The hash of a database's rows.
+  package static func content(of database: String) throws -> UInt64 {
     try ContentHash.of(TableShape.table, in: database)
   }
 }

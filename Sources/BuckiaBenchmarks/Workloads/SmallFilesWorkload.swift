@@ -5,24 +5,24 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-extension ContenderName {
+extension ImplementationName {
   /// SQLite's own call for one file after the other.
-  public static let stockPerFile: ContenderName = "sqlite3changeset_apply_v2, one transaction a file"
+  package static let stockPerFile: ImplementationName = "sqlite3changeset_apply_v2, one transaction a file"
   /// Buckia with a folder of many files.
-  public static let buckiaManyFiles: ContenderName = "Buckia, many files in a folder"
+  package static let buckiaManyFiles: ImplementationName = "Buckia, many files in a folder"
   /// Buckia with all rows in one file.
-  public static let buckiaOneFile: ContenderName = "Buckia, the same rows in one file"
+  package static let buckiaOneFile: ImplementationName = "Buckia, the same rows in one file"
 }
 
 extension Comparison {
-  /// A folder of many small files: what comes in from somebody who ships often.
+  /// A folder of many small files, as from a sender who ships often.
   ///
   /// - Parameters:
   ///   - rowsPerFile: How many new rows each holds.
   ///   - place: Where the files are made that every run gets copies of.
   ///   - speed: How many times as fast as SQLite's own call, file by file, it should be.
   ///   - extra: How many seconds more a file it may take than the same rows in one file.
-  public static func smallFiles(
+  package static func smallFiles(
     _ files: Int, rowsPerFile: Int = 20, preparing place: PreparationPlace = .onDisk, speed: Double? = nil,
     extra: Double? = nil
   ) -> Comparison {
@@ -37,12 +37,12 @@ extension Comparison {
   }
 }
 
-/// Where files are made that are only copied later.
-public enum PreparationPlace: Sendable {
+/// Where to make files that are only copied later.
+package enum PreparationPlace: Sendable {
   /// In the comparison's folder.
   case onDisk
-  /// In memory, where the system has a folder for that. A new diff file waits for the disk, and ten thousand of them
-  /// longer than everything that is measured.
+  /// In memory, if the system has a folder for that. Writing a diff file synchronizes the disk, and for ten thousand
+  /// files that takes longer than the whole measurement.
   case inMemory
 }
 
@@ -65,14 +65,14 @@ private struct SmallFilesWorkload {
     for path in [diffs, changesets, oneDiff] {
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
-    let author = try SQLiteConnection(opening: ":memory:", as: .create)
-    try author.execute(Self.shape.definition)
+    let source = try SQLiteConnection(opening: ":memory:", as: .create)
+    try source.execute(Self.shape.definition)
     for number in 0..<files {
       let first = number * rowsPerFile + 1
       let insertion = Self.shape.insertion(of: first...(first + rowsPerFile - 1))
-      let changes = try RecordedChanges(of: insertion, on: author)
+      let changes = try RecordedChanges(of: insertion, on: source)
       let id = EngineCalls.id(number)
-      try Data(changes.recorded.copy).write(to: URL(fileURLWithPath: "\(changesets)/\(DiffFileName.changeset(id))"))
+      try Data(changes.recorded.bytes).write(to: URL(fileURLWithPath: "\(changesets)/\(DiffFileName.changeset(id))"))
       try DiffFileDraft.write(changes.sorted, shape: Self.shape, number: number, into: diffs)
     }
     let whole = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -84,12 +84,12 @@ private struct SmallFilesWorkload {
   var workload: Workload {
     Workload(
       size: "\(Quantity.grouped(files * rowsPerFile)) new rows in all, TEXT key, file database in WAL",
-      contenders: [
-        Contender(.stockPerFile) { folder in
+      implementations: [
+        Implementation(.stockPerFile) { folder in
           let names = try folder.copy(of: changesets, suffix: "")
           let connection = try emptyDatabase(in: folder)
           try connection.execute("PRAGMA synchronous = FULL")
-          return ConnectionTrial(connection) { connection in
+          return ConnectionRun(connection) { connection in
             for name in try FileManager.default.contentsOfDirectory(atPath: names).sorted() {
               let file = URL(fileURLWithPath: "\(names)/\(name)")
               try StockCalls.apply(StockChangeset([UInt8](Data(contentsOf: file))), to: connection)
@@ -101,17 +101,17 @@ private struct SmallFilesWorkload {
       ])
   }
 
-  private func buckia(_ name: ContenderName, _ original: String) -> Contender {
-    Contender(name, isSubject: true) { folder in
+  private func buckia(_ name: ImplementationName, _ original: String) -> Implementation {
+    Implementation(name, isSubject: true) { folder in
       let inbound = try folder.copy(of: original, suffix: "")
       let connection = try emptyDatabase(in: folder)
-      // The façade opens the database itself, as SQLite's default says.
+      // The façade opens the database itself, with SQLite's defaults.
       guard try connection.integer("PRAGMA synchronous") == 2 else {
         throw BenchmarkError(
           .unsuitable, "this SQLite's default is not synchronous FULL, so commits cannot be compared")
       }
       let path = connection.path
-      return ConnectionTrial(connection) { _ in try EngineCalls.apply(folder: inbound, to: path) }
+      return ConnectionRun(connection) { _ in try EngineCalls.apply(inbound: inbound, to: path) }
     }
   }
 

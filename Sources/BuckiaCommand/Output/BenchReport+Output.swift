@@ -5,10 +5,10 @@ import SQLiteConnections
 /// What `buckia bench` measured.
 struct BenchReport {
   let results: [MeasuredComparison]
-  /// How many rows the tables had; nil for a person's own database.
+  /// How many rows the tables had; nil for a user's database.
   let rows: Int?
-  /// The person's own database.
-  let database: OwnDatabase?
+  /// The user's database, if one was measured.
+  let database: UserDatabase?
   let seconds: Double
   let machine = Machine.current
 
@@ -38,7 +38,7 @@ struct BenchReport {
     return lines
   }
 
-  private func databaseLines(_ database: OwnDatabase, style: Style) -> [String] {
+  private func databaseLines(_ database: UserDatabase, style: Style) -> [String] {
     var table = TextTable(["table", .number("rows"), .number("inserted"), .number("updated"), .number("deleted")])
     for entry in database.tables {
       table.add([
@@ -65,9 +65,9 @@ struct BenchReport {
     return table
   }
 
-  /// What a figure says beside one of its two contenders: how fast Buckia is stands beside who it is compared with.
+  /// The remark on an implementation: a speed is shown in the row of the baseline, anything else in that of the subject.
   private func remark(
-    on name: ContenderName, _ figure: Figure, _ number: String, in result: MeasuredComparison
+    on name: ImplementationName, _ figure: Figure, _ number: String, in result: MeasuredComparison
   ) -> String? {
     switch figure.kind {
     case .speed:
@@ -103,7 +103,7 @@ struct BenchReport {
     ]
   }
 
-  private static func json(_ database: OwnDatabase) -> JSONValue {
+  private static func json(_ database: UserDatabase) -> JSONValue {
     [
       "path": .string(database.path), "bytes": .number(database.bytes),
       "tables": .array(

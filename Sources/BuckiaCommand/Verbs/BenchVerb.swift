@@ -39,13 +39,13 @@ struct BenchVerb: Verb {
     let cleanup = InterruptionCleanup(removing: folder.path)
     defer { cleanup.cancel() }
     let began = ContinuousClock.now
-    var own: OwnDatabase?
+    var own: UserDatabase?
     let comparisons: [Comparison]
     if let database {
-      let copies = try OwnDatabase(
+      let copies = try UserDatabase(
         copying: database, changing: rows, in: folder, progress: { console.progress.update($0) })
       own = copies
-      comparisons = Comparison.own(copies)
+      comparisons = Comparison.userDatabase(copies)
     } else {
       comparisons = ShortSuite.comparisons(rows: rows ?? ShortSuite.defaultRows)
     }
@@ -67,9 +67,8 @@ struct BenchVerb: Verb {
       progress.update("\(place), preparing…")
       let run = try ComparisonRun(comparison, in: folder)
       for round in 1...ShortSuite.rounds {
-        try run.round { contender, work in
-          progress.update("\(place), round \(round) of \(ShortSuite.rounds), \(contender.name)…")
-          try work()
+        try run.round {
+          progress.update("\(place), round \(round) of \(ShortSuite.rounds), \($0.name)…")
         }
       }
       results.append(run.result)

@@ -2,7 +2,7 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 /// The result of one pass over a changeset: all of it is well-formed, and the changes of each table are counted.
-public struct ChangesetInspection: Equatable, Sendable {
+package struct ChangesetInspection: Equatable, Sendable {
   /// A table and how many changes it has.
   package struct Table: Equatable, Sendable {
     /// The table's header.
@@ -24,7 +24,7 @@ public struct ChangesetInspection: Equatable, Sendable {
   /// How many changes there are.
   package let changes: Int64
   /// What the engine needs to know before it applies them.
-  public let summary: ChangesetSummary
+  package let summary: ChangesetSummary
 
   /// Whether it is a patchset; nil when it has no changes.
   package var format: ChangesetFormat? { tables.first?.header.format }

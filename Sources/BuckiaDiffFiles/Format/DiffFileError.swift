@@ -5,7 +5,7 @@ import SQLiteChangesets
 ///
 /// ``code`` is stable, for programs and ledgers; ``description`` is a sentence for people that names the file, the
 /// place and what to do.
-public struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What went wrong. The set is open: new codes may come, existing ones keep their text.
   package struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the code.
@@ -55,7 +55,7 @@ public struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertible
   }
 
   /// The file, the place, what happened and what to do.
-  public var description: String {
+  package var description: String {
     var text = path.map { EscapedText.line($0) + ": " } ?? ""
     if let member { text += EscapedText.line(member) + ": " }
     text += message

@@ -1,17 +1,17 @@
 import BuckiaKSUID
 
 /// The names of files that travel: an id and what kind of file it is.
-public enum DiffFileName {
+package enum DiffFileName {
   /// `.bdiff`
   package static let diffSuffix = ".bdiff"
   /// `.changeset`
   package static let changesetSuffix = ".changeset"
 
   /// The name of the diff file with that id.
-  public static func diff(_ id: KSUID) -> String { "\(id)\(diffSuffix)" }
+  package static func diff(_ id: KSUID) -> String { "\(id)\(diffSuffix)" }
 
   /// The name of the raw changeset with that id.
-  public static func changeset(_ id: KSUID) -> String { "\(id)\(changesetSuffix)" }
+  package static func changeset(_ id: KSUID) -> String { "\(id)\(changesetSuffix)" }
 
   /// The id of a file called `<KSUID>.bdiff`, or nil. `path` may have folders in front.
   package static func diffID(_ path: String) -> KSUID? { id(path, suffix: diffSuffix) }

@@ -5,7 +5,7 @@ import SQLiteSchemas
 ///
 /// Signed or not, it is checked before anything else of the file is used. Its digest, over the exact bytes it was read
 /// from, identifies the diff. `Schemas/diff-file.md` specifies each field.
-public struct Manifest: Equatable, Sendable {
+package struct Manifest: Equatable, Sendable {
   /// The version of the format that this code writes and reads.
   package static let format: Int64 = 1
 
@@ -45,9 +45,6 @@ public struct Manifest: Equatable, Sendable {
   package var members: [Member]
   /// Fields this version does not know, kept as they are.
   package var additional: JSONObject
-
-  /// Makes a manifest that says nothing yet but the id of its diff.
-  public init(id: KSUID) { self.init(id: id, kind: .delta) }
 
   /// Makes a manifest.
   package init(

@@ -14,9 +14,9 @@ import SQLiteSchemas
 /// let diff = try DiffFile.verified(at: "inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff")
 /// print(diff.manifest.id, diff.manifest.tables.map(\.name))
 /// ```
-public struct DiffFile: ~Copyable {
+package struct DiffFile: ~Copyable {
   /// Whether a file's name must be its diff's id.
-  public enum NameRule: Sendable {
+  package enum NameRule: Sendable {
     /// The name must be `<KSUID>.bdiff` with the id of the manifest. The rule of inbound folders.
     case mustMatch
     /// A name that is `<KSUID>.bdiff` must have the manifest's id; any other name is fine.
@@ -66,7 +66,7 @@ public struct DiffFile: ~Copyable {
   /// The changes, in the format of SQLite's session extension.
   package let changeset: ChangesetSpool
   /// The tables, and how many changes each has.
-  public let inspection: ChangesetInspection
+  package let inspection: ChangesetInspection
   /// Where the changes come from, unless they are all the sender's own edits.
   package let annotations: Annotations?
   /// The attachments.

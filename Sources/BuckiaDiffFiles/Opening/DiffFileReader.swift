@@ -170,16 +170,6 @@ struct DiffFileReader {
 extension DiffFile {
   /// Reads and checks a diff file.
   ///
-  /// - Parameters:
-  ///   - path: The file.
-  ///   - name: Whether the file's name must be the diff's id.
-  /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
-  public static func verified(at path: String, name: NameRule) throws(DiffFileError) -> DiffFile {
-    try verified(at: path, name: name, limits: DiffFileLimits())
-  }
-
-  /// Reads and checks a diff file.
-  ///
   /// The file is opened without following links, must be a regular file, and is read once. The changeset is spooled, and
   /// so are all attachments together: in memory while they are small, in unnamed temporary files beyond 4 MiB.
   ///

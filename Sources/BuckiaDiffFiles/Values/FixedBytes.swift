@@ -16,7 +16,7 @@ extension FixedBytes {
   }
 
   /// Two lowercase digits for each byte.
-  public var description: String { HexText.lowercase(bytes) }
+  package var description: String { HexText.lowercase(bytes) }
 
   /// A random value.
   package static func random(using generator: inout some RandomNumberGenerator) -> Self? {
@@ -25,7 +25,7 @@ extension FixedBytes {
 }
 
 /// SHA-256 of something: 32 bytes.
-public struct ContentDigest: FixedBytes {
+package struct ContentDigest: FixedBytes {
   /// 32
   package static let byteCount = 32
   /// The digest.

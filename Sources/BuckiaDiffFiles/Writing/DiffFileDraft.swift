@@ -3,9 +3,9 @@ import SQLiteChangesets
 import SQLiteSchemas
 
 /// The contents of a new diff file besides its changes. The writer adds counts, sizes and digests.
-public struct DiffFileDraft {
+package struct DiffFileDraft {
   /// How the tables are described.
-  public enum Schema: Sendable {
+  package enum Schema: Sendable {
     /// By definitions that travel along: all tables with changes, and any others, such as new empty ones.
     case included([TableDefinition])
     /// By definitions that every reader has already, identified by the digest of their `schema.json`.
@@ -40,11 +40,6 @@ public struct DiffFileDraft {
   package var annotations: Annotations?
   /// Files to travel along.
   package var attachments: [Attachment]
-
-  /// Makes a draft without annotations and attachments.
-  public init(manifest: Manifest, schema: Schema, tablesInKeyOrder: Set<TableName> = []) {
-    self.init(manifest: manifest, schema: schema, tablesInKeyOrder: tablesInKeyOrder, attachments: [])
-  }
 
   /// Makes a draft.
   package init(

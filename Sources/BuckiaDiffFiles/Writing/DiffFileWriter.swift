@@ -10,7 +10,7 @@ import SQLiteSchemas
 /// let written = try DiffFileWriter().write(draft, changeset: spool, to: "outbox/\(DiffFileName.diff(id))")
 /// print(written.bytes)
 /// ```
-public struct DiffFileWriter: Sendable {
+package struct DiffFileWriter: Sendable {
   /// zstd's level, 1 to 19. On changesets 3 and 9 gain next to nothing over 1.
   package var level = 1
   /// Whether a file of that name is replaced; else it is an error.
@@ -24,7 +24,7 @@ public struct DiffFileWriter: Sendable {
   package static var zstdVersion: String { String(cString: ZSTD_versionString()) }
 
   /// Makes a writer of unsigned files.
-  public init() {}
+  package init() {}
 
   /// Writes a diff file under a name, complete or not at all.
   ///
@@ -36,7 +36,7 @@ public struct DiffFileWriter: Sendable {
   /// - Throws: `DiffFileError`: for what a reader would refuse, `alreadyExists`, `fullDisk`, or `unwritable`. The file
   ///   then does not exist (or is still the old one), and nothing is left behind.
   @discardableResult
-  public func write(
+  package func write(
     _ draft: DiffFileDraft, changeset: ChangesetSpool, to path: String
   ) throws(DiffFileError) -> WrittenDiffFile {
     do throws(DiffFileError) {
@@ -112,7 +112,7 @@ public struct DiffFileWriter: Sendable {
 }
 
 /// A diff file that has been written.
-public struct WrittenDiffFile: Sendable {
+package struct WrittenDiffFile: Sendable {
   /// The size of the file.
   package let bytes: Int64
   /// The manifest as written, with counts and digests.

@@ -2,7 +2,7 @@ import BuckiaByteStreams
 import SQLiteChangesets
 
 /// Writes changesets as files of their own, which any SQLite tool reads.
-public enum RawChangesetWriter {
+package enum RawChangesetWriter {
   /// Writes a changeset.
   ///
   /// - Parameters:
@@ -13,7 +13,7 @@ public enum RawChangesetWriter {
   /// - Throws: `DiffFileError` with code `alreadyExists`, `fullDisk` or `unwritable`, or for the spool's own file.
   ///   Nothing is left behind.
   @discardableResult
-  public static func write(
+  package static func write(
     _ changeset: ChangesetSpool, to path: String, replacing: Bool
   ) throws(DiffFileError) -> Int64 {
     do {

@@ -1,0 +1,89 @@
+import BuckiaBenchmarks
+
+/// All comparisons that `make bench` runs.
+enum BenchmarkSuite {
+  /// A comparison and its place in the suite.
+  struct Entry {
+    let part: Part
+    let comparison: Comparison
+    /// How often each implementation runs.
+    let rounds: Int
+    /// The entry's position among all entries.
+    let number: Int
+  }
+
+  /// The entries in the order of the report.
+  ///
+  /// - Parameter rows: How many rows the large tables have; all other sizes are derived from it.
+  static func entries(rows: Int) -> [Entry] {
+    let comparisons: [(Part, rounds: Int, [Comparison])] = [
+      (.apply, 5, apply(rows: rows)),
+      // The disk is synchronized after every file: five rounds would take too long.
+      (.folder, 3, [.smallFiles(rows / 100, preparing: .inMemory, speed: 8, extra: 0.000_150)]),
+      (.folder, 5, TableShape.allCases.map { .opening($0, rows: rows, share: 0.15) }),
+      (.diff, 5, diff(rows: rows)),
+      // Unlike time, memory hardly varies. At full size the files have 3 GiB and twice 2 GiB.
+      (
+        .memory, 1, LargeChangeset.Form.allCases.map { .memory(of: $0, rows: rows) } + [.memoryOfDifference(rows: rows)]
+      ),
+      (.peer, 3, peers(rows: rows)),
+    ]
+    let all = comparisons.flatMap { part, rounds, comparisons in comparisons.map { (part, $0, rounds) } }
+    return all.enumerated().map { Entry(part: $1.0, comparison: $1.1, rounds: $1.2, number: $0) }
+  }
+
+  private static func apply(rows: Int) -> [Comparison] {
+    TableShape.allCases.map { .inserts($0, rows: rows, target: $0.insertTarget) }
+      + TableShape.allCases.map { .alterations($0, rows: rows, target: $0.alterationTarget) }
+      + TableShape.allCases.map { .conflicts($0, rows: rows, resolving: 1.2, recording: 0.6) }
+  }
+
+  private static func diff(rows: Int) -> [Comparison] {
+    let changes: [ChangedRows] = [.onePercent, .exactly(100)]
+    return changes.flatMap { changed in
+      TableShape.allCases.map { shape in
+        .difference(
+          shape, rows: rows, changed: changed,
+          figures: [
+            Figure(.speed, of: .buckiaDiff, against: .sessionDiff),
+            Figure(.speed, of: .buckiaRowDiff, against: .sessionDiff, target: 1),
+          ]
+        ) { pair in ([pair.rowDiff], []) }
+      }
+    }
+  }
+
+  private static func peers(rows: Int) -> [Comparison] {
+    TableShape.allCases.map {
+      .peerDifference($0, rows: rows, changed: .onePercent, target: $0 == .textKey ? 25 : 6)
+    }
+      + TableShape.allCases.map {
+        .peerDifference($0, rows: rows, changed: .exactly(100), target: $0 == .textKey ? 40 : 15)
+      }
+      + [
+        .equalFiles(rows: rows),
+        .peerApplication(.inserts, .textKey, rows: rows), .peerApplication(.alterations, .textKey, rows: rows),
+        .peerApplication(.conflictingInserts, .textKey, rows: rows),
+      ]
+  }
+}
+
+extension TableShape {
+  /// How many times as fast as SQLite's own call inserts should be.
+  fileprivate var insertTarget: Double {
+    switch self {
+    case .textKey: 3.5
+    case .integerKey: 2.5
+    case .withoutRowID: 4.5
+    }
+  }
+
+  /// How many times as fast as SQLite's own call updates and deletes should be.
+  fileprivate var alterationTarget: Double {
+    switch self {
+    case .textKey: 1.4
+    case .integerKey: 1.15
+    case .withoutRowID: 1.8
+    }
+  }
+}

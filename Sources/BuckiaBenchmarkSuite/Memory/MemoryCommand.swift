@@ -1,0 +1,74 @@
+import ArgumentParser
+import BuckiaBenchmarks
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Does one thing with Buckia and prints the peak resident memory of this process, in bytes.
+///
+/// The memory comparisons run it as a process of its own: a peak never falls, so earlier work would hide a lower one.
+struct MemoryCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "memory", abstract: "Prints the peak memory of one apply or diff.", shouldDisplay: false,
+    subcommands: [Apply.self, Diff.self])
+
+  /// Applies one file.
+  struct Apply: ParsableCommand {
+    @Argument var database: String
+    @Argument var file: String
+
+    func run() throws {
+      try EngineCalls.apply(inbound: file, to: database)
+      print(peakResidentBytes)
+    }
+  }
+
+  /// Writes the difference of two databases into a diff file.
+  struct Diff: ParsableCommand {
+    @Argument var older: String
+    @Argument var newer: String
+    @Argument var file: String
+    @Argument var home: String
+
+    func run() throws {
+      try EngineCalls.diff(from: older, to: newer, file: file, home: home)
+      print(peakResidentBytes)
+    }
+  }
+
+  /// Runs a subcommand in a child process.
+  ///
+  /// - Returns: The child's peak resident memory, in bytes.
+  static func peak(_ arguments: String...) throws -> Double {
+    let program = try ChildProcess.path(of: "BuckiaBenchmarkSuite")
+    let printed = try ChildProcess(program, ["memory"] + arguments).run()
+    guard let peak = Double(printed.trimmingCharacters(in: .whitespacesAndNewlines)), peak > 0 else {
+      throw BenchmarkError(.otherProgram, "\(program) did not print its peak memory")
+    }
+    return peak
+  }
+
+  /// The peak resident memory of this process, mapped files included.
+  ///
+  /// On Linux `ru_maxrss` is inherited through `exec`, so it may be the peak of the parent. `VmHWM` starts anew with the
+  /// program (proc(5)).
+  private static var peakResidentBytes: Int {
+    #if canImport(Darwin)
+      var usage = rusage()
+      getrusage(RUSAGE_SELF, &usage)
+      return usage.ru_maxrss
+    #else
+      let status = FileManager.default.contents(atPath: "/proc/self/status") ?? Data()
+      for line in String(decoding: status, as: UTF8.self).split(separator: "\n") where line.hasPrefix("VmHWM:") {
+        return (line.split(separator: " ").compactMap { Int($0) }.first ?? 0) << 10
+      }
+      return 0
+    #endif
+  }
+}

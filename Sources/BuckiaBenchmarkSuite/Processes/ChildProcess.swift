@@ -1,0 +1,76 @@
+import BuckiaBenchmarks
+import Dispatch
+import Foundation
+
+/// Another program, run from start to end.
+struct ChildProcess {
+  /// The program's path.
+  let program: String
+  let arguments: [String]
+  /// Variables that are added to the environment.
+  let environment: [String: String]
+
+  /// Describes a process; nothing is started.
+  init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) {
+    self.program = program
+    self.arguments = arguments
+    self.environment = environment
+  }
+
+  /// Runs the program and waits for its end.
+  ///
+  /// - Returns: Its standard output.
+  /// - Throws: `BenchmarkError` with `otherProgram` when it cannot be started or fails.
+  @discardableResult
+  func run() throws -> String {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    let output = Pipe()
+    let diagnostics = Pipe()
+    process.standardOutput = output
+    process.standardError = diagnostics
+    process.standardInput = FileHandle.nullDevice
+    // `waitUntilExit` polls twenty times a second, which is too coarse for timing.
+    let end = DispatchSemaphore(value: 0)
+    process.terminationHandler = { _ in end.signal() }
+    do { try process.run() } catch {
+      throw BenchmarkError(.otherProgram, "\(program) cannot be started: \(error.localizedDescription)")
+    }
+    let printed = try output.fileHandleForReading.readToEnd() ?? Data()
+    // A few lines at most, which fit into the pipe's buffer.
+    let complaint = String(decoding: try diagnostics.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    end.wait()
+    guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+      throw BenchmarkError(
+        .otherProgram,
+        "\(shortCommand) ended with \(process.terminationStatus): "
+          + complaint.split(whereSeparator: \.isNewline).suffix(3).joined(separator: " "))
+    }
+    return String(decoding: printed, as: UTF8.self)
+  }
+
+  /// The command without folders: the temporary ones are gone when somebody reads the message.
+  private var shortCommand: String {
+    ([program] + arguments).map { $0.split(separator: "/").last.map(String.init) ?? $0 }.joined(separator: " ")
+  }
+
+  /// The path of a program in a folder of `PATH`; nil when there is none.
+  static func find(_ name: String) -> String? {
+    let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
+    return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  /// The path of an executable of this package, which the build has put beside this one.
+  static func path(of product: String) throws -> String {
+    guard let own = Bundle.main.executableURL?.resolvingSymlinksInPath() else {
+      throw BenchmarkError(.otherProgram, "this program does not know its own path")
+    }
+    let path = own.deletingLastPathComponent().appendingPathComponent(product).path
+    guard FileManager.default.isExecutableFile(atPath: path) else {
+      throw BenchmarkError(.otherProgram, "\(path) is missing; build it with: swift build -c release")
+    }
+    return path
+  }
+}

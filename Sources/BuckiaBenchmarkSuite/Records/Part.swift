@@ -1,0 +1,19 @@
+/// A part of the suite.
+enum Part: String, Codable, CaseIterable, Sendable {
+  case apply
+  case folder
+  case diff
+  case memory
+  case peer
+
+  /// What is measured in it, as a heading.
+  var title: String {
+    switch self {
+    case .apply: "Applying changes"
+    case .folder: "Inbound folders"
+    case .diff: "Finding the difference"
+    case .memory: "Memory"
+    case .peer: "Against other programs"
+    }
+  }
+}

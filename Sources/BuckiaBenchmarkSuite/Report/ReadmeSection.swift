@@ -1,0 +1,54 @@
+import BuckiaBenchmarks
+
+/// The newest figures in the README, between two marker comments.
+struct ReadmeSection {
+  static let begin = "<!-- benchmarks: written by make bench -->"
+  static let end = "<!-- benchmarks: end -->"
+
+  let run: RunDescription
+  let records: [Record]
+  let charts: [(name: String, chart: BarChart)]
+
+  var lines: [String] {
+    var lines = ["| work | who | against | measured | target |", "| --- | --- | --- | ---: | ---: |"]
+    for record in records {
+      guard let row = Self.row(record) else { continue }
+      lines.append("| \(row) |")
+    }
+    lines += [
+      "",
+      "\(run.day), \(run.machine.summary), SQLite \(Machine.sqliteVersion). Medians; `1.5x` is one and a half times as fast. All",
+      "implementations, sizes and the way of measuring: [RESULTS.md](Benchmarks/results/RESULTS.md).",
+    ]
+    for (name, chart) in charts { lines += ["", "![\(chart.title)](Benchmarks/results/\(name))"] }
+    return lines
+  }
+
+  /// The first figure with a target, or for other programs the first figure, since they have no targets.
+  private static func row(_ record: Record) -> String? {
+    let comparison = record.comparison
+    let numbers = comparison.numbers
+    guard
+      let (figure, number) = numbers.first(where: { $0.figure.target != nil })
+        ?? (record.part == .peer ? numbers.first : nil)
+    else { return nil }
+    return [
+      comparison.title, figure.subject.rawValue, figure.baseline?.rawValue ?? "",
+      figure.text(number, unit: comparison.unit),
+      figure.targetText(unit: comparison.unit) ?? "",
+    ].joined(separator: " | ")
+  }
+
+  /// Replaces the section between the markers of a text.
+  ///
+  /// - Throws: `ReportError` unless both markers are there, once each and in order.
+  func inserted(into text: String) throws -> String {
+    let parts = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    let begins = parts.indices.filter { parts[$0] == Self.begin }
+    let ends = parts.indices.filter { parts[$0] == Self.end }
+    guard begins.count == 1, ends.count == 1, begins[0] < ends[0] else {
+      throw ReportError("the README has no place for the figures: a line \(Self.begin) and, further down, \(Self.end)")
+    }
+    return (parts[...begins[0]] + lines + parts[ends[0]...]).joined(separator: "\n")
+  }
+}

@@ -1,0 +1,89 @@
+import Buckia
+import BuckiaDiffFiles
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// All measured calls to the engine and the façade, in one place.
+package enum EngineCalls {
+  /// Applies changes in one transaction: plan, changes, conflict records, ledger, commit.
+  ///
+  /// - Throws: `EngineError`, `SQLiteError`, `ChangesetError`.
+  static func apply(
+    _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ApplySettings.Resolver? = nil,
+    recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection
+  ) throws {
+    let transaction = try SQLiteTransaction(on: connection)
+    var settings = ApplySettings(policies: policy, resolver: resolver, time: 2_000_000_000_000)
+    settings.recordsConflicts = recordsConflicts
+    let plan = try Receiver.plan(changes, on: connection, settings: settings)
+    _ = try plan.apply(in: transaction, on: connection)
+    try transaction.commit()
+  }
+
+  /// A raw changeset without a sender and with a made-up digest. The check of its structure is part of the measurement.
+  static func changes(_ changeset: [UInt8]) throws -> IncomingChanges {
+    try IncomingChanges(
+      key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "benchmark",
+      definitions: nil, changeset: ChangesetSpool(changeset))
+  }
+
+  /// Opens, checks and decompresses a diff file.
+  static func open(_ path: String) throws -> IncomingChanges {
+    IncomingChanges(try DiffFile.verified(at: path), file: path)
+  }
+
+  /// Applies a file, or all files of a folder, as `buckia apply` does.
+  package static func apply(inbound path: String, to database: String) throws {
+    let report = try DatabaseManager(database).processInboundChanges([path])
+    if let refused = report.rejected.first {
+      throw BenchmarkError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
+    }
+  }
+
+  /// Finds what turns one database into another and writes it into a diff file, as `buckia diff` does.
+  ///
+  /// - Parameter method: The comparison method; nil for the fastest one possible.
+  package static func diff(
+    from older: String, to newer: String, file: String, home: String, by method: DiffMethod? = nil
+  ) throws {
+    _ = try DatabaseManager.createDatabaseDiff(
+      from: older, to: newer, output: .file(file, replacing: false), options: DiffOptions(method: method),
+      home: BuckiaHome(path: home))
+  }
+
+  /// The changes in a diff file, as bytes.
+  static func changeset(in file: String) throws -> [UInt8] {
+    try DiffFile.verified(at: file, name: .ifNamedByID).changeset.withBytes { $0.array(0..<$0.byteCount) }
+  }
+
+  /// The definition of the table `t`, as a diff file carries it.
+  static func definition(of shape: TableShape) throws -> TableDefinition {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute(shape.definition)
+    return try tables(of: connection, named: [TableShape.table])[0]
+  }
+
+  /// The definitions of tables.
+  static func tables(of connection: borrowing SQLiteConnection, named names: [String]) throws -> [TableDefinition] {
+    let schema = try SchemaReader(connection)
+    var tables: [TableDefinition] = []
+    for name in names {
+      guard let entry = schema.entry(named: TableName(name)) else {
+        throw BenchmarkError(.nothingToMeasure, "there is no table \"\(name)\"")
+      }
+      tables.append(try schema.definition(of: entry, on: connection))
+    }
+    return tables
+  }
+
+  /// The id of the file with this number. Ids ascend, and lie in the past.
+  static func id(_ number: Int) -> KSUID {
+    KSUID(timestamp: UInt32(1 + number / 1_000), payloadHigh: UInt64(number), payloadLow: 0)
+  }
+}

@@ -1,0 +1,6 @@
+/// Why the demo failed.
+struct DemoError: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
