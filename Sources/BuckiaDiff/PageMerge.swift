@@ -240,16 +240,15 @@ final class PageMerge {
     guard pendingCount > 0 else { return }
     try flushPending()
     let header = ChangesetTable(name: table.name, keyFlags: table.keyFlags)
-    try pending.withBytes { bytes in
-      var sorter = try ChangeSorter(header, sections: [0..<bytes.byteCount], of: pending, in: bytes)
-      guard let spool = sorter.beginMerge() else { return try settle(&sorter, header, in: bytes) }
-      try spool.withBytes { try settle(&sorter, header, in: $0) }
+    var sorter = try ChangeSorter(header, sections: [0..<pending.count], of: pending)
+    let pairing = ChangePairing(header)
+    while try sorter.advance() {
+      try sorter.bytes.withRawSpan { try settle(&sorter, pairing, in: $0) }
     }
   }
 
-  /// Goes through all that is left in the order of the key: a DELETE and an INSERT of one key are one row that changed.
-  private func settle(_ sorter: inout ChangeSorter, _ header: ChangesetTable, in bytes: RawSpan) throws {
-    let pairing = ChangePairing(header)
+  /// Goes through changes in the order of the key: a DELETE and an INSERT of one key are one row that changed.
+  private func settle(_ sorter: inout ChangeSorter, _ pairing: ChangePairing, in bytes: RawSpan) throws {
     var held: ChangePlace?
     while let place = sorter.next(in: bytes) {
       guard let previous = held else {
