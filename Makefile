@@ -35,7 +35,7 @@ STATIC := $(if $(wildcard $(RUNTIMES)_static/linux),--static-swift-stdlib)
 SEEDS ?= 10000
 FROM ?= 0
 # The properties of applying and comparing that it tries.
-SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|likeRows|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting
+SOAKED := sameAsStock|equalEdits|settles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting
 # A test that starts or passes is not worth a line, nor are the others of its line when its name has several; failures, suites
 # and the closing line are.
 INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \

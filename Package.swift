@@ -74,10 +74,7 @@ let package = Package(
     // The difference of two databases as a changeset.
     .target(
       name: "BuckiaDiff",
-      dependencies: [
-        "BuckiaApply", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections",
-        "SQLiteFiles", "SQLiteSchemas",
-      ]),
+      dependencies: ["BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas"]),
 
     // The tables in the user's database that record what was applied.
     .target(
@@ -115,7 +112,7 @@ let package = Package(
     .testTarget(name: "SQLiteConnectionsTests", dependencies: ["SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "SQLiteFilesTests", dependencies: ["SQLiteFiles", "SQLiteConnections", "TestSupport"]),
-    .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections"]),
+    .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
       dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],

@@ -2,6 +2,7 @@ import BuckiaDiffFiles
 import BuckiaDiff
 import BuckiaSchemaPlans
 import BuckiaKSUID
+import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -25,39 +26,72 @@ extension DatabaseManager {
   /// ```
   ///
   /// - Parameters:
-  ///   - older: The database as it was.
+  ///   - older: The database as it was; nil for none, so that all rows of the newer one are INSERTs.
   ///   - newer: The database as it is.
   ///   - output: Where the file goes.
-  ///   - options: Which tables, how, and whether a bare changeset is wanted.
+  ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
   ///   - home: Where the clock of the ids is kept.
-  ///   - progress: Is told the name of each table before it is compared. May throw to stop.
+  ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
+  ///     stop.
   /// - Returns: What was found and written; `path` is nil when there is no difference, and then there is no file.
-  /// - Throws: `SQLiteError` when a database cannot be read, `EngineError` for a table that is nowhere,
-  ///   `DiffFileError` when the file cannot be written, `KSUIDError` when the clock is out of range. No file then.
+  /// - Throws: `BuckiaError` when a database cannot be read, a table is nowhere, a selection cannot be used, or the file
+  ///   cannot be written; whatever `progress` throws. No file then.
   public static func createDatabaseDiff(
-    from older: String, to newer: String, output: DiffOutput, options: DiffOptions = DiffOptions(),
-    home: BuckiaHome = .standard, progress: (String) throws -> Void = { _ in }
+    from older: String?, to newer: String, output: DiffOutput, options: DiffOptions = DiffOptions(),
+    home: BuckiaHome = .standard, progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
-    let (report, seconds) = try WallClock.timing {
-      for path in [older, newer] { try DatabaseManager(path).requireDatabase() }
-      let difference = try DatabaseComparison.run(older: older, newer: newer, options: options, progress: progress)
-      var report = DiffReport(difference, options: options)
-      // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
-      guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
-      let made = try home.newIDs(
-        after: [difference.newestID].compactMap { $0 }, unixSeconds: WallClock.unixMilliseconds / 1_000)
-      if let remark = made.remark { report.warnings.append(remark) }
-      guard let id = made.ids.first else { return report }
-      try report.add(write(difference, id: id, to: output, isRaw: options.isRaw))
-      return report
+    var (report, seconds) = try WallClock.timing {
+      try BuckiaError.wrapping {
+        for path in [older, newer].compactMap({ $0 }) { try DatabaseManager(path).requireFile() }
+        return try writeDiff(
+          from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: RowSource(opening: newer),
+          kind: older == nil ? .snapshot : .delta, output: output, options: options, home: home, progress: progress)
+      }
     }
-    var timed = report
-    timed.seconds = seconds
-    return timed
+    report.seconds = seconds
+    return report
+  }
+
+  /// Writes what turns one database into another into a diff file, on a thread of its own.
+  ///
+  /// It does what the synchronous call of the same name does. When the task is cancelled, it stops within a few thousand rows and
+  /// leaves no file.
+  ///
+  /// - Throws: As the synchronous call; `CancellationError`.
+  public static func createDatabaseDiff(
+    from older: String?, to newer: String, output: DiffOutput, options: DiffOptions = DiffOptions(),
+    home: BuckiaHome = .standard, progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
+  ) async throws -> DiffReport {
+    try await onThreadOfItsOwn { isCancelled in
+      try createDatabaseDiff(
+        from: older, to: newer, output: output, options: options, home: home,
+        progress: {
+          try isCancelled.check()
+          try progress($0)
+        })
+    }
+  }
+
+  /// Writes what turns one source of rows into another into a diff file.
+  package static func writeDiff(
+    from older: RowSource, to newer: RowSource, kind: Manifest.Kind = .delta, output: DiffOutput,
+    options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
+  ) throws -> DiffReport {
+    let difference = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
+    var report = DiffReport(difference, options: options)
+    // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
+    guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
+    let known = try [older, newer].compactMap { try LedgerEntries.newestID(on: $0.connection) }
+    let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
+    if let remark = made.remark { report.warnings.append(remark) }
+    guard let id = made.ids.first else { return report }
+    try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))
+    return report
   }
 
   private static func write(
-    _ difference: DatabaseDifference, id: KSUID, to output: DiffOutput, isRaw: Bool
+    _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, to output: DiffOutput, isRaw: Bool
   ) throws -> (id: KSUID, path: String, bytes: Int64) {
     let path: String
     let isReplacing: Bool
@@ -75,7 +109,7 @@ extension DatabaseManager {
     }
     let renames = difference.tables.flatMap(\.renames)
     // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
-    let manifest = Manifest(id: id, critical: renames.isEmpty ? [] : ["renames"], renames: renames)
+    let manifest = Manifest(id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], renames: renames)
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))

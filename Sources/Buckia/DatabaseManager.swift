@@ -1,13 +1,12 @@
 import BuckiaDiff
 import BuckiaLedger
-import BuckiaSchemaPlans
-import BuckiaKSUID
 import SQLiteConnections
 
-/// One local database and what can be done with it: the way in for applications.
+/// One local database and what can be done with it: the way in for apps.
 ///
-/// Each call opens the file, does its work in transactions of its own and closes it again. Calls are synchronous and
-/// may run in any number of threads and processes at once: SQLite's locks keep them apart.
+/// Made from a path, each call opens the file, does its work in transactions of its own and closes it again; calls may run in
+/// any number of threads and processes at once, because SQLite's locks keep them apart.
+/// ``borrowing(_:of:_:)`` gives one for a connection that the app has open, with the same calls.
 ///
 /// ```swift
 /// let database = DatabaseManager("notes.sqlite")
@@ -15,65 +14,91 @@ import SQLiteConnections
 /// for diff in report.rejected { print(diff.path, diff.reason ?? "") }
 /// ```
 public struct DatabaseManager: Sendable {
-  /// The database file.
+  private enum Source {
+    case file
+    case borrowed(BorrowedHandle)
+  }
+
+  private let source: Source
+  /// The database file; empty for a borrowed database in memory.
   public let path: String
-  /// How long to wait for another program's lock, in milliseconds.
+  /// How long to wait for another program's lock, in milliseconds. A borrowed connection waits as the app has set it.
   public var busyTimeout: Int32 = 10_000
 
-  /// Speaks of a database file; it need not exist before a call needs it.
-  public init(_ path: String) { self.path = path }
-
-  /// What `initialize` did.
-  public struct InitReport: Sendable {
-    /// Whether the ledger tables were made just now.
-    public let created: Bool
-    /// Whether the database itself was made just now.
-    public let createdDatabase: Bool
-    /// Who is believed.
-    public let trust: TrustMode
+  /// Takes a database file, which need not exist before a call needs it.
+  public init(_ path: String) {
+    self.path = path
+    source = .file
   }
 
-  /// Makes the ledger tables, and the database when there is none.
+  private init(_ handle: BorrowedHandle, path: String) {
+    source = .borrowed(handle)
+    self.path = path
+  }
+
+  /// Works on a connection that the app has open: GRDB, SQLite.swift, plain C.
   ///
-  /// - Parameter trust: Who is believed from now on; nil leaves it as it is (`any` in a new ledger).
-  /// - Throws: `SQLiteError` when the database cannot be opened or written, `EngineError` for a newer ledger.
-  @discardableResult
-  public func initialize(trust: TrustMode? = nil) throws -> InitReport {
-    let existed = FileSystem.exists(path)
-    let connection = try SQLiteConnection(opening: path, as: .create, busyTimeout: busyTimeout)
-    let transaction = try SQLiteTransaction(on: connection)
-    let created = try Ledger.prepare(on: connection) == .created
-    if let trust { try LedgerSettings.setTrust(trust, on: connection) }
-    let inForce = try LedgerSettings.trust(on: connection)
-    try transaction.commit()
-    return InitReport(created: created, createdDatabase: !existed, trust: inForce)
-  }
-
-  /// Everything the ledger holds, oldest first. Empty for a database without one.
+  /// ```swift
+  /// try await queue.write { db in
+  ///   try DatabaseManager.borrowing(db.sqliteConnection!) { database in
+  ///     changed = try database.processInboundChanges(["inbound"]).changedTables
+  ///   }
+  /// }
+  /// ```
   ///
-  /// - Throws: `SQLiteError`, `EngineError` for a newer ledger.
-  public func log() throws -> [LedgerEntry] {
-    let connection = try reader()
-    return try Ledger.exists(on: connection) ? LedgerEntries.all(on: connection) : []
-  }
-
-  /// Every recorded conflict, oldest first.
+  /// The handle stays the app's and is not closed. Inside a transaction that the app has open, everything is part of that: it
+  /// happens when the app commits, and applied files stay in their folders until a later call finds them applied. Whether
+  /// foreign keys are enforced is left as the app has it.
   ///
-  /// - Throws: `SQLiteError`, `EngineError` for a newer ledger, `ChangesetError` for a damaged record.
-  public func conflicts() throws -> [ConflictRecord] {
-    let connection = try reader()
-    return try Ledger.exists(on: connection) ? ConflictRecord.all(on: connection) : []
+  /// - Parameters:
+  ///   - handle: The app's `sqlite3 *`.
+  ///   - copy: The copy of SQLite that made it; nil for the one that Buckia links.
+  ///   - body: What to do. The database can only be used inside it, on the same thread.
+  /// - Throws: `BuckiaError` when another copy of SQLite made the handle; whatever `body` throws.
+  public static func borrowing<Result>(
+    _ handle: OpaquePointer, of copy: SQLiteCopy? = nil, _ body: (DatabaseManager) throws -> Result
+  ) throws -> Result {
+    let path = try BuckiaError.wrapping {
+      try SQLiteConnection.borrowing(handle, of: copy?.library) { $0.path }
+    }
+    let borrowed = BorrowedHandle(handle, of: copy?.library)
+    defer { borrowed.end() }
+    return try body(DatabaseManager(borrowed, path: path))
   }
 
-  func reader() throws -> SQLiteConnection {
-    try requireDatabase()
-    return try SnapshotReader.open(path, busyTimeout: busyTimeout)
+  // MARK: Connections
+
+  /// Whether the connection is the app's.
+  var isBorrowed: Bool { if case .borrowed = source { true } else { false } }
+
+  /// Works on a connection that can write.
+  ///
+  /// - Parameter makesFile: Whether the file is made where it is missing.
+  func withWriter<Result>(
+    makingFile makesFile: Bool = false, _ body: (borrowing SQLiteConnection) throws -> Result
+  ) throws -> Result {
+    try BuckiaError.wrapping {
+      if case .borrowed(let handle) = source { return try handle.with(body) }
+      if !makesFile { try requireFile() }
+      let access = makesFile ? SQLiteConnection.Access.create : .readWrite
+      return try body(try SQLiteConnection(opening: path, as: access, busyTimeout: busyTimeout))
+    }
+  }
+
+  /// Works on a connection that only reads.
+  func withReader<Result>(_ body: (borrowing SQLiteConnection) throws -> Result) throws -> Result {
+    try BuckiaError.wrapping {
+      if case .borrowed(let handle) = source { return try handle.with(body) }
+      try requireFile()
+      return try body(try SnapshotReader.open(path, busyTimeout: busyTimeout))
+    }
   }
 
   /// Makes sure that there is a file at the path, of whatever kind.
   ///
   /// - Throws: `BuckiaError` with `noDatabase` when there is none, or a folder.
-  public func requireDatabase() throws(BuckiaError) {
+  package func requireFile() throws(BuckiaError) {
+    if isBorrowed { return }
     guard FileSystem.exists(path) else {
       throw BuckiaError(
         .noDatabase, "there is no such database; check the path (`buckia init` makes a new one)", path: path)
@@ -81,5 +106,52 @@ public struct DatabaseManager: Sendable {
     guard !FileSystem.isFolder(path) else {
       throw BuckiaError(.noDatabase, "this is a folder, where a database was expected", path: path)
     }
+  }
+}
+
+extension DatabaseManager {
+  /// What ``initialize(trust:)`` did.
+  public struct InitReport: Sendable {
+    /// Whether the ledger tables were made just now.
+    public let created: Bool
+    /// Whether the ledger tables were there in an earlier format and have been migrated.
+    public let migrated: Bool
+    /// Whether the database itself was made just now.
+    public let createdDatabase: Bool
+    /// Who is trusted.
+    public let trust: TrustMode
+  }
+
+  /// Makes the ledger tables, or migrates those of an earlier format, and makes the database when there is none.
+  ///
+  /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
+  /// - Throws: `BuckiaError` when the database cannot be opened or written, or has a newer ledger.
+  @discardableResult
+  public func initialize(trust: TrustMode? = nil) throws -> InitReport {
+    let existed = isBorrowed || FileSystem.exists(path)
+    return try withWriter(makingFile: true) { connection in
+      let transaction = try SQLiteTransaction(on: connection)
+      let ledger = try Ledger.prepare(on: connection)
+      if let trust { try LedgerSettings.setTrust(trust, on: connection) }
+      let inForce = try LedgerSettings.trust(on: connection)
+      try transaction.commit()
+      return InitReport(
+        created: ledger == .created, migrated: ledger != .created && ledger != .present, createdDatabase: !existed,
+        trust: inForce)
+    }
+  }
+
+  /// Everything the ledger holds, oldest first. Empty for a database without one.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  public func log() throws -> [LedgerEntry] {
+    try withReader { try Ledger.exists(on: $0) ? LedgerEntries.all(on: $0) : [] }
+  }
+
+  /// Every recorded conflict, oldest first.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
+  public func conflicts() throws -> [ConflictRecord] {
+    try withReader { try Ledger.exists(on: $0) ? ConflictRecord.all(on: $0) : [] }
   }
 }

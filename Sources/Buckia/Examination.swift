@@ -66,7 +66,7 @@ struct Examination {
         "table \"\(table.name)\" has CHECK constraints, which do not travel: where it is missing, it is created without them"
       )
     }
-    if ConflictClauses.stand(in: sql) {
+    if ConflictClauses.occur(in: sql) {
       warnings.append(
         "table \"\(table.name)\" has ON CONFLICT clauses, which do not travel and do not count while diffs are applied")
     }

@@ -16,6 +16,12 @@ enum FileSystem {
     return lstat(path, &status) == 0
   }
 
+  /// How many bytes a file has; 0 when there is none.
+  static func byteCount(of path: String) -> Int64 {
+    var status = stat()
+    return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
+  }
+
   /// Whether the path is a folder, or a link to one.
   static func isFolder(_ path: String) -> Bool {
     var status = stat()

@@ -20,7 +20,7 @@ public struct DiffReport: Sendable {
     /// How the difference was found.
     public let method: DiffMethod
     /// Why it was not `pages`, where that was wanted.
-    public let methodReason: String?
+    public let methodReason: SkipReason?
     /// Whether the table is missing in the older database.
     public let isNew: Bool
     /// Columns that are missing in the older database.
@@ -59,18 +59,48 @@ public struct ApplyReport: Sendable {
   public let ignored: Int
   /// Whether the ledger tables were made just now.
   public let createdLedger: Bool
+  /// Whether the ledger tables had an earlier format and have been migrated.
+  public let migratedLedger: Bool
   /// How long it took, in seconds.
   public internal(set) var seconds: Double
   /// Whether nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
-  /// What stopped the work before all files were looked at: the database locked, its disk full, the application's wish.
-  /// The files before it are done.
-  public let failure: (any Error)?
+  /// The rows that were changed, by table, where the options ask for them; else empty.
+  public let changedRows: [ChangedRows]
+
+  /// The tables that were changed.
+  public var changedTables: Set<String> { Set(diffs.flatMap(\.changedTables)) }
+  package init(
+    trust: TrustMode, diffs: [DiffOutcome], ignored: Int, createdLedger: Bool, migratedLedger: Bool, seconds: Double,
+    isDryRun: Bool, changedRows: [ChangedRows]
+  ) {
+    self.trust = trust
+    self.diffs = diffs
+    self.ignored = ignored
+    self.createdLedger = createdLedger
+    self.migratedLedger = migratedLedger
+    self.seconds = seconds
+    self.isDryRun = isDryRun
+    self.changedRows = changedRows
+  }
 
   /// The files that were refused.
   public var rejected: [DiffOutcome] { diffs.filter { $0.state == .rejected } }
   /// The files that were applied now.
   public var applied: [DiffOutcome] { diffs.filter { $0.state == .applied } }
+}
+
+/// The work stopped before all files were looked at: the database was locked, its disk was full, or the app wanted to stop.
+///
+/// The files before that are done. Where none was, the cause is thrown by itself.
+public struct ApplyInterruption: Error, CustomStringConvertible {
+  /// What became of the files that are done.
+  public let report: ApplyReport
+  /// What stopped the work: a `BuckiaError`, what a closure of the app has thrown, or `CancellationError`.
+  public let cause: any Error
+
+  /// The cause, and how many files are done.
+  public var description: String { "\(cause) (\(report.diffs.count) files were done before)" }
 }
 
 /// What would replicate, what would not and why.

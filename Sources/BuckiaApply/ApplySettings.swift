@@ -2,10 +2,13 @@ import BuckiaSchemaPlans
 
 /// How to apply.
 package struct ApplySettings {
+  /// A ``ConflictResolver`` that stays on its thread.
+  package typealias Resolver = (borrowing Conflict) throws -> ConflictDecision
+
   /// What to do about conflicts.
   package var policies: ConflictPolicies
   /// Is asked about each conflict, before the policies.
-  package var resolver: ConflictResolver?
+  package var resolver: Resolver?
   /// How far the schema may change.
   package var schema: SchemaMode
   /// Whether the local triggers fire. Off, because the changes already hold what the author's triggers did; full-text and
@@ -26,7 +29,7 @@ package struct ApplySettings {
 
   /// Makes settings.
   package init(
-    policies: ConflictPolicies = .keepLocal, resolver: ConflictResolver? = nil, schema: SchemaMode = .additive,
+    policies: ConflictPolicies = .keepLocal, resolver: Resolver? = nil, schema: SchemaMode = .additive,
     firesTriggers: Bool = false, recordsConflicts: Bool = true, time: Int64,
     progress: @escaping (Int) throws -> Void = { _ in }
   ) {

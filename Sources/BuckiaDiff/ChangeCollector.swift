@@ -1,46 +1,64 @@
 import SQLiteChangesets
-import SQLiteConnections
 import SQLiteSchemas
 
-/// Gathers the changes of one table in three heaps, so that deletes come out before updates before inserts.
+/// Gathers the changes of one table by operation, so that its DELETEs are written before its UPDATEs before its INSERTs.
 final class ChangeCollector {
-  private struct Heap {
+  private struct Section {
     var writer = ChangesetWriter()
     let spool = ChangesetSpool()
     var count = 0
+
+    mutating func endChange() throws {
+      count += 1
+      if writer.count >= 1 << 20 { try flush() }
+    }
+
+    mutating func flush() throws {
+      try spool.append(writer.bytes)
+      writer.removeAll()
+    }
   }
 
-  private static let flushLimit = 1 << 20
-  private var deletes = Heap()
-  private var updates = Heap()
-  private var inserts = Heap()
+  private let encoder: ChangeEncoder
+  private var deletes = Section()
+  private var updates = Section()
+  private var inserts = Section()
 
   var deleted: Int { deletes.count }
   var updated: Int { updates.count }
   var inserted: Int { inserts.count }
   var isEmpty: Bool { deleted + updated + inserted == 0 }
 
-  /// Writes one change with `body`, which gives every value.
-  func add(_ operation: ChangeOperation, _ body: (inout ChangesetWriter) throws -> Void) throws {
-    switch operation {
-    case .delete: try Self.add(operation, to: &deletes, body)
-    case .update: try Self.add(operation, to: &updates, body)
-    case .insert: try Self.add(operation, to: &inserts, body)
+  init(of table: TableDefinition) { encoder = ChangeEncoder(of: table) }
+
+  /// Adds the DELETE or the INSERT of a row.
+  func add<Row: RowValues & ~Copyable>(_ operation: ChangeOperation, _ row: borrowing Row) throws {
+    try add(operation) { writer in try encoder.append(row, to: &writer) }
+  }
+
+  /// Adds the UPDATE that makes a row another of the same key, if they differ.
+  @inline(__always)
+  func addUpdate<Row: RowValues & ~Copyable>(from old: borrowing Row, to new: borrowing Row) throws {
+    guard try encoder.compare(old, new) else { return }
+    try add(.update) { writer in try encoder.appendUpdate(from: old, to: new, in: &writer) }
+  }
+
+  /// Adds a change whose values are encoded already.
+  func add(_ operation: ChangeOperation, encoded values: UnsafeRawBufferPointer) throws {
+    try add(operation) { $0.append(encoded: values) }
+  }
+
+  private func add(_ operation: ChangeOperation, _ body: (inout ChangesetWriter) throws -> Void) throws {
+    func add(to section: inout Section) throws {
+      section.writer.beginChange(operation)
+      try body(&section.writer)
+      try section.endChange()
     }
-  }
-
-  private static func add(
-    _ operation: ChangeOperation, to heap: inout Heap, _ body: (inout ChangesetWriter) throws -> Void
-  ) throws {
-    heap.writer.beginChange(operation)
-    try body(&heap.writer)
-    heap.count += 1
-    if heap.writer.count >= flushLimit { try flush(&heap) }
-  }
-
-  private static func flush(_ heap: inout Heap) throws {
-    try heap.spool.append(heap.writer.bytes)
-    heap.writer.removeAll()
+    switch operation {
+    case .delete: try add(to: &deletes)
+    case .update: try add(to: &updates)
+    case .insert: try add(to: &inserts)
+    }
   }
 
   /// Appends a table header and all changes.
@@ -49,11 +67,12 @@ final class ChangeCollector {
     var header = ChangesetWriter()
     header.beginTable(table)
     try output.append(header.bytes)
-    try Self.flush(&deletes)
-    try output.append(contentsOf: deletes.spool)
-    try Self.flush(&updates)
-    try output.append(contentsOf: updates.spool)
-    try Self.flush(&inserts)
-    try output.append(contentsOf: inserts.spool)
+    func append(_ section: inout Section) throws {
+      try section.flush()
+      try output.append(contentsOf: section.spool)
+    }
+    try append(&deletes)
+    try append(&updates)
+    try append(&inserts)
   }
 }

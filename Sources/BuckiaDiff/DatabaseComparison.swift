@@ -1,86 +1,89 @@
-import BuckiaKSUID
-import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Finds the difference of two database files.
+/// Finds the difference of two sources of rows: database files, connections that are open, or some of their rows and columns.
 ///
-/// Both are read inside one read transaction each, so a database in use by another process is seen at one moment.
+/// Each is read inside one read transaction, so a database in use by another process is seen at one moment.
 /// Neither is changed.
 ///
 /// ```swift
 /// let difference = try DatabaseComparison.run(older: "yesterday.sqlite", newer: "today.sqlite")
 /// for table in difference.tables { print(table.definition.name, table.inserted) }
 /// ```
-public enum DatabaseComparison {
+package enum DatabaseComparison {
   /// Compares two database files.
   ///
   /// - Parameters:
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at.
   ///   - options: Which tables, and how.
-  ///   - progress: Is told the name of each table before it is compared. May throw to stop.
-  /// - Throws: `SQLiteError` when a file cannot be read, `EngineError` for a table that was asked for and is not there,
-  ///   `ChangesetSpool.Failure` when there is no room for the result.
-  public static func run(
+  ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
+  ///     stop.
+  /// - Throws: `SQLiteError` when a file cannot be read; `EngineError` for a table that was asked for and is not there, a
+  ///   rename that is none, and with `invalidSelection`; `ChangesetSpool.Failure` when there is no room for the result;
+  ///   whatever `progress` throws.
+  package static func run(
     older: String, newer: String, options: DiffOptions = DiffOptions(),
-    progress: (String) throws -> Void = { _ in }
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DatabaseDifference {
-    let olderConnection = try SnapshotReader.open(older)
-    let newerConnection = try SnapshotReader.open(newer)
-    try olderConnection.readThroughUnknownCollations()
-    try newerConnection.readThroughUnknownCollations()
-    for _ in 1..<attempts {
-      let found = try run(
-        olderConnection, newerConnection, ComparisonRun(options: options, olderPath: older, newerPath: newer),
-        progress: progress)
-      if let found { return found }
-    }
-    // Somebody begins the log anew again and again, and pages are read from under our hands. Rows never are.
-    var run = ComparisonRun(options: options, olderPath: older, newerPath: newer)
-    run.pages = PagePair(refusedFor: "others begin the log of one of the databases anew all the time")
-    guard let found = try self.run(olderConnection, newerConnection, run, progress: progress) else {
-      throw SQLiteError(code: 5, message: "others write to it all the time", path: newer)
-    }
-    return found
+    try run(from: RowSource(opening: older), to: RowSource(opening: newer), options: options, progress: progress)
   }
 
-  /// How often a log may be begun anew under us.
+  /// Compares two sources.
+  ///
+  /// - Parameters:
+  ///   - older: What to start from.
+  ///   - newer: What to arrive at.
+  ///   - options: Which tables, and how. Its selections are for tables of which a source has none of its own.
+  ///   - progress: Is told how far the comparison has come, as with files.
+  /// - Throws: As with files.
+  package static func run(
+    from older: RowSource, to newer: RowSource, options: DiffOptions = DiffOptions(),
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
+  ) throws -> DatabaseDifference {
+    let progress = ProgressReporter(progress)
+    var attempt = 1
+    while true {
+      let olderSnapshot = try DatabaseSnapshot.begin(of: older)
+      let newerSnapshot = try DatabaseSnapshot.begin(of: newer)
+      try requireTables(options, olderSnapshot, newerSnapshot)
+      let pages = try pages(olderSnapshot, newerSnapshot, attempt, options, progress)
+      var builder = try DifferenceBuilder(olderSnapshot, newerSnapshot, pages: pages, options: options, progress)
+      try builder.compareTables(olderSnapshot, newerSnapshot)
+      try builder.reportUntransferredObjects(olderSnapshot, newerSnapshot)
+      let isStale = try pages?.isStale() ?? false
+      attempt = olderSnapshot.isRenewable && newerSnapshot.isRenewable ? attempt + 1 : attempts
+      try newerSnapshot.end()
+      try olderSnapshot.end()
+      // The last attempt reads no pages, and rows are never stale.
+      if !isStale { return builder.difference }
+    }
+  }
+
+  /// How often to compare, when others begin a log anew whose pages are read.
   private static let attempts = 4
 
-  /// Compares once.
-  ///
-  /// - Returns: nil when a log was begun anew meanwhile.
-  private static func run(
-    _ olderConnection: borrowing SQLiteConnection, _ newerConnection: borrowing SQLiteConnection,
-    _ begun: ComparisonRun, progress: (String) throws -> Void
-  ) throws -> DatabaseDifference? {
-    var run = begun
-    let olderSnapshot = try DatabaseSnapshot.begin(of: olderConnection)
-    let newerSnapshot = try DatabaseSnapshot.begin(of: newerConnection)
-    let olderSchema = try SchemaReader(olderConnection)
-    let newerSchema = try SchemaReader(newerConnection)
+  private static func pages(
+    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot, _ attempt: Int, _ options: DiffOptions,
+    _ progress: ProgressReporter
+  ) throws -> PagePair? {
+    guard options.method ?? .pages == .pages else { return nil }
+    return attempt < attempts
+      ? try PagePair(older, newer, progress) : PagePair(refusedFor: SkipReason(.logRestarted), progress)
+  }
 
-    for table in run.options.tables ?? [] where newerSchema.entry(named: table) == nil {
-      guard olderSchema.entry(named: table) == nil else { continue }
+  /// Makes sure that each table that was asked for is in one of the databases.
+  private static func requireTables(
+    _ options: DiffOptions, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws(EngineError) {
+    let selected = Array(options.selections.keys) + older.source.selectedTables + newer.source.selectedTables
+    for table in (options.tables ?? []) + selected.sorted(by: { $0.text < $1.text })
+    where newer.schema.entry(named: table) == nil && older.schema.entry(named: table) == nil {
       throw EngineError(
-        .noSuchTable, "neither \(run.olderPath) nor \(run.newerPath) has a table \"\(table)\"", table: table.text)
+        .noSuchTable, "neither \(older.source.name) nor \(newer.source.name) has a table \"\(table)\"",
+        table: table.text)
     }
-    if run.pages == nil, run.options.method ?? .pages == .pages {
-      run.pages = try PagePair(olderSnapshot, newerSnapshot)
-    }
-    try run.compareTables(olderConnection, olderSchema, newerConnection, newerSchema, progress: progress)
-    try run.nameWhatStays(olderConnection, olderSchema, newerConnection, newerSchema)
-    let newestID = try [LedgerEntries.newestID(on: olderConnection), LedgerEntries.newestID(on: newerConnection)]
-      .compactMap { $0 }
-      .max()
-    let isStale = try run.pages?.isStale() ?? false
-    newerSnapshot.end()
-    olderSnapshot.end()
-    if isStale { return nil }
-    return DatabaseDifference(
-      changeset: run.changeset, tables: run.tables, skipped: run.skipped, fallbacks: run.fallbacks, newestID: newestID)
   }
 }

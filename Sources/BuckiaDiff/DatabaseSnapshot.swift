@@ -1,80 +1,49 @@
+import BuckiaSchemaPlans
 import SQLiteConnections
-import SQLiteFiles
 
-/// One moment of a database: a read transaction, and the pages that it sees.
-///
-/// SQLite does not tell which commit of the log a transaction sees. What the log's shared index says before and after the
-/// transaction has begun is what it sees, if both are the same.
+/// A source of rows at one moment: a read transaction, the schema that it sees, and its pages where they can be read.
 struct DatabaseSnapshot: ~Copyable {
-  private let transaction: SQLiteTransaction
-  private let file: SQLiteFileHandle?
-  private let logFile: SQLiteFileHandle?
-  private let mark: WriteAheadLog.Mark?
-  /// Why the pages cannot be had; nil when they can.
-  let pagesRefusal: String?
+  let source: RowSource
+  let schema: SchemaReader
+  let pages: PageSource
+  /// Whether text is stored as UTF-16.
+  let isUTF16: Bool
+  /// Nil where the snapshot is that of a transaction which the application has open.
+  private let transaction: SQLiteTransaction?
 
   /// How often to try to begin between two commits of others.
   private static let attempts = 8
 
-  /// Begins a read transaction.
-  ///
-  /// - Parameter connection: One that has read something already, and has no transaction open.
-  static func begin(of connection: borrowing SQLiteConnection) throws -> DatabaseSnapshot {
-    let file = SQLiteFileHandle(.database, of: connection)
-    let isLogged = try connection.text("PRAGMA main.journal_mode") == "wal"
-    guard let file, isLogged, let logFile = SQLiteFileHandle(.log, of: connection) else {
-      return DatabaseSnapshot(
-        transaction: try begin(on: connection), file: file, logFile: nil, mark: nil,
-        pagesRefusal: file == nil ? "it is not in a file" : nil)
-    }
-    for _ in 1..<attempts {
-      let before = file.logState()
-      let transaction = try begin(on: connection)
-      guard let before, before == file.logState() else {
-        transaction.rollback()
-        continue
-      }
-      let mark = WriteAheadLog.Mark(
-        frameCount: before.frameCount, salts: before.salts, checksum: before.checksum)
-      return DatabaseSnapshot(
-        transaction: transaction, file: file, logFile: before.frameCount > 0 ? logFile : nil, mark: mark,
-        pagesRefusal: nil)
+  /// Whether another snapshot of the source may see a later state.
+  var isRenewable: Bool { transaction != nil }
+
+  /// Begins a read transaction, or takes the one that the application has open.
+  static func begin(of source: RowSource) throws -> DatabaseSnapshot {
+    let isOpen = source.connection.isInTransaction
+    var probe = try PageSourceProbe(source.connection)
+    var transaction = try begin(on: source.connection)
+    var pages = probe.source()
+    for _ in 1..<attempts where pages == nil && !isOpen {
+      try transaction.take()?.commit()
+      probe = try PageSourceProbe(source.connection)
+      transaction = try begin(on: source.connection)
+      pages = probe.source()
     }
     return DatabaseSnapshot(
-      transaction: try begin(on: connection), file: nil, logFile: nil, mark: nil,
-      pagesRefusal: "others write to it all the time")
+      source: source, schema: try SchemaReader(source.connection), pages: pages ?? .unavailable(.busy),
+      isUTF16: try source.connection.text("PRAGMA main.encoding") != "UTF-8", transaction: transaction)
   }
 
-  private static func begin(on connection: borrowing SQLiteConnection) throws -> SQLiteTransaction {
-    let transaction = try SQLiteTransaction(.deferred, on: connection)
+  /// - Returns: nil inside a transaction of the application.
+  private static func begin(on connection: borrowing SQLiteConnection) throws -> SQLiteTransaction? {
+    let transaction = connection.isInTransaction ? nil : try SQLiteTransaction(.deferred, on: connection)
     // A deferred transaction takes its lock with the first thing that it reads.
     _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
     return transaction
   }
 
-  /// The pages that the transaction sees.
-  ///
-  /// - Throws: `DatabaseFileError`, `SQLiteError`.
-  func pages() throws -> DatabasePages? {
-    guard pagesRefusal == nil, let file else { return nil }
-    return try DatabasePages(HandleBytes(file), log: logFile.map(HandleBytes.init), upTo: mark)
+  /// Ends the transaction. A COMMIT, since an application may watch its connection for a ROLLBACK.
+  consuming func end() throws(SQLiteError) {
+    if let transaction { try transaction.commit() }
   }
-
-  /// Ends the transaction.
-  consuming func end() { transaction.rollback() }
-}
-
-/// SQLite's own file handle as a source of bytes.
-private final class HandleBytes: ByteSource {
-  private let file: SQLiteFileHandle
-
-  init(_ file: SQLiteFileHandle) { self.file = file }
-
-  func byteCount() throws -> Int64 { try file.byteCount() }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    try file.read(into: buffer, at: offset)
-  }
-
-  func another() -> (any ByteSource)? { file.another().map(HandleBytes.init) }
 }

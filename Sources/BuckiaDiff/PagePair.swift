@@ -3,51 +3,50 @@ import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
 
-/// The pages of two databases: compared when the first table asks, or the reason why they cannot be.
+/// The pages of two snapshots: compared when the first table asks for them, or the reason why they cannot be.
 final class PagePair {
   private enum State {
     case unread(DatabasePages, DatabasePages)
     case compared(PageComparison)
-    case refused(String)
+    case refused(SkipReason)
   }
 
-  /// One of the two databases.
-  enum Side: Hashable { case older, newer }
-
   private var state: State
-  private var roots: [Side: RootPages] = [:]
+  private let progress: ProgressReporter
+  private var olderRoots: RootPages?
+  private var newerRoots: RootPages?
 
   /// - Parameters:
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at.
-  init(_ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot) throws {
-    do {
-      if let reason = older.pagesRefusal {
-        state = .refused("the older database cannot be read by its pages: \(reason)")
-      } else if let reason = newer.pagesRefusal {
-        state = .refused("the newer database cannot be read by its pages: \(reason)")
-      } else if let one = try older.pages(), let two = try newer.pages() {
-        state = Self.begin(one, two)
-      } else {
-        state = .refused("the pages cannot be read")
+  init(_ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot, _ progress: ProgressReporter) throws {
+    self.progress = progress
+    if case .unavailable(let reason) = older.pages {
+      state = .refused(SkipReason(.pagesUnavailable, "older", reason.rawValue))
+    } else if case .unavailable(let reason) = newer.pages {
+      state = .refused(SkipReason(.pagesUnavailable, "newer", reason.rawValue))
+    } else {
+      do {
+        state = try Self.state(older.pages.open(progress), newer.pages.open(progress))
+      } catch let error as DatabaseFileError {
+        state = .refused(SkipReason(.pagesDamaged, "\(error)"))
       }
-    } catch let error as DatabaseFileError {
-      state = .refused("\(error)")
     }
   }
 
   /// Pages that are not to be read.
-  init(refusedFor reason: String) { state = .refused(reason) }
+  init(refusedFor reason: SkipReason, _ progress: ProgressReporter) {
+    state = .refused(reason)
+    self.progress = progress
+  }
 
-  private static func begin(_ older: DatabasePages, _ newer: DatabasePages) -> State {
+  private static func state(_ older: DatabasePages?, _ newer: DatabasePages?) -> State {
+    guard let older, let newer else { return .refused(SkipReason(.pagesDamaged, "the pages cannot be read")) }
     guard PageComparison.canCompare(older, newer) else {
-      return .refused(
-        "the pages of the two databases differ in size (\(size(of: older)) and \(size(of: newer)) bytes)")
+      return .refused(SkipReason(.pageSizeDiffers, size(of: older), size(of: newer)))
     }
     let encodings = [older.header.encoding, newer.header.encoding]
-    guard encodings.allSatisfy({ $0 == .utf8 || $0 == .undecided }) else {
-      return .refused("text is stored as UTF-16")
-    }
+    guard encodings.allSatisfy({ $0 == .utf8 || $0 == .undecided }) else { return .refused(SkipReason(.notUTF8)) }
     return .unread(older, newer)
   }
 
@@ -56,47 +55,68 @@ final class PagePair {
       ? "\(pages.header.pageSize)" : "\(pages.header.pageSize) less \(pages.header.reservedBytes)"
   }
 
-  /// Why the pages are of no use; nil when they are.
-  var refusal: String? { if case .refused(let reason) = state { reason } else { nil } }
-
-  /// The comparison, made now if it has not been.
-  ///
-  /// - Returns: nil when there is none.
-  func comparison() throws -> PageComparison? {
-    switch state {
-    case .compared(let comparison): return comparison
-    case .refused: return nil
-    case .unread(let older, let newer):
+  /// The comparison, made now if it has not been; nil where there is none, and `refusal` says why.
+  private func comparison() throws -> PageComparison? {
+    if case .unread(let older, let newer) = state {
       do {
-        let comparison = try PageComparison(older: older, newer: newer)
-        state = .compared(comparison)
-        return comparison
+        state = .compared(try PageComparison(older: older, newer: newer))
       } catch let error as DatabaseFileError {
-        state = .refused("\(error)")
-        return nil
+        state = .refused(SkipReason(.pagesDamaged, "\(error)"))
       }
     }
+    if case .compared(let comparison) = state { return comparison }
+    return nil
   }
 
-  /// Where the trees of a database begin, read when the first table asks.
-  func roots(of side: Side, on connection: borrowing SQLiteConnection) throws -> RootPages {
-    if let known = roots[side] { return known }
-    let read = try RootPages(connection)
-    roots[side] = read
-    return read
+  private var refusal: SkipReason? { if case .refused(let reason) = state { reason } else { nil } }
+
+  /// Where the trees of both databases begin, read when the first table asks.
+  private func roots(
+    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> (older: RootPages, newer: RootPages) {
+    let roots = try (
+      older: olderRoots ?? RootPages(older.source.connection), newer: newerRoots ?? RootPages(newer.source.connection)
+    )
+    (olderRoots, newerRoots) = roots
+    return roots
   }
 
   /// Whether a table is the same in both databases as far as can be told without reading its definition. Most tables of a
   /// database with thousands of them are one page, and as they were.
   func isUnchanged(
-    _ olderEntry: SchemaEntry, _ newerEntry: SchemaEntry, _ older: borrowing SQLiteConnection,
-    _ newer: borrowing SQLiteConnection
+    _ entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
   ) throws -> Bool {
-    guard newerEntry.isDefined(like: olderEntry), Replicability.isPlain(newerEntry), let comparison = try comparison()
+    guard let olderEntry = older.schema.entry(named: entry.name), entry.isDefined(like: olderEntry),
+      Replicability.isPlain(entry),
+      let comparison = try comparison()
     else { return false }
-    let page = try roots(of: .newer, on: newer)[newerEntry.name]
-    guard let page, try page == roots(of: .older, on: older)[olderEntry.name] else { return false }
+    let roots = try roots(older, newer)
+    guard let page = roots.newer[entry.name], page == roots.older[olderEntry.name] else { return false }
     return comparison.isEqualLeaf(page)
+  }
+
+  /// Compares a table by its pages.
+  ///
+  /// - Returns: Why that cannot be done; what has been collected is then of no use.
+  func compare(
+    _ table: TableDefinition, with olderTable: TableDefinition, _ older: borrowing DatabaseSnapshot,
+    _ newer: borrowing DatabaseSnapshot, into changes: ChangeCollector
+  ) throws -> SkipReason? {
+    do {
+      guard let comparison = try comparison() else { return refusal }
+      let roots = try roots(older, newer)
+      guard table.hasSameColumns(as: olderTable),
+        let olderStorage = try TableStorage(olderTable, roots.older, on: older.source.connection),
+        let newerStorage = try TableStorage(table, roots.newer, on: newer.source.connection),
+        olderStorage.signature == newerStorage.signature
+      else { return SkipReason(.definitionDiffers) }
+      try PageMerge(table, older: olderStorage, newer: newerStorage, comparison, into: changes, progress).run()
+      return nil
+    } catch let error as DatabaseFileError {
+      return SkipReason(.pagesDamaged, "\(error)")
+    } catch is AddedColumnDefaults.Unknown {
+      return SkipReason(.computedDefault)
+    }
   }
 
   /// Whether a log was begun anew while it was read, so that what was found may be wrong.

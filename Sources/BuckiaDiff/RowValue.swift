@@ -1,39 +1,44 @@
+import SQLiteChangesets
 import SQLiteConnections
 
-/// Comparing the values of two rows in place.
+/// One value of a row, borrowed from where the row is: it is good until that is left.
 enum RowValue {
-  /// Whether two values have the same storage class and the same bytes.
-  static func isIdentical(_ first: borrowing RowScan, _ second: borrowing RowScan, at column: Int) -> Bool {
-    let storageClass = first.storageClass(at: column)
-    guard storageClass == second.storageClass(at: column) else { return false }
-    switch storageClass {
-    case .null: return true
-    case .integer: return first.integer(at: column) == second.integer(at: column)
-    case .real: return first.real(at: column).bitPattern == second.real(at: column).bitPattern
-    case .text: return first.textBytes(at: column).byteOrder(against: second.textBytes(at: column)) == 0
-    case .blob: return first.blobBytes(at: column).byteOrder(against: second.blobBytes(at: column)) == 0
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(UnsafeRawBufferPointer)
+  case blob(UnsafeRawBufferPointer)
+
+  /// Whether both have the same storage class and the same bytes: 1 and 1.0 differ, as do `a` and `A`.
+  @inline(__always)
+  func isIdentical(to other: RowValue) -> Bool {
+    switch (self, other) {
+    case (.null, .null): true
+    case (.integer(let mine), .integer(let theirs)): mine == theirs
+    case (.real(let mine), .real(let theirs)): mine.bitPattern == theirs.bitPattern
+    case (.text(let mine), .text(let theirs)), (.blob(let mine), .blob(let theirs)):
+      mine.count == theirs.count && mine.byteOrder(against: theirs) == 0
+    default: false
     }
   }
 
-  /// SQLite's order of two values under the BINARY collation: NULL, numbers, text, blobs.
+  /// SQLite's order under the collating sequence BINARY: NULL, numbers, text, blobs. Negative, zero or positive.
   ///
-  /// See <https://sqlite.org/datatype3.html#comparison_expressions>. Returns a negative number, zero or a positive one.
-  static func order(_ first: borrowing RowScan, _ second: borrowing RowScan, at column: Int) -> Int {
-    let firstClass = first.storageClass(at: column)
-    let secondClass = second.storageClass(at: column)
-    switch (firstClass, secondClass) {
-    case (.integer, .integer): return order(first.integer(at: column), second.integer(at: column))
-    case (.real, .real): return order(first.real(at: column), second.real(at: column))
-    case (.integer, .real): return order(first.integer(at: column), real: second.real(at: column))
-    case (.real, .integer): return -order(second.integer(at: column), real: first.real(at: column))
-    case (.text, .text): return first.textBytes(at: column).byteOrder(against: second.textBytes(at: column))
-    case (.blob, .blob): return first.blobBytes(at: column).byteOrder(against: second.blobBytes(at: column))
-    default: return rank(firstClass) - rank(secondClass)
+  /// See <https://sqlite.org/datatype3.html#comparison_expressions>.
+  @inline(__always)
+  func order(against other: RowValue) -> Int {
+    switch (self, other) {
+    case (.integer(let mine), .integer(let theirs)): mine < theirs ? -1 : mine == theirs ? 0 : 1
+    case (.real(let mine), .real(let theirs)): mine < theirs ? -1 : mine == theirs ? 0 : 1
+    case (.integer(let mine), .real(let theirs)): ValueSlice.order(mine, against: theirs)
+    case (.real(let mine), .integer(let theirs)): -ValueSlice.order(theirs, against: mine)
+    case (.text(let mine), .text(let theirs)), (.blob(let mine), .blob(let theirs)): mine.byteOrder(against: theirs)
+    default: rank - other.rank
     }
   }
 
-  private static func rank(_ storageClass: StorageClass) -> Int {
-    switch storageClass {
+  private var rank: Int {
+    switch self {
     case .null: 0
     case .integer, .real: 1
     case .text: 2
@@ -41,17 +46,57 @@ enum RowValue {
     }
   }
 
-  private static func order<Value: Comparable>(_ first: Value, _ second: Value) -> Int {
-    first < second ? -1 : first == second ? 0 : 1
-  }
+  var isNull: Bool { if case .null = self { true } else { false } }
 
-  /// An integer against a real, exactly: no integer is rounded on the way.
-  static func order(_ integer: Int64, real: Double) -> Int {
-    if real < -0x1p63 { return 1 }
-    if real >= 0x1p63 { return -1 }
-    let whole = Int64(real)
-    if integer != whole { return integer < whole ? -1 : 1 }
-    let fraction = real - Double(whole)
-    return fraction > 0 ? -1 : fraction < 0 ? 1 : 0
+  /// Writes the value into a change.
+  @inline(__always)
+  func append(to writer: inout ChangesetWriter) {
+    switch self {
+    case .null: writer.appendNull()
+    case .integer(let value): writer.append(integer: value)
+    case .real(let value): writer.append(real: value)
+    case .text(let bytes): writer.append(.text, bytes)
+    case .blob(let bytes): writer.append(.blob, bytes)
+    }
   }
+}
+
+extension SQLiteStatement {
+  /// The value of a result column.
+  @inline(__always)
+  func value(at index: Int) -> RowValue {
+    switch storageClass(at: index) {
+    case .null: .null
+    case .integer: .integer(integer(at: index))
+    case .real: .real(real(at: index))
+    case .text: .text(textBytes(at: index))
+    case .blob: .blob(blobBytes(at: index))
+    }
+  }
+}
+
+extension ValueSlice {
+  /// The value that lies here; NULL where there is none.
+  func value(in bytes: UnsafeRawBufferPointer) -> RowValue {
+    switch kind {
+    case .undefined, .null: .null
+    case .integer: .integer(integer(in: bytes.bytes))
+    case .real: .real(real(in: bytes.bytes))
+    case .text: .text(UnsafeRawBufferPointer(rebasing: bytes[payloadRange]))
+    case .blob: .blob(UnsafeRawBufferPointer(rebasing: bytes[payloadRange]))
+    }
+  }
+}
+
+/// A row whose values can be had by the columns of the changeset.
+protocol RowValues: ~Copyable {
+  /// The value of a column.
+  func value(_ column: Int) throws -> RowValue
+
+  /// Writes the value of a column into a change.
+  func append(_ column: Int, to writer: inout ChangesetWriter) throws
+}
+
+extension RowValues where Self: ~Copyable {
+  func append(_ column: Int, to writer: inout ChangesetWriter) throws { try value(column).append(to: &writer) }
 }

@@ -38,11 +38,13 @@ final class SessionComparison {
     guard try record(newer.name, in: session) else { return false }
     let sorted = try session.changeset().withRawSpan { try Changesets.sorted($0) }
     try sorted.withBytes { bytes in
-      var reader = ChangesetReader()
-      while let change = try reader.next(in: bytes) {
-        // The collector writes the two bytes of the change itself.
-        let values = bytes.array((change.range.lowerBound + 2)..<change.range.upperBound)
-        try changes.add(change.operation) { $0.append(encoded: values) }
+      try bytes.withUnsafeBytes { buffer in
+        var reader = ChangesetReader()
+        while let change = try reader.next(in: bytes) {
+          // The collector writes the two bytes in front of the values itself.
+          let values = (change.range.lowerBound + 2)..<change.range.upperBound
+          try changes.add(change.operation, encoded: UnsafeRawBufferPointer(rebasing: buffer[values]))
+        }
       }
     }
     return true

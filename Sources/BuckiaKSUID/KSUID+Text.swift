@@ -1,7 +1,7 @@
-/// The text of an id: the 160-bit number in base 62, digits before capitals before small letters (their order in
-/// ASCII, which is what makes text order and byte order agree), padded with zeros to 27 characters.
+/// The text of an id: its 160 bits as a number in base 62, padded with zeros to 27 characters.
 ///
-/// Each id has one text and each accepted text one id, so texts can be compared instead of ids.
+/// The digits are 0-9, A-Z and a-z, in the order of ASCII, so texts sort as ids do. Each id has one text, and each valid
+/// text one id.
 extension KSUID: LosslessStringConvertible {
   /// The 27 characters of the id.
   public var description: String {
@@ -15,10 +15,11 @@ extension KSUID: LosslessStringConvertible {
 
   /// Reads an id from its text.
   ///
-  /// - Throws: `KSUIDError`: `wrongLength` unless it is 27 characters long, `wrongCharacter` for anything but 0-9, A-Z
-  ///   and a-z, `aboveMaximum` for a number of more than 160 bits.
+  /// - Parameter text: 27 characters from 0-9, A-Z and a-z.
+  /// - Throws: `KSUIDError`: `wrongLength` for another length, `wrongCharacter` for another character, `aboveMaximum` for
+  ///   a number of more than 160 bits.
   public init(parsing text: some StringProtocol) throws(KSUIDError) {
-    // UTF-8 is counted and read, not characters: a combining mark or another script's digit never passes for a digit.
+    // UTF-8, not characters: a combining mark or a digit of another script never passes for a digit.
     let characters = text.utf8
     guard characters.count == Self.textLength else {
       throw KSUIDError(.wrongLength, text: text)
@@ -31,7 +32,7 @@ extension KSUID: LosslessStringConvertible {
     self.init(limbs: limbs)
   }
 
-  /// Reads an id from its text, or gives nil where ``init(parsing:)`` would say what is wrong.
+  /// Reads an id from its text; nil when ``init(parsing:)`` throws.
   public init?(_ description: String) {
     do throws(KSUIDError) {
       self = try KSUID(parsing: description)
@@ -40,7 +41,7 @@ extension KSUID: LosslessStringConvertible {
     }
   }
 
-  /// The id as one number, in 32-bit pieces from the most significant one down.
+  /// The id as one number, in 32-bit limbs from the most significant down.
   private var limbs: [UInt32] {
     [
       timestamp,
@@ -57,11 +58,13 @@ extension KSUID: LosslessStringConvertible {
   }
 }
 
-/// Arithmetic on a 160-bit number in base 62. (`UInt128` would do for the payload, but needs macOS 15.)
+/// Conversion of a 160-bit number to and from base 62. (`UInt128` could hold the payload, but needs macOS 15.)
 private enum Base62 {
   static let limbCount = 5
 
-  /// Divides the number by 62 in place and returns the remainder: its last digit.
+  /// Divides the number by 62 in place.
+  ///
+  /// - Returns: The remainder, which is the last digit.
   static func divide(_ limbs: inout [UInt32]) -> UInt8 {
     var remainder: UInt64 = 0
     for index in limbs.indices {
@@ -72,7 +75,9 @@ private enum Base62 {
     return UInt8(truncatingIfNeeded: remainder)
   }
 
-  /// Puts a digit behind the number; false when it no longer fits.
+  /// Appends a digit to the number.
+  ///
+  /// - Returns: false when the number no longer fits.
   static func append(_ digit: UInt8, to limbs: inout [UInt32]) -> Bool {
     var carry = UInt64(digit)
     for index in limbs.indices.reversed() {

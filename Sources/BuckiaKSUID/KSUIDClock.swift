@@ -1,49 +1,47 @@
-/// Makes ids that only ever grow: a hybrid logical clock of one replica.
+/// Generates strictly increasing ids: the hybrid logical clock of one replica.
 ///
-/// Every id is greater than all that were made or observed before, even when the wall clock stands still or goes
-/// back, so what a person does after reading someone's diff is ordered after that diff. Time and randomness are
-/// passed in.
+/// Each id is greater than all ids that were generated or observed before, even when the wall clock stops or goes back. So
+/// a change that somebody makes after receiving a diff is ordered after that diff. Time and randomness are parameters.
 ///
-/// - When the wall clock is past the second of ``last``, the id is that second and 128 fresh random bits.
-/// - Otherwise it is `last` plus a random step of 1 to 2^64: greater for certain, and whoever knows `last` still has
-///   64 bits to guess. Ids stay in one second for as long as the payload has room (about 2^64 steps from a payload in
-///   the middle); then they move on to the next second with a fresh payload, ahead of the wall clock.
+/// - When the wall clock is past the second of ``last``, the id has the wall clock's second and 128 random bits.
+/// - Otherwise the id is `last` plus a random number from 1 to 2^64. Whoever knows `last` still has 64 bits to guess. When
+///   the payload overflows, ids continue in the next second with a random payload, ahead of the wall clock.
 ///
 /// ```swift
 /// var clock = KSUIDClock(last: newestInLedger)
 /// var random = SystemRandomNumberGenerator()
 /// let id = try clock.next(unixSeconds: now, using: &random)
 /// ```
-public struct KSUIDClock: Sendable {
-  /// How far ahead of the wall clock an id that was made elsewhere may be, in seconds: five minutes.
+package struct KSUIDClock: Sendable {
+  /// How far ahead of the wall clock an observed id may be, in seconds: five minutes.
   ///
-  /// Later ones must not be observed, or whoever made them sets the clock of everybody who does, for good.
-  public static let tolerance: Int64 = 300
+  /// An id further ahead must not be observed: it would move the clock of everybody who observes it ahead for good.
+  package static let tolerance: Int64 = 300
 
-  /// The greatest id made or observed so far.
-  public var last: KSUID?
+  /// The greatest id generated or observed so far.
+  package var last: KSUID?
 
-  /// Starts a clock.
+  /// Creates a clock.
   ///
-  /// - Parameter last: The greatest id known from before, if any.
-  public init(last: KSUID? = nil) { self.last = last }
+  /// - Parameter last: The greatest id generated or observed before; nil when there is none.
+  package init(last: KSUID? = nil) { self.last = last }
 
-  /// Takes note of an id made elsewhere: the next one will be greater.
+  /// Observes an id generated elsewhere: the next id will be greater.
   ///
-  /// Only ids that are trusted belong here: one far in the future takes the clock with it.
-  public mutating func observe(_ id: KSUID) {
+  /// - Parameter id: An id from a trusted source, at most ``tolerance`` ahead of the wall clock.
+  package mutating func observe(_ id: KSUID) {
     if let last, last >= id { return }
     last = id
   }
 
-  /// Makes the next id and remembers it.
+  /// Generates the next id.
   ///
   /// - Parameters:
   ///   - unixSeconds: The wall clock in seconds of Unix time.
-  ///   - generator: Where the random part comes from.
-  /// - Throws: `KSUIDError`: `timeOutOfRange` when an id cannot hold the second, `exhausted` when `last` is the greatest
-  ///   id there is. The clock is unchanged then.
-  public mutating func next(
+  ///   - generator: The source of the payload.
+  /// - Throws: `KSUIDError`: `timeOutOfRange` when a timestamp cannot hold the time, `exhausted` when `last` is
+  ///   ``KSUID/maximum``. The clock is unchanged then.
+  package mutating func next(
     unixSeconds: Int64, using generator: inout some RandomNumberGenerator
   ) throws(KSUIDError) -> KSUID {
     let (sinceEpoch, overflow) = unixSeconds.subtractingReportingOverflow(KSUID.epoch)
@@ -66,17 +64,17 @@ extension KSUID {
     self.init(timestamp: timestamp, payloadHigh: generator.next(), payloadLow: generator.next())
   }
 
-  /// A greater id, by a random step.
+  /// An id that is greater by a random step.
   fileprivate func successor(using generator: inout some RandomNumberGenerator) throws(KSUIDError) -> KSUID {
-    // The step is 1 + a random number: the 1 goes in as a carry, so a step of 2^64 needs no wider type.
+    // The step is a random number + 1. The 1 is added as a carry, so that a step of 2^64 needs no wider type.
     if let next = adding(generator.next()) { return next }
     if timestamp < .max { return KSUID(freshAt: timestamp + 1, using: &generator) }
-    // The very last second: small steps until nothing is left.
+    // The last possible second: the smallest steps, until no id is left.
     if let next = adding(0) { return next }
     throw KSUIDError(.exhausted, text: description)
   }
 
-  /// The id whose payload is greater by `step` + 1, or nil when the payload has no room.
+  /// The id whose payload is greater by `step` + 1; nil when the payload overflows.
   private func adding(_ step: UInt64) -> KSUID? {
     let (low, overflow) = payloadLow.addingReportingOverflow(step)
     let (lowPlusOne, overflowOfOne) = low.addingReportingOverflow(1)

@@ -1,28 +1,27 @@
-/// Why something is no id, or why no id can be made.
+/// Why bytes or text are not an id, or why no id can be generated.
 public struct KSUIDError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The reasons that are told apart.
+  /// The kinds of error.
   public enum Code: String, Sendable {
-    /// Binary ids have 20 bytes.
+    /// The number of bytes is not 20.
     case wrongByteCount
-    /// Ids as text have 27 characters.
+    /// The length of the text is not 27 characters.
     case wrongLength
-    /// A character outside 0-9, A-Z, a-z.
+    /// The text contains a character other than 0-9, A-Z and a-z.
     case wrongCharacter
-    /// The text stands for a number of more than 160 bits.
+    /// The text is a number of more than 160 bits.
     case aboveMaximum
-    /// A time that the 32 bits of an id cannot hold.
+    /// The timestamp of an id cannot hold the time.
     case timeOutOfRange
-    /// No id is greater than the ones already seen.
+    /// The greatest possible id has been used.
     case exhausted
   }
 
-  /// What is wrong.
+  /// The kind of error.
   public let code: Code
-  /// The text, count or time it is about, at most 60 characters of it, with all but printable ASCII escaped: it may
-  /// come from a stranger's file name.
+  /// The invalid text, count or time: at most 60 characters. Everything but printable ASCII is escaped, because the text
+  /// may be the name of a file from somebody else.
   public let text: String
 
-  /// Makes an error about a text.
   init(_ code: Code, text: some StringProtocol) {
     self.code = code
     var shown = ""
@@ -38,15 +37,15 @@ public struct KSUIDError: Error, Equatable, Sendable, CustomStringConvertible {
     self.text = shown
   }
 
-  /// A sentence for people: what is wrong, with what, and what would be right.
+  /// What is wrong and what would be valid, in English.
   public var description: String {
     switch code {
     case .wrongByteCount: "an id has 20 bytes, not \(text)"
-    case .wrongLength: "\"\(text)\" is no id: an id has 27 characters"
-    case .wrongCharacter: "\"\(text)\" is no id: only 0-9, A-Z and a-z may stand in one"
-    case .aboveMaximum: "\"\(text)\" is no id: the greatest one is \(KSUID.maximum)"
+    case .wrongLength: "\"\(text)\" is not an id: an id has 27 characters"
+    case .wrongCharacter: "\"\(text)\" is not an id: an id has only the characters 0-9, A-Z and a-z"
+    case .aboveMaximum: "\"\(text)\" is not an id: the greatest one is \(KSUID.maximum)"
     case .timeOutOfRange:
-      "no id can be made for second \(text) of Unix time: ids reach from May 2014 to June 2150; check the clock"
+      "no id can have the Unix time \(text): ids reach from May 2014 to June 2150; check the clock"
     case .exhausted: "no id is greater than \(text), which has been seen: check where that id came from"
     }
   }

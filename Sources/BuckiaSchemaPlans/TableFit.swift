@@ -7,9 +7,9 @@ struct TableFit {
   /// Columns that are to be held although there is a place for them, and why.
   private let withheld: [Int: String]
   private let renames: ColumnRenames
-  private let incomingNames: ColumnPlaces
+  private let incomingNames: ColumnLookup
   private var local: TableDefinition
-  private var localNames: ColumnPlaces
+  private var localNames: ColumnLookup
   private var places: [Int] = []
   private var checks: [TableMatch.Check] = []
   private var held: [(column: Int, reason: String)] = []
@@ -34,8 +34,8 @@ struct TableFit {
     self.withheld = withheld
     self.renames = renames
     local = existing
-    incomingNames = ColumnPlaces(incoming.columns)
-    localNames = ColumnPlaces(existing.columns)
+    incomingNames = ColumnLookup(incoming.columns)
+    localNames = ColumnLookup(existing.columns)
     try requireSameKey()
     if mode == .exact, let difference = SchemaDifference.first(incoming, local) {
       throw EngineError(

@@ -34,3 +34,14 @@ public enum ChangesetValue: Equatable, Sendable {
     }
   }
 }
+
+extension ChangesetValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral {
+  /// An integer.
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+
+  /// A floating-point number.
+  public init(floatLiteral value: Double) { self = .real(value) }
+
+  /// Text.
+  public init(stringLiteral value: String) { self = .text(value) }
+}

@@ -83,6 +83,9 @@ public struct ChangesetWriter: Sendable {
   /// Adds encoded bytes made elsewhere.
   public mutating func append(encoded: [UInt8]) { bytes.append(contentsOf: encoded) }
 
+  /// Adds encoded bytes made elsewhere.
+  package mutating func append(encoded: UnsafeRawBufferPointer) { bytes.append(contentsOf: encoded) }
+
   private mutating func append(bits: UInt64) {
     withUnsafeBytes(of: bits.bigEndian) { bytes.append(contentsOf: $0) }
   }

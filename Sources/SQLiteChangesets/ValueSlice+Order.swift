@@ -76,8 +76,9 @@ extension ValueSlice {
     return one < other ? -1 : (one == other ? 0 : 1)
   }
 
-  /// Compares without rounding the integer to a double, which would make neighbours equal.
-  private static func order(_ integer: Int64, against real: Double) -> Int {
+  /// Compares an integer with a real as numbers: negative, zero or positive. The integer is not rounded to a double, which
+  /// would make neighbours equal.
+  package static func order(_ integer: Int64, against real: Double) -> Int {
     if real.isNaN || real < -0x1p63 { return 1 }
     if real >= 0x1p63 { return -1 }
     let whole = real.rounded(.towardZero)

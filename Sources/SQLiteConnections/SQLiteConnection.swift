@@ -83,6 +83,12 @@ public struct SQLiteConnection: ~Copyable {
     isOwned = false
   }
 
+  /// Shares the handle of another connection, which must outlive this one and closes it. Each keeps statements of its own.
+  package init(sharing other: borrowing SQLiteConnection) {
+    handle = other.handle
+    isOwned = false
+  }
+
   deinit {
     cache.statements = [:]
     if isOwned { handle.routines.close_v2(handle.pointer) }
@@ -156,6 +162,25 @@ public struct SQLiteConnection: ~Copyable {
   /// Whether a transaction is open.
   package var isInTransaction: Bool { handle.routines.get_autocommit(handle.pointer) == 0 }
 
+  /// What the open transaction has done with the database `main`. See <https://sqlite.org/c3ref/txn_state.html>.
+  package enum TransactionState {
+    /// It has not read anything yet, or no transaction is open.
+    case none
+    /// It has read, so it sees one state of the database for as long as it lasts.
+    case read
+    /// It has changed something that is not committed.
+    case write
+  }
+
+  /// What the open transaction has done with the database `main`.
+  package var transactionState: TransactionState {
+    switch handle.routines.txn_state(handle.pointer, "main") {
+    case SQLITE_TXN_WRITE: .write
+    case SQLITE_TXN_READ: .read
+    default: .none
+    }
+  }
+
   /// How many rows the last INSERT, UPDATE or DELETE changed itself, without triggers and foreign-key actions.
   package var changes: Int { Int(handle.routines.changes64(handle.pointer)) }
 
@@ -193,6 +218,17 @@ public struct SQLiteConnection: ~Copyable {
   /// [`PRAGMA trusted_schema`](https://sqlite.org/pragma.html#pragma_trusted_schema) off.
   package func distrustSchema() throws(SQLiteError) {
     _ = try flag(SQLITE_DBCONFIG_TRUSTED_SCHEMA, set: 0)
+  }
+
+  /// Runs `body` while SQLite takes a double-quoted word for a name only.
+  ///
+  /// Otherwise it takes a name that it does not know for text (<https://sqlite.org/quirks.html#dblquote>).
+  package func withoutDoubleQuotedText<Result>(_ body: () throws -> Result) throws -> Result {
+    let isAllowed = try flag(SQLITE_DBCONFIG_DQS_DML, set: -1)
+    _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: 0)
+    let result = Swift.Result(catching: body)
+    _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: isAllowed ? 1 : 0)
+    return try result.get()
   }
 
   private func flag(_ option: Int32, set value: Int32) throws(SQLiteError) -> Bool {

@@ -98,6 +98,14 @@ public struct SQLiteStatement: ~Copyable {
 
   // MARK: Binding
 
+  /// How many parameters there are to bind.
+  package var parameterCount: Int { Int(routines.bind_parameter_count(statement)) }
+
+  /// The name of a parameter, with the character that begins it; nil for one without a name.
+  package func parameterName(at index: Int) -> String? {
+    routines.bind_parameter_name(statement, Int32(index + 1)).map { String(cString: $0) }
+  }
+
   /// Binds NULL.
   package func bindNull(at index: Int) throws(SQLiteError) {
     try check(routines.bind_null(statement, Int32(index + 1)))

@@ -1,47 +1,48 @@
-/// What a page is. The raw value is the byte that a b-tree page begins with.
-public enum PageKind: UInt8, Sendable {
-  /// An inner page of an index, or of a WITHOUT ROWID table: its cells hold rows, too.
+/// The type of a b-tree page. The raw value is the first byte of the page's header.
+enum BTreePageType: UInt8, Sendable {
+  /// An interior page of an index or a WITHOUT ROWID table. Its cells hold rows, too.
   case indexInterior = 2
-  /// An inner page of a table.
+  /// An interior page of a rowid table.
   case tableInterior = 5
-  /// A leaf of an index, or of a WITHOUT ROWID table.
+  /// A leaf page of an index or a WITHOUT ROWID table.
   case indexLeaf = 10
-  /// A leaf of a table.
+  /// A leaf page of a rowid table.
   case tableLeaf = 13
 
-  /// Whether it has no children.
-  public var isLeaf: Bool { self == .indexLeaf || self == .tableLeaf }
-  /// Whether rows are found by rowid.
-  public var isTable: Bool { self == .tableInterior || self == .tableLeaf }
+  /// Whether pages of this type have no children.
+  var isLeaf: Bool { self == .indexLeaf || self == .tableLeaf }
+  /// Whether the b-tree is that of a rowid table.
+  var isTable: Bool { self == .tableInterior || self == .tableLeaf }
 }
 
-/// A page of a b-tree, read where it lies: <https://sqlite.org/fileformat2.html#b_tree_pages>.
+/// A b-tree page, decoded in place. See <https://sqlite.org/fileformat2.html#b_tree_pages>.
 ///
-/// Every access is checked against the page, whatever stands in it. The bytes must outlive the value.
+/// Every access is checked against the bounds of the page. The bytes must outlive the value.
 struct BTreePage {
   let number: Int
-  let kind: PageKind
+  let kind: BTreePageType
   let cellCount: Int
-  /// The bytes that are used.
+  /// The usable bytes of the page.
   let bytes: UnsafeRawBufferPointer
-  /// Where the array of cell pointers begins.
+  /// The offset of the cell pointer array.
   private let pointers: Int
-  /// The most bytes of a payload that stay on the page, and the fewest where some do not.
+  /// The most payload bytes that are stored on the page without overflow, X in the file format.
   private let localLimit: Int
+  /// The fewest payload bytes that are stored on the page when some overflow, M in the file format.
   private let localMinimum: Int
 
-  /// Where the b-tree's header begins: the first page has the database's before it.
+  /// The offset of the b-tree page header. On page 1 it follows the database header.
   static func headerOffset(of page: Int) -> Int { page == 1 ? DatabaseHeader.byteCount : 0 }
 
   /// - Parameters:
-  ///   - number: The page's number.
+  ///   - number: The page number.
   ///   - bytes: The whole page.
-  ///   - usableSize: How much of it is used.
+  ///   - usableSize: The usable size in bytes.
   /// - Throws: `DatabaseFileError` with `badPage`.
   init(_ number: Int, _ bytes: UnsafeRawBufferPointer, usableSize: Int) throws(DatabaseFileError) {
     let header = Self.headerOffset(of: number)
-    guard let kind = PageKind(rawValue: bytes[header]) else {
-      throw DatabaseFileError(.badPage, page: number, "it is no page of a table or an index")
+    guard let kind = BTreePageType(rawValue: bytes[header]) else {
+      throw DatabaseFileError(.badPage, page: number, "the page is not a b-tree page")
     }
     self.number = number
     self.kind = kind
@@ -49,17 +50,17 @@ struct BTreePage {
     cellCount = bytes.number16(at: header + 3)
     pointers = header + (kind.isLeaf ? 8 : 12)
     guard pointers + 2 * cellCount <= usableSize else {
-      throw DatabaseFileError(.badPage, page: number, "it has no room for the \(cellCount) cells that it is to have")
+      throw DatabaseFileError(.badPage, page: number, "the page claims \(cellCount) cells, more than fit")
     }
     localLimit = kind.isTable ? usableSize - 35 : (usableSize - 12) * 64 / 255 - 23
     localMinimum = (usableSize - 12) * 32 / 255 - 23
   }
 
   private func fault(_ cell: Int) -> DatabaseFileError {
-    DatabaseFileError(.badCell, page: number, "cell \(cell) reaches beyond the page")
+    DatabaseFileError(.badCell, page: number, "cell \(cell) extends beyond the page")
   }
 
-  /// Where a cell begins.
+  /// The offset of a cell.
   @inline(__always)
   private func start(of cell: Int) throws(DatabaseFileError) -> Int {
     let offset = bytes.number16(at: pointers + 2 * cell)
@@ -67,25 +68,27 @@ struct BTreePage {
     return offset
   }
 
-  /// The page of the rows before a cell of an inner page; with `cellCount` the one behind them all.
+  /// The left child of a cell of an interior page; the right-most child for the index `cellCount`.
   func child(_ index: Int) throws(DatabaseFileError) -> Int {
     if index == cellCount { return Int(bytes.number32(at: pointers - 4)) }
     return Int(bytes.number32(at: try start(of: index)))
   }
 
-  /// What a cell holds, apart from a child.
+  /// A cell that has a payload.
   struct Cell {
-    /// The rowid; 0 in an index.
+    /// The rowid; 0 in an index b-tree.
     var rowID: Int64 = 0
-    /// The length of the whole payload.
+    /// The size of the whole payload in bytes.
     var payloadBytes = 0
-    /// The part of it that is on this page.
+    /// The part of the payload that is stored on this page.
     var local = 0..<0
-    /// The first overflow page; 0 when all of it is here.
+    /// The first overflow page; 0 when there is none.
     var overflow = 0
+    /// The part of the payload that is stored on overflow pages, in bytes.
+    var overflowBytes: Int { payloadBytes - local.count }
   }
 
-  /// Takes a cell with a payload apart: any but that of a table's inner page.
+  /// Decodes a cell of any page but an interior table page, whose cells have no payload.
   @inline(__always)
   func cell(_ index: Int) throws(DatabaseFileError) -> Cell {
     var position = try start(of: index)
@@ -108,33 +111,5 @@ struct BTreePage {
     cell.local = position..<position + local
     cell.overflow = Int(bytes.number32(at: position + local))
     return cell
-  }
-}
-
-extension UnsafeRawBufferPointer {
-  /// A number of one to nine bytes, seven bits each but for the ninth (<https://sqlite.org/fileformat2.html#varint>); nil
-  /// when the bytes end before it does.
-  @inline(__always)
-  func varint(at position: inout Int) -> UInt64? {
-    guard position < count else { return nil }
-    let first = self[position]
-    position += 1
-    if first < 0x80 { return UInt64(first) }
-    return longVarint(UInt64(first & 0x7f), at: &position)
-  }
-
-  private func longVarint(_ start: UInt64, at position: inout Int) -> UInt64? {
-    var value = start
-    for _ in 0..<7 {
-      guard position < count else { return nil }
-      let byte = self[position]
-      position += 1
-      value = value << 7 | UInt64(byte & 0x7f)
-      if byte < 0x80 { return value }
-    }
-    guard position < count else { return nil }
-    value = value << 8 | UInt64(self[position])
-    position += 1
-    return value
   }
 }

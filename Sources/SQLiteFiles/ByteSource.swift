@@ -1,50 +1,46 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
-/// The bytes of a file, read at any place.
+/// A file whose bytes can be read at any offset: the input of everything in this module.
 ///
-/// Beside an open SQLite connection the source must be SQLite's own file handle: opening and closing a database file by its
-/// path drops every lock that this process holds on it, another connection's included
-/// (<https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_>).
+/// Use ``FileBytes`` for a file that no SQLite connection of this process has open, and ``MemoryBytes`` for an image in
+/// memory. While a connection is open, implement the protocol on SQLite's own file handle
+/// (`SQLITE_FCNTL_FILE_POINTER`): closing any other descriptor of the file drops all POSIX locks that this process holds
+/// on it (<https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_>).
 public protocol ByteSource: AnyObject {
-  /// How many bytes the file has now.
+  /// The current size of the file in bytes.
   func byteCount() throws -> Int64
 
   /// Fills a buffer with the bytes from an offset on.
   ///
-  /// - Returns: How many bytes there were: fewer than asked for only where the file ends.
-  /// - Throws: When the system cannot read.
+  /// - Parameters:
+  ///   - buffer: Receives the bytes.
+  ///   - offset: Where to start in the file, in bytes.
+  /// - Returns: The number of bytes read; fewer than the size of the buffer only at the end of the file.
+  /// - Throws: Any error. It reaches the caller unchanged.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 
-  /// The same file once more, for another thread to read while this one does.
+  /// A source of the same file that a second thread can read while this one is read.
   ///
-  /// - Returns: nil when it cannot be had, or may by now be another file.
-  func another() throws -> (any ByteSource)?
+  /// - Returns: nil when the file cannot be opened twice, or might be another file by now. That is the default.
+  func duplicate() throws -> (any ByteSource)?
 }
 
 extension ByteSource {
-  /// Says that there is no other.
-  public func another() throws -> (any ByteSource)? { nil }
+  /// Returns nil: this source cannot be read by two threads.
+  public func duplicate() throws -> (any ByteSource)? { nil }
 }
 
-/// Bytes that are in memory.
+/// The bytes of a file in memory.
 public final class MemoryBytes: ByteSource {
   private let bytes: [UInt8]
 
-  /// Takes the bytes of a whole file.
+  /// Creates a source from the content of a whole file.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// How many bytes there are.
+  /// The number of bytes.
   public func byteCount() -> Int64 { Int64(bytes.count) }
 
-  /// Copies the bytes from an offset on.
+  /// Copies the bytes from an offset on into a buffer.
   ///
-  /// - Returns: How many bytes there were.
+  /// - Returns: The number of bytes copied.
   public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int {
     guard offset >= 0, offset < Int64(bytes.count) else { return 0 }
     let count = min(buffer.count, bytes.count - Int(offset))
@@ -54,63 +50,6 @@ public final class MemoryBytes: ByteSource {
     return count
   }
 
-  /// The same bytes: any number of threads may read them.
-  public func another() -> (any ByteSource)? { self }
-}
-
-/// A file that this source opens itself: only for a process that has no SQLite connection to it.
-public final class FileBytes: ByteSource {
-  /// A file could not be opened or read.
-  public struct Failure: Error, Sendable, CustomStringConvertible {
-    /// What was tried.
-    public let action: String
-    /// The file.
-    public let path: String
-    /// The system's error number.
-    public let errno: Int32
-
-    /// A sentence for people.
-    public var description: String { "\(path): cannot \(action): \(String(cString: strerror(errno)))" }
-  }
-
-  private let path: String
-  private let descriptor: Int32
-
-  /// Opens a file for reading.
-  public init(opening path: String) throws(Failure) {
-    self.path = path
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw Failure(action: "open it", path: path, errno: errno) }
-  }
-
-  deinit { close(descriptor) }
-
-  /// How many bytes the file has now.
-  ///
-  /// - Throws: `Failure`.
-  public func byteCount() throws -> Int64 {
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw Failure(action: "examine it", path: path, errno: errno) }
-    return Int64(status.st_size)
-  }
-
-  /// Fills a buffer with the bytes from an offset on.
-  ///
-  /// - Returns: How many bytes there were.
-  /// - Throws: `Failure`.
-  public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    var done = 0
-    while done < buffer.count, let start = buffer.baseAddress {
-      let count = pread(descriptor, start + done, buffer.count - done, off_t(offset) + off_t(done))
-      if count == 0 { break }
-      if count < 0 {
-        if errno == EINTR { continue }
-        throw Failure(action: "read it", path: path, errno: errno)
-      }
-      done += count
-    }
-    return done
-  }
-  /// The same source: any number of threads may read it.
-  public func another() -> (any ByteSource)? { self }
+  /// Returns this source: it is immutable.
+  public func duplicate() -> (any ByteSource)? { self }
 }

@@ -1,32 +1,36 @@
-/// What is wrong with a database file.
+/// Why a database file or its write-ahead log cannot be read: damage, or a failure of the file system.
 public struct DatabaseFileError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The kinds of fault.
+  /// The kinds of error.
   public enum Code: String, Sendable {
-    /// The file does not begin as a database does.
+    /// The file does not start with the header of an SQLite database.
     case notADatabase = "not-a-database"
-    /// The header says something that no database has.
+    /// The database header holds an invalid value.
     case badHeader = "bad-header"
     /// The file ends before a page that is needed.
     case truncated
-    /// A page is none of the kind that belongs in its place.
+    /// A page is not of the type that its place in the b-tree requires.
     case badPage = "bad-page"
-    /// A cell reaches beyond its page, or says something impossible.
+    /// A cell extends beyond its page, or holds an invalid value.
     case badCell = "bad-cell"
-    /// A chain of overflow pages ends too early, or leads out of the file.
+    /// An overflow chain ends too early, or leads to a page that does not exist.
     case badOverflow = "bad-overflow"
-    /// A record contradicts itself.
+    /// The header of a record does not match the size of the record.
     case badRecord = "bad-record"
-    /// Pages lead back to one another, or too deep.
+    /// Two pointers lead to one page, or a b-tree is too deep.
     case cycle
-    /// The log does not hold what it must.
+    /// The write-ahead log does not hold the requested state.
     case badLog = "bad-log"
+    /// The two databases of a comparison have different page sizes or reserved bytes.
+    case pageSizesDiffer = "page-sizes-differ"
+    /// The operating system cannot open or read the file.
+    case unreadable
   }
 
-  /// What kind of fault.
+  /// The kind of error.
   public let code: Code
-  /// The page, counted from 1; nil where it is not a page's.
+  /// The number of the page at fault, from 1; nil when the error is not about one page.
   public let page: Int?
-  /// What is wrong, as a sentence for people.
+  /// What is wrong, in English.
   public let message: String
 
   init(_ code: Code, page: Int? = nil, _ message: String) {
@@ -35,6 +39,12 @@ public struct DatabaseFileError: Error, Equatable, Sendable, CustomStringConvert
     self.message = message
   }
 
-  /// A sentence for people.
+  /// The message, after the page number when there is one.
   public var description: String { page.map { "page \($0): \(message)" } ?? message }
+}
+
+extension DatabaseFileError {
+  static func visitedTwice(_ page: Int) -> DatabaseFileError {
+    DatabaseFileError(.cycle, page: page, "two pointers lead to this page")
+  }
 }

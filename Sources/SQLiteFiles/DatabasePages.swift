@@ -1,40 +1,48 @@
-/// The pages of a database as one reader sees them: those of the file, and over them those of its log.
+/// The pages of a database: those of the database file, overlaid by those of its write-ahead log.
+///
+/// This is where reading begins. The root page of each table is in `sqlite_schema`, whose own root page is page 1:
 ///
 /// ```swift
-/// let pages = try DatabasePages(FileBytes(opening: "notes.sqlite"))
-/// let page = PageBuffer(size: pages.header.pageSize)
-/// try pages.read(1, into: page.bytes)
+/// let pages = try DatabasePages(FileBytes(opening: "notes.db"))
+/// let schema = try BTreeCursor(pages, root: 1)
+/// let record = RecordReader(limit: 5)  // type, name, tbl_name, rootpage, sql
+/// while try schema.next() {
+///   try record.read(schema.payload(), page: schema.page)
+///   if case .text(let name)? = record.value(at: 1), case .integer(let root)? = record.value(at: 3) {
+///     print(String(decoding: name, as: UTF8.self), "starts at page", root)
+///   }
+/// }
 /// ```
 ///
-/// For use by one thread at a time.
+/// Reading takes no lock. When other connections may write, hold a read transaction open while pages are read, and pass
+/// the end mark of that transaction. Use an instance from one thread at a time.
 public final class DatabasePages {
-  /// The header, as the log has it where that has the first page.
+  /// The database header; from the log when the log has page 1.
   public let header: DatabaseHeader
-  /// How many pages the database has.
+  /// The number of pages of the database.
   public let pageCount: Int
-  /// The log, where there is one with a commit in it.
+  /// The write-ahead log; nil when there is none, or no commit in it.
   public let log: WriteAheadLog?
 
   /// The database file.
   let file: any ByteSource
   private let logFile: (any ByteSource)?
+  /// The most pages that file and log together can hold. `pageCount` is what a header claims.
+  let storedPageCount: Int
 
-  /// Reads header and log.
-  ///
-  /// Nothing here takes a lock. Beside other processes the caller holds a read transaction open for as long as pages are
-  /// read, and says which state of the log that transaction sees.
+  /// Reads the headers of a database file and its write-ahead log, and indexes the log.
   ///
   /// - Parameters:
   ///   - file: The database file.
-  ///   - logFile: Its log, where there is one.
-  ///   - limit: The state of the log to read; nil for its last commit.
-  /// - Throws: `DatabaseFileError` when it is no database; what the sources throw.
-  public init(_ file: any ByteSource, log logFile: (any ByteSource)? = nil, upTo limit: WriteAheadLog.Mark? = nil)
+  ///   - logFile: The write-ahead log; nil when there is none.
+  ///   - endMark: The state of the log to read; nil for its last commit.
+  /// - Throws: `DatabaseFileError` with `notADatabase`, `badHeader`, `truncated` or `badLog`; what a source throws.
+  public init(_ file: any ByteSource, log logFile: (any ByteSource)? = nil, upTo endMark: WriteAheadLog.EndMark? = nil)
     throws
   {
     self.file = file
     self.logFile = logFile
-    let log = try logFile.flatMap { try WriteAheadLog($0, upTo: limit) }
+    let log = try logFile.flatMap { try WriteAheadLog($0, upTo: endMark) }
     var bytes = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
     let place = log?.offset(ofPage: 1)
     let count = try bytes.withUnsafeMutableBytes { buffer in
@@ -45,51 +53,57 @@ public final class DatabasePages {
       }
     }
     guard count == bytes.count else {
-      throw DatabaseFileError(.notADatabase, count == 0 ? "it is empty" : "it is too short for an SQLite database")
+      throw DatabaseFileError(.notADatabase, "the file is \(count == 0 ? "empty" : "too short for an SQLite database")")
     }
     header = try bytes.withUnsafeBytes { (bytes) throws(DatabaseFileError) in try DatabaseHeader(bytes) }
     let held = Int(try file.byteCount() / Int64(header.pageSize))
     if let log {
       guard log.pageSize == header.pageSize else {
-        throw DatabaseFileError(.badHeader, "the log has pages of another size")
+        throw DatabaseFileError(.badHeader, "the page sizes of the database and its write-ahead log differ")
       }
       pageCount = log.pageCount
-      // Free pages need be in neither, but whoever claims billions of them is after our memory.
-      guard pageCount - held <= log.mark.frameCount + Self.unwrittenLimit else {
-        throw DatabaseFileError(.truncated, "the log speaks of \(pageCount) pages, and the file has \(held)")
+      // Freelist pages may be in neither file, but memory is allocated by the page count, and anyone can claim billions.
+      guard pageCount - held <= log.endMark.frameCount + Self.missingPageLimit else {
+        throw DatabaseFileError(.truncated, "the log claims \(pageCount) pages, and the file has \(held)")
       }
     } else {
-      pageCount = header.pageCount ?? held
+      pageCount = header.pageCount ?? min(held, Self.pageCountLimit)
       guard pageCount <= held else {
         throw DatabaseFileError(.truncated, "the file has \(held) of \(pageCount) pages")
       }
     }
+    storedPageCount = min(pageCount, held + (log?.endMark.frameCount ?? 0))
     self.log = log
   }
 
-  /// How many pages may be neither in the file nor in the log.
-  private static let unwrittenLimit = 1 << 20
+  /// The most pages that may be missing from both files.
+  private static let missingPageLimit = 1 << 20
+  /// The most pages of a database. See <https://sqlite.org/limits.html#max_page_count>.
+  private static let pageCountLimit = 4_294_967_294
 
-  /// Whether the log has been begun anew since it was read, so that what was read may be wrong.
+  /// Whether the log has been reset since it was read. If so, pages read from it since then may be wrong.
+  ///
+  /// - Throws: What the source throws.
   public func isStale() throws -> Bool {
     guard let log, let logFile else { return false }
     return try log.isStale(logFile)
   }
 
-  /// The pages that come from the log, in no order.
+  /// The numbers of the pages in the log, in no particular order.
   var loggedPages: [Int] { log.map { Array($0.pages) } ?? [] }
 
   /// Reads a page.
   ///
   /// - Parameters:
-  ///   - page: Its number, from 1.
-  ///   - buffer: Takes `header.pageSize` bytes.
-  /// - Throws: `DatabaseFileError` with `truncated` when there is no such page; what the source throws.
+  ///   - page: The page number, from 1.
+  ///   - buffer: Receives the page; at least `header.pageSize` bytes.
+  /// - Throws: `DatabaseFileError` with `truncated` when there is no such page; what a source throws.
   public func read(_ page: Int, into buffer: UnsafeMutableRawBufferPointer) throws {
     guard page >= 1, page <= pageCount else {
-      throw DatabaseFileError(.truncated, page: page, "it is needed, and the database has \(pageCount) pages")
+      throw DatabaseFileError(.truncated, page: page, "the page is needed, and the database has \(pageCount) pages")
     }
     let size = header.pageSize
+    precondition(buffer.count >= size, "the buffer is smaller than a page")
     let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<size])
     let count =
       if let logFile, let offset = log?.offset(ofPage: page) {
@@ -97,16 +111,18 @@ public final class DatabasePages {
       } else {
         try file.read(into: target, at: Int64(page - 1) * Int64(size))
       }
-    guard count == size else { throw DatabaseFileError(.truncated, page: page, "the file ends before its end") }
+    guard count == size else { throw DatabaseFileError(.truncated, page: page, "the file ends inside the page") }
   }
 }
 
 /// Memory for one page.
 public final class PageBuffer {
-  /// The bytes; writable for whoever reads a page into them.
+  /// The bytes of the page, writable.
   public let bytes: UnsafeMutableRawBufferPointer
 
-  /// Takes memory for a page of a database.
+  /// Allocates memory for a page.
+  ///
+  /// - Parameter size: The page size in bytes.
   public init(size: Int) { bytes = .allocate(byteCount: size, alignment: 16) }
 
   deinit { bytes.deallocate() }

@@ -1,293 +1,156 @@
-/// Which pages of two databases differ, found by reading both files once from one end to the other.
+/// Compares two databases by their pages, and finds the rows of a table that may differ.
 ///
-/// Equal pages of the same tree, with equal overflow chains, hold equal rows: so whoever knows the pages that differ need
-/// not look at any other row. See ``changedRows(older:newer:isTable:)``.
+/// Equal leaf pages of one b-tree hold equal rows if their overflow chains are equal, too. So only the rows of the other
+/// leaves have to be decoded.
 ///
-/// Takes some 12 bytes of memory a page.
+/// ```swift
+/// let comparison = try PageComparison(older: older, newer: newer)
+/// let rows = try comparison.changedRows(older: 2, newer: 2, isTable: true)
+/// while try rows.newer.next() { print("row \(rows.newer.rowID) may be new or changed") }
+/// ```
+///
+/// A comparison reads both files once, and takes about 12 bytes of memory a page. Use it from one thread at a time.
 public final class PageComparison {
-  /// The database to start from.
+  /// The older database: a difference leads from it to the newer one.
   public let older: DatabasePages
-  /// The database to arrive at.
+  /// The newer database.
   public let newer: DatabasePages
-  /// How many pages differ or are in one database only.
-  public var differingCount: Int { notes.differing.count }
+  /// The number of pages that differ or are in one database only.
+  public var differingCount: Int { differences.differing.count }
 
-  private let notes: PageNotes
-  /// Whether any page differs that may hold the continuation of a row.
-  private var mayOverflowDiffer = false
-  private let olderClaims: PageClaims
-  private let newerClaims: PageClaims
+  let differences: PageDifferences
+  private let olderOwnership: PageOwnership
+  private let newerOwnership: PageOwnership
 
-  /// Whether two databases can be compared by their pages: these have the same size.
+  /// Whether two databases can be compared by their pages: both page sizes and both reserved sizes are equal.
   public static func canCompare(_ older: DatabasePages, _ newer: DatabasePages) -> Bool {
     older.header.pageSize == newer.header.pageSize && older.header.reservedBytes == newer.header.reservedBytes
   }
 
-  /// Compares all pages.
-  ///
-  /// A second thread takes half of large files, where their sources can be had twice.
+  /// Compares all pages. With large files whose sources can be duplicated, a second thread does half of the work.
   ///
   /// - Parameters:
-  ///   - older: The database to start from.
-  ///   - newer: The database to arrive at; `canCompare` has said yes.
-  /// - Throws: What the sources throw.
+  ///   - older: The older database.
+  ///   - newer: The newer database.
+  /// - Throws: `DatabaseFileError` with `pageSizesDiffer` or `truncated`; what the sources throw.
   public init(older: DatabasePages, newer: DatabasePages) throws {
-    precondition(Self.canCompare(older, newer))
+    guard Self.canCompare(older, newer) else {
+      throw DatabaseFileError(.pageSizesDiffer, "the databases have pages of different sizes")
+    }
     self.older = older
     self.newer = newer
-    notes = PageNotes(older, newer)
-    olderClaims = PageClaims(pages: older.pageCount)
-    newerClaims = PageClaims(pages: newer.pageCount)
-    try notes.compareFiles(older.file, newer.file)
-    try compareLogged()
-    try lookForOverflow()
+    differences = try PageDifferences(older, newer)
+    olderOwnership = PageOwnership(pages: older.pageCount)
+    newerOwnership = PageOwnership(pages: newer.pageCount)
   }
 
-  /// Looks again at what a log has put over the files.
-  private func compareLogged() throws {
-    let one = PageBuffer(size: newer.header.pageSize)
-    let two = PageBuffer(size: newer.header.pageSize)
-    for page in Set(older.loggedPages + newer.loggedPages) where page < notes.words.count {
-      let inOlder = page <= older.pageCount
-      let inNewer = page <= newer.pageCount
-      if inOlder { try older.read(page, into: one.bytes) }
-      if inNewer { try newer.read(page, into: two.bytes) }
-      notes.note(
-        page, inOlder ? UnsafeRawBufferPointer(one.bytes) : nil, inNewer ? UnsafeRawBufferPointer(two.bytes) : nil)
-    }
-  }
-
-  // MARK: What is known of a page
-
-  /// Whether a page is in both databases, and the same.
-  func isEqual(_ page: Int) -> Bool {
-    page >= 1 && page < notes.words.count && !notes.differing.contains(page)
-  }
-
-  enum Side { case older, newer }
-
-  /// The byte that says what a page is, in one of the databases.
-  fileprivate func kind(_ page: Int, in side: Side) -> UInt8 {
-    let word = notes.words[page]
-    if !notes.differing.contains(page) { return UInt8(word >> 24) }
-    return UInt8(truncatingIfNeeded: side == .older ? word >> 8 : word)
-  }
-
-  /// Whether a page is a leaf, and it and all that its rows hold are the same in both databases.
+  /// Whether a page is a leaf that is known to be equal in both databases, overflow chains included.
   ///
-  /// - Returns: false where that is not known without a look at it.
+  /// - Parameter page: The page number, from 1.
+  /// - Returns: false when that is not known without reading the page again.
   public func isEqualLeaf(_ page: Int) -> Bool {
-    isEqual(page) && !mayOverflowDiffer && PageKind(rawValue: kind(page, in: .newer))?.isLeaf == true
+    differences.isEqual(page) && !differences.mayOverflowDiffer
+      && BTreePageType(rawValue: differences.typeByte(page, in: .newer))?.isLeaf == true
   }
 
-  // MARK: Overflow
-
-  /// From how many pages on the first byte of an overflow page, that of a page number, may be one that a tree's page has.
-  private static let ambiguousPages = 0x0200_0000
-
-  /// Finds out whether pages differ that may be parts of overflow chains. Mostly there are none, and then no chain has to be
-  /// followed.
-  private func lookForOverflow() throws {
-    guard !notes.differing.isEmpty else { return }
-    if notes.words.count > Self.ambiguousPages {
-      mayOverflowDiffer = true
-      return
-    }
-    let trunks = try freeTrunks()
-    let isTree: (UInt8) -> Bool = { PageKind(rawValue: $0) != nil }
-    notes.differing.forEach { page in
-      if mayOverflowDiffer || page == 1 || page > min(older.pageCount, newer.pageCount) { return }
-      if isTree(kind(page, in: .older)) || isTree(kind(page, in: .newer)) { return }
-      if older.header.isPointerMap(page) && newer.header.isPointerMap(page) || trunks.contains(page) { return }
-      mayOverflowDiffer = true
-    }
-  }
-
-  /// The pages of the newer database that only list free ones. A damaged list is cut off where the damage begins.
-  private func freeTrunks() throws -> Set<Int> {
-    var trunks: Set<Int> = []
-    let buffer = PageBuffer(size: newer.header.pageSize)
-    var page = newer.header.firstFreePage
-    while page >= 1, page <= newer.pageCount, trunks.insert(page).inserted {
-      try newer.read(page, into: buffer.bytes)
-      page = Int(UnsafeRawBufferPointer(buffer.bytes).number32(at: 0))
-    }
-    return trunks
-  }
-
-  /// Whether any page of an overflow chain differs.
-  ///
-  /// - Parameters:
-  ///   - page: Its first page, the same in both databases.
-  ///   - bytes: How many bytes it holds.
-  func chainDiffers(from page: Int, bytes: Int) -> Bool {
-    if !mayOverflowDiffer { return false }
-    // A row may claim more than the file can hold, and its chain go round in a circle for all of that.
-    guard bytes / (newer.header.usableSize - 4) < notes.words.count else { return true }
-    var page = page
-    var left = bytes
-    while left > 0 {
-      // A chain that leads nowhere is damage, which is for the reader of the row to say.
-      guard isEqual(page) else { return true }
-      left -= newer.header.usableSize - 4
-      page = Int(notes.words[page])
-    }
-    return false
-  }
-
-  // MARK: Trees
-
-  /// Two cursors over the rows that may differ, in the order of their keys: those of pages that are not the same in both.
+  /// Two cursors over the rows of a table that may differ, in the order of the b-tree.
   public struct ChangedRows {
-    /// Rows of the older database.
-    public let older: TreeCursor
-    /// Rows of the newer database.
-    public let newer: TreeCursor
-    fileprivate let comparison: PageComparison?
+    /// The rows of the older database.
+    public let older: BTreeCursor
+    /// The rows of the newer database.
+    public let newer: BTreeCursor
+    fileprivate let differences: PageDifferences
 
-    /// Whether both present rows are stored in the same bytes, rowids aside.
-    public func isSameRecord() throws -> Bool { try older.hasSamePayload(as: newer, comparison) }
+    /// Whether the current rows of both cursors have the same record, byte for byte. Rowids do not count.
+    ///
+    /// - Throws: `DatabaseFileError` with `badOverflow` or `cycle`; what the sources throw.
+    public func isSameRecord() throws -> Bool { try older.hasSamePayload(as: newer, differences) }
   }
 
-  /// The rows of one table that may differ. All others are in both databases, and the same.
+  /// Finds the rows of a table that may differ. All other rows are in both databases, and equal.
   ///
-  /// Rows of inner pages of a WITHOUT ROWID table are among them whether they differ or not.
+  /// Some of the rows found may be equal all the same: they share a page with one that differs, or are on an interior page
+  /// of a WITHOUT ROWID table.
   ///
   /// - Parameters:
   ///   - olderRoot: The root page of the table in the older database.
-  ///   - newerRoot: The root page in the newer database.
-  ///   - isTable: Whether it has rowids.
-  /// - Throws: `DatabaseFileError`; what the sources throw.
+  ///   - newerRoot: The root page of the table in the newer database.
+  ///   - isTable: Whether the table is a rowid table; false for a WITHOUT ROWID table.
+  /// - Throws: `DatabaseFileError` for damage; what the sources throw.
   public func changedRows(older olderRoot: Int, newer newerRoot: Int, isTable: Bool) throws -> ChangedRows {
-    let table = olderClaims.beginTable()
-    newerClaims.beginTable()
-    try claim(olderRoot, isTable: isTable, .older)
-    try claim(newerRoot, isTable: isTable, .newer)
-    let filter = PageFilter(olderClaims, newerClaims, table)
+    let tree = olderOwnership.beginTree()
+    newerOwnership.beginTree()
+    let leaf: BTreePageType = isTable ? .tableLeaf : .indexLeaf
+    var walk = OwnershipWalk(older, .older, leaf, differences, olderOwnership)
+    try walk.visit(olderRoot)
+    walk = OwnershipWalk(newer, .newer, leaf, differences, newerOwnership)
+    try walk.visit(newerRoot)
+    let filter = EqualLeafFilter(olderOwnership, newerOwnership, tree)
     return ChangedRows(
-      older: try TreeCursor(older, root: olderRoot, isTable: isTable, filter: filter),
-      newer: try TreeCursor(newer, root: newerRoot, isTable: isTable, filter: filter), comparison: self)
+      older: try BTreeCursor(older, root: olderRoot, isTable: isTable, filter: filter),
+      newer: try BTreeCursor(newer, root: newerRoot, isTable: isTable, filter: filter), differences: differences)
+  }
+}
+
+/// A walk down the b-tree of one table, which records the pages that belong to it and the leaves that are equal.
+private struct OwnershipWalk {
+  private let pages: DatabasePages
+  private let side: PageDifferences.Side
+  private let leaf: BTreePageType
+  private let differences: PageDifferences
+  private let ownership: PageOwnership
+  /// A page of memory for each level of the b-tree.
+  private var buffers: [PageBuffer] = []
+  /// The length of all overflow chains so far, in pages.
+  private var overflowPages = 0
+
+  init(
+    _ pages: DatabasePages, _ side: PageDifferences.Side, _ leaf: BTreePageType, _ differences: PageDifferences,
+    _ ownership: PageOwnership
+  ) {
+    self.pages = pages
+    self.side = side
+    self.leaf = leaf
+    self.differences = differences
+    self.ownership = ownership
   }
 
-  /// Walks down a tree and notes which leaves are its own, and which of them are the same in both databases.
-  private func claim(_ root: Int, isTable: Bool, _ side: Side) throws {
-    let pages = side == .older ? older : newer
-    let claims = side == .older ? olderClaims : newerClaims
-    let buffers = LevelBuffers(pageSize: pages.header.pageSize)
-    try claim(root, depth: 0, isTable: isTable, side, pages, claims, buffers)
-  }
-
-  private func claim(
-    _ number: Int, depth: Int, isTable: Bool, _ side: Side, _ pages: DatabasePages, _ claims: PageClaims,
-    _ buffers: LevelBuffers
-  ) throws {
+  mutating func visit(_ number: Int, depth: Int = 0) throws {
     guard number >= 1, number <= pages.pageCount else {
-      throw DatabaseFileError(.badPage, page: number, "a tree leads to it, and it is not there")
+      throw DatabaseFileError(.badPage, page: number, "a b-tree leads to this page, which does not exist")
     }
-    guard depth < TreeCursor.depthLimit else { throw DatabaseFileError(.cycle, page: number, "the tree is too deep") }
-    let leaf: PageKind = isTable ? .tableLeaf : .indexLeaf
-    let isLeaf = kind(number, in: side) == leaf.rawValue
-    if isLeaf, !isEqual(number) || !mayOverflowDiffer {
-      guard claims.claim(number, as: isEqual(number) ? .equalLeaf : .other) else {
-        throw DatabaseFileError.visitedTwice(number)
-      }
-      return
+    guard depth < BTreeCursor.depthLimit else {
+      throw DatabaseFileError(.cycle, page: number, "the b-tree is too deep")
     }
-    let buffer = buffers[depth]
+    let isLeaf = differences.typeByte(number, in: side) == leaf.rawValue
+    if isLeaf, !differences.isEqual(number) || !differences.mayOverflowDiffer {
+      return try claim(number, isEqualLeaf: differences.isEqual(number))
+    }
+    if depth == buffers.count { buffers.append(PageBuffer(size: pages.header.pageSize)) }
+    let buffer = buffers[depth].bytes
     try pages.read(number, into: buffer)
     let page = try BTreePage(number, UnsafeRawBufferPointer(buffer), usableSize: pages.header.usableSize)
     if page.kind.isLeaf {
-      let isSame = try isLeaf && page.kind == leaf && !overflowDiffers(page)
-      guard claims.claim(number, as: isSame ? .equalLeaf : .other) else {
-        throw DatabaseFileError.visitedTwice(number)
-      }
-      return
+      return try claim(number, isEqualLeaf: isLeaf && page.kind == leaf && !overflowDiffers(page))
     }
-    guard claims.claim(number, as: .other) else { throw DatabaseFileError.visitedTwice(number) }
-    for index in 0...page.cellCount {
-      try claim(
-        try page.child(index), depth: depth + 1, isTable: isTable, side, pages, claims, buffers)
-    }
+    try claim(number, isEqualLeaf: false)
+    for index in 0...page.cellCount { try visit(try page.child(index), depth: depth + 1) }
   }
 
-  private func overflowDiffers(_ page: BTreePage) throws -> Bool {
+  private func claim(_ number: Int, isEqualLeaf: Bool) throws {
+    guard ownership.claim(number, isEqualLeaf: isEqualLeaf) else { throw DatabaseFileError.visitedTwice(number) }
+  }
+
+  /// Whether an overflow chain of any cell of a leaf differs.
+  private mutating func overflowDiffers(_ page: BTreePage) throws -> Bool {
     for index in 0..<page.cellCount {
       let cell = try page.cell(index)
-      if cell.overflow != 0, chainDiffers(from: cell.overflow, bytes: cell.payloadBytes - cell.local.count) {
-        return true
-      }
+      if cell.overflow == 0 { continue }
+      // Else the cells of a crafted file could share one long chain, which would be followed for each of them.
+      overflowPages += cell.overflowBytes / (differences.usableSize - 4)
+      guard overflowPages <= pages.pageCount else { throw DatabaseFileError.visitedTwice(cell.overflow) }
+      if differences.chainDiffers(from: cell.overflow, bytes: cell.overflowBytes) { return true }
     }
     return false
-  }
-}
-
-/// Which table each page of a database belongs to, as far as they have been walked through.
-final class PageClaims {
-  enum Claim: UInt32 {
-    /// A leaf that is the same in both databases, with all that its rows hold.
-    case equalLeaf = 1
-    /// Any other page.
-    case other = 0
-  }
-
-  private let owners: UnsafeMutableBufferPointer<UInt32>
-  private var table: UInt32 = 0
-
-  init(pages: Int) {
-    owners = .allocate(capacity: pages + 1)
-    owners.initialize(repeating: 0)
-  }
-
-  deinit { owners.deallocate() }
-
-  /// Begins with another table.
-  @discardableResult
-  func beginTable() -> UInt32 {
-    table += 1
-    return table
-  }
-
-  /// Notes that a page belongs to the present table; false when that has been noted before.
-  func claim(_ page: Int, as claim: Claim) -> Bool {
-    guard owners[page] >> 1 != table else { return false }
-    owners[page] = table << 1 | claim.rawValue
-    return true
-  }
-
-  /// Whether a page is an equal leaf of a table.
-  @inline(__always)
-  func isEqualLeaf(_ page: Int, of table: UInt32) -> Bool {
-    page < owners.count && owners[page] == table << 1 | Claim.equalLeaf.rawValue
-  }
-}
-
-/// The leaves that a cursor need not look at: those that both trees have, and that are the same.
-final class PageFilter {
-  private let older: PageClaims
-  private let newer: PageClaims
-  private let table: UInt32
-
-  init(_ older: PageClaims, _ newer: PageClaims, _ table: UInt32) {
-    self.older = older
-    self.newer = newer
-    self.table = table
-  }
-
-  @inline(__always)
-  func skips(_ page: Int) -> Bool {
-    older.isEqualLeaf(page, of: table) && newer.isEqualLeaf(page, of: table)
-  }
-}
-
-/// One page of memory for each level of a tree, made when it is first needed.
-private final class LevelBuffers {
-  private let pageSize: Int
-  private var buffers: [PageBuffer] = []
-
-  init(pageSize: Int) { self.pageSize = pageSize }
-
-  subscript(depth: Int) -> UnsafeMutableRawBufferPointer {
-    while buffers.count <= depth { buffers.append(PageBuffer(size: pageSize)) }
-    return buffers[depth].bytes
   }
 }

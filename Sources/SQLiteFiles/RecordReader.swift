@@ -1,38 +1,62 @@
-/// Takes a record apart: the values of one row, as they are stored.
+/// Decodes records: the values of one row. See <https://sqlite.org/fileformat2.html#record_format>.
 ///
-/// See <https://sqlite.org/fileformat2.html#record_format>. A reader is used for one record after the other; what it says
-/// holds until the next.
+/// One reader decodes any number of records, one after the other. Values are valid until the next record is read.
+///
+/// A record does not know its table. Columns have the order of the CREATE TABLE statement, but for two exceptions: an
+/// INTEGER PRIMARY KEY is stored as NULL, its value is the rowid; and WITHOUT ROWID tables store their key columns first.
+/// A REAL column may hold an integer in place of a whole number.
 public final class RecordReader {
-  /// What kind of value a field holds.
-  public enum Kind: Sendable {
+  /// A value of a record.
+  ///
+  /// Text and blobs point into the record.
+  public enum Value {
+    /// NULL.
+    case null
+    /// An integer.
+    case integer(Int64)
+    /// A floating-point number, never NaN.
+    case real(Double)
+    /// Text in the encoding of the database.
+    case text(UnsafeRawBufferPointer)
+    /// A blob.
+    case blob(UnsafeRawBufferPointer)
+  }
+
+  /// The storage class of a value.
+  package enum StorageClass: Sendable {
     case null, integer, real, text, blob
   }
 
-  private struct Field {
-    var type: UInt32
+  private struct Column {
+    var serialType: UInt32
     var start: Int
     var count: Int
   }
 
-  /// How many fields there are, of those that are wanted.
-  public private(set) var fieldCount = 0
-  private var fields: UnsafeMutableBufferPointer<Field>
+  /// The number of columns of the current record, up to the reader's limit.
+  public private(set) var columnCount = 0
+  private var columns: UnsafeMutableBufferPointer<Column>
   private var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  /// - Parameter limit: How many fields are wanted: those behind them are not looked at.
-  public init(limit: Int) { fields = .allocate(capacity: limit) }
+  /// The most columns that SQLite can be compiled for. See <https://sqlite.org/limits.html#max_column>.
+  private static let columnLimit = 32_767
 
-  deinit { fields.deallocate() }
+  /// Creates a reader.
+  ///
+  /// - Parameter limit: How many columns to decode, from the first.
+  public init(limit: Int) { columns = .allocate(capacity: max(0, min(limit, Self.columnLimit))) }
 
-  /// Reads a record's header.
+  deinit { columns.deallocate() }
+
+  /// Decodes the header of a record.
   ///
   /// - Parameters:
-  ///   - bytes: The whole payload; it must stay where it is as long as the reader is asked about it.
-  ///   - page: Where it is from, for the error.
-  /// - Throws: `DatabaseFileError` with `badRecord`, where SQLite would find damage, too.
+  ///   - bytes: The whole payload. It must stay valid while values are read.
+  ///   - page: The page number to report in the error.
+  /// - Throws: `DatabaseFileError` with `badRecord`, in the cases in which SQLite reports a corrupt database, too.
   public func read(_ bytes: UnsafeRawBufferPointer, page: Int) throws(DatabaseFileError) {
     self.bytes = bytes
-    fieldCount = 0
+    columnCount = 0
     var position = 0
     guard let size = bytes.varint(at: &position), size >= UInt64(position), size <= UInt64(bytes.count) else {
       throw Self.fault(page)
@@ -40,7 +64,7 @@ public final class RecordReader {
     let end = Int(size)
     var start = end
     var count = 0
-    while position < end, count < fields.count {
+    while position < end, count < columns.count {
       guard let type = bytes.varint(at: &position), type <= 0xffff_ffff else { throw Self.fault(page) }
       let length: Int
       switch type {
@@ -48,55 +72,75 @@ public final class RecordReader {
       case 1...4: length = Int(type)
       case 5: length = 6
       case 6, 7: length = 8
-      // Reserved; never in a well-formed file.
+      // Reserved for internal use; never in a well-formed file.
       case 10, 11: throw Self.fault(page)
       default: length = Int(type - 12) >> 1
       }
-      fields[count] = Field(type: UInt32(type), start: start, count: length)
+      columns[count] = Column(serialType: UInt32(type), start: start, count: length)
       start += length
       count += 1
     }
     guard position <= end, start <= bytes.count else { throw Self.fault(page) }
-    // Where all fields have been read, they must fill the record.
+    // When all columns have been decoded, they must fill the record.
     if position == end, start != bytes.count { throw Self.fault(page) }
-    fieldCount = count
+    columnCount = count
   }
 
   private static func fault(_ page: Int) -> DatabaseFileError {
-    DatabaseFileError(.badRecord, page: page, "a row's header does not fit its length")
+    DatabaseFileError(.badRecord, page: page, "the header of a record does not match its size")
   }
 
-  /// What a field holds. A number that is none (NaN) is NULL to SQLite.
-  public func kind(_ field: Int) -> Kind {
-    switch fields[field].type {
-    case 0: .null
-    case 7: real(field).isNaN ? .null : .real
-    case 1...6, 8, 9: .integer
-    default: fields[field].type & 1 == 1 ? .text : .blob
+  /// A value of the current record.
+  ///
+  /// - Parameter column: The index of the column, from 0.
+  /// - Returns: nil when the record has no such column. A row that is older than an added column has none for it; SQLite
+  ///   reads the column's default then (<https://sqlite.org/lang_altertable.html#alter_table_add_column>).
+  public func value(at column: Int) -> Value? {
+    guard column >= 0, column < columnCount else { return nil }
+    switch storageClass(column) {
+    case .null: return .null
+    case .integer: return .integer(integer(column))
+    case .real: return .real(real(column))
+    case .text: return .text(payload(column))
+    case .blob: return .blob(payload(column))
     }
   }
 
-  /// The value of a field that holds an integer.
-  public func integer(_ field: Int) -> Int64 {
-    let field = fields[field]
-    switch field.type {
+  // MARK: Unchecked access
+
+  // The engine switches over the storage class itself. Each caller has checked the column, and reads what it holds.
+
+  /// The storage class of a column. SQLite reads NaN as NULL.
+  package func storageClass(_ column: Int) -> StorageClass {
+    switch columns[column].serialType {
+    case 0: .null
+    case 7: real(column).isNaN ? .null : .real
+    case 1...6, 8, 9: .integer
+    default: columns[column].serialType & 1 == 1 ? .text : .blob
+    }
+  }
+
+  /// The value of a column that holds an integer.
+  package func integer(_ column: Int) -> Int64 {
+    let column = columns[column]
+    switch column.serialType {
     case 8: return 0
     case 9: return 1
     default:
-      var value = Int64(Int8(bitPattern: bytes[field.start]))
-      for offset in 1..<max(1, field.count) { value = value << 8 | Int64(bytes[field.start + offset]) }
+      var value = Int64(Int8(bitPattern: bytes[column.start]))
+      for offset in 1..<max(1, column.count) { value = value << 8 | Int64(bytes[column.start + offset]) }
       return value
     }
   }
 
-  /// The value of a field that holds a floating-point number.
-  public func real(_ field: Int) -> Double {
-    Double(bitPattern: bytes.number64(at: fields[field].start))
+  /// The value of a column that holds a floating-point number.
+  package func real(_ column: Int) -> Double {
+    Double(bitPattern: bytes.number64(at: columns[column].start))
   }
 
-  /// The bytes of a field that holds text, in the encoding of the database, or a blob.
-  public func payload(_ field: Int) -> UnsafeRawBufferPointer {
-    let field = fields[field]
-    return UnsafeRawBufferPointer(rebasing: bytes[field.start..<field.start + field.count])
+  /// The bytes of a column that holds text or a blob.
+  package func payload(_ column: Int) -> UnsafeRawBufferPointer {
+    let column = columns[column]
+    return UnsafeRawBufferPointer(rebasing: bytes[column.start..<column.start + column.count])
   }
 }

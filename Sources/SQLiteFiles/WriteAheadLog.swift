@@ -1,18 +1,24 @@
-/// The pages that a write-ahead log puts over those of its database file.
+/// An index of a write-ahead log: which of its frames hold the current content of which pages.
 ///
-/// Frames count up to the last commit whose checksums are right and whose salts are those of the log's header, as SQLite
-/// itself recovers a log: <https://sqlite.org/fileformat2.html#the_write_ahead_log>.
+/// As when SQLite recovers a log, frames count up to the last commit frame before the first frame whose salts differ from
+/// the log's header or whose checksum is wrong. See <https://sqlite.org/fileformat2.html#the_write_ahead_log>.
 public struct WriteAheadLog: Sendable {
-  /// One state of a log: what a reader sees who has begun at that moment.
-  public struct Mark: Equatable, Sendable {
-    /// How many frames there are, the last of them a commit.
+  /// The end mark of a reader: the commit frame that its read transaction ends at. See
+  /// <https://sqlite.org/wal.html#concurrency>.
+  public struct EndMark: Equatable, Sendable {
+    /// The number of frames up to and including the commit frame.
     public let frameCount: Int
-    /// The salts, which change whenever the log is begun anew.
+    /// The salts of the log's header, which change with every reset of the log.
     public let salts: UInt64
-    /// The running checksum behind the last frame.
+    /// The cumulative checksum of the last frame.
     public let checksum: UInt64
 
-    /// Describes a state.
+    /// Creates an end mark.
+    ///
+    /// - Parameters:
+    ///   - frameCount: The number of frames, `mxFrame` in the WAL index.
+    ///   - salts: Both salts as they are in the header of the log, read as one big-endian number.
+    ///   - checksum: Both checksums of the last frame, the first in the upper half.
     public init(frameCount: Int, salts: UInt64, checksum: UInt64) {
       self.frameCount = frameCount
       self.salts = salts
@@ -23,29 +29,28 @@ public struct WriteAheadLog: Sendable {
   static let headerBytes = 32
   static let frameHeaderBytes = 24
 
-  /// The size of a page in bytes.
+  /// The page size in bytes.
   public let pageSize: Int
-  /// How many pages the database has after the last commit.
+  /// The number of pages of the database after the last commit.
   public let pageCount: Int
-  /// The state that was read.
-  public let mark: Mark
-  /// The last frame of each page, counted from 0.
+  /// The end mark that was read up to.
+  public let endMark: EndMark
+  /// The index of the last frame of each page, from 0.
   private let frames: [UInt32: UInt32]
 
-  /// Reads a log.
+  /// Reads a write-ahead log.
   ///
   /// - Parameters:
-  ///   - source: The log's bytes.
+  ///   - source: The log.
   ///   - limit: The state to read; nil for the last commit.
-  /// - Returns: nil when there is no commit in it, or, with a limit, when the log has been begun anew since: it had been
-  ///   copied into the database file before, which alone is what a reader of that state sees.
-  /// - Throws: `DatabaseFileError` with `badLog` when the log does not hold the state that it is said to; what the source
-  ///   throws.
-  public init?(_ source: any ByteSource, upTo limit: Mark? = nil) throws {
+  /// - Returns: nil when the log contains no commit, or has been reset since `limit`. Either way a reader sees the
+  ///   database file alone: a log is reset only after all of it has been checkpointed.
+  /// - Throws: `DatabaseFileError` with `badLog` when the log does not contain the state `limit`; what the source throws.
+  public init?(_ source: any ByteSource, upTo limit: EndMark? = nil) throws {
     guard let header = try LogHeader(source) else { return nil }
     if let limit, limit.salts != header.salts { return nil }
     var checksum = header.checksum
-    var pending: [(page: UInt32, frame: UInt32)] = []
+    var uncommitted: [(page: UInt32, frame: UInt32)] = []
     var frames: [UInt32: UInt32] = [:]
     var committed: (count: Int, pages: Int, checksum: UInt64)?
     let frame = UnsafeMutableRawBufferPointer.allocate(
@@ -63,39 +68,43 @@ public struct WriteAheadLog: Sendable {
       checksum.add(UnsafeRawBufferPointer(rebasing: bytes[Self.frameHeaderBytes...]))
       let page = bytes.number32(at: 0)
       guard page > 0, bytes.number64(at: 16) == checksum.value else { break }
-      pending.append((page, UInt32(count)))
+      uncommitted.append((page, UInt32(count)))
       count += 1
       let pages = bytes.number32(at: 4)
       guard pages > 0 else { continue }
-      for (page, frame) in pending { frames[page] = frame }
-      pending.removeAll(keepingCapacity: true)
+      for (page, frame) in uncommitted { frames[page] = frame }
+      uncommitted.removeAll(keepingCapacity: true)
       committed = (count, Int(pages), checksum.value)
     }
-    let found = committed.map { Mark(frameCount: $0.count, salts: header.salts, checksum: $0.checksum) }
+    let found = committed.map { EndMark(frameCount: $0.count, salts: header.salts, checksum: $0.checksum) }
     if let limit, limit != found {
       if try LogHeader(source)?.salts != limit.salts { return nil }
-      throw DatabaseFileError(.badLog, "the log is damaged: it holds \(count) of \(limit.frameCount) frames")
+      throw DatabaseFileError(
+        .badLog, "the write-ahead log is damaged: \(count) of \(limit.frameCount) frames are valid")
     }
     guard let found, let committed else { return nil }
-    mark = found
+    endMark = found
     self.frames = frames
     pageSize = header.pageSize
     pageCount = committed.pages
   }
 
-  /// Whether the log has been begun anew since it was read: what has been read through it since then may be anything.
+  /// Whether the log has been reset since it was read. If so, pages read from it since then may be wrong.
+  ///
+  /// - Parameter source: The log.
+  /// - Throws: What the source throws.
   public func isStale(_ source: any ByteSource) throws -> Bool {
-    try LogHeader(source)?.salts != mark.salts
+    try LogHeader(source)?.salts != endMark.salts
   }
 
-  /// Where the content of a page begins in the log; nil for a page that it does not have.
+  /// The offset of a page's content in the log; nil when the log does not contain the page.
   func offset(ofPage page: Int) -> Int64? {
     frames[UInt32(truncatingIfNeeded: page)].map {
       Self.offset(ofFrame: Int($0), pageSize: pageSize) + Int64(Self.frameHeaderBytes)
     }
   }
 
-  /// The pages that it has, in no order.
+  /// The numbers of the pages in the log, in no particular order.
   var pages: some Sequence<Int> { frames.keys.lazy.map { Int($0) } }
 
   private static func offset(ofFrame frame: Int, pageSize: Int) -> Int64 {
@@ -103,14 +112,16 @@ public struct WriteAheadLog: Sendable {
   }
 }
 
-/// The header of a log that can be believed.
+/// The header of a write-ahead log. See <https://sqlite.org/fileformat2.html#wal_file_format>.
 private struct LogHeader {
   let pageSize: Int
   let salts: UInt64
-  /// The running checksum, which begins with the header's.
+  /// The checksum of the header, with which the cumulative checksum of the frames starts.
   let checksum: LogChecksum
 
-  /// - Returns: nil when there is no such header: the log is empty, or about to be written.
+  /// Reads and checks a header.
+  ///
+  /// - Returns: nil when there is no valid header: the log is empty, or its header is just being written.
   init?(_ source: any ByteSource) throws {
     var storage = [UInt8](repeating: 0, count: WriteAheadLog.headerBytes)
     let count = try storage.withUnsafeMutableBytes { try source.read(into: $0, at: 0) }
@@ -130,7 +141,7 @@ private struct LogHeader {
   }
 }
 
-/// The running checksum of a log: two sums over pairs of 32-bit words, each taking in the other.
+/// The cumulative checksum of a write-ahead log. See <https://sqlite.org/fileformat2.html#checksum_algorithm>.
 struct LogChecksum {
   private let isBigEndian: Bool
   private var first: UInt32 = 0
@@ -138,10 +149,10 @@ struct LogChecksum {
 
   init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
 
-  /// Both sums as they stand in the file, the first above the second.
+  /// Both sums, the first in the upper half.
   var value: UInt64 { UInt64(first) << 32 | UInt64(second) }
 
-  /// Adds bytes, a multiple of eight.
+  /// Adds bytes; their number is a multiple of eight.
   mutating func add(_ bytes: UnsafeRawBufferPointer) {
     var offset = 0
     var (first, second) = (first, second)
@@ -153,13 +164,5 @@ struct LogChecksum {
       offset += 8
     }
     (self.first, self.second) = (first, second)
-  }
-}
-
-extension UnsafeRawBufferPointer {
-  /// Eight bytes as a big-endian number; the caller has checked that they are there.
-  @inline(__always)
-  func number64(at offset: Int) -> UInt64 {
-    UInt64(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
 }

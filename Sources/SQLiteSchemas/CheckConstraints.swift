@@ -1,12 +1,12 @@
 /// The CHECK constraints of a CREATE TABLE statement, as text to compare.
 ///
-/// They are expressions and never travel. A table whose constraints have changed may refuse rows elsewhere, so a diff
-/// says so by name.
-public enum CheckConstraints {
-  /// The expressions of all CHECK clauses, in order; comments and white space do not count.
+/// CHECK expressions are not replicated. But where they differ, one database can refuse rows of the other, so a diff
+/// reports the difference.
+package enum CheckConstraints {
+  /// The expressions of all CHECK clauses in order, each as a list of tokens without comments and white space.
   ///
-  /// - Parameter sql: The statement as `sqlite_schema` keeps it. Anything else gives some list, never a crash.
-  public static func expressions(in sql: String) -> [[String]] {
+  /// - Parameter sql: The CREATE TABLE statement from `sqlite_schema`. Any other text gives some list.
+  package static func expressions(in sql: String) -> [[String]] {
     let tokens = SQLTokens(sql)
     var expressions: [[String]] = []
     var index = 0
@@ -22,7 +22,7 @@ public enum CheckConstraints {
     return expressions
   }
 
-  /// The text of a token; words in lower case.
+  /// The text of a token, in lower case if it is a word.
   private static func comparable(_ tokens: SQLTokens, at index: Int) -> String {
     let text = tokens.text(at: index)
     return tokens.tokens[index].kind == .word ? ASCIIName.folded(text) : text

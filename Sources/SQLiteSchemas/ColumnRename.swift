@@ -1,21 +1,21 @@
-/// A column that has another name now: what its author declares, because nobody can tell from two schemas.
+/// A column that was renamed, as declared by the author: two schemas cannot tell it from one dropped and one added column.
 public struct ColumnRename: Hashable, Sendable {
   /// The table.
   public let table: TableName
-  /// The name that the column had.
+  /// The former name of the column.
   public let oldName: String
-  /// The name that it has.
+  /// The current name of the column.
   public let newName: String
 
-  /// Declares a rename.
+  /// Declares that a column was renamed.
   public init(table: TableName, from oldName: String, to newName: String) {
     self.table = table
     self.oldName = oldName
     self.newName = newName
   }
 
-  /// Why this cannot be a rename, or nil.
-  public var refusal: String? {
+  /// Why the declaration is invalid; nil when it is valid.
+  package var refusal: String? {
     if let refusal = table.refusal { return refusal }
     for name in [oldName, newName] {
       if name.isEmpty { return "a name is empty" }
@@ -28,23 +28,23 @@ public struct ColumnRename: Hashable, Sendable {
   }
 }
 
-/// The renames that are known, whoever declared them and when: under which other names a column may be found.
-public struct ColumnRenames: Sendable {
+/// All known renames, which give the other names under which a column may be found.
+package struct ColumnRenames: Sendable {
   private var neighbours: [TableName: [[UInt8]: [String]]] = [:]
 
-  /// Takes renames in, in any order.
-  public init(_ renames: [ColumnRename] = []) {
+  /// Collects renames. Their order does not matter.
+  package init(_ renames: [ColumnRename] = []) {
     for rename in renames {
       neighbours[rename.table, default: [:]][Self.key(rename.oldName), default: []].append(rename.newName)
       neighbours[rename.table, default: [:]][Self.key(rename.newName), default: []].append(rename.oldName)
     }
   }
 
-  /// Whether there are none.
-  public var isEmpty: Bool { neighbours.isEmpty }
+  /// Whether there are no renames.
+  package var isEmpty: Bool { neighbours.isEmpty }
 
-  /// All names that a column has had or has got, nearest first, its own left out.
-  public func otherNames(of column: String, in table: TableName) -> [String] {
+  /// All other names that a column has or had, the fewest renames away first.
+  package func otherNames(of column: String, in table: TableName) -> [String] {
     guard let known = neighbours[table] else { return [] }
     var seen: Set<[UInt8]> = [Self.key(column)]
     var found: [String] = []
@@ -58,6 +58,6 @@ public struct ColumnRenames: Sendable {
     return found
   }
 
-  // Bytes, because Swift takes composed and decomposed letters for equal and SQLite does not.
+  // Bytes, because Swift's strings treat composed and decomposed letters as equal and SQLite does not.
   private static func key(_ name: String) -> [UInt8] { Array(ASCIIName.folded(name).utf8) }
 }

@@ -1,29 +1,27 @@
 /// A column default that is one literal: a number, text, a blob, NULL, TRUE, FALSE or a CURRENT_ keyword.
 ///
-/// Defaults come from strangers and become part of a CREATE TABLE, so this type can hold nothing else: it is made by
-/// parsing, and what it prints has been taken apart and put together again.
-/// See <https://sqlite.org/syntax/literal-value.html>.
+/// Defaults in a diff become part of a CREATE TABLE statement, so this type holds nothing but a literal: it can only be
+/// parsed, and its SQL is written anew from what was parsed. See <https://sqlite.org/syntax/literal-value.html>.
 public struct LiteralDefault: Equatable, Sendable {
-  /// The longest default that travels, in bytes of SQL.
-  public static let byteLimit = 1024
+  /// The longest default in a diff, in bytes of SQL.
+  package static let byteLimit = 1024
 
-  /// The literal as SQL, in one canonical spelling.
-  public let sql: String
+  /// The literal as SQL, in canonical spelling.
+  package let sql: String
 
   /// Whether the value depends on the time: `CURRENT_TIME`, `CURRENT_DATE` or `CURRENT_TIMESTAMP`.
   ///
   /// ALTER TABLE cannot add a column with such a default.
-  public let isTimeDependent: Bool
+  package let isTimeDependent: Bool
 
   /// Whether the value is NULL.
-  public var isNull: Bool { sql == "NULL" }
+  package var isNull: Bool { sql == "NULL" }
 
-  /// Takes one literal apart.
+  /// Parses a literal.
   ///
-  /// - Parameter sql: The text of a DEFAULT clause, as `PRAGMA table_info` gives it. Surrounding spaces and parentheses
-  ///   are ignored.
-  /// - Returns: nil when the text is anything but exactly one literal, or longer than `byteLimit`.
-  public init?(parsing sql: String) {
+  /// - Parameter sql: The text of a DEFAULT clause from `PRAGMA table_info`. Surrounding spaces and parentheses are ignored.
+  /// - Returns: nil when the text is not exactly one literal, or longer than `byteLimit`.
+  package init?(parsing sql: String) {
     guard sql.utf8.count <= Self.byteLimit else { return nil }
     var text = Self.trimmed(sql[...])
     while text.first == "(", text.last == ")", text.count >= 2 { text = Self.trimmed(text.dropFirst().dropLast()) }
@@ -52,7 +50,7 @@ public struct LiteralDefault: Equatable, Sendable {
     return text
   }
 
-  /// The text between two marks, with doubled marks made single; nil when a mark stands alone inside.
+  /// The text between two quotes, with doubled quotes made single; nil when there is a single quote inside.
   private static func unquoted(_ text: Substring, mark: Unicode.Scalar) -> String? {
     let scalars = Array(text.unicodeScalars)
     guard scalars.count >= 2, scalars.first == mark, scalars.last == mark else { return nil }
@@ -84,7 +82,7 @@ public struct LiteralDefault: Equatable, Sendable {
       let digits = rest.dropFirst(2)
       guard (1...16).contains(digits.count) else { return nil }
       guard digits.allSatisfy({ isDigit($0) || (0x41...0x46).contains($0) }) else { return nil }
-      // The least 64-bit integer has no negative; SQLite refuses to try.
+      // The smallest 64-bit integer has no negative, so SQLite refuses this literal.
       guard sign.isEmpty || body != "0X8000000000000000" else { return nil }
       return sign + body
     }

@@ -1,29 +1,29 @@
-/// SQL text taken apart into tokens, as SQLite's own tokenizer does it.
+/// The tokens of SQL text, as SQLite's own tokenizer finds them.
 ///
-/// Names in all four kinds of quotes, text, blobs, numbers and comments are told apart, so that a word in quotes or in a
-/// comment is never taken for a keyword. Any bytes give some tokens; what no token can be is `broken`.
+/// Quoted names, text, blobs, numbers and comments are recognised, so that a word inside them is never taken for a
+/// keyword. Any bytes can be tokenized; those that are no valid token become `broken` ones.
 /// See <https://sqlite.org/lang_keywords.html> and <https://sqlite.org/lang_expr.html#literal_values_constants_>.
 struct SQLTokens {
   enum Kind {
-    /// A keyword or a name without quotes.
+    /// A keyword or an unquoted name.
     case word
     /// A name in double quotes, backticks or brackets.
     case name
-    /// Text in single quotes. Where a name must stand SQLite takes it for one.
+    /// Text in single quotes. SQLite accepts it as a name where the grammar requires one.
     case text
     case blob
     case number
-    /// A parameter: `?`, or a name behind `:`, `@`, `$` or `#`.
+    /// A parameter: `?`, or a name after `:`, `@`, `$` or `#`.
     case parameter
     /// One character of an operator, a parenthesis, comma or semicolon.
     case mark
-    /// A quote or blob without an end, or a byte that begins no token.
+    /// An unterminated quote or blob, or an invalid byte.
     case broken
   }
 
   struct Token {
     let kind: Kind
-    /// The bytes, quotes included.
+    /// The range of the bytes, quotes included.
     let range: Range<Int>
   }
 
@@ -44,7 +44,7 @@ struct SQLTokens {
     self.tokens = tokens
   }
 
-  /// Goes past one token, comment or white space.
+  /// Moves past a token, a comment or white space.
   ///
   /// - Returns: The kind of token; nil for a comment or white space.
   private static func take(_ bytes: [UInt8], _ index: inout Int) -> Kind? {
@@ -91,9 +91,9 @@ struct SQLTokens {
     }
   }
 
-  /// Goes past a quote, what is in it, and the quote that ends it; two quotes in a row are one that is quoted.
+  /// Moves past quoted text, in which two quotes in a row stand for one.
   ///
-  /// - Returns: Whether it ends.
+  /// - Returns: Whether the text is terminated.
   private static func takeQuoted(_ bytes: [UInt8], _ index: inout Int) -> Bool {
     let mark = bytes[index]
     index += 1
@@ -132,19 +132,19 @@ struct SQLTokens {
 extension SQLTokens {
   var count: Int { tokens.count }
 
-  /// The text of a token as it stands.
+  /// The text of a token.
   func text(at index: Int) -> String { String(decoding: bytes[tokens[index].range], as: UTF8.self) }
 
-  /// The text from one token to another, with what stands between them.
+  /// The text of consecutive tokens, with white space and comments between them.
   func text(of range: Range<Int>) -> String {
     guard !range.isEmpty else { return "" }
     let start = tokens[range.lowerBound].range.lowerBound
     return String(decoding: bytes[start..<tokens[range.upperBound - 1].range.upperBound], as: UTF8.self)
   }
 
-  /// Whether there is a token at the index that is this keyword.
+  /// Whether the token at an index exists and is a keyword.
   ///
-  /// - Parameter keyword: In lower case.
+  /// - Parameter keyword: The keyword in lower case.
   func isWord(_ keyword: String, at index: Int) -> Bool {
     guard tokens.indices.contains(index), tokens[index].kind == .word else { return false }
     return bytes[tokens[index].range].elementsEqual(keyword.utf8) { byte, letter in
@@ -152,13 +152,13 @@ extension SQLTokens {
     }
   }
 
-  /// Whether there is a token at the index that is this character.
+  /// Whether the token at an index exists and is a character.
   func isMark(_ mark: Unicode.Scalar, at index: Int) -> Bool {
     guard tokens.indices.contains(index), tokens[index].kind == .mark else { return false }
     return bytes[tokens[index].range.lowerBound] == UInt8(ascii: mark)
   }
 
-  /// The name that a token is where a name must stand, without its quotes; nil when it can be none.
+  /// The unquoted text of a token that can be a name; nil when it cannot.
   func name(at index: Int) -> String? {
     guard tokens.indices.contains(index) else { return nil }
     switch tokens[index].kind {
@@ -180,7 +180,7 @@ extension SQLTokens {
     return String(decoding: name, as: UTF8.self)
   }
 
-  /// Where the parenthesis that opens at the index is closed; the end when it is not.
+  /// The index of the parenthesis that closes the one at an index; `count` when there is none.
   func closing(_ index: Int) -> Int {
     var depth = 0
     var place = index

@@ -1,26 +1,25 @@
-/// The SQL that makes a table or a column from its definition.
+/// The SQL that creates a table or a column from its definition.
 ///
-/// Every name is quoted, every default is a literal, every type a plain one: nothing that came from a stranger is run
-/// as SQL. See <https://sqlite.org/lang_createtable.html> and <https://sqlite.org/lang_altertable.html>.
+/// Names are quoted, defaults are literals and types are plain type names, so nothing in a diff runs as SQL. See <https://sqlite.org/lang_createtable.html> and <https://sqlite.org/lang_altertable.html>.
 extension TableDefinition {
-  /// The columns of the table's changeset as SQL, in order: the rowid first where the table goes by it.
-  public var changesetColumnsSQL: [String] {
+  /// The columns of the table's changeset as SQL, in order: the rowid first if it is the key.
+  package var changesetColumnsSQL: [String] {
     (goesByRowID ? [rowIDName ?? "rowid"] : []) + columns.map { SQLText.identifier($0.name) }
   }
 
-  /// A condition for the rows that have NULL in their key; nil for a table that cannot have any.
-  public var hasNullKeySQL: String? {
+  /// A condition that selects the rows with NULL in their key; nil when the table cannot have such rows.
+  package var hasNullKeySQL: String? {
     let terms = nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NULL" }
     return terms.isEmpty ? nil : terms.joined(separator: " OR ")
   }
 
-  /// A CREATE TABLE statement for this table, which has no ``creationRefusal``; CREATE VIRTUAL TABLE for a virtual one.
+  /// The CREATE TABLE or CREATE VIRTUAL TABLE statement of a table that has no ``creationRefusal``.
   ///
-  /// - Parameter siblings: The tables created by the same diff; foreign keys to any other table are left out.
-  public func createStatement(siblings: Set<TableName>) -> String {
+  /// - Parameter siblings: The tables that the same diff creates. Foreign keys to other tables are left out.
+  package func createStatement(siblings: Set<TableName>) -> String {
     if let module { return module.createStatement(for: self) }
     var parts = columns.indices.map { columnClause(at: $0) }
-    if !inlineKey, !primaryKey.isEmpty {
+    if !hasInlineKey, !primaryKey.isEmpty {
       parts.append("PRIMARY KEY (\(names(primaryKey)))")
     }
     for constraint in unique { parts.append("UNIQUE (\(names(constraint)))") }
@@ -36,8 +35,8 @@ extension TableDefinition {
       + options.joined(separator: ", ")
   }
 
-  /// Whether the key is written at its column: only there does INTEGER PRIMARY KEY AUTOINCREMENT exist.
-  private var inlineKey: Bool { primaryKey.count == 1 && isAutoIncrement }
+  /// Whether the key is a column constraint, which AUTOINCREMENT requires.
+  private var hasInlineKey: Bool { primaryKey.count == 1 && isAutoIncrement }
 
   private func names(_ indexes: [Int]) -> String {
     indexes.map { SQLText.identifier(columns[$0].name) }.joined(separator: ", ")
@@ -46,7 +45,7 @@ extension TableDefinition {
   private func columnClause(at index: Int) -> String {
     let column = columns[index]
     var clause = "\(SQLText.identifier(column.name)) \(column.safeType)"
-    if inlineKey, primaryKey[0] == index { clause += " PRIMARY KEY AUTOINCREMENT" }
+    if hasInlineKey, primaryKey[0] == index { clause += " PRIMARY KEY AUTOINCREMENT" }
     if column.isNotNull { clause += " NOT NULL" }
     if let value = column.defaultValue { clause += " DEFAULT \(value.sql)" }
     return clause + column.collationClause
@@ -54,29 +53,29 @@ extension TableDefinition {
 }
 
 extension ColumnDefinition {
-  /// The collating sequences every SQLite has.
-  public static let knownCollations: Set<String> = ["BINARY", "NOCASE", "RTRIM"]
+  /// The built-in collating sequences of SQLite (<https://sqlite.org/datatype3.html#collation>).
+  package static let knownCollations: Set<String> = ["BINARY", "NOCASE", "RTRIM"]
 
-  /// Whether the collating sequence is one that every SQLite has.
-  public var hasKnownCollation: Bool { Self.knownCollations.contains(ASCIIName.uppercased(collation)) }
+  /// Whether the collating sequence is built in.
+  package var hasKnownCollation: Bool { Self.knownCollations.contains(ASCIIName.uppercased(collation)) }
 
   fileprivate var collationClause: String {
     let name = ASCIIName.uppercased(collation)
     return name == "BINARY" || !hasKnownCollation ? "" : " COLLATE \(name)"
   }
 
-  /// The value that rows get which are there already when the column is added: a literal, or NULL.
+  /// The value that existing rows get when the column is added; nil for NULL.
   ///
   /// ALTER TABLE cannot add a column whose default depends on the time, so such a default is left out.
-  public var addedValue: LiteralDefault? {
+  package var addedValue: LiteralDefault? {
     guard let value = defaultValue, !value.isTimeDependent, !value.isNull else { return nil }
     return value
   }
 
-  /// The clause of this column in ALTER TABLE … ADD COLUMN.
+  /// The column definition for ALTER TABLE … ADD COLUMN.
   ///
-  /// NOT NULL is kept only with a default that is not NULL: SQLite cannot add such a column otherwise.
-  public var addClause: String {
+  /// NOT NULL is kept only with a default other than NULL, because SQLite cannot add the column otherwise.
+  package var addClause: String {
     var clause = "\(SQLText.identifier(name)) \(safeType)"
     if let value = addedValue { clause += (isNotNull ? " NOT NULL" : "") + " DEFAULT \(value.sql)" }
     return clause + collationClause

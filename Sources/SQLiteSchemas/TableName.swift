@@ -1,40 +1,42 @@
-/// The name of a table, equal to another when SQLite takes both for the same table.
+/// The name of a table. Names that SQLite treats as the same are equal.
 public struct TableName: Hashable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
-  /// The name as it is written.
+  /// The name as written, without quotes.
   public let text: String
   private let folded: String
 
-  /// Takes a name as it is written, without quotes.
+  /// Creates a name.
+  ///
+  /// - Parameter text: The name without quotes.
   public init(_ text: String) {
     self.text = text
     folded = ASCIIName.folded(text)
   }
 
-  /// Takes a name as it is written, without quotes.
+  /// Creates a name from a literal without quotes.
   public init(stringLiteral value: String) { self.init(value) }
 
-  /// The name as it is written.
+  /// The name as written, without quotes.
   public var description: String { text }
 
   /// The name as an SQL identifier.
   public var quoted: String { SQLText.identifier(text) }
 
-  /// Two spellings of one table are equal.
+  /// Whether SQLite treats two names as the same.
   ///
-  /// Bytes are compared: to Swift's strings two ways to write an accented letter are equal, to SQLite they are not.
+  /// Compares bytes, because Swift's strings treat composed and decomposed letters as equal and SQLite does not.
   public static func == (first: TableName, second: TableName) -> Bool {
     first.folded.utf8.elementsEqual(second.folded.utf8)
   }
 
-  /// Hashes what `==` compares.
+  /// Hashes the bytes that `==` compares.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(folded.utf8.count)
     for byte in folded.utf8 { hasher.combine(byte) }
   }
 
-  /// Why a diff may never name this table, whatever the local database holds, or nil.
+  /// Why no diff may contain a table with this name; nil when one may.
   ///
-  /// SQLite's own tables, ours and the names of its pragma functions stay at home.
+  /// The tables of SQLite and Buckia, and the names of pragma functions, are reserved.
   public var refusal: String? {
     for prefix in ["sqlite_", "buckia_", "pragma_"] where folded.utf8.starts(with: prefix.utf8) {
       return "names that begin with \(prefix) are reserved"

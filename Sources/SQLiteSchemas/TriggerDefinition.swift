@@ -1,51 +1,51 @@
-/// A CREATE TRIGGER statement, taken apart. See <https://sqlite.org/lang_createtrigger.html>.
+/// A parsed CREATE TRIGGER statement. See <https://sqlite.org/lang_createtrigger.html>.
 ///
-/// The parts are text as it stands in the statement, so that statements of the body can be run elsewhere as they are.
-public struct TriggerDefinition: Sendable {
-  /// When a trigger fires. See <https://sqlite.org/lang_createtrigger.html>.
-  public enum Timing: String, Sendable {
+/// Its parts are unchanged SQL text, so that statements of the body can be copied into another trigger.
+package struct TriggerDefinition: Sendable {
+  /// When a trigger fires.
+  package enum Timing: String, Sendable {
     case before = "BEFORE"
     case after = "AFTER"
     case insteadOf = "INSTEAD OF"
   }
 
-  /// What fires a trigger.
-  public enum Event: String, Sendable {
+  /// The operation that fires a trigger.
+  package enum Event: String, Sendable {
     case delete = "DELETE"
     case insert = "INSERT"
     case update = "UPDATE"
   }
 
   /// One statement of the body.
-  public struct Statement: Sendable {
+  package struct Statement: Sendable {
     /// The statement without its semicolon.
-    public let text: String
-    /// The table it writes to; nil for a SELECT.
-    public let target: TableName?
-    /// Whether it says itself what to do about a conflict: `INSERT OR REPLACE`, `REPLACE`, `UPDATE OR IGNORE`.
-    public let hasConflictClause: Bool
-    /// What it names.
-    public let mentions: SQLMentions
+    package let text: String
+    /// The table or view that the statement writes to; nil for a SELECT.
+    package let target: TableName?
+    /// Whether the statement has a conflict clause: `INSERT OR REPLACE`, `REPLACE`, `UPDATE OR IGNORE`.
+    package let hasConflictClause: Bool
+    /// The names that the statement refers to.
+    package let references: SQLReferences
   }
 
-  /// When it fires.
-  public let timing: Timing
-  /// What fires it.
-  public let event: Event
-  /// The columns behind UPDATE OF; empty when there are none.
-  public let columns: [String]
-  /// The expression behind WHEN.
-  public let condition: String?
-  /// What the expression behind WHEN names.
-  public let conditionMentions: SQLMentions
-  /// The statements of the body, in their order.
-  public let statements: [Statement]
+  /// When the trigger fires.
+  package let timing: Timing
+  /// The operation that fires the trigger.
+  package let event: Event
+  /// The columns after UPDATE OF; empty when there are none.
+  package let columns: [String]
+  /// The expression after WHEN; nil when there is none.
+  package let condition: String?
+  /// The names that the condition refers to.
+  package let conditionReferences: SQLReferences
+  /// The statements of the body, in order.
+  package let statements: [Statement]
 
-  /// Takes a statement apart.
+  /// Parses a statement.
   ///
-  /// - Parameter sql: The statement as `sqlite_schema` keeps it.
-  /// - Returns: nil when it is anything else.
-  public init?(parsing sql: String) {
+  /// - Parameter sql: The statement from `sqlite_schema`.
+  /// - Returns: nil when the text is not a CREATE TRIGGER statement.
+  package init?(parsing sql: String) {
     let tokens = SQLTokens(sql)
     guard !tokens.tokens.contains(where: { $0.kind == .broken || $0.kind == .parameter }) else { return nil }
     var parser = TriggerParser(tokens: tokens)
@@ -55,12 +55,12 @@ public struct TriggerDefinition: Sendable {
     columns = event == .update ? parser.updatedColumns() : []
     guard parser.skipTable(), let condition = parser.condition(), let body = parser.body() else { return nil }
     self.condition = condition.isEmpty ? nil : tokens.text(of: condition)
-    conditionMentions = SQLMentions(in: tokens, condition)
+    conditionReferences = SQLReferences(in: tokens, condition)
     statements = body.map { Statement(tokens, $0) }
   }
 }
 
-/// Goes through the tokens of a CREATE TRIGGER statement.
+/// Parses the tokens of a CREATE TRIGGER statement.
 private struct TriggerParser {
   let tokens: SQLTokens
   private var index = 0
@@ -73,7 +73,7 @@ private struct TriggerParser {
     return true
   }
 
-  /// Takes a name, and another behind a dot.
+  /// Takes a name that may be qualified.
   private mutating func takeName() -> Bool {
     guard tokens.name(at: index) != nil else { return false }
     index += 1
@@ -92,7 +92,7 @@ private struct TriggerParser {
     return takeName()
   }
 
-  /// AFTER and BEFORE can be left out: then it is BEFORE.
+  /// BEFORE is the default.
   mutating func timing() -> TriggerDefinition.Timing? {
     if take("instead", "of") { return .insteadOf }
     if take("after") { return .after }
@@ -124,19 +124,19 @@ private struct TriggerParser {
     return true
   }
 
-  /// The expression behind WHEN; empty when there is none. Nil when no BEGIN follows.
+  /// The expression after WHEN; empty when there is none. Nil when no BEGIN follows.
   mutating func condition() -> Range<Int>? {
     guard take("when") else { return index..<index }
     let start = index
     while index < tokens.count {
-      // BEGIN may be the name of a column: then it stands behind a dot, or in parentheses.
+      // BEGIN can also be the name of a column, after a dot or in parentheses.
       if tokens.isWord("begin", at: index), !tokens.isMark(".", at: index - 1) { return start..<index }
       index = tokens.isMark("(", at: index) ? tokens.closing(index) + 1 : index + 1
     }
     return nil
   }
 
-  /// The statements between BEGIN and END. Semicolons stand nowhere else.
+  /// The statements between BEGIN and END, which are the only ones that contain semicolons.
   mutating func body() -> [Range<Int>]? {
     guard take("begin") else { return nil }
     var end = tokens.count - 1
@@ -183,6 +183,6 @@ extension TriggerDefinition.Statement {
     text = tokens.text(of: range)
     target = isWriting && index < range.upperBound ? tokens.name(at: index).map { TableName($0) } : nil
     self.hasConflictClause = hasConflictClause
-    mentions = SQLMentions(in: tokens, range)
+    references = SQLReferences(in: tokens, range)
   }
 }

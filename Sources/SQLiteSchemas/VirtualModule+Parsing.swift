@@ -1,12 +1,11 @@
-/// A module's own words, understood: what the arguments of a CREATE VIRTUAL TABLE statement say.
 extension VirtualModule {
-  /// Describes a virtual table.
+  /// Interprets the arguments of a CREATE VIRTUAL TABLE statement.
   ///
   /// - Parameters:
-  ///   - definition: The statement that made it.
-  ///   - columns: The names of its columns, as SQLite has them. Hidden ones do not count.
-  /// - Returns: nil when it is none whose rows travel.
-  public init?(_ definition: VirtualTableDefinition, columns: [String]) {
+  ///   - definition: The statement.
+  ///   - columns: The names of the table's columns in SQLite, without hidden ones.
+  /// - Returns: nil when rows of the table are not replicated.
+  package init?(_ definition: VirtualTableDefinition, columns: [String]) {
     let module = ASCIIName.folded(definition.module)
     if let kind = SpatialIndex.Kind(rawValue: module) {
       let coordinates = definition.arguments.dropFirst().prefix { !$0.utf8.starts(with: [UInt8(ascii: "+")]) }.count
@@ -21,10 +20,10 @@ extension VirtualModule {
     }
   }
 
-  /// The type that the author wrote behind an auxiliary column of an R-tree, of which SQLite takes no notice.
+  /// The declared type of an auxiliary column of an R-tree, which SQLite ignores.
   ///
-  /// - Parameter argument: `+name type`.
-  public static func auxiliaryType(in argument: String) -> String {
+  /// - Parameter argument: The argument, of the form `+name type`.
+  package static func auxiliaryType(in argument: String) -> String {
     let tokens = SQLTokens(argument)
     guard tokens.isMark("+", at: 0), tokens.count > 2 else { return "" }
     return tokens.text(of: 2..<tokens.count)
@@ -32,11 +31,11 @@ extension VirtualModule {
 }
 
 extension VirtualTableDefinition {
-  /// An argument of a full-text table of the form `name = value`.
+  /// An option of a full-text table: an argument of the form `name = value`.
   struct FullTextArgument {
-    /// In lower case, as it is written: SQLite takes the beginning of a name for the name.
+    /// The name in lower case, as written. SQLite accepts a prefix of a name for the name.
     let name: String
-    /// Without its quotes.
+    /// The value without quotes.
     let value: String
 
     init?(_ argument: String) {
@@ -47,15 +46,15 @@ extension VirtualTableDefinition {
         (tokens.count == 3 ? tokens.name(at: 2) : nil) ?? tokens.text(of: min(2, tokens.count)..<tokens.count)
     }
 
-    /// Whether SQLite takes the argument for this option.
-    func isMeant(by option: String) -> Bool { option.utf8.starts(with: name.utf8) }
+    /// Whether SQLite takes the argument for an option.
+    func isOption(_ option: String) -> Bool { option.utf8.starts(with: name.utf8) }
   }
 
-  /// The table or view that a full-text table of version 5 takes its text from; empty for one that keeps no text, nil for one
-  /// that keeps its own.
-  public var fullTextContent: String? {
-    // `p` and `t` are taken before `c`, and `content` before `content_rowid`.
-    arguments.lazy.compactMap(FullTextArgument.init).first { $0.isMeant(by: "content") }?.value
+  /// The table or view with the content of an FTS5 table; empty for a contentless table, nil for one that stores its own
+  /// content. See <https://sqlite.org/fts5.html#external_content_and_contentless_tables>.
+  package var fullTextContent: String? {
+    // SQLite matches a prefix with `content` before `content_rowid`.
+    arguments.lazy.compactMap(FullTextArgument.init).first { $0.isOption("content") }?.value
   }
 }
 
@@ -82,24 +81,24 @@ extension FullTextIndex {
 }
 
 extension FullTextOptions {
-  /// These and another one; nil when that is none of those that travel.
+  /// The options with another one added; nil when a diff cannot contain that one.
   fileprivate func adding(_ option: VirtualTableDefinition.FullTextArgument) -> FullTextOptions? {
     var options = self
-    if option.isMeant(by: "prefix") {
+    if option.isOption("prefix") {
       for length in option.value.split(whereSeparator: { $0 == " " || $0 == "," }) {
         guard let number = Int(length) else { return nil }
         options.prefixes.append(number)
       }
-    } else if option.isMeant(by: "tokenize") {
+    } else if option.isOption("tokenize") {
       guard let tokenizer = FullTextTokenizer(words: option.value) else { return nil }
       options.tokenizer = tokenizer
-    } else if option.isMeant(by: "content") || option.isMeant(by: "content_rowid") {
-      // Where the text is the table's own, it does not matter what its key would be called.
+    } else if option.isOption("content") || option.isOption("content_rowid") {
+      // The table stores its own content, so these two have no effect.
       return options
-    } else if option.isMeant(by: "columnsize") {
+    } else if option.isOption("columnsize") {
       guard ["0", "1"].contains(option.value) else { return nil }
       options.hasColumnSizes = option.value == "1"
-    } else if option.isMeant(by: "detail") {
+    } else if option.isOption("detail") {
       let value = ASCIIName.folded(option.value)
       guard !value.isEmpty, let detail = Detail.allCases.first(where: { "\($0.rawValue)s".hasPrefix(value) }) else {
         return nil
@@ -113,7 +112,7 @@ extension FullTextOptions {
 }
 
 extension FullTextTokenizer {
-  /// Takes the value of the option `tokenize` apart: words, some in single quotes.
+  /// Parses the value of the option `tokenize`: words, some of them in single quotes.
   fileprivate init?(words text: String) {
     let tokens = SQLTokens(text)
     var words: [String] = []
@@ -139,7 +138,7 @@ extension FullTextTokenizer {
 }
 
 extension SQLTokens {
-  /// A bare word, a number, or text in single quotes: all that SQLite allows in the option `tokenize`.
+  /// The text of a bare word, a number or quoted text, which is all that the option `tokenize` may contain; else nil.
   fileprivate func tokenizerWord(at index: Int) -> String? {
     switch tokens[index].kind {
     case .word, .number: text(at: index)

@@ -1,8 +1,8 @@
-/// The SQL that makes a virtual table from its definition. Every name stands in quotes, every option is one of ours.
+/// The SQL that creates a virtual table from its definition. Names are quoted, and options are written from parsed values.
 extension VirtualModule {
-  /// A CREATE VIRTUAL TABLE statement.
+  /// The CREATE VIRTUAL TABLE statement of a table.
   ///
-  /// - Parameter table: The table that has this module, and may be created.
+  /// - Parameter table: The table, which has this module and no `creationRefusal`.
   func createStatement(for table: TableDefinition) -> String {
     let arguments: [String]
     switch self {
@@ -43,7 +43,7 @@ extension FullTextOptions {
 }
 
 extension FullTextTokenizer {
-  /// As the option `tokenize` has it: words, those of the options in quotes.
+  /// The value of the option `tokenize`: words, with the values of the tokenizer's options in quotes.
   fileprivate var words: String {
     let options = options.flatMap { [$0.name.rawValue, SQLText.literal($0.value)] }
     return ((stems ? ["porter"] : []) + [kind.rawValue] + options).joined(separator: " ")

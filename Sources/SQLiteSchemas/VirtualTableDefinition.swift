@@ -1,15 +1,15 @@
-/// A CREATE VIRTUAL TABLE statement, taken apart. See <https://sqlite.org/lang_createvtab.html>.
-public struct VirtualTableDefinition: Sendable {
-  /// The name of the module, as it is written.
-  public let module: String
-  /// The module's arguments, each as it is written.
-  public let arguments: [String]
+/// A parsed CREATE VIRTUAL TABLE statement. See <https://sqlite.org/lang_createvtab.html>.
+package struct VirtualTableDefinition: Sendable {
+  /// The name of the module, as written.
+  package let module: String
+  /// The arguments of the module, as written.
+  package let arguments: [String]
 
-  /// Takes a statement apart.
+  /// Parses a statement.
   ///
-  /// - Parameter sql: The statement as `sqlite_schema` keeps it.
-  /// - Returns: nil when it is anything else.
-  public init?(parsing sql: String) {
+  /// - Parameter sql: The statement from `sqlite_schema`.
+  /// - Returns: nil when the text is not a CREATE VIRTUAL TABLE statement.
+  package init?(parsing sql: String) {
     let tokens = SQLTokens(sql)
     var index = 0
     for keyword in ["create", "virtual", "table"] {
@@ -43,12 +43,11 @@ public struct VirtualTableDefinition: Sendable {
     self.arguments = arguments
   }
 
-  /// The value of an argument of the form `name = value`, without its quotes; nil when there is none.
+  /// The unquoted value of an argument of the form `name = value`, as full-text tables have them; nil when there is none.
+  /// See <https://sqlite.org/fts3.html#fts4_options>.
   ///
-  /// Full-text tables take their options so: <https://sqlite.org/fts5.html#fts5_table_creation_and_initialization>.
-  ///
-  /// - Parameter name: In lower case.
-  public func option(_ name: String) -> String? {
+  /// - Parameter name: The name in lower case.
+  package func option(_ name: String) -> String? {
     for argument in arguments {
       let tokens = SQLTokens(argument)
       guard tokens.isWord(name, at: 0), tokens.isMark("=", at: 1) else { continue }

@@ -128,7 +128,10 @@ struct DiffVerbTests {
     #expect(tables[0]["methodReason"] as? String == reason)
     // A new table has nothing to be compared with.
     #expect(tables[1]["methodReason"] is NSNull)
-    #expect(document["comparedByRows"] as? [[String: String]] == [["name": "notes", "reason": reason]])
+    #expect(
+      document["comparedByRows"] as? [[String: String]] == [
+        ["name": "notes", "code": "definitionDiffers", "reason": reason]
+      ])
   }
 
   /// Two databases with rows, of which one is changed.
@@ -300,6 +303,85 @@ struct DiffVerbTests {
     for wrong in ["notes.text", "text=body", "notes.text=", "notes.text=TEXT"] {
       #expect(try bench.buckia(["diff", "old.db", "new.db", "--rename", wrong]).status == 64)
     }
+  }
+
+  @Test("--where and --exclude choose rows and columns, and the file has nothing of the others")
+  func selections() throws {
+    let bench = try Workbench()
+    try bench.sql(
+      "old.db",
+      """
+      CREATE TABLE notes(id INTEGER PRIMARY KEY, owner, text, secret); CREATE TABLE tags(name TEXT PRIMARY KEY);
+      INSERT INTO notes VALUES(1, 7, 'mine', 's'), (2, 8, 'theirs', 's'), (3, 7, 'given', 's'), (4, 8, 'taken', 's')
+      """)
+    try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("new.db"))
+    try bench.sql(
+      "new.db",
+      """
+      UPDATE notes SET text = text || '!', secret = 't'; UPDATE notes SET owner = 15 - owner WHERE id IN (3, 4);
+      INSERT INTO tags VALUES ('a'), ('b')
+      """)
+    let made = try bench.buckia([
+      "diff", "old.db", "new.db", "-o", "some.bdiff", "--where", "notes=owner = 7", "--where", "tags=name <> 'a'",
+      "--exclude",
+      "notes.secret",
+    ])
+    #expect(made.status == 0)
+    #expect(made.output.contains("notes, tags  a condition selects its rows"))
+    try Transcript(
+      """
+      $ buckia show some.bdiff
+      …
+        table  inserted  updated  deleted
+        notes         1        1        1
+        tags          1        –        –
+
+      notes
+        - id 3
+        ~ id 1: text 'mine' → 'mine!'
+        + id 4, owner 7, text 'taken!'
+
+      tags
+        + name 'b'
+      """
+    ).play(on: bench)
+  }
+
+  @Test("A condition or a column that cannot be is named with its table, and no file is written")
+  func badSelections() throws {
+    let bench = try Self.pair()
+    for (option, wrong) in [
+      ("--where", "notes"), ("--where", "=1"), ("--exclude", "notes"), ("--exclude", ".text"), ("--exclude", "notes."),
+    ] {
+      #expect(try bench.buckia(["diff", "old.db", "new.db", option, wrong]).status == 64)
+    }
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "--where", "notes=1", "--where", "NOTES=2"]).status == 64)
+    for (arguments, reason) in [
+      (["--where", "notes=txet = 'a'"], "no such column: txet (in: txet = 'a')"),
+      (["--exclude", "notes.id"], "column \"notes.id\" cannot be left out: it is part of the primary key"),
+      (["--exclude", "notes.txet"], "there is no column \"notes.txet\" to leave out"),
+    ] {
+      let outcome = try bench.buckia(["diff", "old.db", "new.db", "-o", "out.bdiff", "--json"] + arguments)
+      #expect(outcome.status == 1)
+      let error = try #require(try outcome.json["error"] as? [String: Any])
+      #expect(error["code"] as? String == "invalid-selection")
+      #expect((error["message"] as? String)?.contains(reason) == true)
+      #expect((error["message"] as? String)?.contains("notes") == true)
+    }
+    #expect(try bench.names() == ["new.db", "old.db"])
+  }
+
+  @Test("What a raw changeset cannot carry is told with the option to leave out")
+  func rawSkips() throws {
+    let bench = try Self.pair()
+    let document = try bench.buckia(["diff", "old.db", "new.db", "--raw", "--json"]).json
+    let skipped = try #require(document["skipped"] as? [[String: String]])
+    #expect(skipped.map { $0["name"] } == ["notes", "tags"])
+    #expect(skipped.map { $0["code"] } == ["columnsNeedDefinition", "newTableNeedsDefinition"])
+    #expect(
+      skipped.allSatisfy {
+        $0["reason"]?.hasSuffix("a raw changeset carries no table definitions; leave out --raw") == true
+      })
   }
 
   @Test("--home says where the clock of the ids is kept")

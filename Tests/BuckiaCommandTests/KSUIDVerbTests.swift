@@ -12,7 +12,7 @@ struct KSUIDVerbTests {
       0ujtsYcgvSTl8PAuAdqWYSMnLOv  2017-10-10 04:00:47 UTC  b5a1cd34b5f99d1154fb6853345c9735
       $ buckia ksuid show 0ujtsYcgvSTl8PAuAdqWYSMnLO
       ? 64
-      2> buckia: "0ujtsYcgvSTl8PAuAdqWYSMnLO" is no id: an id has 27 characters
+      2> buckia: "0ujtsYcgvSTl8PAuAdqWYSMnLO" is not an id: an id has 27 characters
       $ buckia ksuid show aWgEPTl1tmebfsQzFP4bxwgy80W --json
       ? 64
       2> buckia: …

@@ -13,7 +13,7 @@ struct ReportTests {
   private let plain = Style(isColored: false)
 
   private func report(
-    _ states: [(DiffState, conflicts: Int, code: String?)], failure: (any Error)? = nil
+    _ states: [(DiffState, conflicts: Int, code: String?)]
   ) -> ApplyReport {
     let diffs = states.map { state, conflicts, code in
       var diff = DiffOutcome(id: nil, path: "inbound/x.bdiff", sender: "unsigned", state: state)
@@ -22,40 +22,45 @@ struct ReportTests {
       return diff
     }
     return ApplyReport(
-      trust: .any, diffs: diffs, ignored: 0, createdLedger: false, seconds: 0, isDryRun: false, failure: failure)
+      trust: .any, diffs: diffs, ignored: 0, createdLedger: false, migratedLedger: false, seconds: 0, isDryRun: false,
+      changedRows: [])
   }
 
   @Test("Nothing wrong, conflicts or not, exits with 0")
   func done() {
-    #expect(report([]).status(failsOnConflict: true) == .done)
-    #expect(report([(.applied, 0, nil), (.alreadyApplied, 0, nil)]).status(failsOnConflict: true) == .done)
-    #expect(report([(.applied, 3, nil)]).status(failsOnConflict: false) == .done)
+    #expect(report([]).status(failure: nil, failsOnConflict: true) == .done)
+    #expect(
+      report([(.applied, 0, nil), (.alreadyApplied, 0, nil)]).status(failure: nil, failsOnConflict: true) == .done)
+    #expect(report([(.applied, 3, nil)]).status(failure: nil, failsOnConflict: false) == .done)
   }
 
   @Test(
     "What waits for a person exits with 2",
     arguments: [DiffState.waiting, .held, .quarantined])
   func needsPerson(state: DiffState) {
-    #expect(report([(.applied, 0, nil), (state, 0, nil)]).status(failsOnConflict: false) == .needsPerson)
+    #expect(report([(.applied, 0, nil), (state, 0, nil)]).status(failure: nil, failsOnConflict: false) == .needsPerson)
   }
 
   @Test("Conflicts ask for a person where that was asked for, and under the policy that aborts")
   func conflicts() {
-    #expect(report([(.applied, 1, nil)]).status(failsOnConflict: true) == .needsPerson)
-    #expect(report([(.rejected, 1, "conflict")]).status(failsOnConflict: false) == .needsPerson)
+    #expect(report([(.applied, 1, nil)]).status(failure: nil, failsOnConflict: true) == .needsPerson)
+    #expect(report([(.rejected, 1, "conflict")]).status(failure: nil, failsOnConflict: false) == .needsPerson)
   }
 
   @Test("A refused file weighs more than one that waits")
   func refused() {
     let mixed = report([(.waiting, 0, nil), (.rejected, 0, "badZstd"), (.rejected, 1, "conflict")])
-    #expect(mixed.status(failsOnConflict: true) == .failed)
+    #expect(mixed.status(failure: nil, failsOnConflict: true) == .failed)
   }
 
   @Test("What stopped the work decides the exit code and is in the document")
   func failure() {
-    let stopped = report([(.applied, 0, nil)], failure: BuckiaError(.noDatabase, "gone", path: "a.db"))
-    #expect(stopped.status(failsOnConflict: false) == .failed)
-    #expect(stopped.json.text().contains(#""error":{"code":"no-database","message":"a.db: gone","path":"a.db""#))
+    let failure = ErrorReport(BuckiaError(.noDatabase, "gone", path: "a.db"))
+    let stopped = report([(.applied, 0, nil)])
+    #expect(stopped.status(failure: failure, failsOnConflict: false) == .failed)
+    #expect(
+      stopped.json(failure: failure).text().contains(
+        #""error":{"code":"no-database","message":"a.db: gone","path":"a.db""#))
   }
 
   @Test("Names and reasons of strangers are escaped in text, and whole in documents")
@@ -66,7 +71,8 @@ struct ReportTests {
     diff.schemaChanges = [evil]
     diff.warnings = [evil]
     let apply = ApplyReport(
-      trust: .any, diffs: [diff], ignored: 0, createdLedger: true, seconds: 0, isDryRun: false, failure: nil)
+      trust: .any, diffs: [diff], ignored: 0, createdLedger: true, migratedLedger: false, seconds: 0, isDryRun: false,
+      changedRows: [])
     let skipped = [SkippedItem(name: evil, reason: evil)]
     let conflict = ConflictRecord(
       id: 1, diff: evil, table: evil, key: [(evil, .text(evil))], kind: .data, outcome: .keptLocal,
@@ -86,7 +92,7 @@ struct ReportTests {
     for line in lines {
       #expect(line.unicodeScalars.allSatisfy { $0 != "\u{1B}" && $0 != "\u{202E}" && $0 != "\n" }, "\(line)")
     }
-    #expect(apply.json.text().contains(#""reason":"a\u001b[2J\#u{202E}\nb""#))
+    #expect(apply.json(failure: nil).text().contains(#""reason":"a\u001b[2J\#u{202E}\nb""#))
   }
 
   @Test("A conflict shows the columns that differ, and a row that stands alone as a whole")

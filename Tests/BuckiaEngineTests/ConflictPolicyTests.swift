@@ -15,7 +15,7 @@ struct ConflictPolicyTests {
   private func apply(
     _ theirs: String, onto ours: String, from base: String = "INSERT INTO note VALUES(1, 'a', 'b', 3)",
     policies: ConflictPolicies = .keepLocal, table: String = ConflictPolicyTests.table,
-    resolver: ConflictResolver? = nil
+    resolver: ApplySettings.Resolver? = nil
   ) throws -> (rows: [String], outcomes: [ConflictOutcome], counts: ApplyCounts) {
     let author = try SQLiteConnection(opening: ":memory:", as: .create)
     try author.execute(table + base)

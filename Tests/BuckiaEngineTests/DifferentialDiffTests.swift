@@ -40,8 +40,7 @@ import TestSupport
       let difference = try DatabaseComparison.run(older: pair.older, newer: pair.newer)
       let inverse = try difference.changeset.withBytes { try Changesets.inverted($0) }
       let target = try pair.folder.copy("newer", to: "target")
-      let inverted = DatabaseDifference(
-        changeset: inverse, tables: difference.tables, skipped: [], fallbacks: [], newestID: nil)
+      let inverted = DatabaseDifference(changeset: inverse, tables: difference.tables, skipped: [], fallbacks: [])
       let result = try Shipping.apply(inverted, to: target)
       #expect(result.counts.conflicts == 0, "seed \(seed): \(result.counts)")
       for table in pair.unaltered {

@@ -9,7 +9,9 @@ import Testing
     geometry(bytes)?.envelope.map { [$0.minX, $0.maxX, $0.minY, $0.maxY] }
   }
 
-  @Test("A point is its own envelope, in either byte order, with an envelope and without", arguments: [true, false])
+  @Test(
+    "The envelope of a point is the point, in either byte order, with and without an envelope in the header",
+    arguments: [true, false])
   func points(_ isLittleEndian: Bool) {
     for hasEnvelope in [true, false] {
       let blob = GeometryBlob.point(-1.5, 7.25, hasEnvelope: hasEnvelope, isLittleEndian: isLittleEndian)
@@ -17,17 +19,17 @@ import Testing
     }
   }
 
-  @Test("The envelope in the header is believed, whatever follows it")
+  @Test("The envelope in the header is used, whatever follows it")
   func header() {
     #expect(bounds(GeometryBlob.header(envelope: [1, 2, 3, 4]).bytes) == [1, 2, 3, 4])
     #expect(bounds(GeometryBlob.header(envelope: [1, 2, 3, 4, 5, 6]).bytes) == [1, 2, 3, 4])
     #expect(
       bounds(GeometryBlob.header(envelope: [1, 2, 3, 4, 5, 6, 7, 8], isLittleEndian: false).bytes) == [1, 2, 3, 4])
-    // Of an extension, whose body is no WKB.
+    // An extended geometry, whose body is not WKB.
     #expect(bounds(GeometryBlob.header(envelope: [1, 2, 3, 4], extraFlags: 0x20).bytes) == [1, 2, 3, 4])
   }
 
-  @Test("An envelope of NaN, or upside down, is found anew")
+  @Test("An envelope that is NaN or inverted is computed from the geometry")
   func improperEnvelope() {
     for envelope in [[.nan, .nan, .nan, .nan], [2, 1, 3, 4]] as [[Double]] {
       var blob = GeometryBlob.header(envelope: envelope)
@@ -38,7 +40,7 @@ import Testing
     }
   }
 
-  @Test("Empty geometries are empty, by their flag and by what is in them")
+  @Test("Empty geometries are recognised by their flag and by their content")
   func empty() {
     for isFlagged in [true, false] {
       let point = geometry(GeometryBlob.emptyPoint(isFlagged: isFlagged))
@@ -54,7 +56,8 @@ import Testing
     #expect(geometry(GeometryBlob.header(isEmpty: true).bytes) != nil)
   }
 
-  @Test("Lines, polygons and collections, with Z and M, reach as far as their points", arguments: [0, 1, 2, 3])
+  @Test(
+    "The envelope of lines, polygons and collections, with Z and M, contains their points", arguments: [0, 1, 2, 3])
   func shapes(_ dimension: Int) {
     let extra = [[], [100.0], [200.0], [300.0, 400.0]][dimension]
     func point(_ x: Double, _ y: Double) -> [Double] { [x, y] + extra }
@@ -83,7 +86,7 @@ import Testing
         blob {
           $0.begin(base + 7)
           $0.append(count: 3)
-          // Each member says its own byte order.
+          // Each member has its own byte order.
           $0.isLittleEndian = true
           $0.begin(base + 1)
           for value in point(-7, 3) { $0.append(value) }
@@ -97,7 +100,7 @@ import Testing
         }) == [-7, 8, 3, 11])
   }
 
-  @Test("Arcs reach beyond their points, as far as their circle goes")
+  @Test("The envelope of an arc contains the part of its circle beyond its points")
   func arcs() throws {
     func arc(_ points: [[Double]]) throws -> [Double] {
       var blob = GeometryBlob.header()
@@ -108,29 +111,29 @@ import Testing
     let half = 0.5.squareRoot()
     // The upper half of the unit circle.
     #expect(try arc([[-1, 0], [half, half], [1, 0]]) == [-1, 1, 0, 1])
-    // A quarter, which passes no outermost point in between.
+    // A quarter, which contains no outermost point of the circle in between.
     #expect(try arc([[1, 0], [half, half], [0, 1]]) == [0, 1, 0, 1])
     // Three quarters.
     #expect(try arc([[0, 1], [-half, -half], [1, 0]]) == [-1, 1, -1, 1])
     // A whole circle, its middle point opposite.
     #expect(try arc([[2, 5], [4, 5], [2, 5]]) == [2, 4, 4, 6])
-    // Points in a line, and the same point three times.
+    // Points on a line, and the same point three times.
     #expect(try arc([[0, 0], [1, 1], [2, 2]]) == [0, 2, 0, 2])
     #expect(try arc([[3, 3], [3, 3], [3, 3]]) == [3, 3, 3, 3])
     // Two arcs: only every second point ends one.
     #expect(try arc([[-1, 0], [0, 1], [1, 0], [2, -1], [3, 0]]) == [-1, 3, -1, 1])
   }
 
-  @Test("Bytes that are no geometry are nothing")
+  @Test("Bytes that are not a geometry are refused")
   func garbage() {
     #expect(geometry([]) == nil)
     #expect(geometry(Array("not a geometry".utf8)) == nil)
     #expect(geometry([0x47, 0x50, 0, 1, 0, 0, 0]) == nil)
-    // Another version, an unknown kind of envelope, and one that is cut off.
+    // An unknown version, an unknown type of envelope, and a truncated one.
     #expect(geometry([0x47, 0x50, 1, 1, 0, 0, 0, 0]) == nil)
     #expect(geometry([0x47, 0x50, 0, 0x0b] + [UInt8](repeating: 0, count: 80)) == nil)
     #expect(geometry(GeometryBlob.header(envelope: [1, 2, 3, 4]).bytes.dropLast()) == nil)
-    // Without an envelope: no WKB, another byte order, unknown types, an extension.
+    // Without an envelope: no WKB, an invalid byte order, unknown types, an extended geometry.
     #expect(geometry(GeometryBlob.header().bytes) == nil)
     #expect(geometry(GeometryBlob.header().bytes + [2, 1, 0, 0, 0]) == nil)
     for type in [0, 13, 14, 18, 999, 4001, 0x2000_0001] {
@@ -142,7 +145,7 @@ import Testing
     #expect(geometry(GeometryBlob.header(extraFlags: 0x20).bytes + [1, 1, 0, 0, 0]) == nil)
   }
 
-  @Test("Counts that the bytes do not bear are not believed")
+  @Test("Counts larger than the remaining bytes are refused")
   func claims() {
     for type in [2, 3, 4, 7, 8, 3002] {
       var blob = GeometryBlob.header()
@@ -152,7 +155,7 @@ import Testing
     }
   }
 
-  @Test("Collections in collections end at some depth")
+  @Test("Collections that are nested too deeply are refused")
   func depth() {
     func nested(_ depth: Int) -> [UInt8] {
       var blob = GeometryBlob.header()
@@ -170,7 +173,7 @@ import Testing
     #expect(geometry(nested(1_000_000)) == nil)
   }
 
-  @Test("No byte changed or missing does harm")
+  @Test("Any bytes can be changed or missing")
   func mutations() {
     var blob = GeometryBlob.header(envelope: [0, 10, 0, 10])
     blob.begin(1007)
@@ -185,7 +188,7 @@ import Testing
       for value in [0, 1, 7, 0x7f, 0x80, 0xff] as [UInt8] {
         var changed = blob.bytes
         changed[index] = value
-        // Without the envelope the geometry itself is read.
+        // Without an envelope in the header the geometry is read.
         changed[3] = index == 3 ? value : 1
         changed.removeSubrange(8..<40)
         if geometry(changed) != nil { found += 1 }

@@ -3,7 +3,7 @@
 import SQLiteConnections
 import Testing
 
-/// The spatial indexes of GeoPackages, whose triggers call functions that SQLite does not have.
+/// Spatial indexes of GeoPackages, whose triggers call functions that SQLite does not have.
 @Suite struct GeoPackageIndexTests {
   /// The trigger sets of the versions of the standard: OGC 12-128, Annex F.3.
   enum Version: String, CaseIterable {
@@ -87,7 +87,7 @@ import Testing
     """,
   ]
 
-  /// The author's database has the functions, as the programs do that make such files.
+  /// The author's connection has the functions, as applications that write GeoPackages do.
   private func author(_ scenario: IndexScenario, _ version: Version, _ edit: String) throws -> IndexScenario.Author {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     var functions = SQLiteFunctions(on: connection)
@@ -100,7 +100,7 @@ import Testing
     return IndexScenario.Author(connection: connection, changes: changes)
   }
 
-  /// The receiver's has none of them when changes are applied.
+  /// The receiver's connection has none of them when changes are applied.
   private func receiver(_ version: Version) throws -> SQLiteConnection {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     var functions = SQLiteFunctions(on: connection)
@@ -111,10 +111,12 @@ import Testing
 
   private let scenario = IndexScenario(base: Self.schema, tables: ["sites", "gpkg_ogr_contents"])
 
-  @Test("Spatial indexes of every version answer as in the author's database", arguments: Version.allCases, edits)
+  @Test(
+    "Spatial indexes of each version return the same results as in the author's database", arguments: Version.allCases,
+    edits)
   func asTheAuthor(_ version: Version, _ edit: String) throws {
-    // In the first version a trigger misses a row whose key alone changes: the author's own index is wrong then. A changed
-    // key travels as a deletion and an insertion, so the receiver's is right.
+    // In the first version no trigger fires when only the key changes, so the author's index is wrong. A changed key is
+    // recorded as DELETE and INSERT, so the receiver's index is right.
     let author = try author(scenario, version == .v10 ? .v12 : version, edit)
     let receiver = try receiver(version)
     let result = try IndexScenario.apply(author.changes, to: receiver)
@@ -127,13 +129,13 @@ import Testing
       try receiver.integer("SELECT feature_count FROM gpkg_ogr_contents")
         == author.connection.integer("SELECT feature_count FROM gpkg_ogr_contents"))
     try IndexScenario.expectNothingLeft(on: receiver)
-    // Without the functions the triggers are as they were: nobody writes past them.
+    // The triggers still need the functions, so a write without them fails.
     #expect(throws: SQLiteError.self) {
       try receiver.execute("DELETE FROM sites; INSERT INTO sites VALUES (1, x'', '')")
     }
   }
 
-  @Test("A conflict decided for either side leaves the index with the row that stayed", arguments: Version.allCases)
+  @Test("After a conflict the index contains the row that was kept", arguments: Version.allCases)
   func conflicts(_ version: Version) throws {
     for (policy, expected) in [(ConflictPolicy.keepLocal, "5.0"), (.takeIncoming, "11.0")] {
       let author = try author(
@@ -150,7 +152,7 @@ import Testing
       let result = try IndexScenario.apply(
         author.changes, to: receiver,
         settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
-      // The count of features is a conflict of its own.
+      // The number of features is another conflict.
       #expect(result.counts.conflicts >= 2)
       #expect(result.warnings == [])
       let found = try IndexScenario.rows(
@@ -161,7 +163,7 @@ import Testing
     }
   }
 
-  @Test("Where the application has the functions, its own are called, and stay")
+  @Test("Functions that the application has defined are called, and stay")
   func applicationsFunctions() throws {
     let author = try author(scenario, .v14, "INSERT INTO sites VALUES (7, \(Self.blob(7, 70)), 'seven')")
     let receiver = try receiver(.v14)
@@ -174,11 +176,11 @@ import Testing
     #expect(
       try IndexScenario.rows("SELECT * FROM rtree_sites_geom WHERE id = 7", on: receiver) == ["7|42.0|42.0|42.0|42.0"])
     #expect(try receiver.integer("SELECT ST_MinX(NULL)") == 42)
-    // The one that was missing is gone again.
+    // The function that was missing has been removed.
     #expect(try receiver.integer("SELECT 1 FROM pragma_function_list WHERE name = 'st_isempty'") == nil)
   }
 
-  @Test("While a statement of the application runs the functions stay, which is said, and the next diff uses them")
+  @Test("Functions that cannot be removed while a statement runs are reported, and used by the next diff")
   func runningStatement() throws {
     let author = try author(scenario, .v12, "INSERT INTO sites VALUES (7, \(Self.blob(7, 70)), 'seven')")
     let next = try self.author(scenario, .v12, "INSERT INTO sites VALUES (8, \(Self.blob(8, 80)), 'eight')")
@@ -189,7 +191,7 @@ import Testing
     #expect(result.warnings.count == 1)
     #expect(result.warnings.first?.contains("st_minx") == true)
     #expect(try receiver.integer("SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger'") == 0)
-    // What is left of the switch answers nothing but no.
+    // The function of the switch, which is left, returns 0 only.
     #expect(
       try receiver.integer("SELECT buckia_keeps_index(0) + buckia_keeps_index() + buckia_keeps_index(-1, 1)") == 0)
     statement.reset()

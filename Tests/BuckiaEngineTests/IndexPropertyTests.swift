@@ -4,7 +4,7 @@ import SQLiteConnections
 import Testing
 import TestSupport
 
-/// Indexes after random edits on both sides: they hold what triggers would have made of the rows that came of it.
+/// After random edits on both sides, indexes contain what the triggers would have written for the resulting rows.
 @Suite struct IndexPropertyTests {
   private static func edit(_ random: inout SeededGenerator) -> String {
     let words = ["bell", "kitchen", "radio", "night", "market", "rain", "clock"]
@@ -20,14 +20,14 @@ import TestSupport
     case 3: return "DELETE FROM notes WHERE id = \(id)"
     case 4: return "UPDATE notes SET id = \(Int.random(in: 1...12, using: &random)) WHERE id = \(id)"
     case 5: return "UPDATE notes SET place = \(place) WHERE id = \(id)"
-    // All places move by one: a chain that only parking settles.
+    // Each place moves by one: a chain of changes that only parking a row resolves.
     case 6: return "UPDATE notes SET place = -place; UPDATE notes SET place = 1 - place"
     default: return "UPDATE notes SET title = \(text()), body = \(text()) WHERE id = \(id)"
     }
   }
 
-  @Test("Whatever both sides do, an index holds just what its rows say", arguments: IndexUpkeepTests.examples)
-  func random(_ example: IndexUpkeepTests.Example) throws {
+  @Test("After random edits on both sides an index matches its table", arguments: IndexMaintenanceTests.examples)
+  func random(_ example: IndexMaintenanceTests.Example) throws {
     for seed in Seeds.range(40) {
       var random = SeededGenerator(seed: seed)
       let scenario = IndexScenario(base: example.base, tables: ["notes"])

@@ -2,7 +2,7 @@
 import SQLiteConnections
 import Testing
 
-/// Indexes in a transaction that belongs to the application, and when something goes wrong in it.
+/// Indexes in a transaction of the application, with and without errors.
 @Suite struct IndexTransactionTests {
   private static let scenario = IndexScenario(
     base: """
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(
-    "When applying stops half way, nothing is left behind and the indexes are as before", arguments: Failure.allCases)
+    "When applying fails, nothing is left behind and the indexes are unchanged", arguments: Failure.allCases)
   func stops(_ failure: Failure) throws {
     let author = try Self.scenario.author(
       "INSERT INTO notes VALUES (3, 'three'); UPDATE notes SET title = 'zwei' WHERE id = 2; DELETE FROM notes WHERE id = 1"
@@ -55,12 +55,12 @@ import Testing
     #expect(try IndexScenario.answers(of: receiver) == before)
     try receiver.execute("COMMIT")
     #expect(try IndexScenario.answers(of: receiver) == before)
-    // The database's own triggers are as they were.
+    // The triggers of the database are unchanged.
     try receiver.execute("INSERT INTO notes VALUES (3, 'three')")
     #expect(try IndexScenario.answers(of: receiver)["words"] == ["mine: 2", "nine: 9", "one: 1", "three: 3"])
   }
 
-  @Test("Even before the application takes it back nothing is left that could run")
+  @Test("After a failure no copied trigger is left, even before the application rolls back")
   func beforeRollback() throws {
     let author = try Self.scenario.author("UPDATE notes SET title = 'zwei' WHERE id = 2")
     let receiver = try Self.scenario.database()
@@ -76,7 +76,7 @@ import Testing
     try IndexScenario.expectNothingLeft(on: receiver)
   }
 
-  @Test("The index goes with the application's transaction", arguments: [true, false])
+  @Test("Index changes are committed and rolled back with the application's transaction", arguments: [true, false])
   func outerTransaction(_ commits: Bool) throws {
     let author = try Self.scenario.author("INSERT INTO notes VALUES (3, 'three'); DELETE FROM notes WHERE id = 1")
     let receiver = try Self.scenario.database()
@@ -90,7 +90,7 @@ import Testing
     try IndexScenario.expectNothingLeft(on: receiver)
   }
 
-  @Test("Many diffs in one transaction, one of which fails, leave the index as the others made it")
+  @Test("When one of many diffs in a transaction fails, the index contains the changes of the others")
   func several() throws {
     let receiver = try Self.scenario.database()
     let outer = try SQLiteTransaction(on: receiver)
@@ -111,7 +111,7 @@ import Testing
     #expect(answers["spans"]?.count == 7)
   }
 
-  @Test("A TEMP trigger of our name that is there already is not touched, and the index is named")
+  @Test("An existing TEMP trigger with the name of a copy stays, and the index is reported")
   func nameTaken() throws {
     let author = try Self.scenario.author("INSERT INTO notes VALUES (3, 'three')")
     let receiver = try Self.scenario.database()

@@ -1,27 +1,14 @@
 import BuckiaDiff
-import SQLiteChangesets
 import SQLiteConnections
 import Testing
 import TestSupport
 
 /// Comparing pages finds what comparing rows finds.
 @Suite struct PageDiffTests {
-  /// The changes of a difference, each as its bytes, in an order of their own.
-  private static func changes(_ difference: DatabaseDifference) throws -> [[UInt8]] {
-    try difference.changeset.withBytes { bytes in
-      var changes: [[UInt8]] = []
-      var reader = ChangesetReader()
-      while let change = try reader.next(in: bytes) {
-        changes.append(Array((reader.table?.name ?? "").utf8) + [0] + bytes.array(change.range))
-      }
-      return changes.sorted { $0.lexicographicallyPrecedes($1) }
-    }
-  }
-
   private static func compare(_ older: String, _ newer: String, _ note: @autoclosure () -> String) throws -> Int {
     let rows = try DatabaseComparison.run(older: older, newer: newer, options: DiffOptions(method: .rows))
     let pages = try DatabaseComparison.run(older: older, newer: newer, options: DiffOptions(method: .pages))
-    let (wanted, found) = (try changes(rows), try changes(pages))
+    let (wanted, found) = (try rows.changes(), try pages.changes())
     if wanted != found {
       Issue.record("\(wanted.count) changes by rows, \(found.count) by pages\n\(note())")
     }

@@ -66,6 +66,7 @@ import TestSupport
       if isLarge { try enlarge() }
       let holder = try Holder(live, "BEGIN; SELECT count(*) FROM t")
       try diffBesideLocks()
+      #expect(try holder.difference(from: older).tables.map(\.method) == [.pages])
       await #expect(processExitsWith: .exitCode(Self.busy)) { [path = live as String] in
         exit(try Self.write(path))
       }
@@ -86,6 +87,7 @@ import TestSupport
       let keeper = try Holder(live, "SELECT 1")
       let holder = try Holder(live, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1000, 'of this process')")
       try diffBesideLocks()
+      #expect(try holder.difference(from: older).tables.map(\.inserted) == [1])
       await #expect(processExitsWith: .exitCode(Self.busy)) { [path = live as String] in
         exit(try Self.write(path))
       }
@@ -245,6 +247,11 @@ private final class Holder {
   }
 
   func execute(_ sql: String) throws { try connection.execute(sql) }
+
+  /// What makes a database what this connection sees.
+  func difference(from older: String) throws -> DatabaseDifference {
+    try DatabaseComparison.run(from: RowSource(opening: older), to: RowSource(on: connection))
+  }
 }
 
 /// Threads that do something again and again until they are told to end.

@@ -1,4 +1,4 @@
-/// A generator that always gives the same number: the worst and the best case of a random step.
+/// A generator that always returns the same number.
 struct ConstantGenerator: RandomNumberGenerator {
   let value: UInt64
   func next() -> UInt64 { value }

@@ -2,12 +2,11 @@ import BuckiaKSUID
 import Testing
 import TestSupport
 
-@Suite("KSUIDClock")
-struct KSUIDClockTests {
+@Suite struct KSUIDClockTests {
   private let now: Int64 = 1_700_000_000
   private var timestamp: UInt32 { UInt32(now - KSUID.epoch) }
 
-  @Test("the first id is the second asked for and a fresh payload")
+  @Test("The first id has the given second and a random payload")
   func firstID() throws {
     var clock = KSUIDClock()
     var random = ConstantGenerator(value: 7)
@@ -16,7 +15,7 @@ struct KSUIDClockTests {
     #expect(clock.last == id)
   }
 
-  @Test("the payload is fresh whenever the second advances, smaller or not")
+  @Test("The payload is random again when the second advances, even if it is smaller")
   func freshPayload() throws {
     var clock = KSUIDClock(last: KSUID(timestamp: timestamp - 1, payloadHigh: 9, payloadLow: 9))
     var random = ConstantGenerator(value: 1)
@@ -24,7 +23,7 @@ struct KSUIDClockTests {
     #expect(id == KSUID(timestamp: timestamp, payloadHigh: 1, payloadLow: 1))
   }
 
-  @Test("ids grow whatever the wall clock and the observed ids do", arguments: Array(0..<20) as [UInt64])
+  @Test("Ids increase whatever the wall clock and the observed ids do", arguments: Array(0..<20) as [UInt64])
   func strictlyIncreasing(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var clock = KSUIDClock()
@@ -50,7 +49,7 @@ struct KSUIDClockTests {
     }
   }
 
-  @Test("the step inside a second is random, from 1 to 2^64")
+  @Test("The step within a second is a random number from 1 to 2^64")
   func step() throws {
     let last = KSUID(timestamp: timestamp, payloadHigh: 5, payloadLow: 100)
     for (value, expected) in [
@@ -66,7 +65,7 @@ struct KSUIDClockTests {
     }
   }
 
-  @Test("a full payload moves on to the next second")
+  @Test("A payload that overflows moves on to the next second")
   func carry() throws {
     var clock = KSUIDClock(last: KSUID(timestamp: timestamp, payloadHigh: .max, payloadLow: .max - 3))
     var random = ConstantGenerator(value: 3)
@@ -74,7 +73,7 @@ struct KSUIDClockTests {
     #expect(id == KSUID(timestamp: timestamp + 1, payloadHigh: 3, payloadLow: 3))
   }
 
-  @Test("ids observed earlier than the last one change nothing")
+  @Test("Observing a smaller id changes nothing")
   func olderIsIgnored() {
     let last = KSUID(timestamp: timestamp, payloadHigh: 1, payloadLow: 1)
     var clock = KSUIDClock(last: last)
@@ -84,7 +83,7 @@ struct KSUIDClockTests {
     #expect(clock.last == KSUID(timestamp: timestamp, payloadHigh: 1, payloadLow: 2))
   }
 
-  @Test("an observed id in the future is followed, not waited for")
+  @Test("Ids continue after an observed id in the future at once")
   func ahead() throws {
     var clock = KSUIDClock()
     let observed = KSUID(timestamp: timestamp + 200, payloadHigh: 1, payloadLow: 1)
@@ -95,7 +94,7 @@ struct KSUIDClockTests {
     #expect(id.timestamp == timestamp + 200)
   }
 
-  @Test("nothing follows the maximum, and the id before it is followed by it")
+  @Test("No id follows the maximum, and the id before it is followed by the maximum")
   func exhausted() throws {
     var random = SeededGenerator(seed: 1)
     var clock = KSUIDClock(last: KSUID(timestamp: .max, payloadHigh: .max, payloadLow: .max - 1))
@@ -107,7 +106,7 @@ struct KSUIDClockTests {
   }
 
   @Test(
-    "times that 32 bits cannot hold are refused and change nothing",
+    "A time that a timestamp cannot hold is refused, and the clock is unchanged",
     arguments: [
       Int64.min, -1, 0, KSUID.epoch - 1, KSUID.epoch + 0x1_0000_0000, 1_700_000_000_000, .max,
     ])
@@ -122,7 +121,7 @@ struct KSUIDClockTests {
     #expect(clock.last == nil)
   }
 
-  @Test("the first and the last second are accepted", arguments: [KSUID.epoch, KSUID.epoch + 0xffff_ffff])
+  @Test("The first and the last second are accepted", arguments: [KSUID.epoch, KSUID.epoch + 0xffff_ffff])
   func edges(seconds: Int64) throws {
     var random = SeededGenerator(seed: 1)
     var clock = KSUIDClock()

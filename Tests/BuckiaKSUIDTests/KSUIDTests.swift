@@ -36,9 +36,8 @@ struct PublishedID: Sendable, CustomTestStringConvertible {
   ]
 }
 
-@Suite("KSUID")
-struct KSUIDTests {
-  @Test("published ids are read, printed and taken apart as published", arguments: PublishedID.all)
+@Suite struct KSUIDTests {
+  @Test("Published ids are parsed and printed as published", arguments: PublishedID.all)
   func publishedIDs(_ published: PublishedID) throws {
     let id = try KSUID(parsing: published.text)
     #expect(id.timestamp == published.timestamp)
@@ -48,7 +47,7 @@ struct KSUIDTests {
     #expect(KSUID(published.text) == id)
   }
 
-  @Test("the README's example has the bytes and the time it says")
+  @Test("The example of the KSUID README has the bytes and the time given there")
   func readmeExample() throws {
     let id = try KSUID(parsing: "0ujtsYcgvSTl8PAuAdqWYSMnLOv")
     let bytes: [UInt8] = [
@@ -60,7 +59,7 @@ struct KSUIDTests {
     #expect(id.unixSeconds == 1_507_608_047)  // 2017-10-10T04:00:47Z
   }
 
-  @Test("the ends of the range are what the format says")
+  @Test("The smallest and the greatest id have the published texts and bytes")
   func ends() throws {
     #expect(KSUID.minimum.description == String(repeating: "0", count: KSUID.textLength))
     #expect(KSUID.maximum.description == "aWgEPTl1tmebfsQzFP4bxwgy80V")
@@ -72,12 +71,12 @@ struct KSUIDTests {
   }
 
   @Test(
-    "values, bytes and texts are in one order, and both forms come back", arguments: [1, 2, 3] as [UInt64])
+    "Ids, bytes and texts sort in the same order and round-trip", arguments: [1, 2, 3] as [UInt64])
   func oneOrder(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var ids = [KSUID.minimum, KSUID.maximum]
     for _ in 0..<300 {
-      // Few different parts, so that all three of them decide now and then.
+      // Few different values for each part, so that each of the parts decides at times.
       ids.append(
         KSUID(
           timestamp: UInt32.random(in: 0..<3, using: &random) &* 0x7fff_ffff,
@@ -97,20 +96,20 @@ struct KSUIDTests {
     }
   }
 
-  @Test("a substring is read like a string")
+  @Test("A substring is parsed like a string")
   func substring() throws {
     let name = "0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff"
     #expect(try KSUID(parsing: name.prefix(27)).timestamp == 107_608_047)
   }
 
   @Test(
-    "text of another length is refused",
+    "Text of another length is refused",
     arguments: Array(0..<27) + [28, 29, 54, 100_000])
   func wrongLength(count: Int) {
     #expect(refusal(of: String(repeating: "0", count: count)) == .wrongLength)
   }
 
-  @Test("every byte but the 62 digits is refused at every place")
+  @Test("Every byte but the 62 digits is refused at every position")
   func wrongCharacters() {
     for value in UInt8.min..<0x80 {
       let character = Character(UnicodeScalar(value))
@@ -118,14 +117,14 @@ struct KSUIDTests {
         var text = Array(repeating: Character("0"), count: 27)
         text[place] = character
         let isDigit = character.isASCII && (character.isLetter || character.isNumber)
-        // A large digit in front is a digit still, though the number is above the maximum.
+        // A large first digit is a digit still, though the number is above the maximum.
         #expect((refusal(of: String(text)) != .wrongCharacter) == isDigit)
       }
     }
   }
 
   @Test(
-    "look-alikes, spaces and signs are refused",
+    "Look-alikes, spaces and signs are refused",
     arguments: [
       " ujtsYcgvSTl8PAuAdqWYSMnLOv", "0ujtsYcgvSTl8PAuAdqWYSMnLO ", "+ujtsYcgvSTl8PAuAdqWYSMnLOv",
       "0ujtsYcgvSTl8PAuAdqWYSMnLO\n", "0ujtsYcgvSTl8PAuAdqWYSMnLO\0", "0ujtsYcgvSTl8PAuAdqWYSMnL\u{e9}",
@@ -143,7 +142,7 @@ struct KSUIDTests {
   }
 
   @Test(
-    "numbers above the maximum are refused",
+    "Numbers above the maximum are refused",
     arguments: [
       "aWgEPTl1tmebfsQzFP4bxwgy80W", "aWgEPTl1tmebfsQzFP4bxwgy810", "aWgEPTl1tmebfsQzFP4bxwgy9zz",
       "aX0000000000000000000000000", "aaaaaaaaaaaaaaaaaaaaaaaaaaa", "b00000000000000000000000000",
@@ -153,7 +152,7 @@ struct KSUIDTests {
     #expect(refusal(of: text) == .aboveMaximum)
   }
 
-  @Test("other numbers of bytes are refused", arguments: [0, 1, 19, 21, 4096])
+  @Test("Other numbers of bytes are refused", arguments: [0, 1, 19, 21, 4096])
   func wrongByteCount(count: Int) throws {
     let error = try #require(throws: KSUIDError.self) {
       try KSUID(bytes: [UInt8](repeating: 1, count: count))
@@ -162,10 +161,10 @@ struct KSUIDTests {
     #expect(error.description == "an id has 20 bytes, not \(count)")
   }
 
-  @Test("an error shows a stranger's text escaped and short")
+  @Test("An error shows the text escaped and shortened")
   func errorText() throws {
     let short = try #require(throws: KSUIDError.self) { try KSUID(parsing: "abc") }
-    #expect(short.description == "\"abc\" is no id: an id has 27 characters")
+    #expect(short.description == "\"abc\" is not an id: an id has 27 characters")
     let hostile = try #require(throws: KSUIDError.self) { try KSUID(parsing: "\u{202e}\u{1b}[31m\"\\") }
     #expect(hostile.text == "\\u{202e}\\u{1b}[31m\\u{22}\\u{5c}")
     let long = try #require(throws: KSUIDError.self) {
@@ -175,7 +174,7 @@ struct KSUIDTests {
     let above = try #require(throws: KSUIDError.self) {
       try KSUID(parsing: String(repeating: "z", count: 27))
     }
-    #expect(above.description.hasSuffix("is no id: the greatest one is aWgEPTl1tmebfsQzFP4bxwgy80V"))
+    #expect(above.description.hasSuffix("is not an id: the greatest one is aWgEPTl1tmebfsQzFP4bxwgy80V"))
   }
 
   private func refusal(of text: String) -> KSUIDError.Code? {

@@ -21,7 +21,7 @@ private let notes = """
     database.busyTimeout = 50
     let other = try SQLiteConnection(opening: post.mine, as: .readWrite)
     let transaction = try SQLiteTransaction(.immediate, on: other)
-    let error = #expect(throws: SQLiteError.self) { try database.processInboundChanges([post.inbound]) }
+    let error = #expect(throws: BuckiaError.self) { try database.processInboundChanges([post.inbound]) }
     #expect(error?.isBusy == true)
     #expect(error?.description.contains(post.mine) == true)
     #expect(error?.description.contains("try again") == true)
@@ -37,11 +37,11 @@ private let notes = """
     let path = try post.folder.write(bytes, to: "letter.txt")
     let error =
       kind == 0
-      ? #expect(throws: SQLiteError.self) { try DatabaseManager(path).processInboundChanges([post.inbound]) }
-      : #expect(throws: SQLiteError.self) {
+      ? #expect(throws: BuckiaError.self) { try DatabaseManager(path).processInboundChanges([post.inbound]) }
+      : #expect(throws: BuckiaError.self) {
         try DatabaseManager.createDatabaseDiff(from: post.base, to: path, output: .folder(post.inbound))
       }
-    #expect(error?.isNotADatabase == true)
+    #expect((error?.cause as? SQLiteError)?.isNotADatabase == true)
     #expect(error?.description.contains(path) == true)
     #expect(try fileBytes(path) == bytes)
     #expect(try post.folder.names(in: "inbound").count == 1)
@@ -56,8 +56,8 @@ private let notes = """
       for offset in 0..<200 { bytes[page * 4096 + offset] = 0x5a }
     }
     try post.folder.write(bytes, to: "mine.sqlite")
-    let error = #expect(throws: SQLiteError.self) { try post.apply() }
-    #expect(error?.isCorrupt == true)
+    let error = #expect(throws: BuckiaError.self) { try post.apply() }
+    #expect((error?.cause as? SQLiteError)?.isCorrupt == true)
     #expect(error?.description.contains("damaged") == true)
     #expect(try post.folder.names(in: "inbound").count == 1)
   }

@@ -106,12 +106,12 @@ private let notes = """
     let post = try Post(notes)
     try TestDatabases.run("UPDATE notes SET stars = 10", on: post.mine)
     try post.send("UPDATE notes SET stars = stars + 20")
-    var seen: [ChangesetValue?] = []
+    let seen = Recorded<[ChangesetValue?]>([])
     let report = try post.apply { conflict in
-      seen += [conflict.base["stars"], conflict.local["stars"], conflict.incoming["stars"]]
+      seen.value += [conflict.base["stars"], conflict.local["stars"], conflict.incoming["stars"]]
       return conflict.key.map(\.value) == [.integer(2)] ? .takeIncoming : .useDefault
     }
-    #expect(seen == [1, 10, 21, 2, 10, 22, 3, 10, 23].map { .integer($0) })
+    #expect(seen.value == [1, 10, 21, 2, 10, 22, 3, 10, 23].map { .integer($0) })
     #expect(report.diffs.first?.conflicts == 3)
     #expect(try post.rows("SELECT stars FROM notes ORDER BY id") == ["10", "22", "10"])
   }

@@ -39,16 +39,18 @@ private let notes = """
   func stop() throws {
     let post = try Post(notes)
     for number in 4...9 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
-    let report = try post.database.processInboundChanges(
-      [post.inbound], progress: { _, number, _ in if number == 4 { throw Stop() } })
-    #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
-    #expect(report.failure is Stop)
+    let stopped = try #require(
+      #expect(throws: ApplyInterruption.self) {
+        try post.database.processInboundChanges([post.inbound], progress: { if $0.files == 3 { throw Stop() } })
+      })
+    #expect(stopped.report.diffs.map(\.state) == [.applied, .applied, .applied])
+    #expect(stopped.cause is Stop)
     #expect(try post.rows("SELECT count(*) FROM notes") == ["6"])
     #expect(try post.folder.names(in: "inbound").count == 3)
     #expect(try post.apply().diffs.map(\.state) == [.applied, .applied, .applied])
     #expect(throws: Stop.self) {
       try post.send("INSERT INTO notes VALUES (30, 'x', 0)")
-      _ = try post.database.processInboundChanges([post.inbound], progress: { _, _, _ in throw Stop() })
+      _ = try post.database.processInboundChanges([post.inbound], progress: { _ in throw Stop() })
     }
   }
 
@@ -59,9 +61,10 @@ private let notes = """
     try post.send("UPDATE notes SET text = 'theirs' WHERE id = 2")
     try post.send("INSERT INTO notes VALUES (7, 'x', 0)")
     try TestDatabases.run("UPDATE notes SET text = 'mine' WHERE id = 2", on: post.mine)
-    let report = try post.apply { _ in throw Stop() }
-    #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
-    #expect(report.failure is Stop)
+    let stopped = try #require(
+      #expect(throws: ApplyInterruption.self) { try post.apply { _ in throw Stop() } })
+    #expect(stopped.report.diffs.map(\.state) == [.applied, .applied, .applied])
+    #expect(stopped.cause is Stop)
     #expect(try post.rows("SELECT id FROM notes ORDER BY id") == ["1", "2", "3", "4", "5", "6"])
     #expect(try post.folder.names(in: "inbound").count == 2)
   }

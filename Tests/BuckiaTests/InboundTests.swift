@@ -177,7 +177,7 @@ private let notes = """
       try post.database.processInboundChanges([post.inbound, "/no/such/path"])
     }
     #expect(error?.code == .noSuchFile)
-    #expect(error?.path == "/no/such/path")
+    #expect(error?.context.path == "/no/such/path")
     #expect(try post.rows("SELECT count(*) FROM notes") == ["3"])
     #expect(throws: BuckiaError.self) { try DatabaseManager("/no/such/database").processInboundChanges([post.inbound]) }
   }

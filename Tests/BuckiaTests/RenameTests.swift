@@ -47,7 +47,7 @@ import Testing
     let report = try diff(from: older, to: newer, [Self.rename])
     #expect(report.tables.map(\.updated) == [1])
     #expect(report.skipped == [])
-    #expect(report.comparedByRows.map(\.reason) == ["its columns were renamed"])
+    #expect(report.comparedByRows.map(\.reason.description) == ["its columns were renamed"])
     let manifest = try DiffFile.verified(at: try #require(report.path)).manifest
     #expect(manifest.critical == ["renames"])
     #expect(manifest.renames == [Self.rename])
@@ -116,8 +116,8 @@ import Testing
       ColumnRename(table: "notes", from: "stars", to: "heading"),
     ])
   func wrong(rename: ColumnRename) throws {
-    let error = #expect(throws: EngineError.self) { try diff(from: older, to: newer, [rename]) }
-    #expect(error?.code == .columnsDiffer)
+    let error = #expect(throws: BuckiaError.self) { try diff(from: older, to: newer, [rename]) }
+    #expect(error?.code.rawValue == "columns-differ")
     #expect(error?.message.contains("has not become") == true)
   }
 

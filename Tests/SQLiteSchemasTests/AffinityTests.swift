@@ -3,7 +3,7 @@ import SQLiteSchemas
 import Testing
 
 @Suite struct AffinityTests {
-  /// The table of https://sqlite.org/datatype3.html#affinity_name_examples, and the traps beside it.
+  /// The table of https://sqlite.org/datatype3.html#affinity_name_examples, and types that match several rules.
   static let examples: [(type: String, affinity: Affinity)] = [
     ("INT", .integer), ("INTEGER", .integer), ("TINYINT", .integer), ("SMALLINT", .integer), ("MEDIUMINT", .integer),
     ("BIGINT", .integer), ("UNSIGNED BIG INT", .integer), ("INT2", .integer), ("INT8", .integer),

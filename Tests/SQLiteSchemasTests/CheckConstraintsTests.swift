@@ -12,12 +12,12 @@ import Testing
     ("((((", 0),
   ]
 
-  @Test("CHECK clauses are found, and nothing else is", arguments: examples)
+  @Test("All CHECK clauses are found, and nothing else", arguments: examples)
   func count(_ example: (sql: String, count: Int)) {
     #expect(CheckConstraints.expressions(in: example.sql).count == example.count)
   }
 
-  @Test("White space, comments and the case of words do not count; what is in quotes does")
+  @Test("White space, comments and the case of words make no difference, quoted text does")
   func comparison() {
     func checks(_ sql: String) -> [[String]] { CheckConstraints.expressions(in: sql) }
     let plain = checks("CREATE TABLE t(a CHECK (a > 1 AND b <> 'X'))")
@@ -27,7 +27,7 @@ import Testing
     #expect(plain != checks("CREATE TABLE t(a CHECK (a > 1) CHECK (b <> 'X'))"))
   }
 
-  @Test("Any text gives some list")
+  @Test("Any text can be parsed")
   func hostile() {
     let whole = "CREATE TABLE t(a CHECK (a <> 'it''s') /* c */ -- d\n, \"e\"\"f\" CHECK (`g` > [h]))"
     for end in whole.indices {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct DeclaredTypeTests {
   @Test(
-    "Only what is plainly a type is written as one",
+    "Only a plain type name is kept as the type",
     arguments: [
       ("", ""), ("INTEGER", "INTEGER"), ("varchar(80)", "varchar(80)"), ("DECIMAL(10, 2)", "DECIMAL(10, 2)"),
       ("UNSIGNED BIG INT", "UNSIGNED BIG INT"), ("Größe", "Größe"),

@@ -1,9 +1,10 @@
 import SQLiteConnections
 import SQLiteSchemas
+import TestSupport
 import Testing
 
 @Suite struct LiteralDefaultTests {
-  /// What is one literal, in SQL, and how it is written again.
+  /// Literals, and their canonical spelling.
   static let accepted: [(source: String, sql: String)] = [
     ("0", "0"), ("5", "5"), ("-5", "-5"), ("+5", "5"), ("- 5", "-5"), (" 7 ", "7"), ("(7)", "7"), ("((- 7))", "-7"),
     ("1.5", "1.5"), (".5", ".5"), ("5.", "5."), ("1e10", "1E10"), ("1.e2", "1.E2"), ("-.5E-3", "-.5E-3"),
@@ -22,7 +23,7 @@ import Testing
     ("(CURRENT_TIMESTAMP)", "CURRENT_TIMESTAMP"),
   ]
 
-  @Test("A literal is taken, and SQLite makes the same value of what we write", arguments: accepted)
+  @Test("A literal is accepted, and its canonical spelling has the same value in SQLite", arguments: accepted)
   func accept(_ example: (source: String, sql: String)) throws {
     let literal = try #require(LiteralDefault(parsing: example.source))
     #expect(literal.sql == example.sql)
@@ -33,15 +34,20 @@ import Testing
     try connection.execute(
       "CREATE TABLE t(a INTEGER PRIMARY KEY, theirs DEFAULT \(example.source), ours DEFAULT \(literal.sql))")
     try connection.execute("INSERT INTO t(a) VALUES (1)")
-    if literal.isTimeDependent { return }
+    if literal.isTimeDependent {
+      #expect(throws: SQLiteError.self) {
+        try connection.execute("ALTER TABLE t ADD COLUMN later DEFAULT \(literal.sql)")
+      }
+      return
+    }
     let equal = "SELECT typeof(theirs) = typeof(ours) AND quote(theirs) = quote(ours) FROM t"
     #expect(try connection.integer(equal) == 1)
-    // A constant: ALTER TABLE takes it too. (What rows that are there get may differ: 5. becomes 5 where the column has
-    // no type, and the engine asks SQLite for it.)
+    // ALTER TABLE accepts constants only. The value that existing rows get may differ: 5. becomes 5 in a column without a
+    // type. The engine asks SQLite for it.
     try connection.execute("ALTER TABLE t ADD COLUMN later DEFAULT \(literal.sql)")
   }
 
-  /// What is anything else: expressions, two things, broken pieces, and literals SQLite refuses.
+  /// Expressions, several literals, fragments, and literals that SQLite refuses.
   static let refused: [String] = [
     "", " ", "()", "(", ")", "(5", "5)", "abc", "\"abc\"", "`abc`", "[abc]", "1 2", "1,2", "1+1", "(1)+(1)", "--1",
     "-+1", "- -1",
@@ -53,10 +59,10 @@ import Testing
     "/**/5", "5/**/", "5;", "inf", "nan", "Infinity", "\u{FEFF}5", "5\u{a0}", "NULL NULL",
   ]
 
-  @Test("Anything but one literal is refused", arguments: refused)
+  @Test("Anything but a single literal is refused", arguments: refused)
   func refuse(_ source: String) { #expect(LiteralDefault(parsing: source) == nil) }
 
-  @Test("What is longer than the limit is refused, whatever it is")
+  @Test("A literal that is longer than the limit is refused")
   func length() {
     let fits = "'" + String(repeating: "a", count: LiteralDefault.byteLimit - 2) + "'"
     #expect(LiteralDefault(parsing: fits) != nil)
@@ -66,17 +72,14 @@ import Testing
       LiteralDefault(parsing: String(repeating: "(", count: 500) + "1" + String(repeating: ")", count: 500)) != nil)
   }
 
-  @Test("Random pieces of SQL are refused, or are a constant to SQLite")
+  @Test("A random combination of SQL fragments is refused, or is a constant in SQLite")
   func random() throws {
     let pieces = [
       "1", "0", "9", ".", "e", "E", "+", "-", "x", "0x", "f", "'", "''", "a", "(", ")", " ", "\n", "\t", "NULL", "TRUE",
       "\"", "--", "/*", ",", ";", "CURRENT_TIME", "é", "\u{301}", "\r\n",
     ]
-    var state: UInt64 = 2
-    func below(_ limit: Int) -> Int {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return Int(state >> 33) % limit
-    }
+    var random = SeededGenerator(seed: 2)
+    func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &random) }
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a); INSERT INTO t VALUES (1)")
     var accepted = 0
@@ -85,7 +88,7 @@ import Testing
       guard let literal = LiteralDefault(parsing: source) else { continue }
       accepted += 1
       try connection.execute("SAVEPOINT s")
-      // As SQLite understands both spellings, they mean the same.
+      // Both spellings have the same value in SQLite.
       do {
         try connection.execute("CREATE TABLE d(k, ours DEFAULT \(literal.sql), theirs DEFAULT \(source))")
         try connection.execute("INSERT INTO d(k) VALUES (1)")

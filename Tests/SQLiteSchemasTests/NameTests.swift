@@ -9,7 +9,7 @@ import Testing
     "\u{301}", "👩‍👩‍👧", "select", "a\nb", "a.b", "%", "\\", "\u{200f}rtl",
   ]
 
-  @Test("A quoted name is that name to SQLite, to the byte", arguments: names)
+  @Test("SQLite reads a quoted name as the same bytes", arguments: names)
   func identifier(_ name: String) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE \(SQLText.identifier(name))(\(SQLText.identifier(name)) INTEGER)")
@@ -19,14 +19,14 @@ import Testing
     #expect(Array(column.utf8) == Array(name.utf8))
   }
 
-  @Test("A quoted text is that text to SQLite, to the byte", arguments: names)
+  @Test("SQLite reads quoted text as the same bytes", arguments: names)
   func literal(_ text: String) throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     let back = try #require(try connection.text("SELECT \(SQLText.literal(text))"))
     #expect(Array(back.utf8) == Array(text.utf8))
   }
 
-  @Test("Names match as SQLite matches them", arguments: names)
+  @Test("Two names match if they are the same to SQLite", arguments: names)
   func matching(_ first: String) throws {
     for second in Self.names + Self.names.map({ $0.uppercased() }) {
       let connection = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -43,12 +43,14 @@ import Testing
     arguments: ["sqlite_master", "SQLite_stat1", "buckia_ledger", "BUCKIA_x", "pragma_table_info", "", "a\u{0}b"])
   func refusal(_ name: String) { #expect(TableName(name).refusal != nil) }
 
-  @Test("Names that only look reserved are not", arguments: ["sqlite", "buckiax", "my_sqlite_table", "ſqlite_x"])
+  @Test(
+    "Names that are similar to reserved ones are allowed",
+    arguments: ["sqlite", "buckiax", "my_sqlite_table", "ſqlite_x"])
   func allowed(_ name: String) { #expect(TableName(name).refusal == nil) }
 }
 
 extension SQLiteConnection {
-  /// Whether a statement can be run.
+  /// Whether a statement runs without an error.
   borrowing func accepts(_ sql: String) -> Bool {
     do {
       try execute(sql)

@@ -2,7 +2,7 @@
 import Testing
 
 @Suite struct SQLTokensTests {
-  @Test("Words, names in all four kinds of quotes, text, blobs, numbers and comments are told apart")
+  @Test("Words, quoted names, text, blobs, numbers and comments are recognised")
   func kinds() {
     let sql = """
       SELECT "a""b", `c``d`, [e "f], 'it''s', x'0aF', 1.5e-3, .5, 0x1F+2, new.größe -- 'no
@@ -24,10 +24,10 @@ import Testing
 
   static let broken = ["'a", "\"a", "`a", "[a", "x'0", "a \u{1} b", "a \0 b", "'a''", "\u{7f}"]
 
-  @Test("What has no end, or is no token, is broken", arguments: broken)
+  @Test("An unterminated quote or an invalid byte is a broken token", arguments: broken)
   func isBroken(_ sql: String) { #expect(SQLTokens(sql).tokens.contains { $0.kind == .broken }) }
 
-  @Test("Any bytes give tokens that stand one after the other")
+  @Test("Any bytes give tokens in order that do not overlap")
   func hostile() {
     let pieces: [[UInt8]] = [
       [], [0], [0x80, 0xff], Array("'".utf8), Array("\"".utf8), Array("[".utf8), Array("/*".utf8), Array("*/".utf8),

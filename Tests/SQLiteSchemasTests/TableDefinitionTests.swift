@@ -1,9 +1,10 @@
 import SQLiteConnections
 import SQLiteSchemas
+import TestSupport
 import Testing
 
 @Suite struct TableDefinitionTests {
-  /// Declared types and how they are written; empty for the name of the affinity.
+  /// Declared types, and the types that are written; empty for the name of the affinity.
   static let types: [(declared: String, safe: String)] = [
     ("", ""), ("INTEGER", "INTEGER"), ("varchar(20)", "varchar(20)"), ("DECIMAL(10,5)", "DECIMAL(10,5)"),
     ("DECIMAL( 10 , 5 )", "DECIMAL( 10 , 5 )"), ("UNSIGNED BIG INT", "UNSIGNED BIG INT"), ("тип", "тип"),
@@ -16,7 +17,7 @@ import Testing
     ("BLOB\u{0}", "BLOB"), (String(repeating: "x", count: 257), "NUMERIC"), ("T(9999999999999999999)", "NUMERIC"),
   ]
 
-  @Test("A declared type is written as it came only when it is nothing but a type", arguments: types)
+  @Test("A declared type is kept only if it is a plain type name", arguments: types)
   func safeType(_ example: (declared: String, safe: String)) throws {
     let column = ColumnDefinition(name: "c", declaredType: example.declared)
     #expect(column.safeType == example.safe)
@@ -43,7 +44,7 @@ import Testing
     TRANSACTION TRIGGER UNBOUNDED UNION UNIQUE UPDATE USING VACUUM VALUES VIEW VIRTUAL WHEN WHERE WINDOW WITH WITHOUT
     """.split(whereSeparator: { $0 == " " || $0 == "\n" }).map(String.init)
 
-  @Test("A keyword as a type, which quotes make possible, gives a table that can be made")
+  @Test("A table whose column type is a quoted keyword can be created")
   func keywordTypes() throws {
     #expect(Self.keywords.count == 147)
     for keyword in Self.keywords {
@@ -65,17 +66,14 @@ import Testing
     }
   }
 
-  @Test("Random pieces of SQL as a type change nothing but the type")
+  @Test("A random combination of SQL fragments as a type changes nothing but the type")
   func randomTypes() throws {
     let pieces = [
       "INT", "TEXT", " ", "(", ")", "1", ",", "'", "\"", "NOT", "NULL", "PRIMARY KEY", "AS", "--", "/*", "DEFAULT", "-",
       "x", ";", "é", "\t", "GENERATED", "HIDDEN", "WITHOUT", "ROWID", "STRICT", "UNIQUE", "[", "]", "`", "+",
     ]
-    var state: UInt64 = 1
-    func below(_ limit: Int) -> Int {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return Int(state >> 33) % limit
-    }
+    var random = SeededGenerator(seed: 1)
+    func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &random) }
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     for _ in 0..<1_500 {
       let type = (0...below(5)).map { _ in pieces[below(pieces.count)] }.joined(separator: below(2) == 0 ? " " : "")
@@ -96,7 +94,7 @@ import Testing
     }
   }
 
-  @Test("What may not be created says why")
+  @Test("A table that may not be created gives the reason")
   func refusals() {
     func table(_ change: (inout TableDefinition) -> Void) -> String? {
       var table = TableDefinition(
@@ -128,7 +126,7 @@ import Testing
       table { $0.columns += (0..<2000).map { ColumnDefinition(name: "c\($0)") } }?.contains("2000") == true)
   }
 
-  @Test("Taking a column out moves what refers to the others")
+  @Test("Removing a column adjusts the indexes of the other columns")
   func removal() {
     var table = TableDefinition(
       name: "t", columns: ["x", "k", "u", "v"].map { ColumnDefinition(name: $0) }, primaryKey: [1],
@@ -146,7 +144,7 @@ import Testing
     #expect(table.columns.count == 3)
   }
 
-  @Test("ANY stores everything as it comes in a STRICT table only")
+  @Test("ANY stores values unchanged in a STRICT table only")
   func anyAffinity() {
     var table = TableDefinition(name: "t", columns: [ColumnDefinition(name: "a", declaredType: "any")])
     #expect(table.affinity(at: 0) == .numeric)

@@ -3,7 +3,7 @@ import SQLiteSchemas
 import Testing
 
 @Suite struct TriggerDefinitionTests {
-  @Test("Event, columns, condition and statements are found behind all that may stand around them")
+  @Test("Event, columns, condition and statements are found in any spelling")
   func parts() throws {
     let sql = """
       CREATE /* BEGIN */ TRIGGER main."after; ""x" -- ON t
@@ -23,14 +23,14 @@ import Testing
     #expect(trigger.columns == ["a", "b \"c", "d e", "f"])
     #expect(trigger.condition?.hasPrefix("(SELECT begin") == true)
     #expect(trigger.condition?.hasSuffix("ELSE 'BEGIN' END") == true)
-    #expect(trigger.conditionMentions.sources.contains("x"))
+    #expect(trigger.conditionReferences.sources.contains("x"))
     #expect(trigger.statements.map(\.target) == ["r t", "f t", "q", "u", "v", nil])
     #expect(trigger.statements.map(\.hasConflictClause) == [true, false, true, true, false, false])
     #expect(trigger.statements[0].text.hasSuffix("THEN 2 END)"))
     #expect(trigger.statements[1].text == "DELETE FROM [f t] WHERE id IN (SELECT id FROM y, z JOIN main.w)")
-    #expect(trigger.statements[1].mentions.sources.isSuperset(of: ["y", "z", "w"]))
-    #expect(!trigger.statements[1].mentions.sources.contains("f t"))
-    #expect(trigger.statements.map(\.mentions.raises) == [false, false, false, false, false, true])
+    #expect(trigger.statements[1].references.sources.isSuperset(of: ["y", "z", "w"]))
+    #expect(!trigger.statements[1].references.sources.contains("f t"))
+    #expect(trigger.statements.map(\.references.raises) == [false, false, false, false, false, true])
   }
 
   static let heads: [(sql: String, timing: TriggerDefinition.Timing, event: TriggerDefinition.Event)] = [
@@ -41,8 +41,8 @@ import Testing
     ("CREATE TEMPORARY TRIGGER t AFTER DELETE ON a WHEN 1 BEGIN SELECT 1; END", .after, .delete),
   ]
 
-  @Test("Every head that SQLite takes is understood", arguments: heads)
-  func understandsHead(_ example: (sql: String, timing: TriggerDefinition.Timing, event: TriggerDefinition.Event))
+  @Test("Every form of the statement that SQLite accepts is parsed", arguments: heads)
+  func forms(_ example: (sql: String, timing: TriggerDefinition.Timing, event: TriggerDefinition.Event))
     throws
   {
     let trigger = try #require(TriggerDefinition(parsing: example.sql))
@@ -63,10 +63,10 @@ import Testing
     "CREATE TRIGGER t AFTER INSERT ON a WHEN ((1) BEGIN SELECT 1; END",
   ]
 
-  @Test("Anything else is nothing", arguments: others)
-  func isNothing(_ sql: String) { #expect(TriggerDefinition(parsing: sql) == nil) }
+  @Test("Any other statement is refused", arguments: others)
+  func refused(_ sql: String) { #expect(TriggerDefinition(parsing: sql) == nil) }
 
-  @Test("What is left of a trigger from any place, or up to any, is never a crash")
+  @Test("Any prefix and any suffix of a trigger can be parsed")
   func hostile() {
     let sql = "CREATE TRIGGER t AFTER UPDATE OF a ON b WHEN (new.c) BEGIN INSERT OR FAIL INTO \"d\" VALUES ('e;'); END"
     for index in sql.indices {
@@ -78,7 +78,7 @@ import Testing
     #expect(TriggerDefinition(parsing: "CREATE TRIGGER t AFTER INSERT ON a WHEN \(deep) BEGIN SELECT 1; END") == nil)
   }
 
-  @Test("Put together again, the parts do what the trigger did")
+  @Test("A trigger made of the parsed parts has the same effect")
   func rebuilt() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(
@@ -103,30 +103,30 @@ import Testing
   }
 }
 
-@Suite struct SQLMentionsTests {
-  @Test("Functions, operators that are functions, and tables that are read are named")
-  func mentions() {
-    let mentions = SQLMentions(
+@Suite struct SQLReferencesTests {
+  @Test("Functions, operators that call functions, and tables that are read are found")
+  func references() {
+    let references = SQLReferences(
       of: "INSERT INTO f(a) SELECT Lower(x), \"Upper\" (y), 'no'(1) FROM a, (b) LEFT JOIN c ON x LIKE y WHERE z IN d")
-    #expect(mentions.functions.isSuperset(of: ["lower", "upper", "like"]))
-    #expect(!mentions.functions.contains("no"))
-    #expect(mentions.sources.isSuperset(of: ["a", "B", "c", "d"]))
-    #expect(!mentions.sources.contains("f"))
-    #expect(mentions.names.contains("no") && !mentions.raises)
+    #expect(references.functions.isSuperset(of: ["lower", "upper", "like"]))
+    #expect(!references.functions.contains("no"))
+    #expect(references.sources.isSuperset(of: ["a", "B", "c", "d"]))
+    #expect(!references.sources.contains("f"))
+    #expect(references.names.contains("no") && !references.raises)
   }
 
-  @Test("Old and new values alone read no table")
+  @Test("OLD and NEW are not tables that are read")
   func noSources() {
-    #expect(SQLMentions(of: "INSERT INTO f(f, tags, b) VALUES ('delete', old.tags, new.b)").sources.isEmpty)
-    #expect(SQLMentions(of: "DELETE FROM f WHERE id = old.id").sources.isEmpty)
+    #expect(SQLReferences(of: "INSERT INTO f(f, tags, b) VALUES ('delete', old.tags, new.b)").sources.isEmpty)
+    #expect(SQLReferences(of: "DELETE FROM f WHERE id = old.id").sources.isEmpty)
   }
 
-  @Test("ON CONFLICT counts where it is said, and nowhere else")
+  @Test("An ON CONFLICT clause is found, quoted text and comments are not one")
   func conflictClauses() {
-    #expect(ConflictClauses.stand(in: "CREATE TABLE t(a UNIQUE ON /* x */ conflict REPLACE)"))
-    #expect(!ConflictClauses.stand(in: "CREATE TABLE t(a REFERENCES b ON DELETE CASCADE, \"on\" \"conflict\")"))
-    #expect(!ConflictClauses.stand(in: "CREATE TABLE t(a DEFAULT 'ON CONFLICT' /* ON CONFLICT */)"))
-    #expect(!ConflictClauses.stand(in: ""))
+    #expect(ConflictClauses.occur(in: "CREATE TABLE t(a UNIQUE ON /* x */ conflict REPLACE)"))
+    #expect(!ConflictClauses.occur(in: "CREATE TABLE t(a REFERENCES b ON DELETE CASCADE, \"on\" \"conflict\")"))
+    #expect(!ConflictClauses.occur(in: "CREATE TABLE t(a DEFAULT 'ON CONFLICT' /* ON CONFLICT */)"))
+    #expect(!ConflictClauses.occur(in: ""))
   }
 }
 
@@ -145,7 +145,7 @@ import Testing
     ("CREATE TABLE f(a)", nil, nil), ("CREATE VIRTUAL TABLE f", nil, nil), ("", nil, nil),
   ]
 
-  @Test("Module and content of a virtual table are found", arguments: examples)
+  @Test("The module and the content option of a virtual table are found", arguments: examples)
   func parts(_ example: (sql: String, module: String?, content: String?)) {
     let definition = VirtualTableDefinition(parsing: example.sql)
     #expect(definition?.module == example.module)

@@ -1,9 +1,10 @@
 import SQLiteConnections
+import TestSupport
 import Testing
 
 @testable import SQLiteSchemas
 
-/// Virtual tables as data: what is understood of a statement, and what is made of it again.
+/// CREATE VIRTUAL TABLE statements that are parsed, and written again.
 @Suite struct VirtualModuleTests {
   struct Example: Sendable, CustomTestStringConvertible {
     let arguments: String
@@ -19,7 +20,7 @@ import Testing
       .fullText(FullTextIndex(options: FullTextOptions(tokenizer: tokenizer)))
     }
 
-    static let unspeakable = VirtualModule.fullText(FullTextIndex(options: nil))
+    static let unknownOptions = VirtualModule.fullText(FullTextIndex(options: nil))
   }
 
   static let examples = [
@@ -47,12 +48,12 @@ import Testing
       .fullText(FullTextIndex(options: FullTextOptions(prefixes: [2, 3, 4], detail: .column, hasColumnSizes: false)))),
     Example(
       "fts5(a, d=none, p='5,6')", .fullText(FullTextIndex(options: FullTextOptions(prefixes: [5, 6], detail: .none)))),
-    Example("fts5(a, tokenize='porter porter ascii')", Example.unspeakable),
+    Example("fts5(a, tokenize='porter porter ascii')", Example.unknownOptions),
     Example("fts5(a, content_rowid=id)", .fullText(FullTextIndex())),
     Example("fts4(a)", nil), Example("geopoly(a)", nil),
   ]
 
-  /// A statement, taken apart beside what SQLite makes of it; nil when SQLite does not take it.
+  /// The parsed statement, and the columns that SQLite reports; nil when SQLite refuses the statement.
   private static func read(_ sql: String) throws -> (module: VirtualModule?, columns: [String])? {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     do { try connection.execute(sql) } catch { return nil }
@@ -65,15 +66,15 @@ import Testing
     return (VirtualModule(definition, columns: columns), columns)
   }
 
-  @Test("What a statement says is understood, and said again it is the same", arguments: examples)
-  func understood(_ example: Example) throws {
+  @Test("A statement is parsed, and the statement written from it is parsed to the same", arguments: examples)
+  func roundTrip(_ example: Example) throws {
     let read = try Self.read("CREATE VIRTUAL TABLE t USING \(example.arguments)")
     guard let read else {
       #expect(example.module == nil)
       return
     }
     #expect(read.module == example.module)
-    guard let module = read.module, module != Example.unspeakable else { return }
+    guard let module = read.module, module != Example.unknownOptions else { return }
     let table = TableDefinition(name: "t", columns: read.columns.map { ColumnDefinition(name: $0) }, module: module)
     let again = try #require(try Self.read(table.createStatement(siblings: [])))
     #expect(again.module == module)
@@ -81,7 +82,7 @@ import Testing
   }
 
   @Test(
-    "Content is found as SQLite finds it, by the beginning of its name",
+    "The content option is found by a prefix of its name, as SQLite finds it",
     arguments: [
       ("fts5(a)", nil), ("fts5(a, c='')", ""), ("fts5(a, cont = notes)", "notes"),
       ("fts5(a, CONTENT='my notes')", "my notes"),
@@ -93,13 +94,10 @@ import Testing
     #expect(try #require(VirtualTableDefinition(parsing: sql)).fullTextContent == example.content)
   }
 
-  @Test("Whatever statement SQLite takes, what is understood of it makes the same table again")
+  @Test("Any random statement that SQLite accepts can be written again")
   func randomStatements() throws {
-    var state: UInt64 = 7
-    func below(_ limit: Int) -> Int {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return Int(state >> 33) % limit
-    }
+    var random = SeededGenerator(seed: 7)
+    func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &random) }
     func pick(_ choices: [String]) -> String { choices[below(choices.count)] }
     let names = [
       "a", "\"b c\"", "[d,e]", "`f\"\"`", "'g'", "h_1", "\"i\"\"j\"", "é", "\"content\"", "/* k */ l", "\"m)\"",
@@ -151,14 +149,14 @@ import Testing
       name: name, columns: columns, primaryKey: [0], module: .spatial(SpatialIndex(coordinates: 2)))
   }
 
-  /// Runs the statement in a database that has nothing else.
+  /// Creates the table in an empty database, and checks that nothing else is created.
   private static func expectOnlyThisTable(_ table: TableDefinition, types: Bool = false) throws {
     #expect(table.creationRefusal == nil, "\(table.columns.map(\.name))")
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     do {
       try connection.execute(table.createStatement(siblings: []))
     } catch {
-      // SQLite may refuse a name; nothing must have been made then.
+      // SQLite may refuse a name. Then nothing must be created.
       #expect(try connection.integer("SELECT count(*) FROM sqlite_schema") == 0)
       return
     }
@@ -172,7 +170,7 @@ import Testing
     #expect(VirtualModule(definition, columns: columns) == table.module)
   }
 
-  @Test("Names of a stranger's choice are names and nothing else", arguments: hostile)
+  @Test("Hostile names are names and nothing else", arguments: hostile)
   func hostileNames(_ name: String) throws {
     let others = ["o1", "o2", "o3"].map { ColumnDefinition(name: $0) }
     for place in 0..<4 {
@@ -186,7 +184,7 @@ import Testing
     try Self.expectOnlyThisTable(TableDefinition(name: name, columns: others, module: .fullText(FullTextIndex())))
   }
 
-  @Test("Types and tokenizer options of a stranger's choice are no more than that", arguments: hostile)
+  @Test("Hostile types and tokenizer options are values and nothing else", arguments: hostile)
   func hostileTexts(_ text: String) throws {
     let columns = ["o1", "o2", "o3", "o4"].map { ColumnDefinition(name: $0) }
     var typed = columns
@@ -269,7 +267,7 @@ import Testing
     places { $0.columns += (0..<101).map { ColumnDefinition(name: "aux\($0)") } },
   ]
 
-  @Test("A definition that contradicts itself creates nothing")
+  @Test("A definition that contradicts itself is refused")
   func contradict() {
     for (place, table) in Self.contradictions.enumerated() {
       #expect(table.moduleContradiction != nil, "\(place): \(table)")
@@ -281,7 +279,7 @@ import Testing
   }
 
   @Test(
-    "A virtual table does not get what would get in the way of other tables",
+    "A virtual table with reserved names, or shadow tables with them, is refused",
     arguments: [
       ("buckia", "a"), ("sqlite", "a"), ("pragma", "a"), ("t", "T"), ("t", "Rank"), ("t", "rowid"), ("t", "oid"),
       ("t", ""),
@@ -297,9 +295,9 @@ import Testing
     #expect(sound.creationRefusal == nil)
   }
 
-  @Test("A tokenizer of the author's own creates nothing elsewhere")
-  func unspeakable() {
-    let table = Self.words { $0.module = Example.unspeakable }
+  @Test("A table with an unknown tokenizer is not created")
+  func unknownOptions() {
+    let table = Self.words { $0.module = Example.unknownOptions }
     #expect(table.moduleContradiction == nil)
     #expect(table.creationRefusal?.contains("tokenizer") == true)
   }

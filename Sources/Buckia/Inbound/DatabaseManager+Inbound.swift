@@ -1,75 +1,48 @@
-import BuckiaDiffFiles
 import BuckiaApply
+import BuckiaDiffFiles
 import BuckiaLedger
-import BuckiaSchemaPlans
-import BuckiaKSUID
 import SQLiteConnections
-
-/// How to apply what others sent.
-public struct ApplyOptions: Sendable {
-  /// What to do about conflicts.
-  public var conflicts: ConflictPolicies
-  /// How far the schema may change.
-  public var schema: SchemaMode
-  /// Whether the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
-  public var triggers: Bool
-  /// Who is believed from now on; nil leaves it as the database says.
-  public var trust: TrustMode?
-  /// Whether applied files stay in their folders.
-  public var keepsFiles: Bool
-  /// Whether applied files that were named by themselves are removed too.
-  public var removesNamedFiles: Bool
-  /// Whether only a report is wanted: everything is tried and taken back.
-  public var isDryRun: Bool
-
-  /// Makes options; the defaults are those of the command line.
-  public init(
-    conflicts: ConflictPolicies = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
-    trust: TrustMode? = nil, keepsFiles: Bool = false, removesNamedFiles: Bool = false, isDryRun: Bool = false
-  ) {
-    self.conflicts = conflicts
-    self.schema = schema
-    self.triggers = triggers
-    self.trust = trust
-    self.keepsFiles = keepsFiles
-    self.removesNamedFiles = removesNamedFiles
-    self.isDryRun = isDryRun
-  }
-}
 
 extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.
   ///
-  /// Files are taken in the order of their ids. Each is verified wholly before anything of it is used, then planned and
-  /// applied in one transaction with its ledger row, which it may share with its neighbours. A file that is damaged or refused changes nothing, is recorded with
-  /// the reason and does not stop the others. Applied files are removed from folders, unless the options keep them.
+  /// Files are applied in the order of their ids. Each is verified before anything of it is committed, and its rows commit with
+  /// its ledger row, in a transaction that it may share with its neighbours. A file that is damaged or refused changes nothing,
+  /// is recorded with the reason and does not stop the others. Applied files are removed from folders, unless the options
+  /// keep them; inside a transaction that the app has open they stay.
+  ///
+  /// ```swift
+  /// let report = try database.processInboundChanges(["inbound"]) { conflict in
+  ///   conflict.table == "tags" ? .takeIncoming : .useDefault
+  /// }
+  /// ```
   ///
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - resolver: Is asked about each conflict, before the policy; again about the same one where a group of files is
-  ///     taken again because one of them failed.
-  ///   - progress: Is told about each file before it is applied: its path, its number from 1, and how many there are.
-  /// - Returns: What became of each file. When the database is locked, full or damaged midway, or `progress` throws,
-  ///   `failure` says so, and the files before that are done.
-  /// - Throws: `BuckiaError` for a path that does not exist; `SQLiteError` when the database cannot be opened or written
-  ///   at all; `EngineError` for a newer ledger; what stopped the work at the first file. Nothing has been changed then,
-  ///   but that the ledger tables may have been made.
+  ///   - progress: Is told how far the work has come. May throw to stop it.
+  ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
+  ///     because one of them failed.
+  /// - Returns: What became of each file.
+  /// - Throws: `BuckiaError` for a path that does not exist, and when the database cannot be opened or written; what stopped
+  ///   the work. `ApplyInterruption` where some files were done before.
+  @discardableResult
   public func processInboundChanges(
-    _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
-    progress: (String, Int, Int) throws -> Void = { _, _, _ in }
+    _ paths: [String], options: ApplyOptions = ApplyOptions(), progress: ApplyProgressHandler = { _ in },
+    resolver: ConflictResolver? = nil
   ) throws -> ApplyReport {
-    try requireDatabase()
+    try requireFile()
     let listing = try InboundListing(paths)
     return try withoutActuallyEscaping(progress) { progress in
       var (report, seconds) = try WallClock.timing {
-        let connection = try SQLiteConnection(opening: path, as: .readWrite, busyTimeout: busyTimeout)
-        // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
-        try connection.execute("PRAGMA foreign_keys = OFF")
-        let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
-        let report = try receive(listing, options, resolver, on: connection, progress: progress)
-        rehearsal?.rollback()
-        return report
+        try withWriter { connection in
+          // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
+          if !isBorrowed { try connection.execute("PRAGMA foreign_keys = OFF") }
+          let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
+          let report = try receive(listing, options, resolver, on: connection, progress: progress)
+          rehearsal?.rollback()
+          return report
+        }
       }
       report.seconds = seconds
       return report
@@ -78,32 +51,37 @@ extension DatabaseManager {
 
   private func receive(
     _ listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
-    on connection: borrowing SQLiteConnection, progress: @escaping (String, Int, Int) throws -> Void
+    on connection: borrowing SQLiteConnection, progress: @escaping ApplyProgressHandler
   ) throws -> ApplyReport {
+    // What the app may still roll back is neither streamed nor removed.
+    let isPartOfAnother = isBorrowed && connection.isInTransaction
+    let files = InboundFiles(
+      listing.items, removing: options.isDryRun || isPartOfAnother ? nil : options, streams: !isPartOfAnother,
+      progress: progress)
+    let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
     var settings = ApplySettings(
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
-      time: WallClock.unixMilliseconds)
+      time: WallClock.unixMilliseconds, progress: { try files.didApply(rows: $0) })
     settings.escaping = EscapedText.line
+    settings.observer = changedRows
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
-    let ledger = receiver.ledger
     var failure: (any Error)?
-    var outcomes: [DiffOutcome] = []
     do {
-      outcomes = try receiver.releaseHeld(on: connection)
-      let files = InboundFiles(listing.items, after: outcomes, options: options, progress: progress)
-      defer {
-        files.finishRemoving()
-        outcomes = files.outcomes
-      }
+      files.begin(after: try receiver.releaseHeld(on: connection))
       try receiver.receive(files, on: connection)
     } catch {
       failure = error
     }
+    files.finishRemoving()
     try receiver.end(on: connection)
-    if let failure, outcomes.isEmpty { throw failure }
-    return ApplyReport(
-      trust: receiver.trust, diffs: outcomes, ignored: listing.ignored, createdLedger: ledger == .created, seconds: 0,
-      isDryRun: options.isDryRun, failure: failure)
+    if let failure, files.outcomes.isEmpty { throw failure }
+    let report = ApplyReport(
+      trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
+      createdLedger: receiver.ledger == .created,
+      migratedLedger: receiver.ledger != .created && receiver.ledger != .present, seconds: 0,
+      isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [])
+    guard let failure else { return report }
+    throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
   }
 }

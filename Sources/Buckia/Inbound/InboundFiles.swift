@@ -6,33 +6,55 @@ import BuckiaLedger
 /// another when they are done.
 final class InboundFiles: IncomingFileSource {
   /// What became of the files so far.
-  private(set) var outcomes: [DiffOutcome]
+  private(set) var outcomes: [DiffOutcome] = []
 
   private let items: [InboundItem]
-  private let options: ApplyOptions
-  private let progress: (String, Int, Int) throws -> Void
+  /// Says which files are removed when they are done; nil for none.
+  private let removal: ApplyOptions?
+  /// Whether large files are handed on while the rest of them is being verified.
+  private let streams: Bool
+  private let handler: ApplyProgressHandler
+  private var progress = ApplyProgress()
+  /// For each file how many bytes all before it have.
+  private var bytesBefore: [Int64] = []
   private let remover = FileRemover()
   private var reader: InboundReader?
   private let cache = OpeningCache()
 
   /// - Parameters:
   ///   - items: The files in the order in which they are applied.
-  ///   - outcomes: Outcomes that come before theirs.
-  ///   - options: Whether files that are done are removed.
-  ///   - progress: Is told about each file before it is applied: its path, its number from 1, and how many there are.
+  ///   - removal: Says which files are removed when they are done; nil for none.
+  ///   - streams: Whether large files are handed on while the rest of them is being verified.
+  ///   - progress: Is told how far the work has come.
   init(
-    _ items: [InboundItem], after outcomes: [DiffOutcome], options: ApplyOptions,
-    progress: @escaping (String, Int, Int) throws -> Void
+    _ items: [InboundItem], removing removal: ApplyOptions?, streams: Bool,
+    progress handler: @escaping ApplyProgressHandler
   ) {
     self.items = items
-    self.outcomes = outcomes
-    self.options = options
-    self.progress = progress
+    self.removal = removal
+    self.streams = streams
+    self.handler = handler
+    progress.fileCount = items.count
+    bytesBefore.reserveCapacity(items.count)
+    for item in items {
+      bytesBefore.append(progress.byteCount)
+      progress.byteCount += item.byteCount
+    }
+  }
+
+  /// Takes the outcomes that come before those of the files.
+  func begin(after outcomes: [DiffOutcome]) { self.outcomes = outcomes }
+
+  /// So many changes of the present file have been applied.
+  func didApply(rows: Int) throws {
+    guard rows > progress.rows else { return }
+    progress.rows = rows
+    try handler(progress)
   }
 
   var count: Int { items.count }
 
-  func start(at index: Int) { reader = InboundReader(items, from: index) }
+  func start(at index: Int) { reader = InboundReader(items, from: index, streams: streams) }
 
   func next() -> IncomingFile {
     guard let reader else { return reopen(0) }
@@ -46,7 +68,13 @@ final class InboundFiles: IncomingFileSource {
 
   func reopen(_ index: Int) -> IncomingFile { IncomingFile(items[index], cache: cache) }
 
-  func willReceive(_ index: Int) throws { try progress(items[index].path, index + 1, items.count) }
+  func willReceive(_ index: Int) throws {
+    progress.path = items[index].path
+    progress.files = index
+    progress.rows = 0
+    progress.bytes = bytesBefore[index]
+    try handler(progress)
+  }
 
   func didReceive(_ received: [(index: Int, outcome: DiffOutcome)]) {
     var done: [(place: Int, path: String)] = []
@@ -65,6 +93,7 @@ final class InboundFiles: IncomingFileSource {
   private func isToBeRemoved(_ item: InboundItem, _ state: DiffState) -> Bool {
     // What is held is in the database.
     let isDone = [.applied, .alreadyApplied, .held].contains(state)
-    return isDone && !options.isDryRun && (item.isFromFolder ? !options.keepsFiles : options.removesNamedFiles)
+    guard let removal, isDone else { return false }
+    return item.isFromFolder ? !removal.keepsFiles : removal.removesNamedFiles
   }
 }

@@ -58,6 +58,9 @@ struct InboundItem: Sendable {
     }
   }
 
+  /// How many bytes the file has; 0 when it is gone.
+  var byteCount: Int64 { FileSystem.byteCount(of: path) }
+
   /// The file's name without its folder.
   var name: String { FileSystem.name(of: path) }
 }

@@ -14,6 +14,7 @@ final class InboundReader: @unchecked Sendable {
 
   private let items: [InboundItem]
   private let first: Int
+  private let streams: Bool
   /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins. An opened file is handed
   /// from one thread to the other, and neither touches it in the other's time.
   private let lock = DispatchSemaphore(value: 1)
@@ -29,9 +30,11 @@ final class InboundReader: @unchecked Sendable {
   /// - Parameters:
   ///   - items: All files.
   ///   - first: Where to begin.
-  init(_ items: [InboundItem], from first: Int) {
+  ///   - streams: Whether large files are handed on while the rest of them is being verified.
+  init(_ items: [InboundItem], from first: Int, streams: Bool) {
     self.items = items
     self.first = first
+    self.streams = streams
     // The semaphores are back at their first values before they go: libdispatch takes anything else for a mistake.
     DispatchQueue(label: "buckia.inbound").async { self.openAll() }
   }
@@ -41,7 +44,11 @@ final class InboundReader: @unchecked Sendable {
     let cache = OpeningCache()
     for item in items[first...] {
       var goesOn = true
-      IncomingFile.open(item, cache: cache) { goesOn = self.handOn($0) }
+      if streams {
+        IncomingFile.open(item, cache: cache) { goesOn = self.handOn($0) }
+      } else {
+        goesOn = handOn(IncomingFile(item, cache: cache))
+      }
       guard goesOn else { return }
     }
   }

@@ -75,7 +75,7 @@ public struct Conflict: ~Copyable {
 /// Is asked about each conflict. It may be asked twice about the same one, when a group of files is run again.
 ///
 /// It runs inside the transaction and must not write to the database.
-public typealias ConflictResolver = (borrowing Conflict) throws -> ConflictDecision
+public typealias ConflictResolver = @Sendable (borrowing Conflict) throws -> ConflictDecision
 
 /// One version of a row that a conflict is about: its values by column, read when asked for.
 ///

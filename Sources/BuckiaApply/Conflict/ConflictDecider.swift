@@ -7,7 +7,7 @@ import SQLiteSchemas
 /// Decides conflicts by the resolver and the policies, and records them.
 final class ConflictDecider {
   private let policies: ConflictPolicies
-  private let resolver: ConflictResolver?
+  private let resolver: ApplySettings.Resolver?
   /// Nil where conflicts are not written down.
   private let log: ConflictLog?
   /// Changes that were left out, of the tables that are watched.
@@ -25,7 +25,7 @@ final class ConflictDecider {
 
   /// - Parameter watched: The tables whose omissions are to be known, with their keys.
   init(
-    policies: ConflictPolicies, resolver: ConflictResolver?, log: ConflictLog?,
+    policies: ConflictPolicies, resolver: ApplySettings.Resolver?, log: ConflictLog?,
     watching watched: [TableName: RowKey] = [:]
   ) {
     self.policies = policies

@@ -1,14 +1,14 @@
-/// The smallest rectangle around the points of a geometry.
+/// The bounding box of a geometry.
 struct Envelope: Equatable {
   var minX = Double.infinity
   var maxX = -Double.infinity
   var minY = Double.infinity
   var maxY = -Double.infinity
 
-  /// Whether it is around a point at all. Envelopes of empty geometries are made of NaN.
-  var isProper: Bool { minX <= maxX && minY <= maxY }
+  /// Whether the envelope contains a point. The envelope of an empty geometry is written as NaN.
+  var isValid: Bool { minX <= maxX && minY <= maxY }
 
-  /// Widens it to a point. Points with NaN are none: that is how WKB writes an empty one.
+  /// Extends the envelope to a point. A point with NaN is ignored, because WKB writes an empty point as NaN.
   mutating func include(x: Double, y: Double) {
     guard !x.isNaN, !y.isNaN else { return }
     minX = min(minX, x)
@@ -17,10 +17,10 @@ struct Envelope: Equatable {
     maxY = max(maxY, y)
   }
 
-  /// Widens it to the arc from `a` through `b` to `c`, whose points are inside already.
+  /// Extends the envelope to the arc from `a` through `b` to `c`, three points that it contains already.
   ///
-  /// An arc reaches beyond them where it passes the leftmost, rightmost, lowest or highest point of its circle. Such a
-  /// point belongs to it when it lies on the same side of the chord as `b`.
+  /// The arc extends beyond them if it contains the leftmost, rightmost, lowest or highest point of its circle. It contains
+  /// those of them that are on the same side of the chord as `b`.
   mutating func includeArc(from a: (x: Double, y: Double), _ b: (x: Double, y: Double), to c: (x: Double, y: Double)) {
     let chord = (x: c.x - a.x, y: c.y - a.y)
     let middle = (x: b.x - a.x, y: b.y - a.y)
@@ -34,7 +34,7 @@ struct Envelope: Equatable {
       center.y = (middle.x * chordSquare - chord.x * middleSquare) / area
     }
     let radius = (center.x * center.x + center.y * center.y).squareRoot()
-    // Three points in a line have no circle: the area is nothing then.
+    // Three points on a line have no circle: their area is 0.
     guard radius.isFinite else { return }
     let side = chord.x * middle.y - chord.y * middle.x
     for (x, y) in [(radius, 0), (-radius, 0), (0, radius), (0, -radius)] {

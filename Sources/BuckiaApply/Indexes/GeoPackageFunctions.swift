@@ -2,19 +2,19 @@ import SQLiteConnections
 
 /// The functions that the triggers of a GeoPackage's spatial indexes call.
 ///
-/// SQLite has none of them; whoever writes to a GeoPackage brings them along. NULL is the answer for all that is no
-/// geometry, and for the bounds of an empty one. See OGC 12-128r18 (GeoPackage), Annex F.3.
+/// SQLite does not have them, so each application that writes to a GeoPackage defines them. They return NULL for a value
+/// that is not a geometry, and the bounds are NULL for an empty one. See OGC 12-128r18 (GeoPackage), Annex F.3.
 enum GeoPackageFunctions {
   private static let bounds: [String: @Sendable (Envelope) -> Double] = [
     "st_minx": { $0.minX }, "st_maxx": { $0.maxX }, "st_miny": { $0.minY }, "st_maxy": { $0.maxY },
   ]
 
-  /// Their names, in lower case.
+  /// The names of the functions, in lower case.
   static let names: Set<String> = Set(bounds.keys).union(["st_isempty"])
 
-  /// Adds the named ones.
+  /// Adds some of the functions.
   ///
-  /// - Throws: `SQLiteError` when SQLite refuses.
+  /// - Throws: `SQLiteError` when SQLite refuses one.
   static func add(_ names: Set<String>, to functions: inout SQLiteFunctions) throws(SQLiteError) {
     for name in names.sorted() {
       if name == "st_isempty" {

@@ -1,8 +1,8 @@
-/// A geometry as GeoPackages store it: a header, often with the envelope, and Well-Known Binary behind it.
+/// A geometry in the GeoPackage binary format: a header, which may contain the envelope, and Well-Known Binary (WKB).
 ///
-/// Only what spatial indexes need is read. See OGC 12-128r18 (GeoPackage), 2.1.3.
+/// Reads only what spatial indexes need. See OGC 12-128r18 (GeoPackage), 2.1.3.
 struct GeoPackageGeometry: Equatable {
-  /// What is around the geometry; nil when it is empty.
+  /// The bounding box; nil when the geometry is empty.
   let envelope: Envelope?
 
   /// The size of a header without an envelope, in bytes.
@@ -10,8 +10,8 @@ struct GeoPackageGeometry: Equatable {
 
   /// Reads a geometry.
   ///
-  /// - Parameter blob: The bytes of a geometry column; any bytes are safe.
-  /// - Returns: nil when they are no geometry, or one of an extension whose form is not known.
+  /// - Parameter blob: The value of a geometry column. Any bytes are safe.
+  /// - Returns: nil when the bytes are not a geometry, or are an extended one.
   init?(_ blob: RawSpan) {
     guard blob.byteCount >= Self.headerSize else { return nil }
     // Sound: the header is there, and every bit pattern is a byte.
@@ -27,9 +27,9 @@ struct GeoPackageGeometry: Equatable {
       return
     }
     if contents != 0 {
-      let bounds = (0..<4).map { Self.double(blob, at: Self.headerSize + 8 * $0, isLittleEndian: flags & 1 != 0) }
+      let bounds = (0..<4).map { blob.double(at: Self.headerSize + 8 * $0, isLittleEndian: flags & 1 != 0) }
       let written = Envelope(minX: bounds[0], maxX: bounds[1], minY: bounds[2], maxY: bounds[3])
-      if written.isProper {
+      if written.isValid {
         envelope = written
         return
       }
@@ -37,13 +37,6 @@ struct GeoPackageGeometry: Equatable {
     var reader = WKBReader(at: body)
     let isExtended = flags & 0x20 != 0
     guard !isExtended, reader.read(blob) else { return nil }
-    envelope = reader.envelope.isProper ? reader.envelope : nil
-  }
-
-  /// Eight bytes as a number; the caller has checked that they are there.
-  static func double(_ bytes: RawSpan, at offset: Int, isLittleEndian: Bool) -> Double {
-    // Sound: the load checks the bounds, and every bit pattern is a number.
-    let raw = bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
-    return Double(bitPattern: isLittleEndian ? UInt64(littleEndian: raw) : UInt64(bigEndian: raw))
+    envelope = reader.envelope.isValid ? reader.envelope : nil
   }
 }

@@ -1,19 +1,19 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Full-text indexes over the rows of other tables that no trigger keeps: they follow from these, and are made anew.
+/// Full-text indexes with external content that no trigger maintains: they are rebuilt from their content.
 extension IndexSchema {
-  /// Makes an index anew whose content has changed.
+  /// Rebuilds an index without triggers if its content has changed.
   ///
   /// - Parameters:
   ///   - index: The index.
   ///   - changed: The tables whose rows have changed.
-  /// - Returns: What is to be said of it; nil when there was nothing to do.
+  /// - Returns: A message for the report; nil when there was nothing to do.
   /// - Throws: `SQLiteError` when the database fails.
-  func remake(
+  func rebuildWithoutTriggers(
     _ index: IndexTable, after changed: Set<TableName>, on connection: borrowing SQLiteConnection
   ) throws(SQLiteError) -> String? {
-    guard let content = index.content, !sources(of: content).isDisjoint(with: changed), !isKept(index) else {
+    guard let content = index.content, !sources(of: content).isDisjoint(with: changed), !isMaintained(index) else {
       return nil
     }
     let subject =
@@ -26,46 +26,50 @@ extension IndexSchema {
 
   private func isView(_ name: TableName) -> Bool { views[name] != nil }
 
-  /// Whether triggers keep an index over external content: those of its table, or the application's own TEMP triggers on it.
-  private func isKept(_ index: IndexTable) -> Bool {
+  /// Whether triggers maintain an index with external content: those of its content table, or TEMP triggers on it.
+  private func isMaintained(_ index: IndexTable) -> Bool {
     guard let content = index.content else { return false }
-    // What keeps an index over a view stands at the tables of the view.
+    // The triggers that maintain an index over a view are those of the view's tables.
     let own = isView(content) ? Array(triggers.values.joined()) : triggers[content] ?? []
     let temporary = temporaryTriggers.filter { $0.table == content || isView(content) }
     return (own + temporary).contains { trigger in
       guard let definition = TriggerDefinition(parsing: trigger.sql) else {
-        return SQLMentions(of: trigger.sql).names.contains(index.name)
+        return SQLReferences(of: trigger.sql).names.contains(index.name)
       }
       return definition.statements.contains { $0.target == index.name }
     }
   }
 
-  /// The tables whose rows a table or view gives.
+  /// The tables that a table or view takes its rows from, itself included.
   private func sources(of content: TableName) -> Set<TableName> {
     var found: Set<TableName> = [content]
     var open = [content]
     while let next = open.popLast() {
       guard let sql = views[next] else { continue }
-      for source in SQLMentions(of: sql).sources where found.insert(source).inserted { open.append(source) }
+      for source in SQLReferences(of: sql).sources where found.insert(source).inserted { open.append(source) }
     }
     return found
   }
 }
 
-extension IndexUpkeep {
-  /// Makes those indexes anew that no trigger keeps, where the triggers themselves fire.
+extension IndexMaintenance {
+  /// Rebuilds the indexes that no trigger maintains, when changes were applied with triggers on.
   ///
   /// - Parameter changed: The tables that were written.
-  /// - Returns: What is to be said of them.
+  /// - Returns: Messages for the report.
   /// - Throws: `SQLiteError` when the database fails.
-  static func remakeUnkept(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
+  static func rebuildIndexesWithoutTriggers(changed: [TableName], on connection: borrowing SQLiteConnection) throws
+    -> [String]
+  {
     guard !changed.isEmpty else { return [] }
     let schema = try IndexSchema(connection)
     guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }
-    let reached = try schema.reach(of: Set(changed), on: connection)
+    let reached = try schema.tablesChanged(with: Set(changed), on: connection)
     var remarks: [String] = []
     for index in schema.indexes {
-      if let remark = try schema.remake(index, after: reached, on: connection) { remarks.append(remark) }
+      if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: connection) {
+        remarks.append(remark)
+      }
     }
     return remarks
   }

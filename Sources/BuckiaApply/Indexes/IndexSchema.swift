@@ -1,9 +1,9 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The part of a schema that indexes are kept by: virtual tables and triggers.
+/// The part of a schema that index maintenance depends on: virtual tables, views and triggers.
 struct IndexSchema {
-  /// A trigger as the schema has it.
+  /// A trigger as it is in the schema.
   struct Trigger {
     let name: String
     let table: TableName
@@ -12,17 +12,17 @@ struct IndexSchema {
 
   /// The indexes of `main`, in the order they were created.
   private(set) var indexes: [IndexTable] = []
-  /// The virtual tables of other kinds, with their modules.
+  /// The other virtual tables, with their modules.
   private(set) var otherVirtualTables: [TableName: String] = [:]
   /// The ordinary tables.
   private(set) var tables: Set<TableName> = []
-  /// The views, with the statements that made them.
+  /// The views, with their CREATE VIEW statements.
   private(set) var views: [TableName: String] = [:]
-  /// The triggers of each table or view of `main`, in the order in which SQLite fires them: the youngest first.
+  /// The triggers of each table or view of `main`, in the order in which SQLite fires them: the last one created first.
   private(set) var triggers: [TableName: [Trigger]] = [:]
-  /// TEMP tables and views: a TEMP trigger takes them for those of `main` that have their names.
+  /// The TEMP tables and views. In a TEMP trigger they hide those of `main` with the same names.
   private(set) var temporaryTables: Set<TableName> = []
-  /// The application's TEMP triggers, which fire whatever the settings are.
+  /// The TEMP triggers of the application, which fire even when triggers are off.
   private(set) var temporaryTriggers: [Trigger] = []
 
   private var places: [TableName: Int] = [:]
@@ -31,7 +31,7 @@ struct IndexSchema {
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
   static func hasVirtualTables(on connection: borrowing SQLiteConnection) throws -> Bool {
-    // They are the only tables without a page of their own.
+    // Virtual tables are the only tables without a root page.
     try connection.integer("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 LIMIT 1") != nil
   }
 
@@ -76,10 +76,10 @@ struct IndexSchema {
     }
   }
 
-  /// The index of that name.
+  /// The index with a name.
   func index(named name: TableName) -> IndexTable? { places[name].map { indexes[$0] } }
 
-  /// Whether any trigger that writes to an index does so under a condition: rows may be left out of it then.
+  /// Whether a trigger that writes to an index has a WHEN condition, so that the index may lack rows on purpose.
   func hasConditions(on index: IndexTable) -> Bool {
     triggers.values.joined().contains { trigger in
       guard let definition = TriggerDefinition(parsing: trigger.sql) else { return true }
@@ -87,7 +87,7 @@ struct IndexSchema {
     }
   }
 
-  /// The indexes that are written when rows are written into a view.
+  /// The indexes to which the INSTEAD OF triggers of a view write.
   func indexes(writtenThrough view: TableName) -> [IndexTable] {
     var found: [IndexTable] = []
     var seen: Set<TableName> = [view]
@@ -103,10 +103,10 @@ struct IndexSchema {
     return found
   }
 
-  /// Tables and those whose rows foreign-key actions on them change, as far as that goes.
+  /// Tables, and all tables whose rows change with theirs through foreign key actions.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  func reach(of tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
+  func tablesChanged(with tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
     guard try connection.integer("PRAGMA foreign_keys") == 1 else { return tables }
     var children: [TableName: [TableName]] = [:]
     let query = """

@@ -1,19 +1,19 @@
 import SQLiteSchemas
 
-/// A full-text or R-tree index: a virtual table of which SQLite knows that it holds nothing but what was written into it.
+/// A full-text or R-tree index: a virtual table that stores what is written to it, and nothing else.
 ///
-/// Triggers of the tables it indexes keep it up to date. See <https://sqlite.org/fts5.html>,
+/// Triggers of the indexed tables keep it up to date. See <https://sqlite.org/fts5.html>,
 /// <https://sqlite.org/fts3.html>, <https://sqlite.org/rtree.html> and <https://sqlite.org/geopoly.html>.
 struct IndexTable: Hashable {
   let name: TableName
   /// The name of the module, in lower case.
   let module: String
-  /// The table or view that a full-text index takes its text from ("external content"): it can be rebuilt from that.
+  /// The external content of a full-text index: a table or view from which it can be rebuilt. Nil when there is none.
   let content: TableName?
 
   private static let modules: Set<String> = ["fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly"]
 
-  /// nil when the virtual table is of another kind.
+  /// Nil when the virtual table is not an index.
   init?(_ name: TableName, _ definition: VirtualTableDefinition) {
     let module = ASCIIName.folded(definition.module)
     guard Self.modules.contains(module) else { return nil }
@@ -23,6 +23,6 @@ struct IndexTable: Hashable {
     self.content = content.flatMap { $0.isEmpty ? nil : TableName($0) }
   }
 
-  /// The statement that makes it anew from its content. See <https://sqlite.org/fts5.html#the_rebuild_command>.
+  /// The statement that rebuilds the index from its content. See <https://sqlite.org/fts5.html#the_rebuild_command>.
   var rebuildStatement: String { "INSERT INTO main.\(name.quoted)(\(name.quoted)) VALUES ('rebuild')" }
 }

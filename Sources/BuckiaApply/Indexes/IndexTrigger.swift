@@ -1,28 +1,28 @@
 import SQLiteSchemas
 
-/// The part of a trigger that keeps one index, ready to be copied.
+/// The part of a trigger that maintains one index, ready to be copied.
 ///
-/// A trigger may write to several tables. What it writes to ordinary ones is in the author's changes already; only its
-/// statements on an index are done again here.
+/// A trigger may write to several tables. What it wrote to ordinary ones is already part of the author's changes, so only
+/// its statements on the index are copied.
 struct IndexTrigger {
-  /// The index it writes to.
+  /// The index that the statements write to.
   let index: IndexTable
-  /// The table it belongs to.
+  /// The table of the trigger.
   let table: TableName
   let timing: TriggerDefinition.Timing
   let event: TriggerDefinition.Event
-  /// The columns behind UPDATE OF.
+  /// The columns after UPDATE OF; empty when there are none.
   let columns: [String]
-  /// The expression behind WHEN.
+  /// The expression after WHEN; nil when there is none.
   let condition: String?
   private(set) var statements: [String]
   private(set) var hasConflictClause: Bool
-  /// What the condition and the statements name.
-  private(set) var mentions: SQLMentions
+  /// The names that the condition and the statements refer to.
+  private(set) var references: SQLReferences
   /// Whether the trigger has other statements, which are not copied.
-  private(set) var isPart: Bool
+  private(set) var isPartial: Bool
 
-  /// nil when no statement of the trigger writes to the index.
+  /// Nil when no statement of the trigger writes to the index.
   init?(_ definition: TriggerDefinition, of table: TableName, on index: IndexTable) {
     let own = definition.statements.filter { $0.target == index.name }
     guard !own.isEmpty, definition.timing != .insteadOf else { return nil }
@@ -34,34 +34,35 @@ struct IndexTrigger {
     condition = definition.condition
     statements = own.map(\.text)
     hasConflictClause = own.contains(where: \.hasConflictClause)
-    isPart = own.count < definition.statements.count
-    mentions = own.reduce(definition.conditionMentions) { $0.union($1.mentions) }
+    isPartial = own.count < definition.statements.count
+    references = own.reduce(definition.conditionReferences) { $0.union($1.references) }
   }
 
-  /// The tables it reads besides its own and the index: when they change, too, their order matters.
-  var otherSources: Set<TableName> { mentions.sources.subtracting([table, index.name]) }
+  /// The tables it reads besides its own and the index. If they change, too, the result depends on the order of changes.
+  var otherSources: Set<TableName> { references.sources.subtracting([table, index.name]) }
 
-  /// Adds the statements of a trigger that fires later at the same moment.
+  /// Appends the statements of another trigger for the same event.
   ///
-  /// - Returns: Whether both do fire at the same moment, whatever the row holds.
-  mutating func append(_ later: IndexTrigger) -> Bool {
+  /// - Parameter later: A trigger that fires after this one.
+  /// - Returns: false when the two triggers do not always fire for the same rows.
+  mutating func merge(_ later: IndexTrigger) -> Bool {
     guard index == later.index, table == later.table, timing == later.timing, event == later.event,
       columns.elementsEqual(later.columns, by: ASCIIName.matches), condition == nil, later.condition == nil
     else { return false }
     statements += later.statements
     hasConflictClause = hasConflictClause || later.hasConflictClause
-    mentions = mentions.union(later.mentions)
-    isPart = isPart || later.isPart
+    references = references.union(later.references)
+    isPartial = isPartial || later.isPartial
     return true
   }
 
-  /// The statement that makes the copy.
+  /// The statement that creates the copy.
   ///
   /// - Parameters:
   ///   - name: The name of the copy.
-  ///   - number: What it tells the switch about itself.
-  func creation(name: String, number: Int) -> String {
-    let control = IndexSwitch.functionName
+  ///   - number: The number of the copy in the switch.
+  func createStatement(name: String, number: Int) -> String {
+    let control = IndexTriggerSwitch.functionName
     let columns = columns.isEmpty ? "" : " OF \(columns.map(SQLText.identifier).joined(separator: ", "))"
     let condition = condition.map { " AND \(control)(\(number), (\($0)) IS TRUE)" } ?? ""
     return """
@@ -74,10 +75,10 @@ struct IndexTrigger {
       """
   }
 
-  /// A statement that cannot be prepared when the copy cannot run: SQLite looks at the body of a trigger no sooner.
+  /// A statement that fires the copy. SQLite checks the body of a trigger only when it prepares such a statement.
   ///
   /// - Parameter writable: The columns of the table that can be written.
-  func probe(writable: [String]) -> String {
+  func firingStatement(writable: [String]) -> String {
     switch event {
     case .insert: return "INSERT INTO main.\(table.quoted) DEFAULT VALUES"
     case .delete: return "DELETE FROM main.\(table.quoted)"
@@ -90,19 +91,21 @@ struct IndexTrigger {
   }
 }
 
-/// What copied triggers ask before they run, and tell when they have: so that one which fails can be known and left out.
-final class IndexSwitch {
-  /// The function by which they do.
+/// Switches copied triggers on and off, and records which one is running, so that one that fails can be found.
+///
+/// Copies call it through an SQL function: before their statements in the WHEN condition, and after them.
+final class IndexTriggerSwitch {
+  /// The name of the function.
   ///
-  /// `f(n)` asks whether number n may run, `f(n, v)` hands on v and tells that n is done when it is 0.
+  /// `f(n)` returns whether copy n is on. `f(n, v)` returns v; copy n has ended, or its condition is false, when v is 0.
   static let functionName = "buckia_keeps_index"
 
-  /// Whether each copy may run.
+  /// Whether each copy is on.
   var isOn: [Bool] = []
-  /// The copy that is running, or ran when its statement failed.
+  /// The copy that is running, or was running when the statement failed.
   var running: Int?
 
-  /// Answers one call. Safe with any arguments: the function can be called by anyone on the connection.
+  /// Answers a call of the function. Any arguments are safe: all SQL of the connection can call it.
   func answer(_ number: Int64, _ value: Int64?) -> Int64 {
     guard let number = Int(exactly: number), isOn.indices.contains(number) else { return 0 }
     if let value {

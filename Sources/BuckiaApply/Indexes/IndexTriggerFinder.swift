@@ -1,34 +1,34 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// An index that cannot be kept up to date, and why.
-struct NeglectedIndex {
+/// An index that cannot be maintained, and why.
+struct UnmaintainedIndex {
   let name: TableName
-  /// The name of its module.
+  /// The name of the module.
   let module: String
-  /// The table whose rows it lacks.
+  /// The table whose changes the index lacks.
   let table: TableName
-  /// Why, as half a sentence.
+  /// The reason, as a clause.
   let reason: String
 }
 
-/// Finds the triggers that keep indexes, and what else there is to know about them.
+/// Finds the triggers that maintain indexes.
 struct IndexTriggerFinder {
   let schema: IndexSchema
-  /// For each index and table what has to be copied, in the order in which it fires.
+  /// The parts of triggers to be copied, in the order in which they fire.
   private(set) var found: [IndexTrigger] = []
-  /// What cannot be copied, as the schema alone tells.
-  private(set) var neglected: [NeglectedIndex] = []
+  /// The indexes that cannot be maintained, by the schema alone.
+  private(set) var unmaintained: [UnmaintainedIndex] = []
 
   init(_ schema: IndexSchema) { self.schema = schema }
 
-  /// Looks at the triggers of one table.
-  mutating func look(at table: TableName) {
+  /// Adds the triggers of a table.
+  mutating func addTriggers(of table: TableName) {
     for trigger in schema.triggers[table] ?? [] {
       guard let definition = TriggerDefinition(parsing: trigger.sql) else {
-        let names = SQLMentions(of: trigger.sql).names
+        let names = SQLReferences(of: trigger.sql).names
         for index in schema.indexes where names.contains(index.name) {
-          neglect(index, of: table, "its trigger \"\(trigger.name)\" cannot be understood")
+          addUnmaintained(index, of: table, "its trigger \"\(trigger.name)\" cannot be understood")
         }
         continue
       }
@@ -37,33 +37,34 @@ struct IndexTriggerFinder {
         if let index = schema.index(named: target) {
           if let part = IndexTrigger(definition, of: table, on: index) { found.append(part) }
         } else if let module = schema.otherVirtualTables[target] {
-          neglected.append(
-            NeglectedIndex(
+          unmaintained.append(
+            UnmaintainedIndex(
               name: target, module: module, table: table, reason: "what a table of this module does is not known here"))
         } else if schema.views[target] != nil {
           for index in schema.indexes(writtenThrough: target) {
-            neglect(index, of: table, "its triggers write to it through the view \"\(target)\"")
+            addUnmaintained(index, of: table, "its triggers write to it through the view \"\(target)\"")
           }
         }
       }
     }
   }
 
-  private mutating func neglect(_ index: IndexTable, of table: TableName, _ reason: String) {
-    neglected.append(NeglectedIndex(name: index.name, module: index.module, table: table, reason: reason))
+  private mutating func addUnmaintained(_ index: IndexTable, of table: TableName, _ reason: String) {
+    unmaintained.append(UnmaintainedIndex(name: index.name, module: index.module, table: table, reason: reason))
   }
 
-  /// What fires at the same moment put together, so that its order is the one in which SQLite fires it: among several
-  /// TEMP triggers SQLite keeps none.
+  /// The triggers, with those for the same event merged, because SQLite fires several TEMP triggers in no defined order.
+  ///
+  /// - Returns: Groups of one trigger, or of a merged trigger followed by the ones that it was merged from.
   func groups() -> [[IndexTrigger]] {
     var groups: [(whole: IndexTrigger, parts: [IndexTrigger])] = []
     for trigger in found {
-      var isTaken = false
-      for place in groups.indices where !isTaken && groups[place].whole.append(trigger) {
+      var isMerged = false
+      for place in groups.indices where !isMerged && groups[place].whole.merge(trigger) {
         groups[place].parts.append(trigger)
-        isTaken = true
+        isMerged = true
       }
-      if !isTaken { groups.append((trigger, [trigger])) }
+      if !isMerged { groups.append((trigger, [trigger])) }
     }
     return groups.map { $0.parts.count == 1 ? $0.parts : [$0.whole] + $0.parts }
   }

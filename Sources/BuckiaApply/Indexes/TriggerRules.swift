@@ -1,16 +1,18 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What triggers of a connection may use: the rules SQLite has for those of a schema, which TEMP triggers are exempt from.
+/// The restrictions of SQLite on the functions and tables that triggers of a schema may use. TEMP triggers are exempt.
 ///
-/// The copy of a trigger must not be able to do what the trigger itself could not.
+/// They are checked here, because the copy of a trigger must not be able to do what the trigger itself may not.
 /// See <https://sqlite.org/src/doc/latest/doc/trusted-schema.md>.
 struct TriggerRules {
+  /// `SQLITE_DIRECTONLY`.
   private static let directOnly: Int64 = 0x80000
+  /// `SQLITE_INNOCUOUS`.
   private static let innocuous: Int64 = 0x200000
-  /// What tells of the statements before.
-  private static let retrospective: Set<String> = ["changes", "last_insert_rowid", "total_changes"]
-  /// Modules that compute their rows from their arguments and touch nothing else.
+  /// The functions whose results depend on previous statements.
+  private static let statementFunctions: Set<String> = ["changes", "last_insert_rowid", "total_changes"]
+  /// Modules that compute their rows from their arguments, without access to anything else.
   private static let harmlessModules: Set<String> = ["json_each", "json_tree", "generate_series"]
 
   private var flags: [String: Int64] = [:]
@@ -18,12 +20,14 @@ struct TriggerRules {
   private var modules: Set<String> = []
   private let trustsSchema: Bool
 
-  /// - Throws: `SQLiteError` when SQLite cannot tell.
+  /// Reads the functions, modules and settings of a connection.
+  ///
+  /// - Throws: `SQLiteError` when they cannot be read.
   init(_ connection: borrowing SQLiteConnection) throws {
     trustsSchema = try connection.integer("PRAGMA trusted_schema") != 0
     try connection.forEachRow(of: "SELECT name, narg, flags FROM pragma_function_list") { row in
       let name = ASCIIName.folded(row.text(at: 0) ?? "")
-      // The strictest of all that share the name: one that is not innocuous takes the bit from all.
+      // The strictest flags of all functions with the name: they are innocuous only if all of them are.
       let known = flags[name] ?? Self.innocuous
       let own = row.integer(at: 2)
       flags[name] = (known | own) & ~Self.innocuous | known & own & Self.innocuous
@@ -37,19 +41,19 @@ struct TriggerRules {
   /// Whether a function can be called with one argument.
   func hasUnaryFunction(_ name: String) -> Bool { unary.contains(name) }
 
-  /// Why the copy of a trigger must not run, or nil.
+  /// Why the copy of a trigger must not run; nil when it may.
   func refusal(of trigger: IndexTrigger, in schema: IndexSchema) -> String? {
-    let mentions = trigger.mentions
-    if mentions.raises { return "its trigger calls RAISE(), which could keep out the row itself" }
-    let read = mentions.sources.union([trigger.index.name])
+    let references = trigger.references
+    if references.raises { return "its trigger calls RAISE(), which could keep out the row itself" }
+    let read = references.sources.union([trigger.index.name])
     if let hidden = read.first(where: schema.temporaryTables.contains) {
       return "the TEMP table \"\(hidden)\" hides the table of that name"
     }
     if let table = read.first(where: isUnsafe(in: schema)) {
       return "its trigger reads the virtual table \"\(table)\""
     }
-    for function in mentions.functions.sorted() {
-      if trigger.isPart, Self.retrospective.contains(function) {
+    for function in references.functions.sorted() {
+      if trigger.isPartial, Self.statementFunctions.contains(function) {
         return "its trigger calls \(function)() behind statements that are not run here"
       }
       guard let flags = flags[function] else { continue }
@@ -61,7 +65,7 @@ struct TriggerRules {
     return nil
   }
 
-  /// Whether a name stands for a virtual table that is no index: one of the schema, or a module of that name.
+  /// Whether a name is that of a virtual table which is not an index, or of an eponymous one.
   private func isUnsafe(in schema: IndexSchema) -> (TableName) -> Bool {
     { table in
       let name = ASCIIName.folded(table.text)

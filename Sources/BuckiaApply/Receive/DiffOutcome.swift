@@ -40,7 +40,7 @@ public struct DiffOutcome: Sendable {
 
 extension DiffOutcome {
   /// Makes the outcome of a file of which nothing else is known yet.
-  init(id: KSUID?, path: String, sender: String, state: DiffState) {
+  package init(id: KSUID?, path: String, sender: String, state: DiffState) {
     self.id = id
     self.path = path
     self.sender = sender

@@ -21,7 +21,7 @@ struct ApplyExecution {
     guard !session.firesTriggers, try session.hasVirtualTables(on: connection) else {
       return try applyChanges(keeping: nil, on: connection)
     }
-    let indexes = try IndexUpkeep.begin(over: Set(schema.matches.keys), on: connection)
+    let indexes = try IndexMaintenance.begin(over: Set(schema.matches.keys), on: connection)
     do {
       var result = try applyChanges(keeping: indexes, on: connection)
       result.warnings += try indexes.end(on: connection)
@@ -33,7 +33,7 @@ struct ApplyExecution {
   }
 
   private func applyChanges(
-    keeping indexes: IndexUpkeep?, on connection: borrowing SQLiteConnection
+    keeping indexes: IndexMaintenance?, on connection: borrowing SQLiteConnection
   ) throws -> ApplyResult {
     let entry = try resumed?.entry ?? LedgerEntries.nextNumber(on: connection)
     let holding = try Holding(admitted, schema, resuming: resumed, entry: entry, in: session, on: connection)
@@ -56,9 +56,9 @@ struct ApplyExecution {
     }
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let indexes {
-      warnings += try indexes.settle(changed: applier.changedTables, on: connection)
+      warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables, on: connection)
     } else if try session.hasVirtualTables(on: connection) {
-      warnings += try IndexUpkeep.remakeUnkept(changed: applier.changedTables, on: connection)
+      warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(changed: applier.changedTables, on: connection)
     }
     let held = try holding.finish(after: decider, on: connection)
     try decider.finish(on: connection)

@@ -25,7 +25,7 @@ struct ChangesetApplier {
   let decider: ConflictDecider
   let rules: Rules
   let session: ApplySession
-  let indexes: IndexUpkeep?
+  let indexes: IndexMaintenance?
   private let observer: (any RowEffectObserver)?
   /// Watches what foreign-key actions and triggers write, where somebody observes and there may be any.
   private var indirect: IndirectEffects?
@@ -40,7 +40,8 @@ struct ChangesetApplier {
   private var done = 0
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession, keeping indexes: IndexUpkeep?,
+    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
+    keeping indexes: IndexMaintenance?,
     reportingTo observer: (any RowEffectObserver)?, on connection: borrowing SQLiteConnection,
     progress: @escaping (Int) throws -> Void
   ) throws {

@@ -26,10 +26,10 @@ final class RowWriter {
   var keepsMessages = false
   private(set) var lastMessage: [UInt8] = []
   /// Keeps the indexes over the table, where triggers would.
-  private let indexes: IndexUpkeep?
+  private let indexes: IndexMaintenance?
   let effects: TableEffects?
 
-  init(_ statements: TableStatements, keeping indexes: IndexUpkeep?, reportingTo effects: TableEffects?) {
+  init(_ statements: TableStatements, keeping indexes: IndexMaintenance?, reportingTo effects: TableEffects?) {
     self.statements = statements
     self.indexes = indexes
     self.effects = effects

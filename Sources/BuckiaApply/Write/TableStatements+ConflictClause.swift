@@ -18,6 +18,6 @@ extension TableStatements {
   ) throws -> String {
     let query = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
     guard let sql = try known ?? connection.text(query, binding: [table.text]) else { return "OR ABORT " }
-    return ConflictClauses.stand(in: sql) ? "OR ABORT " : ""
+    return ConflictClauses.occur(in: sql) ? "OR ABORT " : ""
   }
 }

@@ -15,7 +15,7 @@ enum EngineCalls {
   ///
   /// - Throws: `EngineError`, `SQLiteError`, `ChangesetError`.
   static func apply(
-    _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ConflictResolver? = nil,
+    _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ApplySettings.Resolver? = nil,
     recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection
   ) throws {
     let transaction = try SQLiteTransaction(on: connection)
@@ -41,7 +41,6 @@ enum EngineCalls {
   /// Applies everything in a folder, as `buckia apply` does.
   static func apply(folder: String, to database: String) throws {
     let report = try DatabaseManager(database).processInboundChanges([folder])
-    if let failure = report.failure { throw failure }
     if let refused = report.rejected.first {
       throw BenchmarkError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
     }

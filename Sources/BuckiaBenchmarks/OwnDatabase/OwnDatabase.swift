@@ -48,7 +48,7 @@ public final class OwnDatabase {
     copying path: String, changing: Int? = nil, in folder: ScratchFolder, progress: (String) -> Void = { _ in }
   ) throws {
     self.path = path
-    try DatabaseManager(path).requireDatabase()
+    try DatabaseManager(path).requireFile()
     let original = folder.newFile()
     (older, newer) = (folder.newFile(), folder.newFile())
     progress("Copying \(path)…")

@@ -6,7 +6,9 @@ import BuckiaSchemaPlans
 
 extension ApplyReport {
   /// The report as `--json` has it.
-  var json: JSONValue {
+  ///
+  /// - Parameter failure: What stopped the work, if anything did.
+  func json(failure: ErrorReport?) -> JSONValue {
     var object = JSONObject([
       .init("version", 1),
       .init("trust", .string(trust.rawValue)),
@@ -16,7 +18,7 @@ extension ApplyReport {
       .init("dryRun", .bool(isDryRun)),
       .init("seconds", .real(seconds)),
     ])
-    if let failure { object.append("error", ErrorReport(failure).details) }
+    if let failure { object.append("error", failure.details) }
     return .object(object)
   }
 
@@ -25,9 +27,11 @@ extension ApplyReport {
   /// What was refused weighs more than what waits for a person. A diff refused by the policy `abort` does wait for one:
   /// with another policy it can be applied.
   ///
-  /// - Parameter failsOnConflict: Whether conflicts alone ask for a person.
-  func status(failsOnConflict: Bool) -> ExitStatus {
-    if let failure { return ErrorReport(failure).status }
+  /// - Parameters:
+  ///   - failure: What stopped the work, if anything did.
+  ///   - failsOnConflict: Whether conflicts alone ask for a person.
+  func status(failure: ErrorReport?, failsOnConflict: Bool) -> ExitStatus {
+    if let failure { return failure.status }
     let conflict = EngineError.Code.conflict.rawValue
     if diffs.contains(where: { $0.state == .rejected && $0.code != conflict }) { return .failed }
     let asksPerson = diffs.contains { diff in
@@ -66,6 +70,9 @@ extension ApplyReport {
       lines.append("This was a dry run: nothing was changed. It would be \(rows.counted("row")).")
     } else {
       lines.append("\(rows.counted("row")) changed by \(applied.count.counted("file")) in \(Elapsed(seconds)).")
+    }
+    if migratedLedger && !isDryRun {
+      lines.append("The ledger tables (buckia_…) in \(database.escaped) were brought to the present format.")
     }
     if createdLedger && !isDryRun { lines.append("The ledger tables (buckia_…) were made in \(database.escaped).") }
     if ignored > 0 {

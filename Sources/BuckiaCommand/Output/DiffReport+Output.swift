@@ -56,8 +56,8 @@ extension DiffReport {
     var names: [String: [String]] = [:]
     var reasons: [String] = []
     for item in comparedByRows {
-      if names[item.reason] == nil { reasons.append(item.reason) }
-      names[item.reason, default: []].append(item.name)
+      if names[item.reason.shown] == nil { reasons.append(item.reason.shown) }
+      names[item.reason.shown, default: []].append(item.name)
     }
     guard !reasons.isEmpty else { return [] }
     var table = TextTable(["", ""])
@@ -77,7 +77,7 @@ extension DiffReport.Table {
     [
       "name": .string(name), "inserted": .number(inserted), "updated": .number(updated),
       "deleted": .number(deleted), "method": .string(method.rawValue),
-      "methodReason": .text(methodReason), "new": .bool(isNew),
+      "methodReason": .text(methodReason?.shown), "new": .bool(isNew),
       "newColumns": .array(newColumns.map { .string($0) }),
       "renames": .array(renames.map { ["from": .string($0.oldName), "to": .string($0.newName)] }),
     ]
@@ -94,7 +94,20 @@ extension DiffReport.Table {
 
 extension SkippedItem {
   /// The item as `--json` has it.
-  var json: JSONValue { ["name": .string(name), "reason": .string(reason)] }
+  var json: JSONValue {
+    ["name": .string(name), "code": .string(reason.code.rawValue), "reason": .string(reason.shown)]
+  }
+}
+
+extension SkipReason {
+  /// The reason for people, with what to do about it on the command line.
+  var shown: String {
+    switch code {
+    case .newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition:
+      "\(description); leave out --raw"
+    default: description
+    }
+  }
 }
 
 extension [SkippedItem] {
@@ -102,7 +115,7 @@ extension [SkippedItem] {
   func lines(heading: String, style: Style) -> [String] {
     guard !isEmpty else { return [] }
     var table = TextTable(["", ""])
-    for item in self { table.add([.init(item.name.escaped(limit: 60)), .init(item.reason.escaped, .faint)]) }
+    for item in self { table.add([.init(item.name.escaped(limit: 60)), .init(item.reason.shown.escaped, .faint)]) }
     return ["", style(heading, .notable)] + table.lines(style: style)
   }
 }

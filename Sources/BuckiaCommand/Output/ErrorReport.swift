@@ -1,6 +1,7 @@
 import Buckia
 import BuckiaBenchmarks
 import BuckiaDiffFiles
+import BuckiaLedger
 import BuckiaSchemaPlans
 import BuckiaKSUID
 import SQLiteChangesets
@@ -29,6 +30,12 @@ struct ErrorReport {
   init(_ error: any Error) {
     switch error {
     case let error as BuckiaError:
+      if let cause = error.cause {
+        self.init(cause)
+      } else {
+        self.init(code: error.code.rawValue, message: error.description, path: error.context.path)
+      }
+    case let error as LedgerError:
       self.init(code: error.code.rawValue, message: error.description, path: error.path)
     case let error as SQLiteError:
       self.init(

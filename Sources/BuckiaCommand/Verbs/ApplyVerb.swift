@@ -63,16 +63,23 @@ struct ApplyVerb: Verb {
       conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
       keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
-    let report = try ArgumentFile.withPaths(paths) { paths in
-      try target.manager.processInboundChanges(
-        paths, options: options,
-        progress: { path, number, count in progress.update("\(number) of \(count): \(path)…") })
+    var failure: ErrorReport?
+    let report: ApplyReport
+    do {
+      report = try ArgumentFile.withPaths(paths) { paths in
+        try target.manager.processInboundChanges(
+          paths, options: options,
+          progress: { progress.update("\($0.files + 1) of \($0.fileCount): \($0.path)…") })
+      }
+    } catch let interruption as ApplyInterruption {
+      report = interruption.report
+      failure = ErrorReport(interruption.cause)
     }
     progress.clear()
-    try console.document(report.json)
+    try console.document(report.json(failure: failure))
     try console.say(report.lines(database: target.database, style: console.style))
-    if let failure = report.failure { try console.explain(ErrorReport(failure)) }
-    return report.status(failsOnConflict: failOnConflict)
+    if let failure { try console.explain(failure) }
+    return report.status(failure: failure, failsOnConflict: failOnConflict)
   }
 }
 

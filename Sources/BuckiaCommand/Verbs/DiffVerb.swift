@@ -37,6 +37,17 @@ struct DiffVerb: Verb {
     help: ArgumentHelp("Compare these tables only, separated by commas.", valueName: "a,b"))
   var tables: TableList?
 
+  @Option(
+    name: .customLong("where"),
+    help: ArgumentHelp(
+      "Compare only the rows of a table that meet an SQL condition. May be given for several tables.",
+      valueName: "table=sql"))
+  var conditions: [ConditionChoice] = []
+
+  @Option(
+    help: ArgumentHelp("A column to leave out. May be given several times.", valueName: "table.column"))
+  var exclude: [ColumnChoice] = []
+
   @Option(help: ArgumentHelp("How to compare: auto, pages, rows or session.", valueName: "method"))
   var method = MethodChoice.auto
 
@@ -57,13 +68,29 @@ struct DiffVerb: Verb {
 
   @OptionGroup var output: OutputOptions
 
+  mutating func validate() throws {
+    let tables = conditions.map(\.table)
+    guard Set(tables).count == tables.count else {
+      throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
+    }
+  }
+
+  /// What `--where` and `--exclude` choose of each table.
+  private var selections: [TableName: RowSelection] {
+    var selections: [TableName: RowSelection] = [:]
+    for choice in conditions { selections[choice.table, default: RowSelection()].condition = choice.sql }
+    for choice in exclude { selections[choice.table, default: RowSelection()].omittedColumns.append(choice.column) }
+    return selections
+  }
+
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
     let report = try DatabaseManager.createDatabaseDiff(
       from: old, to: new, output: OutputPath(path).diffOutput(replacing: force),
       options: DiffOptions(
-        tables: tables?.names, method: method.method, isRaw: raw, renames: rename.map(\.rename), keyless: keyless),
-      home: home.folder, progress: { progress.update("Comparing \($0)…") })
+        tables: tables?.names, selections: selections, method: method.method, isRaw: raw, renames: rename.map(\.rename),
+        keyless: keyless),
+      home: home.folder, progress: { now in progress.update("Comparing \(now.table)… \(now.rows.counted("row"))") })
     progress.clear()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
@@ -81,6 +108,31 @@ struct TableList: ExpressibleByArgument {
     let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty }) else { return nil }
     names = parts.map { TableName(String($0)) }
+  }
+}
+
+/// The condition of `--where TABLE=SQL`.
+struct ConditionChoice: ExpressibleByArgument {
+  let table: TableName
+  let sql: String
+
+  init?(argument: String) {
+    guard let sign = argument.firstIndex(of: "="), sign > argument.startIndex else { return nil }
+    table = TableName(String(argument[..<sign]))
+    sql = String(argument[argument.index(after: sign)...])
+  }
+}
+
+/// The column of `--exclude TABLE.COLUMN`.
+struct ColumnChoice: ExpressibleByArgument {
+  let table: TableName
+  let column: String
+
+  init?(argument: String) {
+    guard let dot = argument.lastIndex(of: ".") else { return nil }
+    table = TableName(String(argument[..<dot]))
+    column = String(argument[argument.index(after: dot)...])
+    guard !table.text.isEmpty, !column.isEmpty else { return nil }
   }
 }
 

@@ -43,6 +43,7 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, busy_timeout, "_:_:", (db, milliseconds), sqlite3 *db, int milliseconds)                                      \
   R(int, exec, "_:_:", (db, sql, 0, 0, 0), sqlite3 *db, const char *sql)                                               \
   R(int, get_autocommit, "_:", (db), sqlite3 *db)                                                                      \
+  R(int, txn_state, "_:_:", (db, schema), sqlite3 *db, const char *schema)                                             \
   R(sqlite3_int64, changes64, "_:", (db), sqlite3 *db)                                                                 \
   R(sqlite3_int64, total_changes64, "_:", (db), sqlite3 *db)                                                           \
   R(int, limit, "_:_:", (db, limit, -1), sqlite3 *db, int limit)                                                       \
@@ -87,6 +88,8 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, reset, "_:", (statement), sqlite3_stmt *statement)                                                            \
   R(const char *_Nullable, sql, "_:", (statement), sqlite3_stmt *statement)                                            \
   R(int, clear_bindings, "_:", (statement), sqlite3_stmt *statement)                                                   \
+  R(int, bind_parameter_count, "_:", (statement), sqlite3_stmt *statement)                                             \
+  R(const char *_Nullable, bind_parameter_name, "_:_:", (statement, index), sqlite3_stmt *statement, int index)        \
   R(int, bind_null, "_:_:", (statement, index), sqlite3_stmt *statement, int index)                                    \
   R(int, bind_int64, "_:_:_:", (statement, index, value), sqlite3_stmt *statement, int index, sqlite3_int64 value)     \
   R(int, bind_double, "_:_:_:", (statement, index, value), sqlite3_stmt *statement, int index, double value)           \

@@ -204,7 +204,7 @@ extension ApplyScenario {
     let questions = Questions()
     var isRefused = false
     var counts = ApplyCounts()
-    var resolver: ConflictResolver?
+    var resolver: ApplySettings.Resolver?
     if asks {
       resolver = { conflict in
         // SQLite asks about foreign keys only where they are enforced.

@@ -5,14 +5,14 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// An author and a receiver whose databases have indexes that triggers keep.
+/// An author and a receiver whose databases have indexes that triggers maintain.
 struct IndexScenario {
-  /// The schema and the rows both begin with.
+  /// The schema and the rows that both start with.
   let base: String
-  /// The tables whose changes travel.
+  /// The tables whose changes are recorded.
   let tables: [String]
 
-  /// An author's database after some edits, and what changed.
+  /// An author's database after some edits, and the changeset.
   struct Author: ~Copyable {
     let connection: SQLiteConnection
     let changes: [UInt8]
@@ -20,7 +20,7 @@ struct IndexScenario {
 
   func author(_ edits: String) throws -> Author { try author([edits], ignoringRefusals: false) }
 
-  /// Edits that a constraint refuses leave no trace.
+  /// Edits that a constraint refuses have no effect.
   func author(_ edits: [String], ignoringRefusals: Bool = true) throws -> Author {
     let connection = try database()
     let session = try SQLiteSession(on: connection)
@@ -31,14 +31,14 @@ struct IndexScenario {
     return Author(connection: connection, changes: try session.changeset())
   }
 
-  /// A database as both have it in the beginning.
+  /// A new database with the schema and the rows.
   func database() throws -> SQLiteConnection {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(base)
     return connection
   }
 
-  /// What has been recorded, as the engine takes it.
+  /// The recorded changes as input of the engine.
   static func incoming(_ changes: [UInt8]) throws -> IncomingChanges {
     try IncomingChanges(
       key: LedgerKey(
@@ -57,7 +57,7 @@ struct IndexScenario {
     return result
   }
 
-  /// Applies an author's edits to a fresh receiver, and gives the receiver.
+  /// Applies an author's edits to a new receiver, and returns the receiver.
   func ship(
     _ edits: String, after local: String = "", settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> (author: [String: [String]], receiver: [String: [String]], result: ApplyResult) {
@@ -71,7 +71,7 @@ struct IndexScenario {
 
   struct Leftover: Error { let what: String }
 
-  /// Throws when a TEMP trigger or a function of ours is still there.
+  /// Throws when a TEMP trigger or a function of the engine is left.
   static func expectNothingLeft(on connection: borrowing SQLiteConnection) throws {
     let triggers = "SELECT group_concat(name) FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'buckia%'"
     if let names = try connection.text(triggers) { throw Leftover(what: names) }
@@ -82,7 +82,7 @@ struct IndexScenario {
     guard try connection.triggersEnabled else { throw Leftover(what: "triggers are off") }
   }
 
-  /// What every index answers: full-text indexes to each word there is, R-trees to "everything"; and whether they are sound.
+  /// The results of all indexes: the rows of each word, and all entries of R-trees; and the results of their integrity checks.
   static func answers(of connection: borrowing SQLiteConnection) throws -> [String: [String]] {
     let schema = try IndexSchema(connection)
     var answers: [String: [String]] = [:]
@@ -102,7 +102,7 @@ struct IndexScenario {
     return answers
   }
 
-  /// For each word of a full-text index the rows in which it is, and how often in each.
+  /// For each word of a full-text index the rows that contain it, and how often.
   private static func texts(of index: IndexTable, on connection: borrowing SQLiteConnection) throws -> [String] {
     let name = index.name.quoted
     let vocabulary = index.module == "fts5" ? "fts5vocab(main, \(name), 'row')" : "fts4aux(main, \(name))"
@@ -135,7 +135,7 @@ struct IndexScenario {
 }
 
 extension SQLiteConnection {
-  /// Runs statements up to the first that a constraint refuses.
+  /// Runs statements up to the first one that a constraint refuses.
   func executeUnlessRefused(_ sql: String) throws {
     do throws(SQLiteError) {
       try execute(sql)

@@ -1,0 +1,37 @@
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
+
+/// How to apply what others sent.
+public struct ApplyOptions: Sendable {
+  /// What to do about conflicts, by table and column.
+  public var conflicts: ConflictPolicies
+  /// How far the schema may change.
+  public var schema: SchemaMode
+  /// Whether the database's triggers fire. Full-text and R-tree indexes that they keep are kept in either case.
+  public var triggers: Bool
+  /// Who is trusted from now on; nil leaves it as the database says.
+  public var trust: TrustMode?
+  /// Whether applied files stay in their folders.
+  public var keepsFiles: Bool
+  /// Whether applied files that were named by themselves are removed too.
+  public var removesNamedFiles: Bool
+  /// Whether only a report is wanted: everything is tried and taken back.
+  public var isDryRun: Bool
+  /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
+  public var changedRowLimit = 0
+
+  /// Makes options; the defaults are those of the command line.
+  public init(
+    conflicts: ConflictPolicies = .keepLocal, schema: SchemaMode = .additive, triggers: Bool = false,
+    trust: TrustMode? = nil, keepsFiles: Bool = false, removesNamedFiles: Bool = false, isDryRun: Bool = false
+  ) {
+    self.conflicts = conflicts
+    self.schema = schema
+    self.triggers = triggers
+    self.trust = trust
+    self.keepsFiles = keepsFiles
+    self.removesNamedFiles = removesNamedFiles
+    self.isDryRun = isDryRun
+  }
+}

@@ -1,0 +1,19 @@
+/// How far applying has come.
+public struct ApplyProgress: Sendable, Equatable {
+  /// The file that is being applied.
+  public internal(set) var path = ""
+  /// How many files are done.
+  public internal(set) var files = 0
+  /// How many files there are.
+  public internal(set) var fileCount = 0
+  /// How many changes of the present file have been applied. Told every few thousand changes.
+  public internal(set) var rows = 0
+  /// How many bytes the files that are done have.
+  public internal(set) var bytes: Int64 = 0
+  /// How many bytes all files have.
+  public internal(set) var byteCount: Int64 = 0
+}
+
+/// Is told how far applying has come: before each file, and every few thousand changes. May throw to stop; the files that are
+/// done stay applied.
+public typealias ApplyProgressHandler = (ApplyProgress) throws -> Void

@@ -1,0 +1,96 @@
+import BuckiaApply
+import BuckiaLedger
+import Dispatch
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+extension DatabaseManager {
+  /// Applies diff files, raw changesets and whole inbound folders, on a thread of its own.
+  ///
+  /// It does what the synchronous call of the same name does. When the task is cancelled, the work stops before the next file, or
+  /// within a few thousand changes of the present one, which is then taken back with the files that share its transaction. A borrowed database belongs to its thread: use
+  /// the synchronous call there.
+  ///
+  /// ```swift
+  /// let report = try await database.processInboundChanges(["inbound"], progress: { print($0.files, "of", $0.fileCount) })
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - paths: Files and folders.
+  ///   - options: How to apply.
+  ///   - progress: Is told how far the work has come, on the thread that does it. May throw to stop it.
+  ///   - resolver: Is asked about each conflict, on the thread that does the work.
+  /// - Returns: What became of each file.
+  /// - Throws: As the synchronous call; `CancellationError`, or an `ApplyInterruption` with it as the cause.
+  @discardableResult
+  public func processInboundChanges(
+    _ paths: [String], options: ApplyOptions = ApplyOptions(),
+    progress: @escaping @Sendable (ApplyProgress) throws -> Void = { _ in }, resolver: ConflictResolver? = nil
+  ) async throws -> ApplyReport {
+    try await Self.onThreadOfItsOwn { isCancelled in
+      try processInboundChanges(
+        paths, options: options,
+        progress: {
+          try isCancelled.check()
+          try progress($0)
+        }, resolver: resolver)
+    }
+  }
+
+  /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
+  ///
+  /// - Parameter work: Polls the flag it is given, which is set when the task is cancelled.
+  static func onThreadOfItsOwn<Result: Sendable>(
+    _ work: @escaping @Sendable (CancellationFlag) throws -> Result
+  ) async throws -> Result {
+    let flag = CancellationFlag()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue(label: "buckia.work").async {
+          do {
+            try flag.check()
+            continuation.resume(returning: try work(flag))
+          } catch {
+            continuation.resume(throwing: error)
+          }
+        }
+      }
+    } onCancel: {
+      flag.cancel()
+    }
+  }
+}
+
+/// Says from one thread to another that the work is not wanted any more.
+final class CancellationFlag: @unchecked Sendable {
+  // The mutex guards `isCancelled`; it lives at a fixed address until deinit.
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private var isCancelled = false
+
+  init() { pthread_mutex_init(mutex, nil) }
+
+  deinit {
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+  }
+
+  /// Sets the flag.
+  func cancel() {
+    pthread_mutex_lock(mutex)
+    isCancelled = true
+    pthread_mutex_unlock(mutex)
+  }
+
+  /// - Throws: `CancellationError` when the flag is set.
+  func check() throws {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    if isCancelled { throw CancellationError() }
+  }
+}

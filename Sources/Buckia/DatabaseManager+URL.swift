@@ -1,0 +1,30 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+import BuckiaApply
+
+extension DatabaseManager {
+  /// Takes a database file, which need not exist before a call needs it.
+  public init(_ url: URL) { self.init(url.path) }
+
+  /// Applies diff files, raw changesets and whole inbound folders: as with paths.
+  @discardableResult
+  public func processInboundChanges(
+    _ urls: [URL], options: ApplyOptions = ApplyOptions(), progress: ApplyProgressHandler = { _ in },
+    resolver: ConflictResolver? = nil
+  ) throws -> ApplyReport {
+    try processInboundChanges(urls.map(\.path), options: options, progress: progress, resolver: resolver)
+  }
+
+  /// Applies diff files, raw changesets and whole inbound folders: as with paths.
+  @discardableResult
+  public func processInboundChanges(
+    _ urls: [URL], options: ApplyOptions = ApplyOptions(),
+    progress: @escaping @Sendable (ApplyProgress) throws -> Void = { _ in }, resolver: ConflictResolver? = nil
+  ) async throws -> ApplyReport {
+    try await processInboundChanges(urls.map(\.path), options: options, progress: progress, resolver: resolver)
+  }
+}

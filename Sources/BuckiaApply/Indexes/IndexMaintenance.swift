@@ -1,0 +1,218 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Keeps full-text and R-tree indexes up to date while changes are applied with triggers off.
+///
+/// Triggers are off because the changes already contain what the author's triggers did. Indexes are the exception: they
+/// are not replicated, so they have to be maintained here. The statements of local triggers that write to an index are
+/// copied into TEMP triggers, which fire even when triggers are off
+/// (<https://sqlite.org/c3ref/c_dbconfig_defensive.html#sqlitedbconfigenabletrigger>), unchanged and with the same event
+/// and condition. So the index gets exactly the rows that are written, however conflicts are resolved. The copies are
+/// part of the open transaction, and `end` removes them.
+///
+/// An index never causes a row to be refused. When a copy fails, the row is written without it. The index is rebuilt later
+/// if it has external content, and reported otherwise.
+final class IndexMaintenance {
+  let schema: IndexSchema
+  private let control = IndexTriggerSwitch()
+  private var functions: SQLiteFunctions
+  /// The copies; their indexes are their numbers.
+  private(set) var copies: [IndexTrigger] = []
+  /// The indexes that are not maintained.
+  private(set) var unmaintained: [UnmaintainedIndex] = []
+  /// Every part of a trigger that maintains an index, copied or not.
+  private(set) var known: [IndexTrigger] = []
+  /// For each copy the number of statements in which it failed, and the first message of SQLite.
+  private(set) var failures: [Int: (count: Int, message: String)] = [:]
+  /// The results of `canRebuild`.
+  private var rebuildable: [TableName: Bool] = [:]
+
+  private init(_ schema: IndexSchema, on connection: borrowing SQLiteConnection) {
+    self.schema = schema
+    functions = SQLiteFunctions(on: connection)
+  }
+
+  /// Copies the triggers that maintain the indexes of some tables.
+  ///
+  /// - Parameters:
+  ///   - tables: The tables that will be written.
+  ///   - connection: The connection, inside the transaction that writes them.
+  /// - Throws: `SQLiteError` when the database fails; nothing is left behind. A trigger that cannot be copied is reported
+  ///   later.
+  static func begin(
+    over tables: Set<TableName>, on connection: borrowing SQLiteConnection
+  ) throws -> IndexMaintenance {
+    let maintenance = IndexMaintenance(try IndexSchema(connection), on: connection)
+    do {
+      try maintenance.copyTriggers(of: tables, on: connection)
+    } catch {
+      _ = try maintenance.end(on: connection)
+      throw error
+    }
+    return maintenance
+  }
+
+  /// Removes the copies and functions.
+  ///
+  /// - Returns: Messages for the report about what could not be removed.
+  /// - Throws: `SQLiteError`. Rolling the transaction back removes the rest.
+  func end(on connection: borrowing SQLiteConnection) throws -> [String] {
+    for number in copies.indices { try remove(number, on: connection) }
+    copies = []
+    control.isOn = []
+    // R-trees keep a statement running until the transaction ends or a savepoint begins, and SQLite removes no function
+    // meanwhile.
+    if connection.isInTransaction { try connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes") }
+    let kept = functions.removeAll()
+    guard !kept.isEmpty else { return [] }
+    return [
+      "the functions \(kept.joined(separator: ", ")) stay on this connection until it is closed: one of its statements "
+        + "was running"
+    ]
+  }
+
+  // MARK: Copying
+
+  private func copyTriggers(of tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws {
+    var finder = IndexTriggerFinder(schema)
+    // The TEMP triggers of the application may write to any table.
+    let candidates =
+      schema.temporaryTriggers.isEmpty
+      ? try schema.tablesChanged(with: tables, on: connection) : Set(schema.triggers.keys)
+    let tables = schema.triggers.keys.filter(candidates.contains)
+    for table in tables.sorted(by: { $0.text < $1.text }) { finder.addTriggers(of: table) }
+    unmaintained = finder.unmaintained
+    known = finder.found
+    guard !known.isEmpty else { return }
+
+    let rules = try TriggerRules(connection)
+    let called = known.reduce(into: Set<String>()) { $0.formUnion($1.references.functions) }
+    let missing = called.intersection(GeoPackageFunctions.names).filter { !rules.hasUnaryFunction($0) }
+    guard try addFunctions(missing) else {
+      for trigger in known { addUnmaintained(trigger, "a statement of this connection is running") }
+      return
+    }
+    for group in finder.groups() {
+      // The merged trigger if it can be copied, else each by itself.
+      if group.count > 1, try refusal(ofCopying: group[0], rules, on: connection) == nil { continue }
+      for trigger in group.count > 1 ? Array(group.dropFirst()) : group {
+        if let reason = try refusal(ofCopying: trigger, rules, on: connection) { addUnmaintained(trigger, reason) }
+      }
+    }
+  }
+
+  /// Adds the function of the switch, and some of the GeoPackage functions.
+  ///
+  /// - Returns: false when the functions of an earlier run still exist, and SQLite cannot replace them now.
+  private func addFunctions(_ geoPackage: Set<String>) throws(SQLiteError) -> Bool {
+    let control = control
+    do throws(SQLiteError) {
+      try functions.add(IndexTriggerSwitch.functionName, argumentCount: nil, isDeterministic: false) { arguments in
+        .integer(control.answer(arguments.integer(at: 0), arguments.count > 1 ? arguments.integer(at: 1) : nil))
+      }
+      try GeoPackageFunctions.add(geoPackage, to: &functions)
+      return true
+    } catch {
+      if error.isBusy { return false }
+      throw error
+    }
+  }
+
+  private func addUnmaintained(_ trigger: IndexTrigger, _ reason: String) {
+    unmaintained.append(
+      UnmaintainedIndex(name: trigger.index.name, module: trigger.index.module, table: trigger.table, reason: reason))
+  }
+
+  private func name(of number: Int) -> String { "buckia_index_\(number)" }
+
+  private func remove(_ number: Int, on connection: borrowing SQLiteConnection) throws(SQLiteError) {
+    try connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")
+  }
+
+  /// Creates the copy of a trigger.
+  ///
+  /// - Returns: Why it could not be created; nil when it was.
+  private func refusal(
+    ofCopying trigger: IndexTrigger, _ rules: TriggerRules, on connection: borrowing SQLiteConnection
+  ) throws -> String? {
+    if let reason = rules.refusal(of: trigger, in: schema) { return reason }
+    // The conflict clause of a statement overrides those of the triggers that it fires
+    // (https://sqlite.org/lang_createtrigger.html), and ours have one where the table would lose rows otherwise.
+    if trigger.hasConflictClause, try !TableStatements.conflictClause(of: trigger.table, on: connection).isEmpty {
+      return "its trigger says what to do about a conflict, and so does the table itself"
+    }
+    let number = copies.count
+    let creation = trigger.createStatement(name: name(of: number), number: number)
+    if let reason = try connection.failure(ofRunning: creation) { return reason }
+    let writable = try connection.writableColumns(of: trigger.table)
+    if let reason = try connection.failure(ofPreparing: trigger.firingStatement(writable: writable)) {
+      try remove(number, on: connection)
+      return reason
+    }
+    copies.append(trigger)
+    control.isOn.append(true)
+    return nil
+  }
+
+  // MARK: Running
+
+  /// Runs a statement that writes one row. When a copy fails, the statement runs again without it.
+  ///
+  /// - Returns: Why the table refuses the row; nil when the row was written.
+  /// - Throws: `SQLiteError` when the statement fails for another reason than a copy.
+  func attempt(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> SQLiteRefusal? {
+    var failed: [(number: Int, message: String)] = []
+    while true {
+      control.running = nil
+      let failure: SQLiteError?
+      var refusal: SQLiteRefusal?
+      do throws(SQLiteError) {
+        refusal = try statement.attempt()
+        failure = nil
+      } catch {
+        failure = error
+      }
+      if failure == nil, refusal == nil {
+        for failure in failed { note(failure.number, failure.message) }
+        return nil
+      }
+      guard let number = control.running, failure?.isAboutTheStatement != false else {
+        for failure in failed { control.isOn[failure.number] = true }
+        if let failure { throw failure }
+        return refusal
+      }
+      control.isOn[number] = false
+      failed.append((number, failure?.message ?? statement.lastMessage))
+    }
+  }
+
+  private func note(_ number: Int, _ message: String) {
+    let index = copies[number].index
+    let before = failures[number]
+    failures[number] = (count: (before?.count ?? 0) + 1, message: before?.message ?? message)
+    // An index that will be rebuilt need not be maintained until then. Any other one should lack as few rows as possible.
+    if canRebuild(index) {
+      for other in copies.indices where copies[other].index == index { control.isOn[other] = false }
+    } else {
+      control.isOn[number] = true
+    }
+  }
+
+  /// Whether an index can be rebuilt, because it has external content and its triggers add all rows of it.
+  func canRebuild(_ index: IndexTable) -> Bool {
+    if let known = rebuildable[index.name] { return known }
+    let answer = index.content != nil && !schema.hasConditions(on: index)
+    rebuildable[index.name] = answer
+    return answer
+  }
+}
+
+extension SQLiteConnection {
+  /// The columns of a table of `main` that can be written.
+  fileprivate func writableColumns(of table: TableName) throws -> [String] {
+    var columns: [String] = []
+    let query = "SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE hidden = 0"
+    try forEachRow(of: query, binding: [table.text]) { columns.append($0.text(at: 0) ?? "") }
+    return columns
+  }
+}

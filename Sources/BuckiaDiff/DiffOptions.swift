@@ -1,0 +1,51 @@
+import SQLiteSchemas
+
+/// How the difference of two tables is found. All methods find the same one.
+public enum DiffMethod: String, Sendable, CaseIterable {
+  /// Reads both files once, and looks only at rows on pages that differ. Tables that it cannot compare take `rows`.
+  case pages
+  /// A merge join of two ordered scans. Works for every table.
+  case rows
+  /// `sqlite3session_diff`. Tables that it cannot compare, and those that it would get wrong, take `rows`.
+  case session
+}
+
+/// What identifies the rows of tables without a primary key.
+public enum KeylessIdentity: String, Sendable, CaseIterable {
+  /// Their rowid: the other side becomes a mirror, rowids included.
+  case rowid
+  /// Their content, each row as often as it is there: for databases that have given their rows rowids of their own. Nothing
+  /// is an UPDATE then.
+  case content
+}
+
+/// What to compare, and how.
+public struct DiffOptions: Sendable {
+  /// The tables to compare, or nil for all of them.
+  public var tables: [TableName]?
+  /// Which rows and columns of a table to compare: all of them where a table is not named.
+  ///
+  /// They apply to both databases. Conditions make a table take `rows`.
+  public var selections: [TableName: RowSelection]
+  /// The method, or nil to choose the best for each table.
+  public var method: DiffMethod?
+  /// Whether the result is to travel without table definitions, as a raw changeset: then nothing that needs them is included.
+  public var isRaw: Bool
+  /// Columns that have another name in the newer database: else such a column is a new one, and the old one is dropped.
+  public var renames: [ColumnRename]
+  /// What identifies the rows of tables without a primary key.
+  public var keyless: KeylessIdentity
+
+  /// Makes options.
+  public init(
+    tables: [TableName]? = nil, selections: [TableName: RowSelection] = [:], method: DiffMethod? = nil,
+    isRaw: Bool = false, renames: [ColumnRename] = [], keyless: KeylessIdentity = .rowid
+  ) {
+    self.tables = tables
+    self.selections = selections
+    self.method = method
+    self.isRaw = isRaw
+    self.renames = renames
+    self.keyless = keyless
+  }
+}

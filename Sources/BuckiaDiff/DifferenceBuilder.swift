@@ -1,0 +1,242 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Compares two snapshots table by table, and gathers the result.
+struct DifferenceBuilder {
+  private let options: DiffOptions
+  private let progress: ProgressReporter
+  /// The pages of both; nil when another method was asked for.
+  private let pages: PagePair?
+  /// SQLite's own comparison; nil when another method was asked for.
+  private let session: SessionComparison?
+  /// By what text is ordered.
+  private let collation: String
+
+  private let changeset = ChangesetSpool()
+  private var tables: [TableDifference] = []
+  private var skipped: [SkippedItem] = []
+  private var fallbacks: [SkippedItem] = []
+  private var newTableCount = 0
+  private var documents = DocumentSizeBudget()
+
+  /// - Parameters:
+  ///   - older: The database to start from.
+  ///   - newer: The database to arrive at.
+  ///   - pages: The pages of both, where they are to be compared.
+  init(
+    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot, pages: PagePair?, options: DiffOptions,
+    _ progress: ProgressReporter
+  ) throws {
+    self.options = options
+    self.progress = progress
+    self.pages = pages
+    if older.isUTF16 || newer.isUTF16 {
+      try older.source.requireByteCollation()
+      try newer.source.requireByteCollation()
+      collation = SQLiteConnection.byteCollation
+    } else {
+      collation = "BINARY"
+    }
+    if options.method == .session, let olderPath = older.source.attachablePath,
+      let newerPath = newer.source.attachablePath, older.isUTF16 == newer.isUTF16
+    {
+      session = try SessionComparison(olderPath: olderPath, newerPath: newerPath)
+    } else {
+      session = nil
+    }
+  }
+
+  /// What has been found.
+  var difference: DatabaseDifference {
+    DatabaseDifference(changeset: changeset, tables: tables, skipped: skipped, fallbacks: fallbacks)
+  }
+
+  private mutating func skip(_ name: String, _ code: SkipReason.Code, _ arguments: String...) {
+    skipped.append(SkippedItem(name: name, reason: SkipReason(code, arguments)))
+  }
+
+  // MARK: Pairing
+
+  /// Compares every table of the newer database.
+  mutating func compareTables(_ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot) throws {
+    for entry in newer.schema.entries where options.includes(entry.name) && entry.kind != .view {
+      if Replicability.isOwn(entry.name) || options.tables == nil && newer.schema.isInside(entry) { continue }
+      if let reason = Replicability.refusal(of: entry) {
+        skip(entry.name.text, .notReplicated, reason)
+        continue
+      }
+      try progress.beginTable(entry.name.text)
+      guard let pair = try pair(entry, older, newer) else { continue }
+      do {
+        try compare(pair, older, newer)
+      } catch let error as SQLiteError
+        where pair.definition.module != nil && (error.isCorrupt || error.primaryCode == 1)
+      {
+        // What is wrong inside of a virtual table need not keep the others from travelling.
+        skip(entry.name.text, .unreadable, error.message)
+      }
+    }
+  }
+
+  /// A table in both sources.
+  ///
+  /// - Returns: nil where it has nothing to compare, or cannot be compared, which is then named.
+  private mutating func pair(
+    _ entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> TablePair? {
+    let renames = options.renames.filter { $0.table == entry.name }
+    let olderSelection = older.source.selection(of: entry.name, options)
+    let selection = newer.source.selection(of: entry.name, options)
+    if renames.isEmpty, olderSelection == nil, selection == nil,
+      try pages?.isUnchanged(entry, older, newer) == true
+    {
+      return nil
+    }
+    guard let (table, olderTable) = try definitions(of: entry, older, newer) else { return nil }
+    try RowSelection.requireColumns(of: [selection, olderSelection], in: [table, olderTable])
+    try renames.forEach { try $0.validate(olderTable, table, in: older.source.name, newer.source.name) }
+    try selection?.validate(for: entry.name, on: newer.source.connection, of: newer.source.name)
+    if olderTable != nil {
+      try olderSelection?.validate(for: entry.name, on: older.source.connection, of: older.source.name)
+    }
+    let newerSide = try SourceTable(table, selection: selection)
+    let olderSide = try olderTable.map { try SourceTable($0, renames: renames, selection: olderSelection) }
+    let reconciliation = TableReconciliation(
+      newerSide.definition, with: olderSide?.definition,
+      omitting: table.columns.filter { selection?.omits($0.name) == true }, options: options,
+      canCreate: newTableCount < TableDefinition.newTableLimit)
+    skipped += reconciliation.skipped
+    guard let definition = reconciliation.definition else { return nil }
+    if olderSide == nil { newTableCount += 1 }
+    let pair = TablePair(
+      definition: definition, newer: newerSide, older: olderSide, renames: renames,
+      // Full-text tables are linked to others by their rowids.
+      isIdentifiedByContent: definition.goesByRowID && definition.module == nil && options.keyless == .content)
+    skipped += try FullTextSettings.remarks(on: pair, older, newer)
+    let isSame =
+      try pair.older != nil && !pair.hasCondition && pages?.hasSameShadowTables(definition, older, newer) == true
+    return isSame ? nil : pair
+  }
+
+  /// The definitions of a table as both sources have it; nil where its rows cannot travel, which is then named.
+  private mutating func definitions(
+    of entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> (newer: TableDefinition, older: TableDefinition?)? {
+    let table = try newer.schema.definition(of: entry, on: newer.source.connection)
+    if let reason = Replicability.refusal(of: table) {
+      skip(entry.name.text, .notReplicated, reason)
+      return nil
+    }
+    guard let olderEntry = older.schema.entry(named: entry.name) else { return (table, nil) }
+    guard olderEntry.kind.hasOwnRows else {
+      var what = "no ordinary table"
+      if case .virtual = olderEntry.kind { what = Replicability.refusal(of: olderEntry) ?? what }
+      skip(entry.name.text, .unlikeOlderTable, older.source.name, what)
+      return nil
+    }
+    if entry.isDefined(like: olderEntry) { return (table, table) }
+    return (table, try older.schema.definition(of: olderEntry, on: older.source.connection))
+  }
+
+  // MARK: Comparing
+
+  private mutating func compare(
+    _ pair: TablePair, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws {
+    let (changes, method) = try changes(of: pair, older, newer)
+    guard !changes.isEmpty || pair.isDefinitionNew else { return }
+    let table = pair.definition
+    guard options.isRaw || documents.reserve(table) else { return skip(table.name, .sizeLimit) }
+    try changes.finish(ChangesetTable(name: table.name, keyFlags: table.keyFlags), into: changeset)
+    tables.append(
+      TableDifference(
+        definition: table, inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted,
+        method: method, isNew: pair.older == nil, newColumns: pair.newColumns, renames: pair.renames))
+  }
+
+  /// Finds the changes of a table by the method that was asked for, or by `rows` where that cannot.
+  private mutating func changes(
+    of pair: TablePair, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> (ChangeCollector, DiffMethod) {
+    let changes = ChangeCollector(of: pair.definition)
+    // Nobody is told that a virtual table takes `rows`: it has no pages, and there is no other way.
+    if let pages, let olderTable = pair.older, pair.definition.module == nil {
+      let reason =
+        try pair.pagesRefusal
+        ?? pages.compare(pair.definition, with: olderTable.definition, older, newer, into: changes)
+      guard let reason else { return (changes, .pages) }
+      fallbacks.append(SkippedItem(name: pair.definition.name, reason: reason))
+    } else if let session, !pair.hasSelection, let olderTable = pair.older, pair.renames.isEmpty,
+      try session.compare(pair.definition, olderTable.definition, into: changes)
+    {
+      return (changes, .session)
+    }
+    let rowChanges = ChangeCollector(of: pair.definition)
+    var merge = RowMerge(pair, collation: collation, into: rowChanges, progress)
+    try merge.run(older: older, newer: newer)
+    for column in merge.invalidText.sorted() {
+      skip("\(pair.definition.name).\(pair.definition.changesetColumns[column])", .invalidUTF16)
+    }
+    return (rowChanges, .rows)
+  }
+
+  // MARK: What does not travel
+
+  /// Names what is different and is not in the changeset.
+  mutating func reportUntransferredObjects(
+    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws {
+    var objects = UntransferredObjects()
+    objects.addDroppedTables(older.schema, newer.schema, of: options)
+    objects.addClauses(of: tables, older.schema, newer.schema)
+    try objects.addCollations(of: tables, on: newer.source.connection)
+    if options.tables == nil { try objects.addObjects(older.source.connection, newer.source.connection) }
+    skipped += objects.skipped
+  }
+}
+
+extension TablePair {
+  /// Why the pages of the table cannot be compared, whatever they hold.
+  fileprivate var pagesRefusal: SkipReason? {
+    let code: SkipReason.Code? =
+      isIdentifiedByContent
+      ? .comparedByContent : !renames.isEmpty ? .columnsRenamed : hasCondition ? .rowsSelected : nil
+    return code.map { SkipReason($0) }
+  }
+}
+
+extension FullTextSettings {
+  /// What is to be said of the settings of a table: something where it is a full-text table and they have changed.
+  fileprivate static func remarks(
+    on pair: TablePair, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+  ) throws -> [SkippedItem] {
+    let table = pair.definition
+    guard let settings = try FullTextSettings(of: table, on: newer.source.connection),
+      let known = pair.older == nil
+        ? FullTextSettings.none : try FullTextSettings(of: table, on: older.source.connection),
+      known != settings
+    else { return [] }
+    let names = settings.names.isEmpty ? known.names : settings.names
+    return [SkippedItem(name: table.name, reason: SkipReason(.fullTextSettings, names))]
+  }
+}
+
+extension ColumnRename {
+  /// Makes sure that the column may have been renamed.
+  ///
+  /// - Throws: `EngineError` with `columnsDiffer`.
+  fileprivate func validate(
+    _ older: TableDefinition?, _ newer: TableDefinition, in olderName: String, _ newerName: String
+  ) throws(EngineError) {
+    guard older?.column(named: oldName) != nil, older?.column(named: newName) == nil,
+      newer.column(named: newName) != nil, newer.column(named: oldName) == nil
+    else {
+      throw EngineError(
+        .columnsDiffer,
+        "column \"\(newer.name).\(oldName)\" has not become \"\(newName)\": the first must be in \(olderName) only, "
+          + "the second in \(newerName) only", table: newer.name, column: oldName)
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Which rows and columns of a table take part in a comparison.
+///
+/// A row that stops meeting the condition is a DELETE, one that begins to meet it an INSERT. The definition that travels has
+/// only the columns that are not left out.
+///
+/// ```swift
+/// var options = DiffOptions()
+/// options.selections["notes"] = RowSelection(where: "owner = :me", ["me": 7], omitting: ["draft"])
+/// ```
+public struct RowSelection: Equatable, Sendable {
+  /// An SQL expression over the columns of the table; nil for all rows. It becomes part of a query as it is, so it must come
+  /// from someone who may run any query, and it must give the same answer for a row each time.
+  public var condition: String?
+  /// The values of the condition's parameters (`:name`, `@name`, `$name`), by name without the first character.
+  public var parameters: [String: ChangesetValue]
+  /// The columns that are left out. Those of the primary key cannot be.
+  public var omittedColumns: [String]
+
+  /// Makes a selection.
+  public init(
+    where condition: String? = nil, _ parameters: [String: ChangesetValue] = [:], omitting omittedColumns: [String] = []
+  ) {
+    self.condition = condition
+    self.parameters = parameters
+    self.omittedColumns = omittedColumns
+  }
+}
+
+extension EngineError.Code {
+  /// A condition that is no SQL expression over its table, or a column that cannot be left out.
+  package static let invalidSelection = EngineError.Code(rawValue: "invalid-selection")
+}
+
+extension RowSelection {
+  func omits(_ column: String) -> Bool { omittedColumns.contains { ASCIIName.matches($0, column) } }
+
+  /// A table without the columns that are left out.
+  ///
+  /// - Throws: `EngineError` with `invalidSelection` for a column of the key.
+  func applied(to table: TableDefinition) throws(EngineError) -> TableDefinition {
+    var chosen = table
+    for column in omittedColumns {
+      chosen.removeColumn(named: column)
+      chosen.generated.removeAll { ASCIIName.matches($0.name, column) }
+      guard chosen.column(named: column) == nil else {
+        throw EngineError(
+          .invalidSelection,
+          "column \"\(table.name).\(column)\" cannot be left out: it is part of the primary key", table: table.name,
+          column: column)
+      }
+    }
+    guard !chosen.columns.isEmpty, table.module == nil || omittedColumns.isEmpty else {
+      let why = table.module == nil ? "it has no others" : "it is a virtual table"
+      throw EngineError(
+        .invalidSelection, "the columns of table \"\(table.name)\" cannot be left out: \(why)", table: table.name)
+    }
+    return chosen
+  }
+
+  /// Makes sure that each column which is left out is in one of the tables.
+  ///
+  /// - Throws: `EngineError` with `invalidSelection`.
+  static func requireColumns(of selections: [RowSelection?], in tables: [TableDefinition?]) throws(EngineError) {
+    let tables = tables.compactMap { $0 }
+    let known = tables.flatMap { $0.columns.map(\.name) + $0.generated.map(\.name) }
+    let omitted = selections.flatMap { $0?.omittedColumns ?? [] }
+    guard let column = omitted.first(where: { name in !known.contains { ASCIIName.matches($0, name) } }) else { return }
+    let table = tables.first?.name ?? ""
+    throw EngineError(
+      .invalidSelection, "there is no column \"\(table).\(column)\" to leave out", table: table, column: column)
+  }
+
+  /// The condition as a term of a WHERE clause. The line break ends a comment that the condition may end with.
+  var conditionSQL: String? { condition.map { "(\($0)\n)" } }
+
+  /// Makes sure that the condition is one SQL expression over a table, and that each of its parameters has a value.
+  ///
+  /// - Throws: `EngineError` with `invalidSelection`, `SQLiteError` when the database fails.
+  func validate(
+    for table: TableName, on connection: borrowing SQLiteConnection, of database: String
+  ) throws {
+    guard let condition, let term = conditionSQL else { return }
+    func invalid(_ why: String) -> EngineError {
+      EngineError(
+        .invalidSelection,
+        "the condition for table \"\(table)\" of \(database) cannot be used: \(why) (in: \(condition))",
+        table: table.text)
+    }
+    let source = "FROM main.\(table.quoted)"
+    do {
+      try connection.withoutDoubleQuotedText {
+        let query = try connection.prepare("SELECT 1 \(source) WHERE \(term)")
+        // What closes the parenthesis of the first query, and opens another, does not fit here.
+        _ = try connection.prepare("SELECT CASE WHEN \(condition)\nTHEN 1 END \(source)")
+        let names = (0..<query.parameterCount).map { query.parameterName(at: $0) ?? "?" }
+        if let name = names.first(where: { $0.hasPrefix("?") || parameters[String($0.dropFirst())] == nil }) {
+          throw invalid(name.hasPrefix("?") ? "its parameters need names" : "its parameter \(name) has no value")
+        }
+        let known = Set(names.map { String($0.dropFirst()) })
+        if let name = parameters.keys.sorted().first(where: { !known.contains($0) }) {
+          throw invalid("it has no parameter \"\(name)\"")
+        }
+      }
+    } catch let error as SQLiteError where error.primaryCode == 1 {
+      throw invalid(error.message)
+    }
+  }
+
+  /// Binds the values of the parameters to a query with the condition, which has been validated.
+  func bindParameters(to query: borrowing SQLiteStatement) throws(SQLiteError) {
+    for index in 0..<query.parameterCount {
+      let name = query.parameterName(at: index) ?? ""
+      switch parameters[String(name.dropFirst())] {
+      case nil, .null: try query.bindNull(at: index)
+      case .integer(let value): try query.bind(value, at: index)
+      case .real(let value): try query.bind(value, at: index)
+      case .text(let value): try query.bind(value, at: index)
+      case .blob(let value): try query.bind(value, at: index)
+      }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// One side of a comparison: a database, or the rows and columns of it that are chosen.
+package final class RowSource {
+  /// The connection that the rows are read through.
+  package let connection: SQLiteConnection
+  /// The path at which another connection finds the same database; nil where only this one sees all of it.
+  let attachablePath: String?
+  /// What the database is called in messages.
+  let name: String
+  private let selections: [TableName: RowSelection]
+
+  private init(_ connection: consuming SQLiteConnection, path: String?, name: String, _ selections: Selections) {
+    self.connection = connection
+    attachablePath = path
+    self.name = name
+    self.selections = selections
+  }
+
+  /// Which rows and columns of which tables take part; all of those that are not named.
+  package typealias Selections = [TableName: RowSelection]
+
+  /// Opens a database file for reading.
+  ///
+  /// - Throws: `SQLiteError` when it cannot be opened, is no database, is locked or must be recovered first.
+  package convenience init(opening path: String, selecting selections: Selections = [:]) throws(SQLiteError) {
+    let connection = try SnapshotReader.open(path)
+    try connection.readThroughUnknownCollations()
+    self.init(connection, path: path, name: path, selections)
+  }
+
+  /// Reads through a connection of the application, which must outlive the source.
+  ///
+  /// Where a transaction is open on it, the rows are those that this sees, changes that are not committed included. It stays
+  /// open.
+  package convenience init(on connection: borrowing SQLiteConnection, selecting selections: Selections = [:]) {
+    let path = connection.path
+    let name = path.isEmpty || path == ":memory:" ? "the open database" : path
+    self.init(SQLiteConnection(sharing: connection), path: nil, name: name, selections)
+  }
+
+  /// A source without any table: compared with it, everything is an INSERT.
+  package static func empty() throws(SQLiteError) -> RowSource {
+    RowSource(try SQLiteConnection(opening: ":memory:", as: .create), path: nil, name: "an empty database", [:])
+  }
+
+  /// What is selected of a table: by this source, or else by the options of the comparison; nil for all of it.
+  func selection(of table: TableName, _ options: DiffOptions) -> RowSelection? {
+    selections[table] ?? options.selections[table]
+  }
+
+  /// The tables that something is selected of.
+  var selectedTables: [TableName] { Array(selections.keys) }
+
+  /// Makes sure that text can be ordered by its bytes as UTF-8.
+  func requireByteCollation() throws(SQLiteError) {
+    do throws(SQLiteError) {
+      _ = try connection.prepare("SELECT '' < '' COLLATE \(SQLiteConnection.byteCollation)")
+    } catch {
+      // SQLite does not replace a collating sequence while any statement of the connection is running.
+      try connection.registerByteCollation()
+    }
+  }
+}

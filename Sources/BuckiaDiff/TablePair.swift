@@ -1,0 +1,66 @@
+import BuckiaSchemaPlans
+import SQLiteSchemas
+
+/// One table as both sources have it.
+struct TablePair {
+  /// The table as it travels: its columns are those of the changeset.
+  let definition: TableDefinition
+  /// The table in the newer source.
+  let newer: SourceTable
+  /// The table in the older source; nil when it is not there.
+  let older: SourceTable?
+  /// Columns that have another name in the older source.
+  let renames: [ColumnRename]
+  /// Whether all values of a row identify it, and the rowid, which travels as NULL, does not.
+  let isIdentifiedByContent: Bool
+
+  /// The columns of the changeset that identify a row, in the order in which rows are sorted.
+  var identity: [Int] {
+    guard isIdentifiedByContent else { return definition.keyPlaces }
+    // What both tables store can be sorted by SQLite, and comes first.
+    let isInBoth = definition.columns.indices.map { isInOlder(definition.columns[$0].name) }
+    return isInBoth.indices.filter { isInBoth[$0] }.map { $0 + 1 }
+      + isInBoth.indices.filter { !isInBoth[$0] }.map { $0 + 1 }
+  }
+
+  /// The columns that the older source does not have; empty for a new table.
+  var newColumns: [String] { older == nil ? [] : definition.columns.map(\.name).filter { !isInOlder($0) } }
+
+  /// Whether a condition chooses the rows of either source.
+  var hasCondition: Bool { newer.selection?.condition != nil || older?.selection?.condition != nil }
+
+  /// Whether only some rows or columns of either source take part.
+  var hasSelection: Bool { newer.selection != nil || older?.selection != nil }
+
+  /// Whether there is anything to say about the table, even when no row has changed.
+  var isDefinitionNew: Bool { older == nil || !newColumns.isEmpty || !renames.isEmpty }
+
+  private func isInOlder(_ column: String) -> Bool { older?.places[column] != nil }
+}
+
+/// A table as one source has it.
+struct SourceTable {
+  /// With the names that columns have in the changeset, and without those that are left out.
+  let definition: TableDefinition
+  /// With the names that its columns have in the source.
+  let stored: TableDefinition
+  /// The name by which its rowid can be asked for, if any.
+  let rowIDName: String?
+  let selection: RowSelection?
+  /// Where the columns of `definition` stand.
+  let places: ColumnLookup
+
+  /// - Parameter renames: Columns that have another name in the changeset.
+  init(_ table: TableDefinition, renames: [ColumnRename] = [], selection: RowSelection?) throws(EngineError) {
+    // Of all its columns: one that is left out may hide the rowid, too.
+    rowIDName = table.rowIDName
+    stored = try selection?.applied(to: table) ?? table
+    var definition = stored
+    for rename in renames {
+      if let column = definition.column(named: rename.oldName) { definition.columns[column].name = rename.newName }
+    }
+    self.definition = definition
+    self.selection = selection
+    places = ColumnLookup(definition.columns)
+  }
+}

@@ -1,0 +1,109 @@
+import SQLiteConnections
+import SQLiteFiles
+import SQLiteSchemas
+
+/// How a table is stored in its file: what is needed to read its rows without SQLite.
+struct TableStorage {
+  /// The root page of its tree.
+  let root: Int
+  /// Whether it has rowids.
+  let hasRowIDs: Bool
+  /// For each column of the changeset the field of the record that holds it; nil for the rowid.
+  let fields: [Int?]
+  /// For each column of the changeset whether it has REAL affinity: SQLite stores 2.0 as the integer 2 there.
+  let isReal: [Bool]
+  /// For each column of the changeset its definition; nil for the rowid.
+  let definitions: [ColumnDefinition?]
+  /// The order of the rows of a WITHOUT ROWID table; nil where they have rowids, or where a collating sequence is the
+  /// application's own.
+  let order: [KeyPartOrder]?
+  /// How many fields of a record matter.
+  let fieldLimit: Int
+  /// Everything of the definition that the meaning of stored rows depends on: tables in which it is the same can be compared
+  /// by their bytes.
+  let signature: [UInt8]
+
+  /// Finds out how a table is stored.
+  ///
+  /// - Parameter table: The table, maybe without some of its columns.
+  /// - Returns: nil when that cannot be told.
+  init?(_ table: TableDefinition, _ roots: RootPages, on connection: borrowing SQLiteConnection) throws {
+    var layout = ColumnLayout()
+    try layout.readColumns(of: table, on: connection)
+    guard layout.places.count == table.columns.count, let root = roots[TableName(table.name)] else { return nil }
+    try layout.readKey(of: table, on: connection)
+    guard !table.isWithoutRowID || !layout.key.isEmpty else { return nil }
+    let fields = layout.fields(of: table)
+    let hasOrder = table.isWithoutRowID && layout.key.allSatisfy { !$0.isCompared || $0.order != nil }
+
+    self.root = root
+    hasRowIDs = !table.isWithoutRowID
+    self.fields = (table.goesByRowID ? [nil] : []) + layout.places.map { fields[$0] }
+    isReal = (table.goesByRowID ? [false] : []) + table.columns.indices.map { table.affinity(at: $0) == .real }
+    definitions = (table.goesByRowID ? [nil] : []) + table.columns.map { $0 }
+    order = hasOrder ? layout.key.filter(\.isCompared).compactMap(\.order) : nil
+    fieldLimit = (self.fields.compactMap { $0 }.max() ?? -1) + 1
+    signature = layout.signature
+  }
+}
+
+/// The columns of a table as they are declared, generated ones among them.
+private struct ColumnLayout {
+  private var isVirtual: [Bool] = []
+  /// For each column that is wanted its place among all.
+  private(set) var places: [Int] = []
+  /// The columns of the index that the PRIMARY KEY has; of a WITHOUT ROWID table all stored ones, those of the key first.
+  private(set) var key: [(column: Int, isCompared: Bool, order: KeyPartOrder?)] = []
+  private(set) var signature: [UInt8] = []
+
+  mutating func readColumns(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
+    signature = [table.isStrict ? 1 : 0, table.isWithoutRowID ? 1 : 0]
+    try connection.forEachRow(
+      ofCached: "SELECT name, type, hidden, dflt_value, pk FROM pragma_table_xinfo(?1, 'main') ORDER BY cid",
+      binding: [table.name]
+    ) { row in
+      // 2 and 3 are generated columns, of which the first are not stored.
+      if row.integer(at: 2) < 2, places.count < table.columns.count,
+        row.textBytes(at: 0).elementsEqual(table.columns[places.count].name.utf8)
+      {
+        places.append(isVirtual.count)
+      }
+      isVirtual.append(row.integer(at: 2) == 2)
+      for column in 0..<5 { signature += row.textBytes(at: column).map { $0 } + [row.isNull(at: column) ? 1 : 0] }
+    }
+  }
+
+  mutating func readKey(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
+    try connection.forEachRow(
+      ofCached: """
+        SELECT x.cid, x."desc", x.coll, x.key FROM pragma_index_list(?1, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
+        WHERE i.origin = 'pk' ORDER BY x.seqno
+        """, binding: [table.name]
+    ) { row in
+      let collation = row.text(at: 2) ?? ""
+      let column = Int(row.integer(at: 0))
+      let order = KeyPartOrder(
+        column: places.firstIndex(of: column), collation: collation, isDescending: row.integer(at: 1) != 0)
+      key.append((column, row.integer(at: 3) != 0, order))
+      signature += Array("\(row.integer(at: 0)) \(row.integer(at: 1)) \(collation)".utf8) + [0]
+    }
+  }
+
+  /// For each declared column the field of the record that holds it; nil for one that is not stored, and for the rowid.
+  ///
+  /// See <https://sqlite.org/fileformat2.html#representation_of_sql_tables>.
+  func fields(of table: TableDefinition) -> [Int?] {
+    if table.isWithoutRowID {
+      return isVirtual.indices.map { column in key.firstIndex { $0.column == column } }
+    }
+    var fields: [Int?] = []
+    var next = 0
+    for isVirtual in isVirtual {
+      fields.append(isVirtual ? nil : next)
+      if !isVirtual { next += 1 }
+    }
+    // The only key that needs no index of its own is the rowid under another name.
+    if key.isEmpty, table.primaryKey.count == 1 { fields[places[table.primaryKey[0]]] = nil }
+    return fields
+  }
+}

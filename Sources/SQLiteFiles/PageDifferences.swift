@@ -1,0 +1,162 @@
+import Dispatch
+
+/// Which pages of two databases differ, and what is known of each page without reading it again.
+///
+/// Two threads write at once: the pages of one are all below, those of the other all from, a multiple of
+/// `PageBitmap.wordPages`. Nothing is written after `init`.
+final class PageDifferences: @unchecked Sendable {
+  /// One of the two databases.
+  enum Side { case older, newer }
+
+  /// The pages that differ or are in one database only.
+  let differing: PageBitmap
+  /// For a page that is equal in both: its first four bytes, which hold the next page of an overflow page and the type of
+  /// a b-tree page. For one that differs: the first byte in the older database, shifted by 8, and in the newer.
+  let words: UnsafeMutableBufferPointer<UInt32>
+  /// The usable size of a page in bytes.
+  let usableSize: Int
+  /// Whether a page differs that may be an overflow page.
+  private(set) var mayOverflowDiffer = false
+
+  private let pageSize: Int
+  private let olderCount: Int
+  private let newerCount: Int
+
+  /// The number of bytes of each file that are read at once: what stays in the cache of a core.
+  private static let pieceBytes = 256 << 10
+  /// The size in bytes from which a second thread is worth starting.
+  private static let threadBytes = 8 << 20
+
+  /// Compares all pages of two databases with the same page size.
+  ///
+  /// - Throws: What the sources throw.
+  init(_ older: DatabasePages, _ newer: DatabasePages) throws {
+    pageSize = newer.header.pageSize
+    usableSize = newer.header.usableSize
+    olderCount = older.pageCount
+    newerCount = newer.pageCount
+    let count = max(olderCount, newerCount)
+    differing = PageBitmap(upTo: count)
+    words = .allocate(capacity: count + 1)
+    words.initialize(repeating: 0)
+    try compareFiles(older.file, newer.file)
+    try compareLoggedPages(older, newer)
+    mayOverflowDiffer = try overflowMayDiffer(older, newer)
+  }
+
+  deinit { words.deallocate() }
+
+  /// Compares the database files, whatever their logs hold. A second thread takes half of large ones.
+  private func compareFiles(_ older: any ByteSource, _ newer: any ByteSource) throws {
+    let end = words.count
+    let middle = end / 2 / PageBitmap.wordPages * PageBitmap.wordPages
+    guard (end - middle) * pageSize >= Self.threadBytes, let secondOlder = try older.duplicate(),
+      let secondNewer = try newer.duplicate()
+    else { return try compare(1..<end, older, newer) }
+    let upper = BackgroundTask(with: (secondOlder, secondNewer)) { try self.compare(middle..<end, $0.0, $0.1) }
+    let lower = Result { try compare(1..<middle, older, newer) }
+    try upper.join()
+    try lower.get()
+  }
+
+  private func compare(_ pages: Range<Int>, _ older: any ByteSource, _ newer: any ByteSource) throws {
+    let pagesPerPiece = max(1, Self.pieceBytes / pageSize)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * pagesPerPiece * pageSize, alignment: 4_096)
+    defer { buffer.deallocate() }
+    for first in stride(from: pages.lowerBound, to: pages.upperBound, by: pagesPerPiece) {
+      let count = min(pagesPerPiece, pages.upperBound - first)
+      let offset = Int64(first - 1) * Int64(pageSize)
+      func read(_ source: any ByteSource, into place: Int) throws -> UnsafeRawBufferPointer {
+        let target = UnsafeMutableRawBufferPointer(rebasing: buffer[place..<place + count * pageSize])
+        return UnsafeRawBufferPointer(rebasing: target[..<(try source.read(into: target, at: offset))])
+      }
+      let theirs = try read(older, into: 0)
+      let mine = try read(newer, into: pagesPerPiece * pageSize)
+      record(first, count, theirs, mine)
+    }
+  }
+
+  /// Records the result for consecutive pages.
+  private func record(_ first: Int, _ count: Int, _ theirs: UnsafeRawBufferPointer, _ mine: UnsafeRawBufferPointer) {
+    let isFull = first + count - 1 <= min(olderCount, newerCount)
+    if isFull, mine.count == count * pageSize, mine.isEqual(to: theirs) {
+      for index in 0..<count {
+        words[first + index] = mine.number32(at: index * pageSize + BTreePage.headerOffset(of: first + index))
+      }
+      return
+    }
+    for index in 0..<count {
+      let range = index * pageSize..<(index + 1) * pageSize
+      let one = first + index <= olderCount && range.upperBound <= theirs.count
+      let two = first + index <= newerCount && range.upperBound <= mine.count
+      record(
+        first + index, one ? UnsafeRawBufferPointer(rebasing: theirs[range]) : nil,
+        two ? UnsafeRawBufferPointer(rebasing: mine[range]) : nil)
+    }
+  }
+
+  /// Records the result for one page, which is nil where a database does not have it.
+  private func record(_ page: Int, _ older: UnsafeRawBufferPointer?, _ newer: UnsafeRawBufferPointer?) {
+    let place = BTreePage.headerOffset(of: page)
+    if let older, let newer, older.isEqual(to: newer) {
+      words[page] = newer.number32(at: place)
+      differing.remove(page)
+    } else {
+      words[page] = UInt32(older?[place] ?? 0) << 8 | UInt32(newer?[place] ?? 0)
+      differing.insert(page)
+    }
+  }
+
+  /// Compares the pages again that a write-ahead log overlays.
+  private func compareLoggedPages(_ older: DatabasePages, _ newer: DatabasePages) throws {
+    let one = PageBuffer(size: pageSize)
+    let two = PageBuffer(size: pageSize)
+    for page in Set(older.loggedPages + newer.loggedPages) where page < words.count {
+      let inOlder = page <= olderCount
+      let inNewer = page <= newerCount
+      if inOlder { try older.read(page, into: one.bytes) }
+      if inNewer { try newer.read(page, into: two.bytes) }
+      record(
+        page, inOlder ? UnsafeRawBufferPointer(one.bytes) : nil, inNewer ? UnsafeRawBufferPointer(two.bytes) : nil)
+    }
+  }
+
+  // MARK: Results
+
+  /// Whether a page is in both databases, and equal.
+  func isEqual(_ page: Int) -> Bool {
+    page >= 1 && page < words.count && !differing.contains(page)
+  }
+
+  /// The first byte of a page's b-tree header in one database: its type if it is a b-tree page. The page must exist.
+  func typeByte(_ page: Int, in side: Side) -> UInt8 {
+    let word = words[page]
+    if !differing.contains(page) { return UInt8(word >> 24) }
+    return UInt8(truncatingIfNeeded: side == .older ? word >> 8 : word)
+  }
+}
+
+/// Work that runs on another thread.
+private final class BackgroundTask<Input>: @unchecked Sendable {
+  private let isDone = DispatchSemaphore(value: 0)
+  private let input: Input
+  private let work: (Input) throws -> Void
+  // Written before the signal, read after it.
+  private var failure: (any Error)?
+
+  /// Starts the work. `join()` must follow.
+  init(with input: Input, _ work: @escaping (Input) throws -> Void) {
+    self.input = input
+    self.work = work
+    DispatchQueue(label: "SQLiteFiles.PageDifferences").async {
+      do { try self.work(self.input) } catch { self.failure = error }
+      self.isDone.signal()
+    }
+  }
+
+  /// Waits until the work has ended, and rethrows its error.
+  func join() throws {
+    isDone.wait()
+    if let failure { throw failure }
+  }
+}

@@ -1,0 +1,38 @@
+/// Finds the columns of a table by name, in constant time for tables with many columns.
+package struct ColumnLookup: Sendable {
+  /// The number of columns up to which a linear search is faster than a dictionary.
+  private static let listLimit = 16
+
+  private var names: [String]
+  /// The indexes of the columns by the bytes of their names in lower case; empty up to `listLimit` columns.
+  private var indexes: [[UInt8]: Int] = [:]
+
+  /// Creates a lookup for the columns of a table.
+  package init(_ columns: [ColumnDefinition]) {
+    names = columns.map(\.name)
+    if names.count > Self.listLimit { addAll() }
+  }
+
+  /// Appends a column.
+  package mutating func append(_ name: String) {
+    names.append(name)
+    if !indexes.isEmpty {
+      add(names.count - 1)
+    } else if names.count > Self.listLimit {
+      addAll()
+    }
+  }
+
+  private mutating func addAll() { for index in names.indices { add(index) } }
+
+  private mutating func add(_ index: Int) {
+    let key = names[index].utf8.map(ASCIIName.folded)
+    if indexes[key] == nil { indexes[key] = index }
+  }
+
+  /// The index of the column with a name, in any case; the first of several.
+  package subscript(name: String) -> Int? {
+    if indexes.isEmpty { return names.firstIndex { ASCIIName.matches($0, name) } }
+    return indexes[name.utf8.map(ASCIIName.folded)]
+  }
+}

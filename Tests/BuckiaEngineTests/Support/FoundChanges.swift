@@ -1,0 +1,16 @@
+import BuckiaDiff
+import SQLiteChangesets
+
+extension DatabaseDifference {
+  /// The changes, each as its table and its bytes, in an order of their own.
+  func changes() throws -> [[UInt8]] {
+    try changeset.withBytes { bytes in
+      var changes: [[UInt8]] = []
+      var reader = ChangesetReader()
+      while let change = try reader.next(in: bytes) {
+        changes.append(Array((reader.table?.name ?? "").utf8) + [0] + bytes.array(change.range))
+      }
+      return changes.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+  }
+}

@@ -1,0 +1,199 @@
+import Buckia
+import BuckiaApply
+import Foundation
+import TestSupport
+import Testing
+@testable import SQLiteConnections
+
+@Suite("A database on a connection that the app has lent")
+struct BorrowedDatabaseTests {
+  private static let schema =
+    "CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER UNIQUE); INSERT INTO notes VALUES (1, 1)"
+
+  /// Lends the handle of a connection as an app would.
+  private func lend<Result>(
+    _ connection: borrowing SQLiteConnection, _ body: (DatabaseManager) throws -> Result
+  ) throws -> Result {
+    try DatabaseManager.borrowing(connection.handle.pointer, body)
+  }
+
+  @Test(
+    "Files are applied inside the app's transaction, and stay in their folder until it is over",
+    arguments: [true, false])
+  func insideATransaction(commits: Bool) throws {
+    let post = try Post(Self.schema)
+    try post.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    try connection.execute("BEGIN; INSERT INTO notes VALUES (9, 9)")
+    let report = try lend(connection) { try $0.processInboundChanges([post.inbound]) }
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(report.changedTables == ["notes"])
+    let isOpen = connection.isInTransaction
+    #expect(isOpen)
+    #expect(try post.folder.names(in: "inbound").count == 1)
+    try connection.execute(commits ? "COMMIT" : "ROLLBACK")
+    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == (commits ? ["1", "2", "9"] : ["1"]))
+    let later = try post.apply()
+    #expect(later.diffs.map(\.state) == [commits ? .alreadyApplied : .applied])
+    #expect(try post.folder.names(in: "inbound").isEmpty)
+    #expect(try post.rows("SELECT count(*) FROM notes WHERE id = 2") == ["1"])
+  }
+
+  @Test("The gate holds for a borrowed connection, too: trust, the same file twice, and ids from the future")
+  func gate() throws {
+    let post = try Post(Self.schema)
+    try post.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    var options = ApplyOptions(trust: .known, keepsFiles: true)
+    let untrusted = try lend(connection) { try $0.processInboundChanges([post.inbound], options: options) }
+    #expect(untrusted.diffs.map(\.state) == [.quarantined])
+    #expect(try post.rows("SELECT id FROM notes") == ["1"])
+    options.trust = .any
+    let states = try (0..<2).map { _ in
+      try lend(connection) { try $0.processInboundChanges([post.inbound], options: options).diffs.map(\.state) }
+    }
+    #expect(states == [[.applied], [.alreadyApplied]])
+  }
+
+  @Test("A diff that is refused leaves the app's transaction as it was")
+  func refused() throws {
+    let post = try Post(Self.schema)
+    try post.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    try connection.execute("BEGIN; UPDATE notes SET n = 7; INSERT INTO notes VALUES (8, 8)")
+    let report = try lend(connection) {
+      try $0.processInboundChanges([post.inbound], options: ApplyOptions(conflicts: .abort))
+    }
+    #expect(report.diffs.map(\.state) == [.rejected])
+    try connection.execute("COMMIT")
+    #expect(try post.rows("SELECT id, n FROM notes ORDER BY id") == ["1|7", "8|8"])
+    #expect(try post.database.log().map(\.state) == [.rejected])
+  }
+
+  @Test("Every call works on a borrowed connection, one in memory included")
+  func everyCall() throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute(Self.schema)
+    try lend(connection) { (database: DatabaseManager) throws -> Void in
+      #expect(try database.log().isEmpty)
+      #expect(try database.initialize().created)
+      #expect(try database.examine().replicates.map(\.name) == ["notes"])
+      #expect(try database.conflicts().isEmpty)
+    }
+  }
+
+  @Test("A dry run inside the app's transaction changes nothing of it")
+  func dryRun() throws {
+    let post = try Post(Self.schema)
+    try post.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    try connection.execute("BEGIN; INSERT INTO notes VALUES (9, 9)")
+    let report = try lend(connection) {
+      try $0.processInboundChanges([post.inbound], options: ApplyOptions(isDryRun: true))
+    }
+    #expect(report.diffs.first?.inserted == 1)
+    try connection.execute("COMMIT")
+    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == ["1", "9"])
+  }
+
+  @Test("Outside its closure, and on another thread, a borrowed database is refused")
+  func misuse() throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    let kept = try lend(connection) { $0 }
+    #expect(throws: BuckiaError.self) { try kept.log() }
+    try lend(connection) { (database: DatabaseManager) throws -> Void in
+      let code = Recorded<BuckiaError.Code?>(nil)
+      let isDone = DispatchSemaphore(value: 0)
+      Thread.detachNewThread {
+        do { _ = try database.log() } catch { code.value = (error as? BuckiaError)?.code }
+        isDone.signal()
+      }
+      isDone.wait()
+      #expect(code.value == .misuse)
+    }
+  }
+
+  @Test("The report lists the keys of changed rows, up to a limit")
+  func changedRows() throws {
+    func changedRows(upTo limit: Int) throws -> [ChangedRows] {
+      let post = try Post(Self.schema)
+      try post.send("INSERT INTO notes VALUES (2, 2), (3, 3); UPDATE notes SET n = 5 WHERE id = 1")
+      var options = ApplyOptions()
+      options.changedRowLimit = limit
+      return try post.apply(options).changedRows
+    }
+    #expect(try changedRows(upTo: 0).isEmpty)
+    let listed = try changedRows(upTo: 10)
+    #expect(listed.map(\.table) == ["notes"])
+    let keys: [[ChangesetValue]] = listed.first?.keys ?? []
+    #expect(keys.count == 3)
+    for number in 1...3 { #expect(keys.contains([.integer(Int64(number))])) }
+    #expect(try changedRows(upTo: 2).map(\.keys) == [nil])
+  }
+}
+
+@Suite("Asynchronous calls")
+struct AsynchronousCallTests {
+  @Test("An async call does what the synchronous one does, and tells how far it is")
+  func applies() async throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    for number in 1...3 { try post.send("INSERT INTO notes VALUES (\(number), \(number))") }
+    let steps = Recorded<[ApplyProgress]>([])
+    let report = try await post.database.processInboundChanges(
+      [post.inbound], progress: { steps.value.append($0) })
+    #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
+    #expect(steps.value.map(\.files) == [0, 1, 2])
+    #expect(steps.value.allSatisfy { $0.fileCount == 3 && $0.byteCount > 0 })
+    #expect(steps.value.map(\.bytes) == steps.value.map(\.bytes).sorted())
+  }
+
+  @Test(
+    "A cancelled task stops among the rows of a file; it and the files that share its transaction are applied another time"
+  )
+  func cancels() async throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    try post.send("INSERT INTO notes VALUES (1, 1)")
+    try post.send(
+      "INSERT INTO notes WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM c WHERE i < 40000) SELECT i, i FROM c"
+    )
+    // The work waits among its rows until the task has been cancelled.
+    let (amongRows, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let task = Task {
+      try await post.database.processInboundChanges(
+        [post.inbound],
+        progress: { step in
+          guard step.files == 1, step.rows == 4_096 else { return }
+          amongRows.signal()
+          cancelled.wait()
+        })
+    }
+    await Self.waitOutsideThePool(for: amongRows)
+    task.cancel()
+    cancelled.signal()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(try post.rows("SELECT count(*) FROM notes") == ["0"])
+    #expect(try post.database.log().isEmpty)
+    #expect(try post.apply().diffs.map(\.state) == [.applied, .applied])
+  }
+
+  private static func waitOutsideThePool(for semaphore: DispatchSemaphore) async {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        semaphore.wait()
+        continuation.resume()
+      }
+    }
+  }
+
+  @Test("A task that is cancelled before it begins does nothing")
+  func cancelledBefore() async throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    try post.send("INSERT INTO notes VALUES (1, 1)")
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await post.database.processInboundChanges([post.inbound])
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(try post.rows("SELECT count(*) FROM notes") == ["0"])
+  }
+}

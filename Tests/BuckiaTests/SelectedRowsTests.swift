@@ -1,0 +1,67 @@
+import Buckia
+import BuckiaDiffFiles
+import BuckiaDiff
+import SQLiteConnections
+import Testing
+import TestSupport
+
+/// Diff files of some rows and columns, of a database with nothing to compare it with, and of a connection that is open.
+@Suite struct SelectedRowsTests {
+  private static let schema = """
+    CREATE TABLE notes(id INTEGER PRIMARY KEY, owner INT, text TEXT, secret TEXT); CREATE TABLE tags(name TEXT PRIMARY KEY);
+    INSERT INTO notes VALUES (1, 7, 'one', 's'), (2, 8, 'two', 's'); INSERT INTO tags VALUES ('a');
+    """
+
+  private let folder: TemporaryFolder
+  private let database: String
+  private let home: BuckiaHome
+
+  init() throws {
+    folder = try TemporaryFolder()
+    database = try TestDatabases.run(Self.schema, on: folder.file("database"))
+    home = BuckiaHome(path: folder.file("home"))
+  }
+
+  @Test(
+    "A diff from nothing is a snapshot: applied to an empty database it makes the rows and columns that are selected")
+  func snapshot() throws {
+    let options = DiffOptions(
+      selections: ["notes": RowSelection(where: "owner = $me", ["me": 7], omitting: ["secret"])])
+    let report = try DatabaseManager.createDatabaseDiff(
+      from: nil, to: database, output: .folder(folder.path), options: options, home: home)
+    let path = try #require(report.path)
+    #expect(try DiffFile.verified(at: path).manifest.kind == .snapshot)
+    #expect(report.tables.map(\.inserted) == [1, 1])
+    let target = try TestDatabases.run("PRAGMA user_version = 1", on: folder.file("target"))
+    #expect(try DatabaseManager(target).processInboundChanges([path]).diffs.map(\.state) == [.applied])
+    #expect(try TestDatabases.rows("SELECT * FROM notes", on: target) == ["1|7|'111.110.101'"])
+    #expect(try TestDatabases.rows("SELECT count(*) FROM tags", on: target) == ["1"])
+  }
+
+  @Test("New ids are greater than those that either database has seen, also when only one is compared")
+  func newestID() throws {
+    let target = try TestDatabases.run("PRAGMA user_version = 1", on: folder.file("target"))
+    func diff() throws -> DiffReport {
+      // Each with a clock of its own, which knows of no other.
+      try DatabaseManager.createDatabaseDiff(
+        from: nil, to: target, output: .folder(folder.path),
+        home: BuckiaHome(path: folder.file("home\(UInt64.random(in: 0...(.max)))")))
+    }
+    let report = try DatabaseManager.createDatabaseDiff(
+      from: nil, to: database, output: .folder(folder.path), home: home)
+    _ = try DatabaseManager(target).processInboundChanges([try #require(report.path)])
+    for _ in 0..<20 { #expect(try #require(try diff().id) > #require(report.id)) }
+  }
+
+  @Test("A diff is written of what a connection sees inside its transaction")
+  func borrowed() throws {
+    let connection = try SQLiteConnection(opening: database, as: .readWrite)
+    try connection.execute("BEGIN; INSERT INTO notes VALUES (3, 7, 'three', 's')")
+    let copy = try folder.copy("database", to: "copy")
+    let report = try DatabaseManager.writeDiff(
+      from: RowSource(opening: copy), to: RowSource(on: connection), output: .folder(folder.path), home: home)
+    #expect(report.tables.map(\.inserted) == [1])
+    try connection.execute("ROLLBACK")
+    #expect(try DatabaseManager(copy).processInboundChanges([try #require(report.path)]).diffs.map(\.inserted) == [1])
+  }
+}
