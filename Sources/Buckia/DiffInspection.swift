@@ -104,26 +104,28 @@ public struct InspectedFile {
   }
 
   private func forEachVerifiedChange(_ body: (ShownChange) throws -> Void) throws {
-    try changeset.withBytes { bytes in
-      var reader = ChangesetReader()
-      var columns: [String] = []
-      while let change = try reader.next(in: bytes) {
-        guard let table = reader.table else { continue }
-        if change.startsTable { columns = Self.columns(of: table, in: schema) }
-        var key: [ShownChange.Cell] = []
-        var old: [ShownChange.Cell] = []
-        var new: [ShownChange.Cell] = []
-        for index in columns.indices {
-          let before = ChangesetValue(reader.old[index], in: bytes)
-          let after = ChangesetValue(reader.new[index], in: bytes)
-          if table.isKey(index) { key.append((columns[index], before ?? after)) }
-          old.append((columns[index], before))
-          new.append((columns[index], after))
+    var scan = ChangesetScan(changeset)
+    var columns: [String] = []
+    while try scan.advance() {
+      try scan.window.withBytes { bytes in
+        while let change = try scan.next(in: bytes) {
+          guard let table = scan.reader.table else { continue }
+          if change.startsTable { columns = Self.columns(of: table, in: schema) }
+          var key: [ShownChange.Cell] = []
+          var old: [ShownChange.Cell] = []
+          var new: [ShownChange.Cell] = []
+          for index in columns.indices {
+            let before = ChangesetValue(scan.reader.old[index], in: bytes)
+            let after = ChangesetValue(scan.reader.new[index], in: bytes)
+            if table.isKey(index) { key.append((columns[index], before ?? after)) }
+            old.append((columns[index], before))
+            new.append((columns[index], after))
+          }
+          try body(
+            ShownChange(
+              table: table.name, operation: change.operation, key: key, old: change.operation == .insert ? nil : old,
+              new: change.operation == .delete ? nil : new))
         }
-        try body(
-          ShownChange(
-            table: table.name, operation: change.operation, key: key, old: change.operation == .insert ? nil : old,
-            new: change.operation == .delete ? nil : new))
       }
     }
   }

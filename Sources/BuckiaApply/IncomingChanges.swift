@@ -77,6 +77,6 @@ package struct IncomingChanges {
   package init(key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool) throws {
     self.init(
       key: key, file: file, definitions: definitions, changeset: changeset,
-      summary: try changeset.withBytes { try ChangesetSummary.of($0, releasing: changeset) })
+      summary: try ChangesetSummary.of(changeset))
   }
 }

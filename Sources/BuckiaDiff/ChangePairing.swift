@@ -41,20 +41,17 @@ final class ChangePairing {
   func finish(into changes: ChangeCollector, _ progress: ProgressReporter) throws {
     try flush(atLeast: 1)
     guard !spool.isEmpty else { return }
-    try spool.withBytes { bytes in
-      var sorter = try ChangeSorter(header, sections: [0..<bytes.byteCount], of: spool, in: bytes)
-      let sorted = sorter.beginMerge() ?? spool
-      try sorted.withBytes { bytes in
-        try bytes.withUnsafeBytes { try pair(&sorter, in: $0, into: changes, progress) }
-      }
+    var counter = RowCounter(progress)
+    var sorter = try ChangeSorter(header, sections: [0..<spool.count], of: spool)
+    while try sorter.advance() {
+      try sorter.bytes.withUnsafeBytes { try pair(&sorter, in: $0, into: changes, &counter) }
     }
   }
 
   private func pair(
     _ sorter: inout ChangeSorter, in bytes: UnsafeRawBufferPointer, into changes: ChangeCollector,
-    _ progress: ProgressReporter
+    _ counter: inout RowCounter
   ) throws {
-    var counter = RowCounter(progress)
     var previous = EncodedRow(of: header)
     var current = EncodedRow(of: header)
     while let place = sorter.next(in: bytes.bytes) {

@@ -11,7 +11,7 @@ public struct ChangePlace: Equatable, Sendable {
   /// Whether the change is marked as one that came about indirectly: by a trigger or a foreign-key action.
   public func isIndirect(in bytes: RawSpan) -> Bool { bytes.byte(at: start + 1) != 0 }
 
-  /// Speaks of the change at an offset; nil where no operation stands.
+  /// The change at an offset; nil where no operation stands.
   @inlinable
   public init?(at start: Int, in bytes: RawSpan) {
     guard let operation = ChangeOperation(rawValue: bytes.byte(at: start)) else { return nil }
@@ -23,15 +23,15 @@ public struct ChangePlace: Equatable, Sendable {
 /// Walks from change to change of one section without taking them apart: for bytes that a `ChangesetReader` or
 /// `ChangesetSummary` has been over without an error.
 ///
-/// Other bytes end the walk early, or the process: nothing outside them is ever read.
+/// It ends where the bytes do not hold the whole next change. Nothing outside them is ever read.
 public struct ChangeWalk: Sendable {
   /// The offset of the next change.
   public private(set) var position: Int
-  /// The end of the section, as far as it is known.
-  public private(set) var end: Int
-  @usableFromInline let columnCount: Int
-  @usableFromInline let keyCount: Int
-  @usableFromInline let isPatchset: Bool
+  /// The end of the section, or of its part in these bytes.
+  private var end: Int
+  private let columnCount: Int
+  private let keyCount: Int
+  private let isPatchset: Bool
 
   /// Begins at the first change of a section.
   public init(_ changes: Range<Int>, of table: ChangesetTable) {
@@ -42,30 +42,60 @@ public struct ChangeWalk: Sendable {
     isPatchset = table.format == .patchset
   }
 
-  /// Says that the section goes on.
-  public mutating func extend(to end: Int) { self.end = end }
+  /// Goes on in a range of other bytes.
+  mutating func move(to changes: Range<Int>) {
+    position = changes.lowerBound
+    end = changes.upperBound
+  }
 
-  /// The next change, or nil at the end of the section.
+  /// The next change, or nil at the end of the section or before a change that is not wholly there.
   public mutating func next(in bytes: RawSpan) -> ChangePlace? {
-    guard position < end, let change = ChangePlace(at: position, in: bytes) else { return nil }
-    position = self.end(of: change, in: bytes)
+    guard position < end, let change = ChangePlace(at: position, in: bytes),
+      let next = wholeEnd(of: change, in: bytes)
+    else { return nil }
+    position = next
     return change
   }
 
   /// The offset behind a change of this table.
   public func end(of change: ChangePlace, in bytes: RawSpan) -> Int {
-    var cursor = change.values
-    switch change.operation {
-    case .insert: skipValues(columnCount, at: &cursor, in: bytes)
-    case .delete: skipValues(isPatchset ? keyCount : columnCount, at: &cursor, in: bytes)
-    case .update: skipValues(isPatchset ? columnCount : 2 * columnCount, at: &cursor, in: bytes)
-    }
-    return cursor
+    wholeEnd(of: change, in: bytes) ?? bytes.byteCount
   }
-}
 
-/// Moves behind so many values of bytes that have been checked.
-@inlinable
-public func skipValues(_ count: Int, at position: inout Int, in bytes: RawSpan) {
-  for _ in 0..<count { _ = ValueSlice(verified: bytes, at: &position) }
+  func hasWholeChange(at start: Int, in bytes: RawSpan) -> Bool {
+    ChangePlace(at: start, in: bytes).flatMap { wholeEnd(of: $0, in: bytes) } != nil
+  }
+
+  private func wholeEnd(of change: ChangePlace, in bytes: RawSpan) -> Int? {
+    let values: Int
+    switch change.operation {
+    case .insert: values = columnCount
+    case .delete: values = isPatchset ? keyCount : columnCount
+    case .update: values = isPatchset ? columnCount : 2 * columnCount
+    }
+    let limit = bytes.byteCount
+    var cursor = change.values
+    for _ in 0..<values {
+      guard cursor < limit else { return nil }
+      let kind = bytes.byte(at: cursor)
+      cursor += 1
+      switch kind {
+      case 1, 2: cursor += 8
+      case 3, 4:
+        var length = 0
+        var hasMore = true
+        for _ in 0..<9 where hasMore {
+          guard cursor < limit else { return nil }
+          let byte = bytes.byte(at: cursor)
+          cursor += 1
+          length = length << 7 | Int(byte & 0x7f)
+          hasMore = byte >= 0x80
+        }
+        guard length <= limit - cursor else { return nil }
+        cursor += length
+      default: break
+      }
+    }
+    return cursor <= limit ? cursor : nil
+  }
 }

@@ -37,7 +37,7 @@ public struct ChangesetGroup: ~Copyable {
 
   /// Joins what has been added so far.
   ///
-  /// Takes memory for each change (about 60 bytes), however large it is.
+  /// Takes memory for all that was added, and about 60 bytes for each change.
   ///
   /// - Parameter output: Where the result is added.
   /// - Returns: `output`.

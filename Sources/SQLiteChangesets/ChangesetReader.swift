@@ -66,8 +66,8 @@ public struct Change: Equatable, Sendable {
 
 /// Walks the changes of a changeset or patchset without copying.
 ///
-/// The reader holds offsets only; the bytes are passed to each call and must be the same every time. Any input
-/// is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
+/// The reader holds offsets only; the bytes are passed to each call and must be the same every time, or others that
+/// ``rebase(to:)`` has told of. Any input is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
 /// `sqlite3session.c`; see <https://sqlite.org/session/changegroup.html> for the format.
 ///
 /// ```swift
@@ -95,6 +95,8 @@ public struct ChangesetReader: Sendable {
   public private(set) var new: [ValueSlice] = []
   /// Where the next call goes on reading.
   public private(set) var position: Int
+  /// Where the bytes begin in the changeset: all other offsets, but those of errors, count from there.
+  public private(set) var base = 0
 
   /// The key columns of the table, so that the short DELETE of a patchset costs no walk over thousands of columns that
   /// a header may claim.
@@ -115,11 +117,25 @@ public struct ChangesetReader: Sendable {
   /// Moves to the offset of another change of the same table, or of the table header in front of it.
   public mutating func move(to position: Int) { self.position = position }
 
+  /// Says that the bytes of the next calls begin elsewhere in the changeset. The reader stays at its place.
+  public mutating func rebase(to base: Int) {
+    position += self.base - base
+    self.base = base
+  }
+
   /// Reads the next change.
   ///
   /// - Returns: The change, or nil at the end. `table`, `old` and `new` speak of it until the next call.
   /// - Throws: `ChangesetError` for anything that is no well-formed change. The reader must not be used after that.
   public mutating func next(in bytes: RawSpan) throws(ChangesetError) -> Change? {
+    do throws(ChangesetError) {
+      return try read(bytes)
+    } catch {
+      throw ChangesetError(error.code, offset: base + error.offset, table: error.table)
+    }
+  }
+
+  private mutating func read(_ bytes: RawSpan) throws(ChangesetError) -> Change? {
     let end = bytes.byteCount
     var startsTable = false
     while position < end, let format = ChangesetFormat(rawValue: bytes.byte(at: position)) {

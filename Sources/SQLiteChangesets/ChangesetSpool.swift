@@ -9,7 +9,8 @@
 /// Bytes on their way from one stage to the next: in memory while they are few, in a temporary file beyond.
 ///
 /// The file is unlinked the moment it is made, so it is private to this process and gone when the spool is, whatever
-/// happens. Write everything, then read it any number of times. Not for use by two threads at once.
+/// happens. It is never mapped: readers copy parts of it into buffers of their own. Write everything, then read it any
+/// number of times. Not for use by two threads at once, unless it was made for that.
 public final class ChangesetSpool {
   /// Why a spool could not be written or read.
   public struct Failure: Error, Sendable, CustomStringConvertible {
@@ -38,11 +39,12 @@ public final class ChangesetSpool {
   private var descriptor: Int32 = -1
   private let folder: String
   private let memoryLimit: Int
-  /// Where the file is mapped just now, once for each `withBytes` that is running.
-  private var mappings: [(address: UnsafeMutableRawPointer, count: Int)] = []
-
-  /// The mapping of a spool that is read while it is written; never changed after init.
-  private var lasting: (address: UnsafeMutableRawPointer, count: Int)?
+  /// How much of a file is read at once where nothing else is said.
+  public static let windowBytes = 512 << 10
+  /// How much of the file is read at once.
+  let windowBytes: Int
+  /// How many bytes there will be, where one thread reads while another appends.
+  private let arriving: Int?
 
   /// How many bytes are gathered for one write to the file: changes are small, system calls are not.
   private static let writeSize = 256 << 10
@@ -52,37 +54,49 @@ public final class ChangesetSpool {
   /// - Parameters:
   ///   - folder: Where the temporary file goes, if one is needed.
   ///   - memoryLimit: How many bytes stay in memory before a file takes over.
-  public init(folder: String = ChangesetSpool.temporaryFolder, memoryLimit: Int = 4 << 20) {
+  ///   - windowBytes: How much of the file is read at once. What does not fit is read in one larger piece.
+  public init(
+    folder: String = ChangesetSpool.temporaryFolder, memoryLimit: Int = 4 << 20,
+    windowBytes: Int = ChangesetSpool.windowBytes
+  ) {
     self.folder = folder
     self.memoryLimit = memoryLimit
+    self.windowBytes = windowBytes
+    arriving = nil
   }
 
-  /// Makes a spool that holds the given bytes.
+  /// Makes a spool that holds the given bytes in memory.
   public init(_ bytes: [UInt8]) {
     folder = ChangesetSpool.temporaryFolder
     memoryLimit = Int.max
+    windowBytes = Self.windowBytes
+    arriving = nil
     memory = bytes
     count = bytes.count
   }
 
   /// Makes a spool for so many bytes, which one thread appends while another reads those that it has flushed.
   ///
-  /// The file is as long as it will be from the beginning, and mapped once. `withBytes` gives all of it; what has not been
-  /// appended and flushed yet reads as zeros.
-  ///
   /// - Throws: `Failure` when the temporary file cannot be made.
-  public init(folder: String = ChangesetSpool.temporaryFolder, arriving expected: Int) throws(Failure) {
+  public init(
+    folder: String = ChangesetSpool.temporaryFolder, arriving expected: Int,
+    windowBytes: Int = ChangesetSpool.windowBytes
+  ) throws(Failure) {
     self.folder = folder
     memoryLimit = 0
+    self.windowBytes = windowBytes
+    arriving = expected
     try moveToFile()
-    guard ftruncate(descriptor, off_t(expected)) == 0,
-      let address = mmap(nil, max(expected, 1), PROT_READ, MAP_SHARED, descriptor, 0), address != MAP_FAILED
-    else { throw Failure(action: "make", folder: folder, errno: errno) }
-    lasting = (address, expected)
+  }
+
+  /// An empty spool that keeps its file in the same folder and is read in the same way.
+  ///
+  /// - Parameter memoryLimit: How many bytes stay in memory before a file takes over.
+  public func makeEmpty(memoryLimit: Int = 4 << 20) -> ChangesetSpool {
+    ChangesetSpool(folder: folder, memoryLimit: min(memoryLimit, self.memoryLimit), windowBytes: windowBytes)
   }
 
   deinit {
-    if let lasting { munmap(lasting.address, max(lasting.count, 1)) }
     if descriptor >= 0 { close(descriptor) }
   }
 
@@ -93,7 +107,7 @@ public final class ChangesetSpool {
   }
 
   /// How many bytes it will hold, where that was said in the beginning; else how many it holds.
-  public var expected: Int { lasting?.count ?? count }
+  public var expected: Int { arriving ?? count }
 
   /// Whether nothing has been written.
   public var isEmpty: Bool { count == 0 }
@@ -133,56 +147,79 @@ public final class ChangesetSpool {
   ///
   /// - Throws: `Failure` when either file fails.
   public func append(contentsOf other: ChangesetSpool) throws {
-    try other.withBytes { span in
-      try append(0..<span.byteCount, of: span)
+    try other.forEachPiece { try append($0) }
+  }
+
+  // MARK: Reading
+
+  /// All bytes, when they are in memory.
+  var memoryContents: [UInt8]? { descriptor < 0 ? memory : nil }
+
+  /// How many bytes there are; nil where another thread may be appending.
+  var settledCount: Int? { arriving == nil ? count : nil }
+
+  /// Reads bytes from an offset on.
+  ///
+  /// Where another thread appends, only what it has flushed may be asked for.
+  ///
+  /// - Returns: How many bytes were read: fewer than fit only where the spool ends.
+  /// - Throws: `Failure` when the file cannot be read.
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Failure) -> Int {
+    // What is still in memory is not looked at while the other thread may be changing it.
+    let stored = arriving == nil ? count - memory.count : Int.max
+    var done = 0
+    while done < buffer.count, offset + done < stored, let start = buffer.baseAddress {
+      let wanted = min(buffer.count - done, stored - offset - done)
+      let found = pread(descriptor, start + done, wanted, off_t(offset + done))
+      if found == 0 { break }
+      if found > 0 { done += found } else if errno != EINTR { throw failure("read") }
+    }
+    if arriving == nil, done < buffer.count, offset + done >= stored, offset + done < count {
+      let rest = memory[(offset + done - stored)...].prefix(buffer.count - done)
+      rest.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[done...]).copyMemory(from: $0) }
+      done += rest.count
+    }
+    return done
+  }
+
+  /// Gives a range of the bytes to `body` piece by piece: all at once when they are in memory.
+  ///
+  /// `body` may append to the spool and gets the bytes as they were before.
+  ///
+  /// - Throws: `Failure` when the file cannot be read; whatever `body` throws.
+  public func forEachPiece(_ range: Range<Int>? = nil, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    let range = range ?? 0..<count
+    if let memory = memoryContents {
+      return try memory.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(windowBytes, range.count), alignment: 16)
+    defer { buffer.deallocate() }
+    var start = range.lowerBound
+    while start < range.upperBound {
+      let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, range.upperBound - start)])
+      let found = try read(into: wanted, at: start)
+      guard found > 0 else { throw failure("read") }
+      try body(UnsafeRawBufferPointer(rebasing: wanted[..<found]))
+      start += found
     }
   }
 
-  /// Gives the bytes to `body`; they must not be kept beyond it. `body` may append to the spool and sees the bytes as
-  /// they were before.
+  /// Gives all bytes to `body` at once; they must not be kept beyond it. `body` may append to the spool and sees the bytes
+  /// as they were before.
   ///
-  /// A spool in a file is mapped into memory, so its pages are read as they are touched and can be dropped again.
+  /// Takes memory for all of them: what can be large is read with a ``ChangesetWindow``.
   ///
-  /// - Throws: `Failure` when the file cannot be written to the end or mapped; whatever `body` throws.
+  /// - Throws: `Failure` when the file cannot be read; whatever `body` throws.
   public func withBytes<Result>(_ body: (RawSpan) throws -> Result) throws -> Result {
-    if let lasting {
-      // Sound: the mapping lasts as long as the spool, and its file has this length from the beginning.
-      return try body(UnsafeRawBufferPointer(start: lasting.address, count: lasting.count).bytes)
-    }
-    guard descriptor >= 0, count > 0 else {
-      // A copy of the array (not of its bytes), so that `body` may use the spool.
-      let held = memory
-      return try held.withRawSpan(body)
-    }
-    try flush()
-    let mapped = count
-    guard let address = mmap(nil, mapped, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
-      throw Failure(action: "read", folder: folder, errno: errno)
-    }
-    mappings.append((address, mapped))
-    defer {
-      mappings.removeLast()
-      munmap(address, mapped)
-    }
-    // Sound: the mapping covers `mapped` bytes and outlives `body`; nobody else has the unlinked file and the spool only
-    // adds to it, so it cannot shrink.
-    return try body(UnsafeRawBufferPointer(start: address, count: mapped).bytes)
+    // A copy of the array (not of its bytes), so that `body` may use the spool.
+    if let memory = memoryContents { return try memory.withRawSpan(body) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    try forEachPiece { bytes.append(contentsOf: $0) }
+    return try bytes.withRawSpan(body)
   }
 
-  /// Says that bytes which `withBytes` has given are not looked at for some time: a mapped file gives their memory back.
-  /// They can be read again, at the price of reading the file.
-  public func release(_ range: Range<Int>) {
-    let mappings = lasting.map { [$0] } ?? mappings
-    guard !mappings.isEmpty else { return }
-    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-    let start = (range.lowerBound + page - 1) / page * page
-    let end = range.upperBound / page * page
-    guard start < end else { return }
-    for mapping in mappings where end <= mapping.count {
-      // Nothing is lost when the system does not follow the advice.
-      _ = madvise(mapping.address + start, end - start, MADV_DONTNEED)
-    }
-  }
+  private func failure(_ action: String) -> Failure { Failure(action: action, folder: folder, errno: errno) }
 
   private func moveToFile() throws(Failure) {
     var template = Array("\(folder)/buckia-XXXXXX".utf8CString)

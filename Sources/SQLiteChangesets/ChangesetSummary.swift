@@ -70,23 +70,29 @@ public struct ChangesetSummary: Equatable, Sendable {
 
   /// Reads and checks every change.
   ///
-  /// - Parameters:
-  ///   - bytes: The changeset or patchset.
-  ///   - spool: The spool that the bytes are from: its memory is given back on the way.
+  /// - Parameter bytes: The changeset or patchset.
   /// - Throws: `ChangesetError` when the bytes are no changeset, with code `incompatibleTables` when one table
   ///   appears with different columns or keys (its name compared without regard to the case of ASCII letters), with
   ///   `tooManySections` beyond `ChangesetLimits.sections`.
-  public static func of(
-    _ bytes: RawSpan, releasing spool: ChangesetSpool? = nil
-  ) throws(ChangesetError) -> ChangesetSummary {
+  public static func of(_ bytes: RawSpan) throws(ChangesetError) -> ChangesetSummary {
     var reader = ChangesetReader()
     var builder = Builder()
-    var trail = SpoolTrail(of: spool)
-    while let change = try reader.next(in: bytes) {
-      try builder.add(change, reader, in: bytes)
-      trail.advance(to: change.range.lowerBound)
-    }
+    while let change = try reader.next(in: bytes) { try builder.add(change, reader, in: bytes) }
     return builder.finish(byteCount: bytes.byteCount)
+  }
+
+  /// Reads and checks every change of a spool.
+  ///
+  /// - Throws: `ChangesetError`, as ``of(_:)-(RawSpan)``; `ChangesetSpool.Failure` when the spool cannot be read.
+  public static func of(_ changeset: ChangesetSpool) throws -> ChangesetSummary {
+    var scan = ChangesetScan(changeset)
+    var builder = Builder()
+    while try scan.advance() {
+      try scan.window.withBytes { bytes in
+        while let change = try scan.next(in: bytes) { try builder.add(change, scan.reader, in: bytes) }
+      }
+    }
+    return builder.finish(byteCount: changeset.count)
   }
 
   /// Whether a summary speaks of the same tables as this one, as far as both speak of a table at all.
@@ -132,7 +138,7 @@ public struct ChangesetSummary: Equatable, Sendable {
     private var place = 0
     private var keyColumns: [Int] = []
     private var key: KeyLayout?
-    private var previous: (prefix: UInt64, start: Int)?
+    private var previous: (prefix: UInt64, base: Int, start: Int)?
 
     /// Begins with nothing.
     public init() {}
@@ -150,7 +156,7 @@ public struct ChangesetSummary: Equatable, Sendable {
     ) throws(ChangesetError) -> Int {
       if change.startsTable { try beginSection(change, reader, in: bytes) }
       summary.sections[summary.sections.count - 1].changes =
-        summary.sections[summary.sections.count - 1].changes.lowerBound..<change.range.upperBound
+        summary.sections[summary.sections.count - 1].changes.lowerBound..<reader.base + change.range.upperBound
       switch change.operation {
       case .insert: summary.tables[place].inserted += 1
       case .update: summary.tables[place].updated += 1
@@ -170,12 +176,14 @@ public struct ChangesetSummary: Equatable, Sendable {
       let first = isInsert ? reader.new[key.columns[0]] : reader.old[key.columns[0]]
       let prefix = first.orderPrefix(in: bytes)
       if let previous {
+        // Where the bytes of the change before are gone, keys that begin alike count as ascending.
         let descends =
           previous.prefix == prefix
-          ? key.order(previous.start, change.range.lowerBound, in: bytes) > 0 : previous.prefix > prefix
+          ? previous.base == reader.base && key.order(previous.start, change.range.lowerBound, in: bytes) > 0
+          : previous.prefix > prefix
         if descends { summary.tables[place].descents += 1 }
       }
-      previous = (prefix, change.range.lowerBound)
+      previous = (prefix, reader.base, change.range.lowerBound)
     }
 
     private mutating func beginSection(
@@ -185,13 +193,15 @@ public struct ChangesetSummary: Equatable, Sendable {
       let table = directory.entries[found].table
       if found == summary.tables.count { summary.tables.append(Table(table)) }
       guard summary.sections.count < ChangesetLimits.sections else {
-        throw ChangesetError(.tooManySections, offset: reader.headerRange.lowerBound, table: table.name)
+        throw ChangesetError(
+          .tooManySections, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
       }
       place = found
       keyColumns = table.keyFlags.indices.filter { table.isKey($0) }
       key = KeyLayout(table)
       previous = nil
-      summary.sections.append(Section(table: found, changes: change.range))
+      let range = reader.base + change.range.lowerBound..<reader.base + change.range.upperBound
+      summary.sections.append(Section(table: found, changes: range))
     }
 
     /// The summary of what has been added so far; its `byteCount` is 0.

@@ -30,12 +30,13 @@ struct TableDirectory: Sendable {
     guard let table = reader.table else { return nil }
     let name = bytes.array(reader.nameRange).map(Self.folded)
     if let first = entries.first, first.table.format != table.format {
-      throw ChangesetError(.mixedFormats, offset: reader.headerRange.lowerBound, table: table.name)
+      throw ChangesetError(.mixedFormats, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
     }
     if let place = places[name] {
       let known = entries[place].table
       guard known.keyFlags.elementsEqual(table.keyFlags, by: { ($0 != 0) == ($1 != 0) }) else {
-        throw ChangesetError(.incompatibleTables, offset: reader.headerRange.lowerBound, table: table.name)
+        throw ChangesetError(
+          .incompatibleTables, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
       }
       return place
     }

@@ -43,6 +43,22 @@ import Testing
     }
   }
 
+  @Test("How many bytes of the changes are in memory at once makes no difference", arguments: Seeds.shards)
+  func windows(_ shard: Int) throws {
+    try Seeds.tryEach(800, shard: shard) { seed in
+      let scenario = try ApplyScenario(seed: seed)
+      guard !scenario.changes.isEmpty else { return }
+      let whole = try scenario.engine()
+      let windowBytes = [1, 64, 300][Int(seed % 3)]
+      let windowed = try scenario.engine(windowBytes: windowBytes)
+      #expect(whole.counts == windowed.counts, "seed \(seed), windows of \(windowBytes) bytes")
+      if !scenario.isEqual(whole.outcome, windowed.outcome) {
+        Issue.record(
+          "\(Seeds.replay(seed))\n\(scenario.report(whole.outcome, windowed.outcome, "whole", "windowed"))")
+      }
+    }
+  }
+
   private struct Tally {
     var cases = 0
     var conflicts = 0

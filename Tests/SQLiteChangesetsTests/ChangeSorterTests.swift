@@ -5,30 +5,26 @@ import TestSupport
 
 @Suite("Going through changes by key")
 struct ChangeSorterTests {
-  /// The offsets of all changes of the first table, in the order that a sorter with these limits gives, as offsets into
-  /// the input.
-  private func sorted(_ bytes: [UInt8], _ limits: ChangeSorter.Limits) throws -> [[UInt8]] {
-    let spool = ChangesetSpool(bytes)
-    return try spool.withBytes { span in
-      let summary = try ChangesetSummary.of(span)
-      let table = try #require(summary.tables.first).table
-      let sections = summary.sections.filter { $0.table == 0 }.map(\.changes)
-      var sorter = try ChangeSorter(table, sections: sections, of: spool, in: span, limits: limits)
-      let walk = ChangeWalk(0..<0, of: table)
-      var changes: [[UInt8]] = []
-      guard let merged = sorter.beginMerge() else {
+  /// All changes of the first table, in the order that a sorter with these limits gives.
+  private func sorted(
+    _ bytes: [UInt8], _ limits: ChangeSorter.Limits, windowBytes: Int? = nil
+  ) throws -> [[UInt8]] {
+    let spool =
+      if let windowBytes { try ChangesetSpool(bytes, windowBytes: windowBytes) } else { ChangesetSpool(bytes) }
+    let summary = try ChangesetSummary.of(spool)
+    let table = try #require(summary.tables.first).table
+    let sections = summary.sections.filter { $0.table == 0 }.map(\.changes)
+    var sorter = try ChangeSorter(table, sections: sections, of: spool, limits: limits)
+    let walk = ChangeWalk(0..<0, of: table)
+    var changes: [[UInt8]] = []
+    while try sorter.advance() {
+      sorter.bytes.withRawSpan { span in
         while let change = sorter.next(in: span) {
           changes.append(span.array(change.start..<walk.end(of: change, in: span)))
         }
-        return changes
       }
-      try merged.withBytes { sorted in
-        while let change = sorter.next(in: sorted) {
-          changes.append(sorted.array(change.start..<walk.end(of: change, in: sorted)))
-        }
-      }
-      return changes
     }
+    return changes
   }
 
   @Test(
@@ -64,6 +60,10 @@ struct ChangeSorterTests {
       ChangeSorter.Limits(changes: 1_000, bytes: 60), ChangeSorter.Limits(bytes: 1),
     ] {
       #expect(try sorted(bytes, limits) == expected, "seed \(seed), \(limits)")
+      for windowBytes in [16, 100, 4_096] {
+        let windowed = try sorted(bytes, limits, windowBytes: windowBytes)
+        #expect(windowed == expected, "seed \(seed), \(limits), windows of \(windowBytes) bytes")
+      }
     }
   }
 
@@ -77,6 +77,38 @@ struct ChangeSorterTests {
       let expected: [TestChange] = [.insert([1]), .insert([2]), .insert([3]), .delete([3])]
       #expect(first == expected.map { changeset("", $0) }.map { Array($0.dropFirst(5)) })
     }
+  }
+
+  @Test("Changes larger than the buffers of a merge are merged, and equal keys come in one piece")
+  func largeChanges() throws {
+    var random = SeededGenerator(seed: 3)
+    var changes: [TestChange] = []
+    for key in 0..<40 {
+      let text = TestValue.text(String(repeating: "x", count: Int.random(in: 0..<3_000, using: &random)))
+      changes += [.delete([.integer(Int64(key)), text]), .insert([.integer(Int64(key)), text])]
+    }
+    changes.shuffle(using: &random)
+    let spool = try ChangesetSpool(changeset(ChangesetTable(name: "t", keyFlags: [1, 0]), changes), windowBytes: 100)
+    let summary = try ChangesetSummary.of(spool)
+    var sorter = try ChangeSorter(
+      summary.tables[0].table, sections: summary.sections.map(\.changes), of: spool,
+      limits: ChangeSorter.Limits(changes: 9))
+    var keys: [Int64] = []
+    var stretches = 0
+    while try sorter.advance() {
+      stretches += 1
+      try sorter.bytes.withRawSpan { span in
+        var found: [Int64] = []
+        while let change = sorter.next(in: span) {
+          var position = change.values
+          found.append(try ValueSlice(reading: span, at: &position).integer(in: span))
+        }
+        #expect(found.allSatisfy { key in found.count { $0 == key } == 2 })
+        keys += found
+      }
+    }
+    #expect(keys == (0..<40).flatMap { [$0, $0] })
+    #expect(stretches > 10)
   }
 
   @Test("Patchsets go by the same keys, in key order where the header tells it")

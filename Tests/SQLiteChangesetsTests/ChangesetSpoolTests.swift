@@ -67,25 +67,31 @@ struct ChangesetSpoolTests {
     #expect(throws: Mine.self) { try ChangesetSpool([1]).withBytes { _ in throw Mine() } }
   }
 
-  @Test("Memory that was given back is there again when it is looked at")
-  func release() throws {
-    let spool = ChangesetSpool(memoryLimit: 0)
+  @Test("Pieces are all bytes of a range, wherever they are", arguments: [0, 1 << 20])
+  func pieces(memoryLimit: Int) throws {
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-    try spool.append(bytes)
-    spool.release(0..<bytes.count)
-    try spool.withBytes { span in
-      #expect(span.array(0..<bytes.count) == bytes)
-      for range in [0..<bytes.count, 10..<20, 5_000..<90_000, 0..<0, 90_000..<(1 << 40)] { spool.release(range) }
-      #expect(span.array(0..<bytes.count) == bytes)
-      try spool.withBytes { inner in
-        spool.release(0..<bytes.count)
-        #expect(inner.array(0..<bytes.count) == bytes)
+    let spool = ChangesetSpool(memoryLimit: memoryLimit, windowBytes: 1_000)
+    try spool.append(Array(bytes[..<60_001]))
+    try spool.flush()
+    try spool.append(Array(bytes[60_001...]))
+    for range in [0..<bytes.count, 10..<20, 5_000..<90_000, 60_001..<60_001, 60_000..<60_002, 99_999..<100_000] {
+      var found: [UInt8] = []
+      var largest = 0
+      try spool.forEachPiece(range) {
+        found += $0
+        largest = max(largest, $0.count)
       }
+      #expect(found == Array(bytes[range]))
+      #expect(largest <= (memoryLimit == 0 ? 1_000 : bytes.count))
     }
-    let inMemory = ChangesetSpool(bytes)
-    try inMemory.withBytes { span in
-      inMemory.release(0..<bytes.count)
-      #expect(span.array(0..<bytes.count) == bytes)
-    }
+  }
+
+  @Test("One that is made alike is empty, and stays in memory no longer")
+  func alike() throws {
+    let spool = ChangesetSpool(folder: "/nowhere/at all", memoryLimit: 2)
+    try spool.append([1, 2])
+    let other = spool.makeEmpty()
+    #expect(other.isEmpty)
+    #expect(throws: ChangesetSpool.Failure.self) { try other.append([1, 2, 3]) }
   }
 }

@@ -113,6 +113,14 @@ func wholeChanges(_ bytes: [UInt8]) throws -> [[UInt8]] {
 }
 
 extension ChangesetSpool {
+  /// Makes a spool in a file that is read in small windows; the end of the bytes is still in memory.
+  convenience init(_ bytes: [UInt8], windowBytes: Int) throws {
+    self.init(memoryLimit: 0, windowBytes: windowBytes)
+    try append(Array(bytes[..<(bytes.count * 2 / 3)]))
+    try flush()
+    try append(Array(bytes[(bytes.count * 2 / 3)...]))
+  }
+
   /// All bytes, copied.
   var bytes: [UInt8] {
     get throws { try withBytes { $0.array(0..<$0.byteCount) } }

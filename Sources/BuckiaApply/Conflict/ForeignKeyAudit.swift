@@ -25,12 +25,11 @@ struct ForeignKeyAudit {
   /// - Returns: How many rows it found.
   /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
   func recordViolations(
-    _ summary: ChangesetSummary, in bytes: RawSpan, _ decider: ConflictDecider, _ session: ApplySession,
+    _ sections: TableSections, _ decider: ConflictDecider, _ session: ApplySession,
     on connection: borrowing SQLiteConnection
   ) throws -> Int {
     let referring = try referringTables(session, on: connection)
     guard !referring.isEmpty else { return 0 }
-    let sections = TableSections(summary)
     let box = try session.schema(on: connection)
     var count = 0
     for entry in box.schema.entries where entry.kind == .table && referring.contains(entry.name) {
@@ -42,13 +41,13 @@ struct ForeignKeyAudit {
           "a row of table \"\(entry.name)\" refers to a row of \"\(key.parent)\" that is not there"
         // Both: a trigger of the application's can keep ours from firing (`RAISE(IGNORE)`).
         if let match = changed[entry.name] {
-          try check.written(match, sections, in: bytes, &found, on: connection)
+          try check.written(match, sections, &found, on: connection)
         }
         if let store = watch.rowsWritten(to: entry.name) {
           try check.written(notedIn: store, &found, on: connection)
         }
         if let match = changed[TableName(key.parent)] {
-          try check.orphaned(match, sections, in: bytes, &found, on: connection)
+          try check.orphaned(match, sections, &found, on: connection)
         }
         if let store = watch.valuesRemoved(from: TableName(key.parent), check.parentColumnNames) {
           try check.orphaned(notedIn: store, &found, on: connection)
@@ -191,7 +190,7 @@ private struct ForeignKeyCheck {
 
   /// Rows that the changes wrote and that refer to nothing.
   func written(
-    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ found: inout BrokenRows,
+    _ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows,
     on connection: borrowing SQLiteConnection
   ) throws {
     let key = child.keyPlaces
@@ -204,37 +203,41 @@ private struct ForeignKeyCheck {
     let change = walk.change
     var lookups: [[Bool]: TableStatements.Prepared] = [:]
     var nullKeys: Set<[UInt8]> = []
-    while walk.next(in: bytes) {
-      guard change.operation != .delete else { continue }
-      if change.operation == .update, !dependsOnOthers,
-        !referring.contains(where: { $0.map { change.new($0).isDefined } ?? false })
-      {
-        continue
-      }
-      let isNull = columns.map { change.row($0).kind == .null }
-      if isNull.contains(true) {
-        // Rows with NULL in the key are told apart by content: all that share the key are found at once.
-        var writer = ChangesetWriter()
-        for column in columns { writer.append(change.row(column), of: bytes) }
-        guard nullKeys.insert(writer.bytes).inserted else { continue }
-      }
-      let lookup: TableStatements.Prepared
-      if let known = lookups[isNull] {
-        lookup = known
-      } else {
-        // `IS ?` would find NULL, too, but not by an index: each row would cost a scan of the table.
-        let terms = zip(key, isNull).enumerated().map { index, part in
-          "c.\(layout[part.0]) \(part.1 ? "IS NULL" : "= ?\(index + 1)")"
+    while try walk.advance() {
+      try walk.window.withBytes { bytes in
+        while walk.next(in: bytes) {
+          guard change.operation != .delete else { continue }
+          if change.operation == .update, !dependsOnOthers,
+            !referring.contains(where: { $0.map { change.new($0).isDefined } ?? false })
+          {
+            continue
+          }
+          let isNull = columns.map { change.row($0).kind == .null }
+          if isNull.contains(true) {
+            // Rows with NULL in the key are told apart by content: all that share the key are found at once.
+            var writer = ChangesetWriter()
+            for column in columns { writer.append(change.row(column), of: bytes) }
+            guard nullKeys.insert(writer.bytes).inserted else { continue }
+          }
+          let lookup: TableStatements.Prepared
+          if let known = lookups[isNull] {
+            lookup = known
+          } else {
+            // `IS ?` would find NULL, too, but not by an index: each row would cost a scan of the table.
+            let terms = zip(key, isNull).enumerated().map { index, part in
+              "c.\(layout[part.0]) \(part.1 ? "IS NULL" : "= ?\(index + 1)")"
+            }
+            lookup = TableStatements.Prepared(
+              try connection.prepare(select(where: terms.joined(separator: " AND ")), isPersistent: true))
+            lookups[isNull] = lookup
+          }
+          for (index, column) in columns.enumerated() where !isNull[index] {
+            try lookup.statement.bind(change.row(column), in: bytes, at: index)
+          }
+          while try lookup.statement.step() { try found.add(lookup, on: connection) }
+          lookup.statement.reset()
         }
-        lookup = TableStatements.Prepared(
-          try connection.prepare(select(where: terms.joined(separator: " AND ")), isPersistent: true))
-        lookups[isNull] = lookup
       }
-      for (index, column) in columns.enumerated() where !isNull[index] {
-        try lookup.statement.bind(change.row(column), in: bytes, at: index)
-      }
-      while try lookup.statement.step() { try found.add(lookup, on: connection) }
-      lookup.statement.reset()
     }
   }
 
@@ -261,7 +264,7 @@ private struct ForeignKeyCheck {
 
   /// Rows that refer to the key of a row that the changes deleted.
   func orphaned(
-    _ match: TableMatch, _ sections: TableSections, in bytes: RawSpan, _ found: inout BrokenRows,
+    _ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows,
     on connection: borrowing SQLiteConnection
   ) throws {
     let offset = parent.goesByRowID ? 1 : 0
@@ -275,13 +278,17 @@ private struct ForeignKeyCheck {
     guard var walk = sections.walk(of: TableName(parent.name)) else { return }
     let change = walk.change
     var isEmpty = true
-    while walk.next(in: bytes) {
-      guard change.operation == .delete else { continue }
-      for (index, column) in columns.enumerated() {
-        try insert.bind(change.old(column), in: bytes, at: index)
+    while try walk.advance() {
+      try walk.window.withBytes { bytes in
+        while walk.next(in: bytes) {
+          guard change.operation == .delete else { continue }
+          for (index, column) in columns.enumerated() {
+            try insert.bind(change.old(column), in: bytes, at: index)
+          }
+          try insert.run()
+          isEmpty = false
+        }
       }
-      try insert.run()
-      isEmpty = false
     }
     if !isEmpty { try orphaned(notedIn: "temp.\(store)", &found, on: connection) }
     try connection.execute("DELETE FROM temp.\(store)")

@@ -41,7 +41,8 @@ struct Holding {
     }
     var defaults: [Int: [UInt8]]?
     if let resumed, !resumed.isWhole { defaults = try Self.defaults(of: resumed, plan, on: connection) }
-    var split = HoldingSplit(plan.held, into: store, resumingFrom: defaults)
+    var split = HoldingSplit(
+      plan.held, into: store, resumingFrom: defaults, of: admitted.changes.changeset)
     known = admitted.replaced(by: try split.run(admitted.changes, on: connection))
     var keys: [TableName: RowKey] = [:]
     for table in try known.changes.feed.summary().tables {
@@ -121,28 +122,28 @@ struct Holding {
   /// What earlier diffs have said of rows that this one has deleted is not to come back with a row of the same key.
   private func forgetRowsThatAreGone(on connection: borrowing SQLiteConnection) throws {
     let summary = try known.changes.feed.summary()
-    let sections = TableSections(summary)
-    try known.changes.changeset.withBytes { bytes in
-      for table in summary.tables where table.deleted > 0 {
-        let name = TableName(table.table.name)
-        guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else {
-          continue
-        }
-        // Any of them says whether the row is there.
-        let queries = try session.statements(for: match, header: table.table, on: connection).select(on: connection)
-        guard let select = queries.first else { continue }
-        let key = RowKey(of: table.table)
-        while walk.next(in: bytes) {
-          guard walk.change.operation == .delete, !walk.change.hasNullKey else { continue }
-          for column in table.table.keyFlags.indices where table.table.isKey(column) {
-            try select.statement.bind(walk.change.old(column), in: bytes, at: column)
+    let sections = TableSections(summary, of: known.changes.changeset)
+    for table in summary.tables where table.deleted > 0 {
+      let name = TableName(table.table.name)
+      guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else { continue }
+      // Any of them says whether the row is there.
+      let queries = try session.statements(for: match, header: table.table, on: connection).select(on: connection)
+      guard let select = queries.first else { continue }
+      let key = RowKey(of: table.table)
+      while try walk.advance() {
+        try walk.window.withBytes { bytes in
+          while walk.next(in: bytes) {
+            guard walk.change.operation == .delete, !walk.change.hasNullKey else { continue }
+            for column in table.table.keyFlags.indices where table.table.isKey(column) {
+              try select.statement.bind(walk.change.old(column), in: bytes, at: column)
+            }
+            let isThere = try select.statement.step()
+            select.statement.reset()
+            if isThere { continue }
+            try HeldParts.remove(key.bytes(of: walk.change, bytes), of: name, before: entry, on: connection)
           }
-          let isThere = try select.statement.step()
-          select.statement.reset()
-          if isThere { continue }
-          try HeldParts.remove(key.bytes(of: walk.change, bytes), of: name, before: entry, on: connection)
+          select.statement.clearBindings()
         }
-        select.statement.clearBindings()
       }
     }
   }

@@ -15,7 +15,7 @@ struct HoldingSplit {
   /// Where the changes are kept ones of columns: what a row holds, as changeset bytes by column, that nobody has written
   /// into since an upgrade has given it the column.
   private let defaults: [Int: [UInt8]]?
-  private let known = ChangesetSpool()
+  private let known: ChangesetSpool
   private var writer = ChangesetWriter()
 
   /// From how many bytes on the known changes go into the spool.
@@ -25,7 +25,12 @@ struct HoldingSplit {
   ///   - held: What is unknown of which table.
   ///   - store: Takes it.
   ///   - defaults: For changes that are such kept ones of columns: what rows hold where nobody has written into them.
-  init(_ held: [TableName: HeldTable], into store: HeldParts, resumingFrom defaults: [Int: [UInt8]]? = nil) {
+  ///   - changeset: The changes; the known ones are kept alike.
+  init(
+    _ held: [TableName: HeldTable], into store: HeldParts, resumingFrom defaults: [Int: [UInt8]]? = nil,
+    of changeset: ChangesetSpool
+  ) {
+    known = changeset.makeEmpty()
     self.held = held
     self.store = store
     self.defaults = defaults
@@ -37,19 +42,18 @@ struct HoldingSplit {
   /// - Throws: `SQLiteError` when they cannot be kept, `ChangesetSpool.Failure` when there is no room.
   mutating func run(_ incoming: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> IncomingChanges {
     let summary = try incoming.feed.summary()
-    try incoming.changeset.withBytes { bytes in
-      for section in summary.sections {
-        let table = summary.tables[section.table].table
-        guard let part = held[TableName(table.name)] ?? rest(of: table, incoming) else {
-          try copy(section.changes, of: table, bytes)
-          continue
-        }
-        if part.isWhole {
-          try keep(section.changes, of: table, part, bytes, on: connection)
-        } else {
-          try split(section.changes, of: table, part, bytes, on: connection)
-        }
-        incoming.changeset.release(section.changes)
+    let window = ChangesetWindow(incoming.changeset)
+    for section in summary.sections {
+      let table = summary.tables[section.table].table
+      guard let part = held[TableName(table.name)] ?? rest(of: table, incoming) else {
+        try copy(section.changes, of: table, incoming.changeset)
+        continue
+      }
+      let stretches = ChangeStretches(section.changes, of: table, in: window)
+      if part.isWhole {
+        try keep(stretches, of: table, part, on: connection)
+      } else {
+        try split(stretches, of: table, part, on: connection)
       }
     }
     try flush()
@@ -72,30 +76,36 @@ struct HoldingSplit {
     writer.removeAll()
   }
 
-  private mutating func copy(_ changes: Range<Int>, of table: ChangesetTable, _ bytes: RawSpan) throws {
+  private mutating func copy(_ changes: Range<Int>, of table: ChangesetTable, _ changeset: ChangesetSpool) throws {
     writer.beginTable(table)
     try flush()
-    try known.append(changes, of: bytes)
+    try changeset.forEachPiece(changes) { try known.append($0) }
   }
 
   private func keep(
-    _ changes: Range<Int>, of table: ChangesetTable, _ part: HeldTable, _ bytes: RawSpan,
+    _ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable,
     on connection: borrowing SQLiteConnection
   ) throws {
-    var walk = ChangeWalk(changes, of: table)
+    var stretches = stretches
     let change = DecodedChange(of: table)
     let key = RowKey(of: table)
-    while let place = walk.next(in: bytes) {
-      change.read(place, in: bytes)
-      try store.add(
-        bytes.array(place.start..<walk.position), of: key.bytes(of: change, bytes), part, table, on: connection)
+    while try stretches.advance() {
+      try stretches.window.withBytes { bytes in
+        while let place = stretches.next(in: bytes) {
+          change.read(place, in: bytes)
+          try store.add(
+            bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table,
+            on: connection)
+        }
+      }
     }
   }
 
   private mutating func split(
-    _ changes: Range<Int>, of table: ChangesetTable, _ part: HeldTable, _ bytes: RawSpan,
+    _ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable,
     on connection: borrowing SQLiteConnection
   ) throws {
+    var stretches = stretches
     let offset = part.definition.goesByRowID ? 1 : 0
     let isHeld = Self.mask(part.columns.map { $0 + offset }, of: table)
     let isKnown = isHeld.map { !$0 }
@@ -103,25 +113,30 @@ struct HoldingSplit {
       name: table.name, format: table.format,
       keyFlags: table.keyFlags.indices.filter { isKnown[$0] }.map { table.keyFlags[$0] })
     writer.beginTable(header)
-    var walk = ChangeWalk(changes, of: table)
     let change = DecodedChange(of: table)
     let key = RowKey(of: table)
-    while let place = walk.next(in: bytes) {
-      change.read(place, in: bytes)
-      if change.hasNullKey, !part.columns.isEmpty {
-        // Only all of its content tells such a row apart: half of it would be any row.
-        try store.add(
-          bytes.array(place.start..<walk.position), of: key.bytes(of: change, bytes), part, table, on: connection)
-        continue
+    while try stretches.advance() {
+      try stretches.window.withBytes { bytes in
+        while let place = stretches.next(in: bytes) {
+          change.read(place, in: bytes)
+          if change.hasNullKey, !part.columns.isEmpty {
+            // Only all of its content tells such a row apart: half of it would be any row.
+            try store.add(
+              bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table,
+              on: connection)
+            continue
+          }
+          let isIndirect = place.isIndirect(in: bytes)
+          let pieces = ChangePieces(
+            change, of: table, isIndirect: defaults == nil && isIndirect,
+            comesOfInsert: defaults != nil && isIndirect)
+          pieces.writeKnown(where: isKnown, defaults: defaults ?? [:], bytes, to: &writer)
+          if let rest = pieces.held(where: isHeld, bytes) {
+            try store.add(rest, of: key.bytes(of: change, bytes), part, table, on: connection)
+          }
+          if writer.count > Self.flushLimit { try flush() }
+        }
       }
-      let isIndirect = place.isIndirect(in: bytes)
-      let pieces = ChangePieces(
-        change, of: table, isIndirect: defaults == nil && isIndirect, comesOfInsert: defaults != nil && isIndirect)
-      pieces.writeKnown(where: isKnown, defaults: defaults ?? [:], bytes, to: &writer)
-      if let rest = pieces.held(where: isHeld, bytes) {
-        try store.add(rest, of: key.bytes(of: change, bytes), part, table, on: connection)
-      }
-      if writer.count > Self.flushLimit { try flush() }
     }
   }
 

@@ -34,17 +34,17 @@ struct ValueCompatibilityCheck {
     guard checks.contains(where: { !$0.isEmpty }) else { return schema }
     var withheld = self.withheld
     var isAnyAltered = false
-    try incoming.changeset.withBytes { bytes in
-      for section in summary.sections where !checks[section.table].isEmpty {
-        let table = summary.tables[section.table].table
-        let name = TableName(table.name)
-        guard let match = schema.matches[name] else { continue }
-        for check in try altered(section.changes, of: table, checks[section.table], into: match, in: bytes) {
-          isAnyAltered = true
-          let offset = match.local.goesByRowID ? 1 : 0
-          withheld[name, default: [:]][check.column - offset] =
-            "is of type \(ASCIIName.uppercased(check.affinity.rawValue)) here, which would alter incoming values"
-        }
+    let window = ChangesetWindow(incoming.changeset)
+    for section in summary.sections where !checks[section.table].isEmpty {
+      let table = summary.tables[section.table].table
+      let name = TableName(table.name)
+      guard let match = schema.matches[name] else { continue }
+      let stretches = ChangeStretches(section.changes, of: table, in: window)
+      for check in try altered(stretches, of: table, checks[section.table], into: match) {
+        isAnyAltered = true
+        let offset = match.local.goesByRowID ? 1 : 0
+        withheld[name, default: [:]][check.column - offset] =
+          "is of type \(ASCIIName.uppercased(check.affinity.rawValue)) here, which would alter incoming values"
       }
     }
     guard isAnyAltered, let definitions = incoming.definitions else { return schema }
@@ -55,28 +55,31 @@ struct ValueCompatibilityCheck {
 
   /// The columns with values that would be altered.
   private func altered(
-    _ changes: Range<Int>, of table: ChangesetTable, _ checks: [TableMatch.Check], into match: TableMatch,
-    in bytes: RawSpan
+    _ stretches: ChangeStretches, of table: ChangesetTable, _ checks: [TableMatch.Check], into match: TableMatch
   ) throws -> [TableMatch.Check] {
+    var stretches = stretches
     var open = checks
     var found: [TableMatch.Check] = []
-    var walk = ChangeWalk(changes, of: table)
     let decoded = DecodedChange(of: table)
-    while !open.isEmpty, let place = walk.next(in: bytes) {
-      guard place.operation != .delete else { continue }
-      decoded.read(place, in: bytes)
-      for check in open
-      where TypeCompatibility.alters(decoded.new(check.column), in: bytes, affinity: check.affinity) {
-        guard mode == .hold else {
-          let column = match.local.changesetColumns[check.place]
-          throw EngineError(
-            .incompatibleType,
-            "column \"\(match.local.name).\(column)\" has an incompatible type here (\(check.affinity.rawValue)): "
-              + "it would alter incoming values",
-            table: match.local.name, column: column)
+    while try !open.isEmpty && stretches.advance() {
+      try stretches.window.withBytes { bytes in
+        while !open.isEmpty, let place = stretches.next(in: bytes) {
+          guard place.operation != .delete else { continue }
+          decoded.read(place, in: bytes)
+          for check in open
+          where TypeCompatibility.alters(decoded.new(check.column), in: bytes, affinity: check.affinity) {
+            guard mode == .hold else {
+              let column = match.local.changesetColumns[check.place]
+              throw EngineError(
+                .incompatibleType,
+                "column \"\(match.local.name).\(column)\" has an incompatible type here "
+                  + "(\(check.affinity.rawValue)): it would alter incoming values",
+                table: match.local.name, column: column)
+            }
+            found.append(check)
+            open.removeAll { $0.column == check.column }
+          }
         }
-        found.append(check)
-        open.removeAll { $0.column == check.column }
       }
     }
     return found

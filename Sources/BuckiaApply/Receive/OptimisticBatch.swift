@@ -75,7 +75,7 @@ struct OptimisticBatch {
     }
     diffs += 1
     summary.append(added, at: bytes.count)
-    try incoming.changeset.withBytes { span in span.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+    try incoming.changeset.forEachPiece { bytes.append(contentsOf: $0) }
 
     let counts = ApplyCounts(expecting: added)
     try LedgerEntries.record(
@@ -105,7 +105,7 @@ struct OptimisticBatch {
     summary = ChangesetSummary()
     diffs = 0
     do {
-      try all.changes.changeset.withBytes { try applier.applyAll(all, $0, on: connection) { _ in } }
+      try applier.applyAll(all, on: connection) { _ in }
       // A change with nothing left to do counts as none here, and has to be reported for its own file.
       guard applier.counts == expected else { throw ChangesetApplier.Refused() }
       return nil

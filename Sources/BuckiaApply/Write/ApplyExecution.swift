@@ -85,9 +85,7 @@ struct ApplyExecution {
     let defersAlready = try connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
     if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = ON") }
     do {
-      try known.changes.changeset.withBytes { bytes in
-        try applier.applyAll(known, bytes, on: connection) { try known.changes.requireDefinition(of: $0) }
-      }
+      try applier.applyAll(known, on: connection) { try known.changes.requireDefinition(of: $0) }
       try applier.settleDeferredForeignKeys(on: connection)
     } catch {
       if !defersAlready { try connection.execute("PRAGMA defer_foreign_keys = OFF") }
@@ -103,10 +101,8 @@ struct ApplyExecution {
   ) throws {
     let watch = try ForeignKeyWatch(
       changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session, on: connection)
-    try known.changes.changeset.withBytes { bytes in
-      try applier.applyAll(known, bytes, on: connection) { try known.changes.requireDefinition(of: $0) }
-      try applier.auditForeignKeys(known.changes, bytes, watchedBy: watch, on: connection)
-    }
+    try applier.applyAll(known, on: connection) { try known.changes.requireDefinition(of: $0) }
+    try applier.auditForeignKeys(known.changes, watchedBy: watch, on: connection)
     // After an error the rollback removes them: TEMP triggers belong to the transaction they were made in.
     try watch.stop(on: connection)
   }

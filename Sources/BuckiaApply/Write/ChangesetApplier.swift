@@ -65,10 +65,10 @@ struct ChangesetApplier {
   ///
   /// - Parameter check: Is asked about each table when its first changes are there.
   mutating func applyAll(
-    _ admitted: AdmittedChanges, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
-    check: (ChangesetTable) throws -> Void
+    _ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection, check: (ChangesetTable) throws -> Void
   ) throws {
     let incoming = admitted.changes
+    let window = ChangesetWindow(incoming.changeset)
     var arrival = try incoming.feed.arrival(beyond: 0)
     // To put changes in order they must all be there; those that arrive bit by bit are in order.
     let canSort = rules.isOrderFree && arrival.isComplete
@@ -91,14 +91,14 @@ struct ChangesetApplier {
         next += 1
         if orderings[section.table] == .done { continue }
         let table = arrival.summary.tables[section.table].table
-        let applier = try tableApplier(for: table, on: connection)
+        let applier = try tableApplier(for: table, of: incoming.changeset, on: connection)
         if orderings[section.table] == .byKey {
           orderings[section.table] = .done
           let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
-          let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset, in: bytes)
-          try apply(sorter, with: applier, bytes, on: connection)
+          let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset)
+          try apply(sorter, with: applier, on: connection)
         } else {
-          try apply(section: next - 1, of: incoming, &arrival, with: applier, bytes, on: connection)
+          try apply(section: next - 1, of: incoming, in: window, &arrival, with: applier, on: connection)
         }
       }
       if arrival.isComplete { break }
@@ -119,7 +119,7 @@ struct ChangesetApplier {
   }
 
   private func tableApplier(
-    for table: ChangesetTable, on connection: borrowing SQLiteConnection
+    for table: ChangesetTable, of changeset: ChangesetSpool, on connection: borrowing SQLiteConnection
   ) throws -> TableApplier {
     let statements = try session.statements(for: try match(of: table), header: table, on: connection)
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
@@ -131,7 +131,7 @@ struct ChangesetApplier {
     let isReportedOtherwise = indirect?.watches(statements.name) == true
     let effects = isReportedOtherwise ? nil : observer.map { TableEffects($0, statements, table) }
     return TableApplier(
-      RowWriter(statements, keeping: indexes, reportingTo: effects), header: table, decider: decider,
+      RowWriter(statements, keeping: indexes, reportingTo: effects), header: table, of: changeset, decider: decider,
       enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16)
   }
 
@@ -144,43 +144,41 @@ struct ChangesetApplier {
 
   /// Applies the changes of a section, and waits for more of it while it may go on.
   private mutating func apply(
-    section place: Int, of incoming: IncomingChanges, _ arrival: inout ChangesetFeed.Arrival,
-    with applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    section place: Int, of incoming: IncomingChanges, in window: ChangesetWindow,
+    _ arrival: inout ChangesetFeed.Arrival, with applier: TableApplier, on connection: borrowing SQLiteConnection
   ) throws {
-    var changes = ChangeWalk(arrival.summary.sections[place].changes, of: applier.header)
-    var trail = SpoolTrail(of: incoming.changeset, at: changes.position)
+    var stretches = ChangeStretches(arrival.summary.sections[place].changes, of: applier.header, in: window)
     while true {
-      while let change = changes.next(in: bytes) {
-        try applier.apply(change, bytes, on: connection)
-        trail.advance(to: change.start)
-        try advance()
+      while try stretches.advance() {
+        try window.withBytes { bytes in
+          while let change = stretches.next(in: bytes) {
+            try applier.apply(change, bytes, on: connection)
+            try advance()
+          }
+          try applier.flush(bytes, on: connection)
+        }
       }
       guard !arrival.isComplete, place + 1 == arrival.summary.sections.count else { break }
-      arrival = try incoming.feed.arrival(beyond: changes.end)
-      changes.extend(to: arrival.summary.sections[place].changes.upperBound)
+      arrival = try incoming.feed.arrival(beyond: arrival.summary.sections[place].changes.upperBound)
+      stretches.extend(to: arrival.summary.sections[place].changes.upperBound)
     }
-    try finish(applier, bytes, on: connection)
+    try finish(applier, on: connection)
   }
 
   private mutating func apply(
-    _ sorter: consuming ChangeSorter, with applier: TableApplier, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
+    _ sorter: consuming ChangeSorter, with applier: TableApplier, on connection: borrowing SQLiteConnection
   ) throws {
     var sorter = sorter
-    guard let spool = sorter.beginMerge() else {
-      while let place = sorter.next(in: bytes) {
-        try applier.apply(place, bytes, on: connection)
-        try advance()
+    while try sorter.advance() {
+      try sorter.bytes.withRawSpan { bytes in
+        while let change = sorter.next(in: bytes) {
+          try applier.apply(change, bytes, on: connection)
+          try advance()
+        }
+        try applier.flush(bytes, on: connection)
       }
-      return try finish(applier, bytes, on: connection)
     }
-    try spool.withBytes { sorted in
-      while let place = sorter.next(in: sorted) {
-        try applier.apply(place, sorted, on: connection)
-        try advance()
-      }
-      try finish(applier, sorted, on: connection)
-    }
+    try finish(applier, on: connection)
   }
 
   @inline(__always)
@@ -189,13 +187,10 @@ struct ChangesetApplier {
     if done.isMultiple(of: Self.progressInterval) { try progress(done) }
   }
 
-  private mutating func finish(
-    _ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws {
-    try applier.flush(bytes, on: connection)
+  private mutating func finish(_ applier: TableApplier, on connection: borrowing SQLiteConnection) throws {
     if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refused() }
     let done = done
-    try ConstraintRetry(applier).run(bytes, on: connection) { [progress] in try progress(done) }
+    try ConstraintRetry(applier).run(on: connection) { [progress] in try progress(done) }
     if !applier.alteredText.isEmpty {
       // What is to be told of one file must not be lost among many.
       if rules.endsAtRefusals { throw Refused() }
@@ -222,14 +217,13 @@ struct ChangesetApplier {
 
   /// Nobody enforces foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
   mutating func auditForeignKeys(
-    _ incoming: IncomingChanges, _ bytes: RawSpan, watchedBy watch: ForeignKeyWatch,
-    on connection: borrowing SQLiteConnection
+    _ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch, on connection: borrowing SQLiteConnection
   ) throws {
     // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
     let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
     let found = try ForeignKeyAudit(changed: changed, watch: watch).recordViolations(
-      incoming.feed.summary(), in: bytes, decider, session, on: connection)
+      TableSections(incoming.feed.summary(), of: incoming.changeset), decider, session, on: connection)
     guard found > 0 else { return }
     counts.conflicts += found
     try decider.decideForeignKeys(ForeignKeyCount(found))

@@ -25,6 +25,10 @@ final class TableApplier {
   /// What conflicts of the table need to know of it.
   lazy var layout = decider.layout(of: statements)
   var deferred: [DeferredChange] = []
+  /// Copies of the deferred changes: what they were read from moves on.
+  private let deferredBytes: ChangesetSpool
+  /// A walk of the table, which knows where a change ends.
+  private let walk: ChangeWalk
   /// The change in hand.
   let change: DecodedChange
   var batch: InsertBatch
@@ -40,10 +44,13 @@ final class TableApplier {
   private let storesUTF16: Bool
   private(set) var alteredText: Set<Int> = []
 
-  /// - Parameter canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may
-  ///   see the difference.
+  /// - Parameters:
+  ///   - changeset: Where the changes come from; copies of deferred ones are kept alike.
+  ///   - canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may see the
+  ///     difference.
   init(
-    _ writer: RowWriter, header: ChangesetTable, decider: ConflictDecider, enforcesForeignKeys: Bool, canBatch: Bool,
+    _ writer: RowWriter, header: ChangesetTable, of changeset: ChangesetSpool, decider: ConflictDecider,
+    enforcesForeignKeys: Bool, canBatch: Bool,
     storesUTF16: Bool = false
   ) {
     self.storesUTF16 = storesUTF16
@@ -52,6 +59,8 @@ final class TableApplier {
     self.decider = decider
     self.enforcesForeignKeys = enforcesForeignKeys
     change = DecodedChange(of: header)
+    walk = ChangeWalk(0..<0, of: header)
+    deferredBytes = changeset.makeEmpty()
     batch = InsertBatch(columns: header.columnCount, limit: canBatch ? writer.statements.batchLimit : 1)
   }
 
@@ -63,7 +72,7 @@ final class TableApplier {
     set { writer.counts = newValue }
   }
 
-  /// Applies a change, or keeps it for the next batch: `flush` must follow the last one.
+  /// Applies a change, or keeps it for the next batch: `flush` must follow the last one in these bytes.
   func apply(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
     if place.operation == .insert, batch.isUsed {
       batch.add(place.start)
@@ -74,10 +83,24 @@ final class TableApplier {
     try applyAlone(place, bytes, on: connection)
   }
 
-  /// Applies a change, and puts it aside where a constraint refuses it.
-  func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+  /// Applies a change, and defers it where a constraint refuses it.
+  private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
     if let refused = try attempt(place, bytes, on: connection) {
-      deferred.append(DeferredChange(offset: place.start, refused.refusal, isDecided: refused.isDecided))
+      deferred.append(
+        DeferredChange(offset: deferredBytes.count, refused.refusal, isDecided: refused.isDecided))
+      try deferredBytes.append(place.start..<walk.end(of: place, in: bytes), of: bytes)
+    }
+  }
+
+  /// Reads deferred changes; none may be added meanwhile.
+  func readDeferred() -> DeferredChangeReader { DeferredChangeReader(deferredBytes, walk) }
+
+  /// Applies a deferred change, and defers it again where a constraint still refuses it.
+  func retry(
+    _ item: DeferredChange, _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws {
+    if let refused = try attempt(place, bytes, on: connection) {
+      deferred.append(DeferredChange(offset: item.offset, refused.refusal, isDecided: refused.isDecided))
     }
   }
 

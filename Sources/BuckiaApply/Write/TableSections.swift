@@ -4,10 +4,15 @@ import SQLiteSchemas
 /// The changes of each table of a changeset, so that those of one can be read without all the others.
 struct TableSections {
   private let summary: ChangesetSummary
+  private let changeset: ChangesetSpool
   private let places: [TableName: Int]
 
-  init(_ summary: ChangesetSummary) {
+  /// - Parameters:
+  ///   - summary: What the changeset holds.
+  ///   - changeset: The changes.
+  init(_ summary: ChangesetSummary, of changeset: ChangesetSpool) {
     self.summary = summary
+    self.changeset = changeset
     places = Dictionary(summary.tables.enumerated().map { (TableName($1.table.name), $0) }) { first, _ in first }
   }
 
@@ -20,36 +25,40 @@ struct TableSections {
   func walk(of table: TableName) -> TableWalk? {
     guard let place = places[table] else { return nil }
     return TableWalk(
-      summary.tables[place].table, sections: summary.sections.filter { $0.table == place }.map(\.changes))
+      summary.tables[place].table, sections: summary.sections.filter { $0.table == place }.map(\.changes),
+      of: changeset)
   }
 }
 
-/// A walk over the changes of one table only.
+/// A walk over the changes of one table only, some of them at a time.
 struct TableWalk {
-  /// The change that was returned last.
+  /// The change that was read last.
   let change: DecodedChange
-  private let table: ChangesetTable
+  /// The window that the changes are in.
+  let window: ChangesetWindow
   private var sections: ArraySlice<Range<Int>>
-  private var walk: ChangeWalk
+  private var stretches: ChangeStretches
 
-  fileprivate init(_ table: ChangesetTable, sections: [Range<Int>]) {
-    self.table = table
+  fileprivate init(_ table: ChangesetTable, sections: [Range<Int>], of changeset: ChangesetSpool) {
     self.sections = sections[...]
-    walk = ChangeWalk(0..<0, of: table)
+    window = ChangesetWindow(changeset)
+    stretches = ChangeStretches(0..<0, of: table, in: window)
     change = DecodedChange(of: table)
   }
 
-  /// Goes on to the next change.
-  ///
-  /// - Returns: false when there is no other.
-  mutating func next(in bytes: RawSpan) -> Bool {
+  /// Brings the next changes into the window; false when there are no more.
+  mutating func advance() throws -> Bool {
     while true {
-      if let place = walk.next(in: bytes) {
-        change.read(place, in: bytes)
-        return true
-      }
+      if try stretches.advance() { return true }
       guard let section = sections.popFirst() else { return false }
-      walk = ChangeWalk(section, of: table)
+      stretches.begin(section)
     }
+  }
+
+  /// Reads the next change of those in the window; false when there is no other.
+  mutating func next(in bytes: RawSpan) -> Bool {
+    guard let place = stretches.next(in: bytes) else { return false }
+    change.read(place, in: bytes)
+    return true
   }
 }

@@ -376,14 +376,14 @@ final class TableStatements {
 }
 
 extension SQLiteStatement {
-  /// Binds a value where it lies: the bytes of the changeset must outlive the binding.
+  /// Binds a value where it lies: the bytes must stay there until the statement has run.
   func bind(_ value: ValueSlice, in bytes: RawSpan, at index: Int) throws(SQLiteError) {
     switch value.kind {
     case .undefined, .null: try bindNull(at: index)
     case .integer: try bind(value.integer(in: bytes), at: index)
     case .real: try bind(value.real(in: bytes), at: index)
     case .text, .blob:
-      // Sound: the changeset stays mapped until all statements of its application are gone.
+      // Sound: a statement reads its parameters only while it runs, and all it names are bound anew before each run.
       let payload = bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }
       if value.kind == .text {
         try bind(textNoCopy: payload, at: index)

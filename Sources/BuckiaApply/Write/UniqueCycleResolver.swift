@@ -30,6 +30,7 @@ struct UniqueCycleResolver {
   private let applier: TableApplier
   private let unique: UniqueIndexes
   private let items: [DeferredChange]
+  private let reader: DeferredChangeReader
   private var states: [State]
   /// What tells the rows of the changes apart; 0 for those that have none.
   private var numbers: [UInt64]
@@ -54,8 +55,11 @@ struct UniqueCycleResolver {
   private var steps = 0
 
   /// Takes the deferred changes of a table.
-  init(_ applier: TableApplier, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+  init(
+    _ applier: TableApplier, _ reader: DeferredChangeReader, on connection: borrowing SQLiteConnection
+  ) throws {
     self.applier = applier
+    self.reader = reader
     items = applier.deferred
     unique = try UniqueIndexes(applier.statements, on: connection)
     states = [State](repeating: .waiting, count: items.count)
@@ -66,7 +70,11 @@ struct UniqueCycleResolver {
     for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
     self.sources = sources
     for index in items.indices where items[index].isUniqueViolation {
-      guard read(Int32(index), bytes), let number = try number(bytes, on: connection) else { continue }
+      let found = try reader.read(items[index]) { place, bytes in
+        change.read(place, in: bytes)
+        return try number(bytes, on: connection)
+      }
+      guard let number = found ?? nil else { continue }
       if change.operation == .insert, !items[index].isDecided {
         // It is to take the place of a row that a trigger keeps from going.
         states[index] = .stuck
@@ -82,16 +90,14 @@ struct UniqueCycleResolver {
   ///
   /// - Returns: Whether anything was settled.
   /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
-  mutating func run(
-    _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
-  ) throws -> Bool {
+  mutating func run(on connection: borrowing SQLiteConnection, poll: () throws -> Void) throws -> Bool {
     var again: [Int32] = []
     for index in items.indices where items[index].isUniqueViolation {
       again.append(Int32(index))
       // What had to be taken back comes first, so that it is not gone through anew with every later change.
       while let root = again.popLast() {
         guard states[Int(root)] == .waiting else { continue }
-        again += try follow(root, bytes, on: connection, poll: poll)
+        again += try follow(root, on: connection, poll: poll)
       }
     }
     applier.deferred = items.indices.filter { states[$0] != .settled }.map { items[$0] }
@@ -104,29 +110,20 @@ struct UniqueCycleResolver {
   ///
   /// - Returns: Changes that were settled on the way and taken back.
   private mutating func follow(
-    _ root: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection, poll: () throws -> Void
+    _ root: Int32, on connection: borrowing SQLiteConnection, poll: () throws -> Void
   ) throws -> [Int32] {
     path = [root]
     states[Int(root)] = .open
     while let top = path.last {
       steps += 1
       if steps.isMultiple(of: 4_096) { try poll() }
-      guard read(top, bytes) else { return try giveUp(on: connection) }
-      var number = try occupant(top, bytes, on: connection)
-      if number == nil {
-        let exchanged = try exchange(top, bytes, on: connection)
-        if case .blockedBy(let other) = exchanged { number = other }
-        if case .done = exchanged {
-          try settled(top, on: connection)
-          continue
-        }
-        if case .unable = exchanged {
-          if try apply(top, bytes, on: connection) {
-            try settled(top, on: connection)
-            continue
-          }
-          if unique.hasOpaque { number = try probe(top, bytes, on: connection) }
-        }
+      let number: UInt64?
+      switch try reader.read(items[Int(top)], { try attempt(top, $0, $1, on: connection) }) {
+      case .done?:
+        try settled(top, on: connection)
+        continue
+      case .blockedBy(let other)?: number = other
+      case .unable?, nil: number = nil
       }
       guard let number, let next = item(of: number) else { return try giveUp(on: connection) }
       switch states[Int(next)] {
@@ -134,11 +131,25 @@ struct UniqueCycleResolver {
         path.append(next)
         states[Int(next)] = .open
       case .open where parked[next] == nil:
-        guard try park(next, bytes, on: connection) else { return try giveUp(on: connection) }
+        let isParked = try reader.read(items[Int(next)]) { try park(next, $0, $1, on: connection) }
+        guard isParked == true else { return try giveUp(on: connection) }
       case .open, .settled, .stuck: return try giveUp(on: connection)
       }
     }
     return []
+  }
+
+  /// Applies a change if nothing is in its way.
+  private mutating func attempt(
+    _ top: Int32, _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+  ) throws -> Exchange {
+    change.read(place, in: bytes)
+    if let number = try occupant(top, bytes, on: connection) { return .blockedBy(number) }
+    let exchanged = try exchange(top, bytes, on: connection)
+    guard case .unable = exchanged else { return exchanged }
+    if try apply(top, bytes, on: connection) { return .done }
+    guard unique.hasOpaque, let number = try probe(top, bytes, on: connection) else { return .unable }
+    return .blockedBy(number)
   }
 
   private mutating func settled(_ top: Int32, on connection: borrowing SQLiteConnection) throws {
@@ -165,13 +176,6 @@ struct UniqueCycleResolver {
     settledSince.removeAll()
     for item in undone { states[Int(item)] = .waiting }
     return undone
-  }
-
-  /// Takes a change in hand; false when none stands there.
-  private func read(_ item: Int32, _ bytes: RawSpan) -> Bool {
-    guard let place = ChangePlace(at: items[Int(item)].offset, in: bytes) else { return false }
-    change.read(place, in: bytes)
-    return true
   }
 
   /// The change of the row with a number.
@@ -319,11 +323,10 @@ struct UniqueCycleResolver {
   /// It is taken out where nobody notices, and otherwise gets other values: by an UPDATE, so that no foreign-key action
   /// takes away what refers to it, and triggers see what happens to it.
   private mutating func park(
-    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
+    _ item: Int32, _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    guard read(item, bytes), let local = try applier.writer.currentRow(of: change, bytes, on: connection) else {
-      return false
-    }
+    change.read(place, in: bytes)
+    guard let local = try applier.writer.currentRow(of: change, bytes, on: connection) else { return false }
     defer { local.release() }
     let row = try local.copied()
     if parked.isEmpty {

@@ -22,12 +22,10 @@ struct ChangesetResult {
     _ options: ChangesetOptions, since began: ContinuousClock.Instant, on console: Console
   ) throws -> ExitStatus {
     let definitions = try commonDefinitions()
-    let summary = try changeset.withBytes { try ChangesetSummary.of($0) }
+    let summary = try ChangesetSummary.of(changeset)
     if options.path == ArgumentFile.standardInput {
       guard !console.isJSON else { throw ChangesetProblem.twoThingsOnStandardOutput }
-      try changeset.withBytes { bytes in
-        try bytes.withUnsafeBytes { try FileHandle.standardOutput.write(contentsOf: Data($0)) }
-      }
+      try changeset.forEachPiece { try FileHandle.standardOutput.write(contentsOf: Data($0)) }
       return .done
     }
     var file: (id: KSUID, path: String, bytes: Int)?

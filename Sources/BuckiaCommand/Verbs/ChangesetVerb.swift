@@ -42,7 +42,7 @@ struct ChangesetInvertVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let began = ContinuousClock.now
     let input = try OpenedChanges(argument: file)
-    let inverse = try input.changeset.withBytes { try Changesets.inverted($0) }
+    let inverse = try Changesets.inverted(input.changeset)
     return try ChangesetResult(inverse, from: [input]).write(options, since: began, on: console)
   }
 }

@@ -39,7 +39,7 @@ struct ShowVerb: Verb {
       if console.isJSON {
         try printDocument(of: inspected, on: console)
       } else if console.showsText {
-        let summary = try inspected.changeset.withBytes { try ChangesetSummary.of($0) }
+        let summary = try ChangesetSummary.of(inspected.changeset)
         let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
         let header = ShownHeader(
           path: ArgumentFile.name(of: file), size: size, file: inspected, summary: summary)

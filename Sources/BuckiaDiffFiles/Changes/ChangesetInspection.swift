@@ -41,18 +41,16 @@ package struct ChangesetInspection: Equatable, Sendable {
   /// The pass over the changes. It can stop where the bytes end so far and continue when there are more.
   struct Scanner {
     private let spool: ChangesetSpool
-    private var reader = ChangesetReader()
+    private var scan: ChangesetScan
     private var builder = ChangesetSummary.Builder()
-    private var trail: SpoolTrail
     private var tables: [Table] = []
     private var places: [TableName: Int] = [:]
     private var cursor: AnnotationCursor
     private var place = 0
-    private var end = 0
 
     init(of spool: ChangesetSpool, annotations: Annotations? = nil) {
       self.spool = spool
-      trail = SpoolTrail(of: spool)
+      scan = ChangesetScan(arrivingIn: spool)
       cursor = AnnotationCursor(annotations)
     }
 
@@ -66,38 +64,38 @@ package struct ChangesetInspection: Equatable, Sendable {
     ///   - isLast: Whether there will be no more.
     /// - Throws: `DiffFileError`, as the inspection.
     mutating func advance(to limit: Int, isLast: Bool) throws(DiffFileError) {
+      scan.extend(to: limit, isComplete: isLast)
       do {
-        try spool.withBytes { all in try advance(in: all.extracting(0..<limit), isLast: isLast) }
+        while try scan.advance() { try scan.window.withBytes { try read($0) } }
       } catch {
         throw DiffFileError(spooling: error)
       }
     }
 
-    private mutating func advance(in bytes: RawSpan, isLast: Bool) throws {
+    private mutating func read(_ bytes: RawSpan) throws {
       while true {
-        let found: Change?
-        do throws(ChangesetError) {
-          found = try reader.next(in: bytes)
-        } catch {
-          guard !isLast, error.code == .truncated else { throw DiffFileError(error) }
-          found = nil
+        let end = scan.reader.position
+        guard let change = try scan.next(in: bytes) else {
+          if scan.isAtEnd, end < bytes.byteCount { _ = try lastHeader(in: end..<bytes.byteCount, of: bytes) }
+          return
         }
-        guard let change = found else { break }
         if change.startsTable {
-          let header = try ChangesetInspection.lastHeader(in: end..<change.range.lowerBound, of: bytes)
+          let header = try lastHeader(in: end..<change.range.lowerBound, of: bytes)
           place = try ChangesetInspection.register(
-            header, &tables, places: &places, at: reader.headerRange.lowerBound)
+            header, &tables, places: &places, at: scan.reader.base + scan.reader.headerRange.lowerBound)
         }
-        try builder.add(change, reader, in: bytes)
+        try builder.add(change, scan.reader, in: bytes)
         if let run = try cursor.next() { try tables[place].add(run, change) }
-        end = change.range.upperBound
-        trail.advance(to: change.range.lowerBound)
       }
-      if isLast {
-        if end < bytes.byteCount { _ = try ChangesetInspection.lastHeader(in: end..<bytes.byteCount, of: bytes) }
-      } else {
-        // The next call reads again from the end of the last whole change.
-        reader.move(to: end)
+    }
+
+    private func lastHeader(in range: Range<Int>, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+      do throws(DiffFileError) {
+        return try ChangesetInspection.lastHeader(in: range, of: bytes)
+      } catch {
+        var error = error
+        error.offset = error.offset.map { scan.reader.base + $0 }
+        throw error
       }
     }
 

@@ -104,25 +104,9 @@ extension PreparedMember.Content {
       try bytes.withUnsafeBufferPointer { (buffer) throws(DiffFileError) in
         try body(UnsafeRawBufferPointer(buffer))
       }
-    case .changeset(let spool, let range): try Self.forEachPiece(of: spool, range, body)
+    case .changeset(let spool, let range):
+      do { try spool.forEachPiece(range, body) } catch { throw DiffFileError(spooling: error) }
     case .buffer(let buffer): try Self.forEachPiece(of: buffer.input(), body)
-    }
-  }
-
-  private static func forEachPiece(
-    of spool: ChangesetSpool, _ range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void
-  ) throws(DiffFileError) {
-    do {
-      try spool.withBytes { bytes in
-        var start = range.lowerBound
-        while start < range.upperBound {
-          let end = min(range.upperBound, start + (1 << 20))
-          try bytes.extracting(start..<end).withUnsafeBytes { (piece) throws(DiffFileError) in try body(piece) }
-          start = end
-        }
-      }
-    } catch {
-      throw DiffFileError(spooling: error)
     }
   }
 

@@ -18,7 +18,7 @@ package enum RawChangesetWriter {
   ) throws(DiffFileError) -> Int64 {
     do {
       let file = try AtomicFileOutput(at: path, replacing: replacing)
-      try changeset.withBytes { bytes in try bytes.withUnsafeBytes { try file.write($0) } }
+      try changeset.forEachPiece { try file.write($0) }
       try file.publish()
     } catch {
       throw DiffFileError(spooling: error)

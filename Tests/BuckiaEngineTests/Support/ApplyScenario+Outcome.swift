@@ -195,9 +195,11 @@ extension ApplyScenario {
 
   /// Applies with the engine.
   ///
-  /// - Parameter asks: Whether a resolver is there that hears every question. Without one, what both sides made alike is
-  ///   no conflict.
-  func engine(asks: Bool = true) throws -> (outcome: Outcome, counts: ApplyCounts) {
+  /// - Parameters:
+  ///   - asks: Whether a resolver is there that hears every question. Without one, what both sides made alike is no
+  ///     conflict.
+  ///   - windowBytes: How many bytes of the changes are in memory at once; nil for all of them.
+  func engine(asks: Bool = true, windowBytes: Int? = nil) throws -> (outcome: Outcome, counts: ApplyCounts) {
     let connection = try makeReceiver(forStock: false)
     let questions = Questions()
     var isRefused = false
@@ -218,8 +220,8 @@ extension ApplyScenario {
       let settings = ApplySettings(
         policies: ConflictPolicies(policy), resolver: resolver, firesTriggers: firesTriggers, time: 2_000_000_000_000)
       let transaction = try SQLiteTransaction(on: connection)
-      counts = try Receiver.plan(incoming(), on: connection, settings: settings).apply(in: transaction, on: connection)
-        .counts
+      counts = try Receiver.plan(incoming(windowBytes: windowBytes), on: connection, settings: settings)
+        .apply(in: transaction, on: connection).counts
       try transaction.commit()
     } catch let error as EngineError where error.code == .conflict {
       isRefused = true
@@ -230,11 +232,17 @@ extension ApplyScenario {
     return (try outcome(of: connection, isStock: false, questions, isRefused: isRefused), counts)
   }
 
-  func incoming() throws -> IncomingChanges {
-    try IncomingChanges(
+  func incoming(windowBytes: Int? = nil) throws -> IncomingChanges {
+    var changeset = ChangesetSpool(changes)
+    if let windowBytes {
+      changeset = ChangesetSpool(memoryLimit: 0, windowBytes: windowBytes)
+      try changeset.append(changes)
+      try changeset.flush()
+    }
+    return try IncomingChanges(
       key: LedgerKey(
         sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [UInt8](repeating: 7, count: 32),
-        isRaw: definitions == nil), file: "test", definitions: definitions, changeset: ChangesetSpool(changes))
+        isRaw: definitions == nil), file: "test", definitions: definitions, changeset: changeset)
   }
 
   /// Applies to a database without foreign keys enforced; broken references stand.

@@ -1,0 +1,168 @@
+import Testing
+import TestSupport
+
+@testable import SQLiteChangesets
+
+@Suite("Reading through windows")
+struct ChangesetWindowTests {
+  static let sizes = [1, 16, 64, 1_000, 1 << 20]
+
+  /// Several tables, and changes from a few bytes to many times the size of a window.
+  private func someChanges(_ seed: UInt64) throws -> [UInt8] {
+    let made = try RandomDatabase(seed: seed).changes(40)
+    let large = TestValue.text(String(repeating: "0123456789", count: 700))
+    return made.changeset + changeset("large", .insert([1, 2]), .insert([2, large]), .delete([3, large]))
+      + changeset("empty") + changeset("LARGE", .insert([4, 5]))
+  }
+
+  @Test("A scan finds the changes that a reader finds in all bytes at once", arguments: 0..<UInt64(10), sizes)
+  func scan(_ seed: UInt64, _ windowBytes: Int) throws {
+    let bytes = try someChanges(seed)
+    var scan = ChangesetScan(try ChangesetSpool(bytes, windowBytes: windowBytes))
+    var changes: [[UInt8]] = []
+    var largest = 0
+    while try scan.advance() {
+      try scan.window.withBytes { span in
+        largest = max(largest, span.byteCount)
+        while let change = try scan.next(in: span) {
+          changes.append(span.array(change.range))
+        }
+      }
+    }
+    let expected = try bytes.withRawSpan { span in
+      var reader = ChangesetReader()
+      var changes: [[UInt8]] = []
+      while let change = try reader.next(in: span) { changes.append(span.array(change.range)) }
+      return changes
+    }
+    #expect(changes == expected)
+    // No more than twice the largest change is held.
+    #expect(largest <= max(windowBytes, 2 * 7_100))
+  }
+
+  @Test("A spool has the summary of its bytes", arguments: 0..<UInt64(10), sizes)
+  func summary(_ seed: UInt64, _ windowBytes: Int) throws {
+    let bytes = try someChanges(seed)
+    let expected = try bytes.withRawSpan { try ChangesetSummary.of($0) }
+    let found = try ChangesetSummary.of(ChangesetSpool(bytes, windowBytes: windowBytes))
+    #expect(found.sections == expected.sections)
+    #expect(found.byteCount == expected.byteCount)
+    for (one, other) in zip(found.tables, expected.tables) {
+      #expect(one.table == other.table)
+      #expect((one.inserted, one.updated, one.deleted) == (other.inserted, other.updated, other.deleted))
+      #expect(one.keyKinds == other.keyKinds)
+      // Where the change before is out of the window, keys that begin alike are not compared.
+      #expect(one.descents <= other.descents)
+    }
+    #expect(found.tables.count == expected.tables.count)
+  }
+
+  @Test("Damage is found at the same offset", arguments: [1, 16, 64])
+  func damage(_ windowBytes: Int) throws {
+    let bytes = changeset("a", .insert([1, "hello"]), .update(old: [1, 2], new: [.undefined, 3]), .delete([5, nil]))
+    var broken: [[UInt8]] = bytes.indices.map { Array(bytes[..<$0]) }
+    for place in bytes.indices {
+      var changed = bytes
+      changed[place] ^= 0x28
+      broken.append(changed)
+    }
+    for bytes in broken {
+      let expected = changesetError { _ = try bytes.withRawSpan { try ChangesetSummary.of($0) } }
+      let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
+      let found = changesetError { _ = try ChangesetSummary.of(spool) }
+      #expect(found == expected)
+    }
+  }
+
+  @Test("Stretches hold every change of a section once, whole", arguments: 0..<UInt64(10), sizes)
+  func stretches(_ seed: UInt64, _ windowBytes: Int) throws {
+    let bytes = try someChanges(seed)
+    let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
+    let summary = try ChangesetSummary.of(spool)
+    let window = ChangesetWindow(spool)
+    var changes: [[UInt8]] = []
+    for section in summary.sections {
+      var stretches = ChangeStretches(section.changes, of: summary.tables[section.table].table, in: window)
+      while try stretches.advance() {
+        window.withBytes { span in
+          while let place = stretches.next(in: span) {
+            changes.append(span.array(place.start..<stretches.changeEnd))
+          }
+        }
+      }
+      #expect(stretches.position == section.changes.upperBound)
+    }
+    let expected = try bytes.withRawSpan { span in
+      var reader = ChangesetReader()
+      var changes: [[UInt8]] = []
+      while let change = try reader.next(in: span) { changes.append(span.array(change.range)) }
+      return changes
+    }
+    #expect(changes == expected)
+  }
+
+  @Test("A section can go on when more has arrived")
+  func arriving() throws {
+    let bytes = changeset(
+      ChangesetTable(name: "t", keyFlags: [1, 0]), (0..<50).map { .insert([.integer($0), "some text"]) })
+    let header = try bytes.withRawSpan { try ChangesetSummary.of($0) }
+    let spool = try ChangesetSpool(arriving: bytes.count, windowBytes: 64)
+    #expect(spool.expected == bytes.count)
+    var stretches = ChangeStretches(
+      header.sections[0].changes.lowerBound..<header.sections[0].changes.lowerBound, of: header.tables[0].table,
+      in: ChangesetWindow(spool))
+    var scan = ChangesetScan(arrivingIn: spool)
+    var (walked, scanned) = (0, 0)
+    for start in stride(from: 0, to: bytes.count, by: 37) {
+      let end = min(start + 37, bytes.count)
+      try spool.append(Array(bytes[start..<end]))
+      try spool.flush()
+      stretches.extend(to: end)
+      while try stretches.advance() {
+        stretches.window.withBytes { while stretches.next(in: $0) != nil { walked += 1 } }
+      }
+      scan.extend(to: end, isComplete: end == bytes.count)
+      while try scan.advance() {
+        try scan.window.withBytes { while try scan.next(in: $0) != nil { scanned += 1 } }
+      }
+      #expect(walked == scanned)
+    }
+    #expect(walked == 50)
+  }
+
+  @Test("Changes can be read in any order", arguments: 0..<UInt64(10), sizes)
+  func randomAccess(_ seed: UInt64, _ windowBytes: Int) throws {
+    var random = SeededGenerator(seed: seed)
+    let large = TestValue.text(String(repeating: "0123456789", count: 70))
+    let bytes = changeset(
+      ChangesetTable(name: "t", keyFlags: [1, 0]),
+      (0..<60).map { .insert([.integer($0), Bool.random(using: &random) ? large : nil]) })
+    let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
+    let summary = try ChangesetSummary.of(spool)
+    let walk = ChangeWalk(0..<0, of: summary.tables[0].table)
+    let ranges = try bytes.withRawSpan { span in
+      var reader = ChangesetReader()
+      var ranges: [Range<Int>] = []
+      while let change = try reader.next(in: span) { ranges.append(change.range) }
+      return ranges
+    }
+    for order in [ranges, ranges.reversed(), ranges.shuffled(using: &random)] {
+      let window = ChangesetWindow(spool)
+      for range in order {
+        let found = try window.withChange(at: range.lowerBound, walk) { place, span in
+          span.array(place.start..<walk.end(of: place, in: span))
+        }
+        #expect(found == Array(bytes[range]))
+      }
+      #expect(try window.withChange(at: bytes.count, walk) { _, _ in true } == nil)
+      #expect(try window.withChange(at: ranges[0].lowerBound + 2, walk) { _, _ in true } == nil)
+    }
+  }
+
+  @Test("A changeset in a file is inverted as one in memory is", arguments: 0..<UInt64(5), [16, 1_000])
+  func inverted(_ seed: UInt64, _ windowBytes: Int) throws {
+    let bytes = try someChanges(seed)
+    let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
+    #expect(try Changesets.inverted(spool).bytes == Bytes.inverted(bytes))
+  }
+}
