@@ -88,7 +88,7 @@ struct ConflictSamples {
   func records() throws {
     try files.database.processInboundChanges([files.inbound])
     let printed = try Printed.lines { try review(database: files.database) }
-    #expect(printed.contains("notes data keptLocal") || printed.contains("notes data merged"))
+    #expect(printed.contains("notes data keptLocal"))
     #expect(printed.contains { $0.contains("Ship") })
   }
 }
