@@ -45,8 +45,12 @@ public enum DiffInspection {
 
   /// Opens a diff file or a raw changeset to be looked at.
   ///
-  /// - Throws: `DiffFileError` when the file is not wholly in order, `BuckiaError` when it is encrypted or missing.
+  /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order.
   public static func open(_ path: String) throws -> InspectedFile {
+    try BuckiaError.wrapping { try openVerified(path) }
+  }
+
+  private static func openVerified(_ path: String) throws -> InspectedFile {
     guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
     switch InboundItem(named: path).kind {
     case .encrypted:
@@ -70,11 +74,11 @@ public struct InspectedFile {
   /// The manifest as it stands in the file; nil for a raw changeset.
   package let manifest: JSONValue?
   /// The definitions of the tables; nil where the file has none.
-  public let schema: [TableDefinition]?
+  package let schema: [TableDefinition]?
   /// The sender, for people.
   public let sender: String
   /// The changes.
-  public let changeset: ChangesetSpool
+  package let changeset: ChangesetSpool
 
   /// A change as people see it.
   public struct ShownChange: Sendable {
@@ -94,8 +98,12 @@ public struct InspectedFile {
 
   /// Gives every change to `body`, in the order of the file.
   ///
-  /// - Throws: `ChangesetError`; whatever `body` throws.
+  /// - Throws: `BuckiaError`; whatever `body` throws.
   public func forEachChange(_ body: (ShownChange) throws -> Void) throws {
+    try BuckiaError.wrapping { try forEachVerifiedChange(body) }
+  }
+
+  private func forEachVerifiedChange(_ body: (ShownChange) throws -> Void) throws {
     try changeset.withBytes { bytes in
       var reader = ChangesetReader()
       var columns: [String] = []

@@ -1,28 +1,5 @@
 import ArgumentParser
 
-/// How a verb went: the exit codes that scripts rely on.
-enum ExitStatus: Int32 {
-  /// All done.
-  case done = 0
-  /// Something was refused or failed; the rest was done.
-  case failed = 1
-  /// A person has to decide.
-  case needsPerson = 2
-  /// The database is in use; trying again can help.
-  case busy = 3
-  /// The command was not understood.
-  case usage = 64
-}
-
-/// What every verb takes.
-struct OutputOptions: ParsableArguments {
-  @Flag(help: "Print one JSON document instead of text.")
-  var json = false
-
-  @Flag(help: "Print nothing but errors.")
-  var quiet = false
-}
-
 /// One verb of the command line.
 protocol Verb: ParsableCommand {
   /// How to print.

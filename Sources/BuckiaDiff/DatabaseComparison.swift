@@ -12,7 +12,7 @@ import SQLiteSchemas
 /// let difference = try DatabaseComparison.run(older: "yesterday.sqlite", newer: "today.sqlite")
 /// for table in difference.tables { print(table.definition.name, table.inserted) }
 /// ```
-public enum DatabaseComparison {
+package enum DatabaseComparison {
   /// Compares two database files.
   ///
   /// - Parameters:
@@ -24,7 +24,7 @@ public enum DatabaseComparison {
   /// - Throws: `SQLiteError` when a file cannot be read; `EngineError` for a table that was asked for and is not there, a
   ///   rename that is none, and with `invalidSelection`; `ChangesetSpool.Failure` when there is no room for the result;
   ///   whatever `progress` throws.
-  public static func run(
+  package static func run(
     older: String, newer: String, options: DiffOptions = DiffOptions(),
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DatabaseDifference {

@@ -33,7 +33,7 @@ public struct RowSelection: Equatable, Sendable {
 
 extension EngineError.Code {
   /// A condition that is no SQL expression over its table, or a column that cannot be left out.
-  public static let invalidSelection = EngineError.Code(rawValue: "invalid-selection")
+  package static let invalidSelection = EngineError.Code(rawValue: "invalid-selection")
 }
 
 extension RowSelection {

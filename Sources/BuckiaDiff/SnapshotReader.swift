@@ -9,7 +9,7 @@ import SQLiteConnections
 #endif
 
 /// Opens a database that is only to be read.
-public enum SnapshotReader {
+package enum SnapshotReader {
   /// Opens a file read-only and makes sure that it is a database.
   ///
   /// A database in WAL mode needs its index file even for reading, which cannot be made in a folder that is read-only.
@@ -19,7 +19,7 @@ public enum SnapshotReader {
   ///   - path: The database file.
   ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
   /// - Throws: `SQLiteError` when it cannot be opened, is no database, is locked or must be recovered first.
-  public static func open(_ path: String, busyTimeout: Int32 = 10_000) throws(SQLiteError) -> SQLiteConnection {
+  package static func open(_ path: String, busyTimeout: Int32 = 10_000) throws(SQLiteError) -> SQLiteConnection {
     do throws(SQLiteError) {
       return try open(path, as: .readOnly, busyTimeout: busyTimeout)
     } catch {

@@ -1,51 +1,51 @@
 /// An error of the engine that is not SQLite's: what happened, to which table, and what to do.
-public struct EngineError: Error, Sendable, CustomStringConvertible {
+package struct EngineError: Error, Sendable, CustomStringConvertible {
   /// The kinds that are told apart. More may come.
-  public struct Code: RawRepresentable, Hashable, Sendable {
+  package struct Code: RawRepresentable, Hashable, Sendable {
     /// The code as it appears in JSON.
-    public let rawValue: String
+    package let rawValue: String
     /// Makes a code.
-    public init(rawValue: String) { self.rawValue = rawValue }
+    package init(rawValue: String) { self.rawValue = rawValue }
 
     /// A table that was named is in neither database.
-    public static let noSuchTable = Code(rawValue: "no-such-table")
+    package static let noSuchTable = Code(rawValue: "no-such-table")
     /// The database has a ledger made by a newer version.
-    public static let newerLedger = Code(rawValue: "newer-ledger")
+    package static let newerLedger = Code(rawValue: "newer-ledger")
     /// A diff names a table that no diff may change.
-    public static let refusedTable = Code(rawValue: "refused-table")
+    package static let refusedTable = Code(rawValue: "refused-table")
     /// A table is missing here and its definition did not travel.
-    public static let missingTable = Code(rawValue: "missing-table")
+    package static let missingTable = Code(rawValue: "missing-table")
     /// The primary keys differ.
-    public static let keyDiffers = Code(rawValue: "key-differs")
+    package static let keyDiffers = Code(rawValue: "key-differs")
     /// The columns do not fit.
-    public static let columnsDiffer = Code(rawValue: "columns-differ")
+    package static let columnsDiffer = Code(rawValue: "columns-differ")
     /// A value would be altered by the type of its column here.
-    public static let incompatibleType = Code(rawValue: "incompatible-type")
+    package static let incompatibleType = Code(rawValue: "incompatible-type")
     /// The schema would have to change, and the mode does not allow it.
-    public static let schemaDiffers = Code(rawValue: "schema-differs")
+    package static let schemaDiffers = Code(rawValue: "schema-differs")
     /// A definition may not be created.
-    public static let refusedDefinition = Code(rawValue: "refused-definition")
+    package static let refusedDefinition = Code(rawValue: "refused-definition")
     /// A conflict was met under the policy `abort`, or a resolver said so.
-    public static let conflict = Code(rawValue: "conflict")
+    package static let conflict = Code(rawValue: "conflict")
     /// The caller stopped the work.
-    public static let cancelled = Code(rawValue: "cancelled")
+    package static let cancelled = Code(rawValue: "cancelled")
     /// SQLite has rolled back the transaction that the application had open, with all the application did in it.
-    public static let transactionLost = Code(rawValue: "transaction-lost")
+    package static let transactionLost = Code(rawValue: "transaction-lost")
   }
 
   /// What kind of error.
-  public let code: Code
+  package let code: Code
   /// A sentence for people.
-  public let message: String
+  package let message: String
   /// The table, when there is one.
-  public let table: String?
+  package let table: String?
   /// The column, when there is one.
-  public let column: String?
+  package let column: String?
   /// The error behind this one, when there is one.
-  public let cause: (any Error)?
+  package let cause: (any Error)?
 
   /// Makes an error.
-  public init(
+  package init(
     _ code: Code, _ message: String, table: String? = nil, column: String? = nil, cause: (any Error)? = nil
   ) {
     self.code = code
@@ -64,5 +64,5 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
   }
 
   /// The sentence for people.
-  public var description: String { message }
+  package var description: String { message }
 }

@@ -4,9 +4,9 @@ import SQLiteSchemas
 /// What a full-text table has been told by commands such as `rank`: that stays at home.
 ///
 /// See <https://sqlite.org/fts5.html#special_insert_commands>.
-public struct FullTextSettings: Equatable, Sendable {
+package struct FullTextSettings: Equatable, Sendable {
   /// The names of the settings, in order.
-  public let names: [String]
+  package let names: [String]
   /// Each with its value, as SQL.
   private let values: [String]
 
@@ -22,7 +22,7 @@ public struct FullTextSettings: Equatable, Sendable {
   ///
   /// - Returns: nil for a table of another kind, and where they cannot be read.
   /// - Throws: `SQLiteError` when the database fails.
-  public init?(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
+  package init?(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws {
     guard case .fullText = table.module else { return nil }
     let source = SQLText.identifier(table.name + "_config")
     let query = "SELECT k, quote(k) || quote(v) FROM main.\(source) WHERE k <> 'version' ORDER BY k"

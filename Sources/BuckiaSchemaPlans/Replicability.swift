@@ -1,12 +1,12 @@
 import SQLiteSchemas
 
 /// Which tables travel. One set of rules for diff, apply and `doctor`.
-public enum Replicability {
+package enum Replicability {
   /// Whether a table is one of ours: it stays at home without a word, as SQLite's own do.
-  public static func isOwn(_ table: TableName) -> Bool { ASCIIName.folded(table.text).hasPrefix("buckia_") }
+  package static func isOwn(_ table: TableName) -> Bool { ASCIIName.folded(table.text).hasPrefix("buckia_") }
 
   /// Why an object of the schema cannot travel, or nil for a table that can.
-  public static func refusal(of entry: SchemaEntry) -> String? {
+  package static func refusal(of entry: SchemaEntry) -> String? {
     switch entry.kind {
     case .table: break
     case .view: return "a view holds no rows of its own"
@@ -45,7 +45,7 @@ public enum Replicability {
   }
 
   /// Why the rows of a table cannot travel, or nil.
-  public static func refusal(of table: TableDefinition) -> String? {
+  package static func refusal(of table: TableDefinition) -> String? {
     if table.hasMendedNames { return "the name of one of its columns is not valid UTF-8; give it another" }
     if table.columns.isEmpty { return "it has no columns but generated ones" }
     if table.goesByRowID, table.rowIDName == nil {

@@ -3,7 +3,7 @@ import SQLiteSchemas
 
 extension SchemaReader {
   /// Whether a table holds the insides of a virtual table that travels: then nothing of it is left behind.
-  public func isInside(_ entry: SchemaEntry) -> Bool {
+  package func isInside(_ entry: SchemaEntry) -> Bool {
     guard case .shadow(let owner) = entry.kind else { return false }
     return self.entry(named: TableName(owner))?.kind.hasOwnRows == true
   }

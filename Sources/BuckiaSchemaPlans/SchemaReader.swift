@@ -1,61 +1,19 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What kind of object a table name stands for. See <https://sqlite.org/pragma.html#pragma_table_list>.
-public enum TableKind: Equatable, Sendable {
-  /// An ordinary table.
-  case table
-  /// A view.
-  case view
-  /// A virtual table, with the name of its module and what its rows are.
-  case virtual(module: String, content: VirtualContent)
-  /// A table that holds the insides of a virtual table.
-  case shadow(of: String)
-
-  /// Whether it has rows of its own, which travel.
-  package var hasOwnRows: Bool {
-    switch self {
-    case .table, .virtual(_, .own): true
-    case .view, .virtual, .shadow: false
-    }
-  }
-}
-
-/// One entry of a database's schema.
-public struct SchemaEntry: Sendable {
-  /// The name as it was created.
-  public let name: TableName
-  /// What it is.
-  public let kind: TableKind
-  /// Whether it is a WITHOUT ROWID table.
-  let isWithoutRowID: Bool
-  /// Whether it is a STRICT table.
-  let isStrict: Bool
-  /// The statement that it was created with.
-  public let sql: String
-  /// Whether `name` is not the name itself, because that is no valid UTF-8.
-  let isNameMended: Bool
-
-  /// Whether another database has the very same definition under this name.
-  package func isDefined(like other: SchemaEntry) -> Bool {
-    kind == other.kind && !sql.isEmpty && sql.utf8.elementsEqual(other.sql.utf8)
-      && name.text.utf8.elementsEqual(other.name.text.utf8)
-  }
-}
-
 /// Reads the definitions of one database through its own connection.
 ///
 /// Nothing is cached: read again after the schema has changed.
-public struct SchemaReader: ~Copyable {
+package struct SchemaReader: ~Copyable {
   /// All tables and views but SQLite's own, in the order they were created.
-  public let entries: [SchemaEntry]
+  package let entries: [SchemaEntry]
   /// Where each name stands in `entries`.
   private let places: [TableName: Int]
 
   /// Lists the schema of `main`.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
-  public init(_ connection: borrowing SQLiteConnection) throws {
+  package init(_ connection: borrowing SQLiteConnection) throws {
     var sources: [(name: String, sql: String, isMended: Bool)] = []
     try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
       sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
@@ -95,7 +53,7 @@ public struct SchemaReader: ~Copyable {
   }
 
   /// The entry of that name, whatever its case.
-  public func entry(named name: TableName) -> SchemaEntry? { places[name].map { entries[$0] } }
+  package func entry(named name: TableName) -> SchemaEntry? { places[name].map { entries[$0] } }
 
   /// Reads the definition of a table that has rows of its own.
   ///
@@ -103,7 +61,7 @@ public struct SchemaReader: ~Copyable {
   /// table takes longer than the answer.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  public func definition(
+  package func definition(
     of entry: SchemaEntry, on connection: borrowing SQLiteConnection
   ) throws -> TableDefinition {
     if case .virtual = entry.kind { return try virtualDefinition(of: entry, on: connection) }

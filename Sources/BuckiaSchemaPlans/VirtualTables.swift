@@ -1,22 +1,6 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Whose the rows of a virtual table are. It decides whether they travel, for each database by itself.
-public enum VirtualContent: Equatable, Sendable {
-  /// The application writes them and nothing else does: they are data like any other.
-  case own
-  /// Triggers of the schema write them, so they follow from other tables.
-  case keptByTriggers
-  /// They are those of another table or view, which a full-text table indexes ("external content").
-  case external(TableName)
-  /// They cannot be read back: a full-text table that keeps no text ("contentless").
-  case contentless
-  /// A module whose rows do not travel.
-  case unknown
-  /// SQLite cannot open the table here, and says why.
-  case unavailable(String)
-}
-
 /// The virtual tables of one database: what their rows are, and which other tables belong to them.
 struct VirtualTables {
   private struct Entry {

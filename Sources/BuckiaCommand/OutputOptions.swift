@@ -1,0 +1,10 @@
+import ArgumentParser
+
+/// What every verb takes.
+struct OutputOptions: ParsableArguments {
+  @Flag(help: "Print one JSON document instead of text.")
+  var json = false
+
+  @Flag(help: "Print nothing but errors.")
+  var quiet = false
+}
