@@ -130,6 +130,8 @@ let package = Package(
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections", "TestSupport"]),
+    // The documentation's code samples. `import Buckia` must be enough for them.
+    .testTarget(name: "DocumentationTests", dependencies: ["Buckia", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

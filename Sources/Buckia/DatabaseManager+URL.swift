@@ -13,18 +13,19 @@ extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders: as with paths.
   @discardableResult
   public func processInboundChanges(
-    _ urls: [URL], options: ApplyOptions = ApplyOptions(), progress: ApplyProgressHandler = { _ in },
-    resolver: ConflictResolver? = nil
+    _ urls: [URL], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
+    progress: ApplyProgressHandler = { _ in }
   ) throws -> ApplyReport {
-    try processInboundChanges(urls.map(\.path), options: options, progress: progress, resolver: resolver)
+    try processInboundChanges(urls.map(\.path), options: options, resolver: resolver, progress: progress)
   }
 
   /// Applies diff files, raw changesets and whole inbound folders: as with paths.
   @discardableResult
   public func processInboundChanges(
     _ urls: [URL], options: ApplyOptions = ApplyOptions(),
-    progress: @escaping @Sendable (ApplyProgress) throws -> Void = { _ in }, resolver: ConflictResolver? = nil
+    resolver: ConflictResolver? = nil,
+    progress: @escaping @Sendable (ApplyProgress) throws -> Void = { _ in }
   ) async throws -> ApplyReport {
-    try await processInboundChanges(urls.map(\.path), options: options, progress: progress, resolver: resolver)
+    try await processInboundChanges(urls.map(\.path), options: options, resolver: resolver, progress: progress)
   }
 }

@@ -40,7 +40,8 @@ public struct DatabaseManager: Sendable {
   ///
   /// ```swift
   /// try await queue.write { db in
-  ///   try DatabaseManager.borrowing(db.sqliteConnection!) { database in
+  ///   guard let handle = db.sqliteConnection else { return }
+  ///   try DatabaseManager.borrowing(handle) { database in
   ///     changed = try database.processInboundChanges(["inbound"]).changedTables
   ///   }
   /// }

@@ -35,8 +35,7 @@ struct ReportCommand: ParsableCommand {
       ResultsDocument(run: run, records: records, failures: failures, charts: charts), charts: charts, into: output)
     if let readme {
       if run.isFull, failures.isEmpty {
-        let shown = Set(ChartGroup.all.filter(\.isInReadme).map(\.file))
-        let section = ReadmeSection(run: run, records: records, charts: charts.filter { shown.contains($0.name) })
+        let section = ReadmeSection(run: run, records: records)
         let text = try String(contentsOfFile: readme, encoding: .utf8)
         try section.inserted(into: text).write(toFile: readme, atomically: true, encoding: .utf8)
       } else {

@@ -78,7 +78,7 @@ struct ReportTests {
   @Test("The README keeps everything but what stands between the marks")
   func readme() throws {
     let records = [try Self.record()]
-    let section = ReadmeSection(run: try Self.run(records), records: records, charts: [])
+    let section = ReadmeSection(run: try Self.run(records), records: records)
     let marked = { (old: String) in "# Title\n\n\(ReadmeSection.begin)\n\(old)\n\(ReadmeSection.end)\n\nThe rest.\n" }
     let text = try section.inserted(into: marked("old"))
     #expect(text.hasPrefix("# Title\n\n\(ReadmeSection.begin)\n| work |"))

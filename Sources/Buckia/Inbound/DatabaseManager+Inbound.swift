@@ -20,16 +20,16 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - progress: Is told how far the work has come. May throw to stop it.
   ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
   ///     because one of them failed.
+  ///   - progress: Is told how far the work has come. May throw to stop it.
   /// - Returns: What became of each file.
   /// - Throws: `BuckiaError` for a path that does not exist, and when the database cannot be opened or written; what stopped
   ///   the work. `ApplyInterruption` where some files were done before.
   @discardableResult
   public func processInboundChanges(
-    _ paths: [String], options: ApplyOptions = ApplyOptions(), progress: ApplyProgressHandler = { _ in },
-    resolver: ConflictResolver? = nil
+    _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
+    progress: ApplyProgressHandler = { _ in }
   ) throws -> ApplyReport {
     try requireFile()
     let listing = try InboundListing(paths)

@@ -7,24 +7,20 @@ struct ChartGroup {
   let title: String
   /// The prefix of the ids of its comparisons.
   let prefix: String
-  /// Whether the README shows it.
-  var isInReadme = false
 
   /// All charts, in the order in which they are shown.
   static let all = [
-    ChartGroup(file: "inserts.svg", title: "Applying inserts", prefix: "inserts-", isInReadme: true),
+    ChartGroup(file: "inserts.svg", title: "Applying inserts", prefix: "inserts-"),
     ChartGroup(
-      file: "updates-and-deletes.svg", title: "Applying updates and deletes", prefix: "updates-and-deletes-",
-      isInReadme: true),
+      file: "updates-and-deletes.svg", title: "Applying updates and deletes", prefix: "updates-and-deletes-"),
     ChartGroup(file: "conflicts.svg", title: "Conflicting inserts, the local rows kept", prefix: "conflicts-"),
     ChartGroup(
-      file: "small-files.svg", title: "Many small files in one folder", prefix: "small-files", isInReadme: true),
+      file: "small-files.svg", title: "Many small files in one folder", prefix: "small-files"),
     ChartGroup(file: "opening.svg", title: "Opening a diff file, beside applying it", prefix: "opening-"),
     ChartGroup(file: "difference.svg", title: "Finding the difference of two databases", prefix: "difference-"),
     ChartGroup(file: "memory.svg", title: "Peak memory", prefix: "memory-"),
     ChartGroup(
-      file: "peer-difference.svg", title: "Finding the difference, against other programs", prefix: "peer-difference-",
-      isInReadme: true),
+      file: "peer-difference.svg", title: "Finding the difference, against other programs", prefix: "peer-difference-"),
     ChartGroup(file: "peer-equal-files.svg", title: "Finding that two databases are equal", prefix: "peer-equal-files"),
     ChartGroup(file: "peer-inserts.svg", title: "Applying inserts, against other programs", prefix: "peer-inserts-"),
     ChartGroup(

@@ -1,0 +1,94 @@
+import Buckia
+import Testing
+
+/// Decides by table and column.
+private func applyWithPolicies(database: DatabaseManager, inbound: String) throws {
+  var options = ApplyOptions()
+  options.conflicts = [
+    .table("tags"): .takeIncoming,
+    .column("title", of: "notes"): .takeIncoming,
+    .otherwise: .keepLocal,
+  ]
+  try database.processInboundChanges([inbound], options: options)
+}
+
+/// Decides row by row.
+private func applyWithResolver(database: DatabaseManager, inbound: String) throws {
+  try database.processInboundChanges(
+    [inbound],
+    resolver: { conflict in
+      guard conflict.table == "notes", conflict.kind == .data else { return .useDefault }
+      // The later edit wins.
+      guard let here = conflict.local.integer("edited"), let there = conflict.incoming.integer("edited") else {
+        return .useDefault
+      }
+      return there > here ? .takeIncoming : .keepLocal
+    })
+}
+
+/// Writes values of its own.
+private func applyWithMerge(database: DatabaseManager, inbound: String) throws {
+  try database.processInboundChanges(
+    [inbound],
+    resolver: { conflict in
+      guard let here = conflict.local.text("title"), let there = conflict.incoming.text("title") else {
+        return .useDefault
+      }
+      return .write(["title": .text("\(here) / \(there)")])
+    })
+}
+
+/// Shows what was decided.
+private func review(database: DatabaseManager) throws {
+  for conflict in try database.conflicts() {
+    print(conflict.table, conflict.kind, conflict.outcome)
+    for (column, value) in conflict.incoming ?? [] {
+      if let value { print("  ", column, value) }
+    }
+  }
+}
+
+@Suite("Samples about conflicts")
+struct ConflictSamples {
+  private let files: SampleFiles
+
+  init() throws {
+    files = try SampleFiles(
+      ours: "UPDATE notes SET title = 'Ferry', edited = 15 WHERE id = 1; UPDATE tags SET colour = 'red'")
+    try files.deliver()
+  }
+
+  private func edited() throws -> [String] {
+    try SampleFiles.texts("SELECT edited FROM notes WHERE id = 1", on: files.mine)
+  }
+
+  @Test("Policies decide by table and by column")
+  func policies() throws {
+    try applyWithPolicies(database: files.database, inbound: files.inbound)
+    #expect(try files.titles() == ["Ship", "Radio", "Harbour"])
+    #expect(try files.colours() == ["green"])
+    #expect(try edited() == ["15"])
+  }
+
+  @Test("A resolver lets the later edit win, and leaves the rest to the policies")
+  func laterEdit() throws {
+    try applyWithResolver(database: files.database, inbound: files.inbound)
+    #expect(try files.titles() == ["Ship", "Radio", "Harbour"])
+    #expect(try edited() == ["20"])
+    #expect(try files.colours() == ["red"])
+  }
+
+  @Test("A resolver can write values of its own")
+  func merge() throws {
+    try applyWithMerge(database: files.database, inbound: files.inbound)
+    #expect(try files.titles().first == "Ferry / Ship")
+  }
+
+  @Test("Recorded conflicts have the version that was not written")
+  func records() throws {
+    try files.database.processInboundChanges([files.inbound])
+    let printed = try Printed.lines { try review(database: files.database) }
+    #expect(printed.contains("notes data keptLocal"))
+    #expect(printed.contains { $0.contains("Ship") })
+  }
+}

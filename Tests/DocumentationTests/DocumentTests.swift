@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+/// The package's documents and the sources of their samples.
+private struct Documents {
+  private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  /// The lines of a file.
+  func lines(of path: String) throws -> [String] {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8).components(separatedBy: "\n")
+  }
+
+  /// The paths of the files in a folder with an extension.
+  func files(in folder: String, _ suffix: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: root.appendingPathComponent(folder).path)
+      .filter { $0.hasSuffix(suffix) }.sorted().map { "\(folder)/\($0)" }
+  }
+
+  func exists(_ path: String) -> Bool {
+    FileManager.default.fileExists(atPath: root.appendingPathComponent(path).path)
+  }
+
+  /// The documents with samples.
+  func withSamples() throws -> [String] { try ["README.md"] + files(in: "Sources/Buckia/Buckia.docc", ".md") }
+
+  /// The sources of the samples.
+  func sources() throws -> [String] { try files(in: "Tests/DocumentationTests", ".swift") }
+
+  /// The Swift blocks of a document, without the spaces before and behind each line.
+  func samples(in path: String) throws -> [[String]] {
+    var samples: [[String]] = []
+    var isInside = false
+    for line in try lines(of: path).map({ $0.trimmingCharacters(in: .whitespaces) }) {
+      if line.hasPrefix("```") {
+        isInside = line == "```swift"
+        if isInside { samples.append([]) }
+      } else if isInside {
+        samples[samples.count - 1].append(line)
+      }
+    }
+    return samples
+  }
+}
+
+/// What the documents say must be what the tests run.
+@Suite("Documents")
+struct DocumentTests {
+  private let documents = Documents()
+
+  @Test("Every code sample is part of a source that the tests run")
+  func samples() throws {
+    let sources = try documents.sources().map { path in
+      try documents.lines(of: path).map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+    var count = 0
+    for document in try documents.withSamples() {
+      for sample in try documents.samples(in: document) {
+        count += 1
+        let imports = sample.filter { $0.hasPrefix("import ") }
+        let code = Array(sample.drop { $0.hasPrefix("import ") || $0.isEmpty })
+        let isThere = sources.contains { source in
+          imports.allSatisfy(source.contains) && !source.ranges(of: code).isEmpty
+        }
+        #expect(isThere, "\(document): \(sample.joined(separator: "\n"))")
+      }
+    }
+    #expect(count > 15)
+  }
+
+  @Test("import Buckia is enough for every sample")
+  func imports() throws {
+    let allowed = ["Buckia", "Foundation", "TestSupport", "Testing"].map { "import \($0)" }
+    for source in try documents.sources() {
+      let imports = try documents.lines(of: source).filter { $0.hasPrefix("import ") || $0.hasPrefix("@testable") }
+      #expect(Set(imports).isSubset(of: allowed), "\(source)")
+    }
+  }
+
+  @Test("Links between the documents lead somewhere", arguments: ["README.md", "CONTRIBUTING.md"])
+  func links(document: String) throws {
+    let text = try documents.lines(of: document).joined(separator: "\n")
+    let links = text.matches(of: /\]\((?<path>[^)#:]+)(#[^)]*)?\)/).map { String($0.output.path) }
+    #expect(!links.isEmpty)
+    for link in links { #expect(documents.exists(link), "\(document) links to \(link)") }
+  }
+
+  @Test("The README stays short")
+  func length() throws {
+    #expect(try documents.lines(of: "README.md").count <= 121)
+  }
+}
