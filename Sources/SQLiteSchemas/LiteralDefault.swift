@@ -2,7 +2,7 @@
 ///
 /// Defaults in a diff become part of a CREATE TABLE statement, so this type holds nothing but a literal: it can only be
 /// parsed, and its SQL is written anew from what was parsed. See <https://sqlite.org/syntax/literal-value.html>.
-public struct LiteralDefault: Equatable, Sendable {
+package struct LiteralDefault: Equatable, Sendable {
   /// The longest default in a diff, in bytes of SQL.
   package static let byteLimit = 1024
 

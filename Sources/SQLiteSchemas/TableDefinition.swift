@@ -1,5 +1,5 @@
 /// A column whose values are stored in the table, so that they are part of a changeset.
-public struct ColumnDefinition: Equatable, Sendable {
+package struct ColumnDefinition: Equatable, Sendable {
   /// The column's name, without quotes.
   package var name: String
   /// The declared type as written, or empty.
@@ -14,7 +14,7 @@ public struct ColumnDefinition: Equatable, Sendable {
   package var collation: String
 
   /// Creates a column.
-  public init(
+  package init(
     name: String, declaredType: String = "", isNotNull: Bool = false, defaultValue: LiteralDefault? = nil,
     hasExpressionDefault: Bool = false, collation: String = "BINARY"
   ) {
@@ -31,7 +31,7 @@ public struct ColumnDefinition: Equatable, Sendable {
 }
 
 /// A generated column. Its expression is not part of a diff, so a receiver never creates it.
-public struct GeneratedColumn: Equatable, Sendable {
+package struct GeneratedColumn: Equatable, Sendable {
   /// The column's name, without quotes.
   package var name: String
   /// The declared type as written, or empty.
@@ -48,7 +48,7 @@ public struct GeneratedColumn: Equatable, Sendable {
 }
 
 /// A foreign key of a table. See <https://sqlite.org/foreignkeys.html>.
-public struct ForeignKey: Equatable, Sendable {
+package struct ForeignKey: Equatable, Sendable {
   /// What happens to child rows when the parent row is deleted or its key changes.
   package enum Action: String, Sendable, CaseIterable {
     case noAction = "NO ACTION"
@@ -83,7 +83,7 @@ public struct ForeignKey: Equatable, Sendable {
 }
 
 /// The definition of a table as data: the parts that a diff contains. Nothing in it is run as SQL.
-public struct TableDefinition: Equatable, Sendable {
+package struct TableDefinition: Equatable, Sendable {
   /// The table's name, without quotes.
   package var name: String
   /// The columns in the order of the changeset, without generated ones.
@@ -109,7 +109,7 @@ public struct TableDefinition: Equatable, Sendable {
   package var hasMendedNames: Bool
 
   /// Creates a definition.
-  public init(
+  package init(
     name: String, columns: [ColumnDefinition], generated: [GeneratedColumn] = [], primaryKey: [Int] = [],
     isWithoutRowID: Bool = false, isStrict: Bool = false, isAutoIncrement: Bool = false, unique: [[Int]] = [],
     foreignKeys: [ForeignKey] = [], module: VirtualModule? = nil, hasMendedNames: Bool = false

@@ -1,7 +1,7 @@
 /// The module of a virtual table whose rows are replicated, with its options as data. Nothing in it is run as SQL.
 ///
 /// The columns are in the table's definition. See <https://sqlite.org/rtree.html> and <https://sqlite.org/fts5.html>.
-public enum VirtualModule: Equatable, Sendable {
+package enum VirtualModule: Equatable, Sendable {
   /// An R-tree. The first column is the key.
   case spatial(SpatialIndex)
   /// An FTS5 table that stores its own content. The rowid is the key.
@@ -31,7 +31,7 @@ public enum VirtualModule: Equatable, Sendable {
 }
 
 /// The parameters of an R-tree. Its columns are the key, the coordinates and the auxiliary columns, in this order.
-public struct SpatialIndex: Equatable, Sendable {
+package struct SpatialIndex: Equatable, Sendable {
   /// The type of the coordinates. The raw value is the name of the module.
   package enum Kind: String, Sendable, CaseIterable {
     /// 32-bit floating-point numbers.
@@ -57,7 +57,7 @@ public struct SpatialIndex: Equatable, Sendable {
 }
 
 /// The parameters of a full-text table.
-public struct FullTextIndex: Equatable, Sendable {
+package struct FullTextIndex: Equatable, Sendable {
   /// The name of the module, in lower case.
   package static let moduleName = "fts5"
 
