@@ -127,7 +127,7 @@ extension BuckiaError {
     switch error {
     case let error as SQLiteError:
       return make(error.isBusy ? "busy" : "sqlite-\(error.code)", error.description, Context(path: error.path))
-    case let error as EngineError:
+    case let error as ReplicationError:
       return make(error.code.rawValue, error.description, Context(table: error.table, column: error.column))
     case let error as LedgerError: return make(error.code.rawValue, error.description, Context(path: error.path))
     case let error as DiffFileError:

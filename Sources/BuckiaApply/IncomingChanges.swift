@@ -58,14 +58,14 @@ package struct IncomingChanges {
   func requireDefinition(of table: ChangesetTable) throws {
     guard definitions != nil else { return }
     guard let definition = definition(of: TableName(table.name)) else {
-      throw EngineError(
+      throw ReplicationError(
         .missingTable, "the changes name table \"\(table.name)\", whose definition is not in the file",
         table: table.name)
     }
     guard zip(definition.keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) }),
       definition.keyFlags.count == table.columnCount
     else {
-      throw EngineError(
+      throw ReplicationError(
         .columnsDiffer, "the changes and the definition of table \"\(table.name)\" contradict each other",
         table: table.name)
     }

@@ -21,7 +21,7 @@ package enum DatabaseComparison {
   ///   - options: Which tables, and how.
   ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
   ///     stop.
-  /// - Throws: `SQLiteError` when a file cannot be read; `EngineError` for a table that was asked for and is not there, a
+  /// - Throws: `SQLiteError` when a file cannot be read; `ReplicationError` for a table that was asked for and is not there, a
   ///   rename that is none, and with `invalidSelection`; `ChangesetSpool.Failure` when there is no room for the result;
   ///   whatever `progress` throws.
   package static func run(
@@ -77,11 +77,11 @@ package enum DatabaseComparison {
   /// Makes sure that each table that was asked for is in one of the databases.
   private static func requireTables(
     _ options: DiffOptions, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws(EngineError) {
+  ) throws(ReplicationError) {
     let selected = Array(options.selections.keys) + older.source.selectedTables + newer.source.selectedTables
     for table in (options.tables ?? []) + selected.sorted(by: { $0.text < $1.text })
     where newer.schema.entry(named: table) == nil && older.schema.entry(named: table) == nil {
-      throw EngineError(
+      throw ReplicationError(
         .noSuchTable, "neither \(older.source.name) nor \(newer.source.name) has a table \"\(table)\"",
         table: table.text)
     }

@@ -226,14 +226,14 @@ extension FullTextSettings {
 extension ColumnRename {
   /// Makes sure that the column may have been renamed.
   ///
-  /// - Throws: `EngineError` with `columnsDiffer`.
+  /// - Throws: `ReplicationError` with `columnsDiffer`.
   fileprivate func validate(
     _ older: TableDefinition?, _ newer: TableDefinition, in olderName: String, _ newerName: String
-  ) throws(EngineError) {
+  ) throws(ReplicationError) {
     guard older?.column(named: oldName) != nil, older?.column(named: newName) == nil,
       newer.column(named: newName) != nil, newer.column(named: oldName) == nil
     else {
-      throw EngineError(
+      throw ReplicationError(
         .columnsDiffer,
         "column \"\(newer.name).\(oldName)\" has not become \"\(newName)\": the first must be in \(olderName) only, "
           + "the second in \(newerName) only", table: newer.name, column: oldName)

@@ -31,9 +31,9 @@ public struct RowSelection: Equatable, Sendable {
   }
 }
 
-extension EngineError.Code {
+extension ReplicationError.Code {
   /// A condition that is no SQL expression over its table, or a column that cannot be left out.
-  package static let invalidSelection = EngineError.Code(rawValue: "invalid-selection")
+  package static let invalidSelection = ReplicationError.Code(rawValue: "invalid-selection")
 }
 
 extension RowSelection {
@@ -41,14 +41,14 @@ extension RowSelection {
 
   /// A table without the columns that are left out.
   ///
-  /// - Throws: `EngineError` with `invalidSelection` for a column of the key.
-  func applied(to table: TableDefinition) throws(EngineError) -> TableDefinition {
+  /// - Throws: `ReplicationError` with `invalidSelection` for a column of the key.
+  func applied(to table: TableDefinition) throws(ReplicationError) -> TableDefinition {
     var chosen = table
     for column in omittedColumns {
       chosen.removeColumn(named: column)
       chosen.generated.removeAll { ASCIIName.matches($0.name, column) }
       guard chosen.column(named: column) == nil else {
-        throw EngineError(
+        throw ReplicationError(
           .invalidSelection,
           "column \"\(table.name).\(column)\" cannot be left out: it is part of the primary key", table: table.name,
           column: column)
@@ -56,7 +56,7 @@ extension RowSelection {
     }
     guard !chosen.columns.isEmpty, table.module == nil || omittedColumns.isEmpty else {
       let why = table.module == nil ? "it has no others" : "it is a virtual table"
-      throw EngineError(
+      throw ReplicationError(
         .invalidSelection, "the columns of table \"\(table.name)\" cannot be left out: \(why)", table: table.name)
     }
     return chosen
@@ -64,14 +64,14 @@ extension RowSelection {
 
   /// Makes sure that each column which is left out is in one of the tables.
   ///
-  /// - Throws: `EngineError` with `invalidSelection`.
-  static func requireColumns(of selections: [RowSelection?], in tables: [TableDefinition?]) throws(EngineError) {
+  /// - Throws: `ReplicationError` with `invalidSelection`.
+  static func requireColumns(of selections: [RowSelection?], in tables: [TableDefinition?]) throws(ReplicationError) {
     let tables = tables.compactMap { $0 }
     let known = tables.flatMap { $0.columns.map(\.name) + $0.generated.map(\.name) }
     let omitted = selections.flatMap { $0?.omittedColumns ?? [] }
     guard let column = omitted.first(where: { name in !known.contains { ASCIIName.matches($0, name) } }) else { return }
     let table = tables.first?.name ?? ""
-    throw EngineError(
+    throw ReplicationError(
       .invalidSelection, "there is no column \"\(table).\(column)\" to leave out", table: table, column: column)
   }
 
@@ -80,13 +80,13 @@ extension RowSelection {
 
   /// Makes sure that the condition is one SQL expression over a table, and that each of its parameters has a value.
   ///
-  /// - Throws: `EngineError` with `invalidSelection`, `SQLiteError` when the database fails.
+  /// - Throws: `ReplicationError` with `invalidSelection`, `SQLiteError` when the database fails.
   func validate(
     for table: TableName, on connection: borrowing SQLiteConnection, of database: String
   ) throws {
     guard let condition, let term = conditionSQL else { return }
-    func invalid(_ why: String) -> EngineError {
-      EngineError(
+    func invalid(_ why: String) -> ReplicationError {
+      ReplicationError(
         .invalidSelection,
         "the condition for table \"\(table)\" of \(database) cannot be used: \(why) (in: \(condition))",
         table: table.text)

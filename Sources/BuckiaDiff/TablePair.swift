@@ -51,7 +51,7 @@ struct SourceTable {
   let places: ColumnLookup
 
   /// - Parameter renames: Columns that have another name in the changeset.
-  init(_ table: TableDefinition, renames: [ColumnRename] = [], selection: RowSelection?) throws(EngineError) {
+  init(_ table: TableDefinition, renames: [ColumnRename] = [], selection: RowSelection?) throws(ReplicationError) {
     // Of all its columns: one that is left out may hide the rowid, too.
     rowIDName = table.rowIDName
     stored = try selection?.applied(to: table) ?? table

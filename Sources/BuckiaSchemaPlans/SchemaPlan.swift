@@ -27,7 +27,7 @@ package struct SchemaPlan: Sendable {
   ///   - renames: The renames that are known.
   ///   - schema: The local schema.
   ///   - connection: That which it was read through.
-  /// - Throws: `EngineError` when a table cannot be made to fit; nothing has been changed then.
+  /// - Throws: `ReplicationError` when a table cannot be made to fit; nothing has been changed then.
   package init(
     definitions: [TableDefinition], mode: SchemaMode, withholding withheld: Withheld = [:],
     renames: ColumnRenames = ColumnRenames(), local schema: borrowing SchemaReader,
@@ -35,7 +35,7 @@ package struct SchemaPlan: Sendable {
   ) throws {
     let missing = definitions.filter { schema.entry(named: TableName($0.name)) == nil }
     guard mode != .additive || missing.count <= TableDefinition.newTableLimit else {
-      throw EngineError(
+      throw ReplicationError(
         .refusedDefinition,
         "it would create \(missing.count) tables; one diff file may create \(TableDefinition.newTableLimit)")
     }
@@ -43,13 +43,13 @@ package struct SchemaPlan: Sendable {
     for definition in definitions {
       let name = TableName(definition.name)
       guard matches[name] == nil, held[name] == nil, passedOver[name] == nil else {
-        throw EngineError(.refusedDefinition, "table \"\(name)\" is defined twice", table: name.text)
+        throw ReplicationError(.refusedDefinition, "table \"\(name)\" is defined twice", table: name.text)
       }
       if let refusal = name.refusal {
-        throw EngineError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
+        throw ReplicationError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
       }
       guard definition.columns.count + definition.generated.count <= TableDefinition.columnLimit else {
-        throw EngineError(
+        throw ReplicationError(
           .refusedDefinition, "table \"\(name)\" has more than \(TableDefinition.columnLimit) columns", table: name.text
         )
       }
@@ -59,7 +59,7 @@ package struct SchemaPlan: Sendable {
           continue
         }
         if let clash = schema.nameClash(of: definition, among: missing) {
-          throw EngineError(.refusedDefinition, "table \"\(name)\" may not be created: \(clash)", table: name.text)
+          throw ReplicationError(.refusedDefinition, "table \"\(name)\" may not be created: \(clash)", table: name.text)
         }
         try create(definition, siblings: siblings, mode: mode, on: connection)
         continue
@@ -72,7 +72,7 @@ package struct SchemaPlan: Sendable {
       if let refusal = VirtualMatch.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
         // What is a view here may become a table; what holds the insides of another never will.
         guard mode == .hold, !entry.isShadow else {
-          throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
+          throw ReplicationError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
         }
         hold(definition, because: "here the name stands for something else: \(refusal)")
         continue
@@ -88,7 +88,7 @@ package struct SchemaPlan: Sendable {
         notes += fit.notes
         matches[name] = fit.match
         held[name] = fit.heldTable
-      } catch let error as EngineError
+      } catch let error as ReplicationError
         where mode == .hold && (error.code == .keyDiffers || definition.module != nil && error.code == .columnsDiffer)
       {
         hold(definition, because: error.message)
@@ -107,7 +107,7 @@ package struct SchemaPlan: Sendable {
   ) throws -> TableDefinition {
     let table = try schema.definition(of: entry, on: connection)
     if table.hasMendedNames, let refusal = Replicability.refusal(of: table) {
-      throw EngineError(.refusedTable, "no diff may change \"\(table.name)\": \(refusal)", table: table.name)
+      throw ReplicationError(.refusedTable, "no diff may change \"\(table.name)\": \(refusal)", table: table.name)
     }
     return table
   }
@@ -116,17 +116,17 @@ package struct SchemaPlan: Sendable {
     _ table: TableDefinition, siblings: Set<TableName>, mode: SchemaMode, on connection: borrowing SQLiteConnection
   ) throws {
     guard mode == .additive else {
-      throw EngineError(
+      throw ReplicationError(
         .schemaDiffers, "table \"\(table.name)\" is missing here, and --schema exact allows no change",
         table: table.name)
     }
     if let refusal = table.creationRefusal {
-      throw EngineError(
+      throw ReplicationError(
         .refusedDefinition, "table \"\(table.name)\" may not be created: \(refusal)", table: table.name)
     }
     let taken = "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)"
     if try connection.integer(taken, binding: [table.name]) != nil {
-      throw EngineError(
+      throw ReplicationError(
         .refusedDefinition, "table \"\(table.name)\" may not be created: it would hide a module of that name",
         table: table.name)
     }
@@ -155,17 +155,17 @@ extension SchemaPlan {
   /// Plans for a raw changeset, which has no definitions: columns go by position, and the key must be the same. There may
   /// be more columns here, behind the others.
   ///
-  /// - Throws: `EngineError` when a table is missing or does not fit.
+  /// - Throws: `ReplicationError` when a table is missing or does not fit.
   package init(
     positional tables: [ChangesetTable], local schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     for table in tables {
       let name = TableName(table.name)
       if let refusal = name.refusal {
-        throw EngineError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
+        throw ReplicationError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
       }
       guard let entry = schema.entry(named: name) else {
-        throw EngineError(
+        throw ReplicationError(
           .missingTable,
           "table \"\(name)\" is missing here, and a raw changeset carries no definition to create it from",
           table: name.text)
@@ -175,14 +175,14 @@ extension SchemaPlan {
         continue
       }
       if let refusal = Replicability.refusal(of: entry) {
-        throw EngineError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
+        throw ReplicationError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
       }
       let local = try Self.local(entry, in: schema, on: connection)
       let mayBeShort = local.module == nil
       guard local.changesetColumns.count >= table.columnCount,
         mayBeShort || local.changesetColumns.count == table.columnCount
       else {
-        throw EngineError(
+        throw ReplicationError(
           .columnsDiffer,
           "table \"\(name)\" has \(local.changesetColumns.count) columns here and \(table.columnCount) in the changeset",
           table: name.text)
@@ -191,7 +191,7 @@ extension SchemaPlan {
       guard keyFlags.dropFirst(table.columnCount).allSatisfy({ $0 == 0 }),
         zip(keyFlags, table.keyFlags).allSatisfy({ ($0 != 0) == ($1 != 0) })
       else {
-        throw EngineError(
+        throw ReplicationError(
           .keyDiffers, "table \"\(name)\" has another primary key here than in the changeset", table: name.text)
       }
       matches[name] = TableMatch(local: local, columns: Array(0..<table.columnCount), checkedValues: [])

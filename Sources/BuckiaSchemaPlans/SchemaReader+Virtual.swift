@@ -23,7 +23,8 @@ extension SchemaReader {
     let made = VirtualTableDefinition(parsing: try connection.text(source, binding: [name]) ?? "")
     var table = TableDefinition(name: name, columns: columns)
     guard let made, let module = VirtualModule(made, columns: columns.map(\.name)) else {
-      throw EngineError(.refusedTable, "the definition of the virtual table \"\(name)\" is not understood", table: name)
+      throw ReplicationError(
+        .refusedTable, "the definition of the virtual table \"\(name)\" is not understood", table: name)
     }
     table.module = module
     if case .spatial(let index) = module {

@@ -24,7 +24,7 @@ struct TableFit {
   ///   - mode: What may be done about a difference.
   ///   - withheld: Columns that are to be held whatever their place, in the mode `hold`.
   ///   - renames: The renames that are known.
-  /// - Throws: `EngineError` when the two do not fit.
+  /// - Throws: `ReplicationError` when the two do not fit.
   init(
     _ incoming: TableDefinition, into existing: TableDefinition, mode: SchemaMode, withheld: [Int: String] = [:],
     _ renames: ColumnRenames = ColumnRenames()
@@ -38,7 +38,7 @@ struct TableFit {
     localNames = ColumnLookup(existing.columns)
     try requireSameKey()
     if mode == .exact, let difference = SchemaDifference.first(incoming, local) {
-      throw EngineError(
+      throw ReplicationError(
         .schemaDiffers,
         "table \"\(local.name)\" is defined differently here, and --schema exact allows no difference: \(difference)",
         table: local.name)
@@ -61,8 +61,10 @@ struct TableFit {
       because: held.count == 1 ? "column \(names) \(first.reason)" : "columns \(names)")
   }
 
-  private func error(_ code: EngineError.Code, _ message: String, _ column: ColumnDefinition? = nil) -> EngineError {
-    EngineError(code, message, table: local.name, column: column?.name)
+  private func error(_ code: ReplicationError.Code, _ message: String, _ column: ColumnDefinition? = nil)
+    -> ReplicationError
+  {
+    ReplicationError(code, message, table: local.name, column: column?.name)
   }
 
   private func requireSameKey() throws {

@@ -35,15 +35,15 @@ enum VirtualMatch {
 
   /// Pairs the columns of two virtual tables of one module: they must be the same, since none can be added.
   ///
-  /// - Throws: `EngineError` when they are not.
+  /// - Throws: `ReplicationError` when they are not.
   static func match(
     _ incoming: TableDefinition, with local: TableDefinition, mode: SchemaMode
-  ) throws(EngineError) -> TableMatch {
+  ) throws(ReplicationError) -> TableMatch {
     let offset = incoming.goesByRowID ? 1 : 0
     var columns = Array(0..<offset)
     for column in incoming.columns {
       guard let place = local.column(named: column.name), !columns.contains(place + offset) else {
-        throw EngineError(
+        throw ReplicationError(
           .columnsDiffer,
           "the virtual table \"\(local.name)\" has no column \"\(column.name)\" here, and none can be added",
           table: local.name, column: column.name)
@@ -51,16 +51,16 @@ enum VirtualMatch {
       columns.append(place + offset)
     }
     guard columns.count == local.columns.count + offset else {
-      throw EngineError(
+      throw ReplicationError(
         .columnsDiffer,
         "the virtual table \"\(local.name)\" has \(local.columns.count) columns here and \(incoming.columns.count) in the "
           + "diff", table: local.name)
     }
     guard incoming.hasSameKey(as: local) else {
-      throw EngineError(.keyDiffers, "the virtual table \"\(local.name)\" has another key here", table: local.name)
+      throw ReplicationError(.keyDiffers, "the virtual table \"\(local.name)\" has another key here", table: local.name)
     }
     if mode == .exact, incoming.module != local.module || columns != Array(columns.indices) {
-      throw EngineError(
+      throw ReplicationError(
         .schemaDiffers, "table \"\(local.name)\" is defined differently here, and --schema exact allows no difference",
         table: local.name)
     }
@@ -73,7 +73,7 @@ enum VirtualMatch {
   ) throws {
     let query = "SELECT 1 FROM pragma_module_list WHERE lower(name) = ?1"
     guard try connection.integer(query, binding: [module.name]) == nil else { return }
-    throw EngineError(
+    throw ReplicationError(
       .refusedDefinition,
       "table \"\(table.name)\" may not be created: it is a virtual table of the module \(module.name), which SQLite lacks here",
       table: table.name)
@@ -83,12 +83,12 @@ enum VirtualMatch {
 extension SchemaStep {
   /// Carries the step out.
   ///
-  /// - Throws: `EngineError` when a module refuses to make a table: it can find fault with what nobody else understands.
+  /// - Throws: `ReplicationError` when a module refuses to make a table: it can find fault with what nobody else understands.
   ///   `SQLiteError` when the database fails.
   package func carryOut(on connection: borrowing SQLiteConnection) throws {
     guard case .createTable(let table, _) = self, table.module != nil else { return try connection.execute(sql) }
     if let reason = try connection.failure(ofRunning: sql) {
-      throw EngineError(
+      throw ReplicationError(
         .refusedDefinition, "the virtual table \"\(table.name)\" cannot be created: \(reason)", table: table.name)
     }
   }

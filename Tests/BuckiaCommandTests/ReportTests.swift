@@ -126,7 +126,7 @@ struct ReportTests {
   func errors() {
     let changeset = ErrorReport(ChangesetError(.truncated, offset: 12, table: "t"))
     #expect((changeset.code, changeset.offset, changeset.status) == ("truncated", 12, .failed))
-    let engine = ErrorReport(EngineError(.noSuchTable, "there is no table x"))
+    let engine = ErrorReport(ReplicationError(.noSuchTable, "there is no table x"))
     #expect(engine.json.text().contains(#""code":"no-such-table","message":"there is no table x","path":null"#))
     let id = #expect(throws: KSUIDError.self) { try KSUID(parsing: "x") }
     #expect(id.map { ErrorReport($0).status } == .usage)

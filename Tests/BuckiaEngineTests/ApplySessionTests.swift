@@ -67,7 +67,7 @@ import TestSupport
     let conflicting = try changes("INSERT INTO t VALUES (1, 'theirs')", of: schema, id: 1)
     try connection.execute("BEGIN")
     let plan = try Receiver.plan(conflicting, on: connection, settings: settings, session: session)
-    #expect(throws: EngineError.self) { _ = try plan.apply(on: connection) }
+    #expect(throws: ReplicationError.self) { _ = try plan.apply(on: connection) }
     try connection.execute("ROLLBACK; BEGIN; CREATE TABLE buckia_x(y)")
     let fine = try changes("INSERT INTO t VALUES (2, 'theirs')", of: schema, id: 2)
     let second = try Receiver.plan(fine, on: connection, settings: settings, session: session)

@@ -80,7 +80,7 @@ struct ConflictPolicyTests {
   func tables() throws {
     let policies: ConflictPolicies = [.table("NOTE"): .takeIncoming, .otherwise: .abort]
     #expect(try apply("DELETE FROM note", onto: "UPDATE note SET text = 'B'", policies: policies).rows == [])
-    let error = #expect(throws: EngineError.self) {
+    let error = #expect(throws: ReplicationError.self) {
       try apply("DELETE FROM note", onto: "UPDATE note SET text = 'B'", policies: [.otherwise: .abort])
     }
     #expect(error?.code == .conflict)
@@ -89,7 +89,7 @@ struct ConflictPolicyTests {
   @Test("A contested column with the policy abort refuses the diff; an uncontested one does not")
   func aborts() throws {
     let policies: ConflictPolicies = [.column("title", of: "note"): .abort]
-    let error = #expect(throws: EngineError.self) {
+    let error = #expect(throws: ReplicationError.self) {
       try apply("UPDATE note SET title = 'A'", onto: "UPDATE note SET title = 'mine'", policies: policies)
     }
     #expect(error?.message.contains("meets a conflict (data)") == true)
@@ -145,11 +145,11 @@ struct ConflictPolicyTests {
   func mistakes() throws {
     let theirs = "UPDATE note SET title = 'A'"
     let ours = "UPDATE note SET title = 'mine'"
-    let unknown = #expect(throws: EngineError.self) {
+    let unknown = #expect(throws: ReplicationError.self) {
       try apply(theirs, onto: ours, resolver: { _ in .write(["nothing": .null]) })
     }
     #expect(unknown?.column == "nothing")
-    let key = #expect(throws: EngineError.self) {
+    let key = #expect(throws: ReplicationError.self) {
       try apply(theirs, onto: ours, resolver: { _ in .write(["id": .integer(7)]) })
     }
     #expect(key?.column == "id")

@@ -114,7 +114,7 @@ import TestSupport
 
   @Test("A raw changeset over a table that is missing here is refused with its name, where SQLite skips it in silence")
   func missingTable() throws {
-    let error = #expect(throws: EngineError.self) {
+    let error = #expect(throws: ReplicationError.self) {
       try apply(
         "INSERT INTO t VALUES (1); INSERT INTO u VALUES (1)",
         after: "CREATE TABLE t(id INTEGER PRIMARY KEY); CREATE TABLE u(id INTEGER PRIMARY KEY)",

@@ -97,7 +97,7 @@ import TestSupport
     let changes = try changes(
       "WITH n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 15) INSERT INTO t SELECT i, zeroblob(9000) FROM n"
     )
-    let error = #expect(throws: EngineError.self) {
+    let error = #expect(throws: ReplicationError.self) {
       _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000)).apply(
         on: connection)
     }
@@ -151,7 +151,7 @@ import TestSupport
     let settings = ApplySettings(firesTriggers: true, time: 2_000_000_000_000)
     if isOwn {
       try connection.execute("BEGIN; INSERT INTO t VALUES (2, 2)")
-      let error = #expect(throws: EngineError.self) {
+      let error = #expect(throws: ReplicationError.self) {
         _ = try Receiver.plan(changes, on: connection, settings: settings).apply(on: connection)
       }
       #expect(error?.code == .transactionLost && (error?.cause as? SQLiteError)?.message == "all of it")

@@ -150,12 +150,12 @@ import TestSupport
   @Test("A resolver can refuse references that lead nowhere, and let them stand", arguments: [true, false])
   func refusedForeignKeys(_ areEnforced: Bool) throws {
     let recorded = "PRAGMA foreign_keys = OFF; INSERT INTO c VALUES (1, 7)"
-    #expect(throws: EngineError.self) {
+    #expect(throws: ReplicationError.self) {
       try apply(
         recorded, after: family, enforcesForeignKeys: areEnforced,
         settings: ApplySettings(resolver: { _ in .abort }, time: 2_000_000_000_000))
     }
-    #expect(throws: EngineError.self) {
+    #expect(throws: ReplicationError.self) {
       try apply(
         recorded, after: family, enforcesForeignKeys: areEnforced,
         settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))

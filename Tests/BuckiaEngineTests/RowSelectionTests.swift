@@ -163,7 +163,7 @@ import TestSupport
   func badConditions(condition: String) throws {
     let files = try Files(Self.notes, "UPDATE notes SET text = 'x'")
     let parameters = condition.contains(":me") ? ["me": 1, "you": 2] : [:] as [String: ChangesetValue]
-    let error = #expect(throws: EngineError.self) {
+    let error = #expect(throws: ReplicationError.self) {
       try files.difference(RowSelection(where: condition, parameters))
     }
     #expect(error?.code == .invalidSelection)
@@ -183,7 +183,7 @@ import TestSupport
   func badColumns(column: String) throws {
     let files = try Files(
       Self.notes + "CREATE VIRTUAL TABLE boxes USING rtree(id, x0, x1)", "UPDATE notes SET text = 'x'")
-    let error = #expect(throws: EngineError.self) {
+    let error = #expect(throws: ReplicationError.self) {
       try files.difference(RowSelection(omitting: [column]), of: column == "x0" ? "boxes" : "notes")
     }
     #expect(error?.code == .invalidSelection)
@@ -193,7 +193,7 @@ import TestSupport
   @Test("A table that is nowhere cannot be selected from")
   func noTable() throws {
     let files = try Files(Self.notes, "UPDATE notes SET text = 'x'")
-    let error = #expect(throws: EngineError.self) {
+    let error = #expect(throws: ReplicationError.self) {
       try files.difference(RowSelection(where: "1"), of: "nobody")
     }
     #expect(error?.code == .noSuchTable)

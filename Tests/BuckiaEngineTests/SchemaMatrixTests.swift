@@ -83,7 +83,7 @@ import TestSupport
         let result = try plan.apply(on: connection)
         heldParts = result.held.reduce(0) { $0 + $1.partCount }
         conflicts = result.counts.conflicts
-      } catch let error as EngineError {
+      } catch let error as ReplicationError {
         refusal = error.code.rawValue
         plan = []
       }

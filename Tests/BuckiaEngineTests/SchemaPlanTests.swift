@@ -9,7 +9,7 @@ import Testing
   /// What is expected: the steps in their own words, or the code of a refusal.
   enum Expected: Sendable {
     case steps([String])
-    case refused(EngineError.Code)
+    case refused(ReplicationError.Code)
   }
 
   struct Case: Sendable, CustomTestStringConvertible {
@@ -148,7 +148,7 @@ import Testing
         let reached = match.columns.map { ASCIIName.folded(local.changesetColumns[$0]) }
         #expect(reached == definition.changesetColumns.map(ASCIIName.folded))
       }
-    } catch let error as EngineError {
+    } catch let error as ReplicationError {
       guard case .refused(let code) = test.expected else {
         Issue.record(error)
         return
@@ -168,14 +168,14 @@ import Testing
       var broken = table
       broken.columns.append(ColumnDefinition(name: doubled))
       broken.columns.append(ColumnDefinition(name: doubled.uppercased()))
-      #expect(throws: EngineError.self) {
+      #expect(throws: ReplicationError.self) {
         _ = try SchemaPlan(
           definitions: [broken], mode: .additive, local: SchemaReader(connection), on: connection)
       }
     }
     let first = table
     table.name = "T"
-    #expect(throws: EngineError.self) {
+    #expect(throws: ReplicationError.self) {
       _ = try SchemaPlan(
         definitions: [first, table], mode: .additive, local: SchemaReader(connection), on: connection)
     }

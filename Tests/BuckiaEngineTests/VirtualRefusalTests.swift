@@ -14,13 +14,14 @@ import TestSupport
     /// The author's tables, each from a database of its own.
     let incoming: [String]
     let local: String
-    let code: EngineError.Code
+    let code: ReplicationError.Code
     let reason: String
     var mode = SchemaMode.additive
     var testDescription: String { "\(incoming.joined(separator: "; ")) onto \(local)" }
 
     init(
-      _ incoming: String..., on local: String, _ code: EngineError.Code, _ reason: String, mode: SchemaMode = .additive
+      _ incoming: String..., on local: String, _ code: ReplicationError.Code, _ reason: String,
+      mode: SchemaMode = .additive
     ) {
       self.incoming = incoming
       self.local = local
@@ -94,11 +95,11 @@ import TestSupport
   private static func refusal(
     _ changes: [UInt8], _ definitions: [TableDefinition]?, to connection: borrowing SQLiteConnection,
     settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
-  ) throws -> EngineError? {
+  ) throws -> ReplicationError? {
     do {
       _ = try apply(changes, definitions, to: connection, settings: settings)
       return nil
-    } catch let error as EngineError {
+    } catch let error as ReplicationError {
       return error
     }
   }

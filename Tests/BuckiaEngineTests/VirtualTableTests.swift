@@ -248,7 +248,7 @@ import TestSupport
     _ = try Shipping.apply(difference, to: target)
     try Self.expectAlike(target, files.newer, tables: ["t"])
     let empty = try TestDatabases.run("PRAGMA user_version = 1", on: files.folder.file("empty"))
-    let error = #expect(throws: EngineError.self) { try Shipping.apply(difference, to: empty) }
+    let error = #expect(throws: ReplicationError.self) { try Shipping.apply(difference, to: empty) }
     #expect(error?.code == .refusedDefinition)
     #expect(error?.message.contains("tokenizer") == true)
   }
@@ -385,7 +385,7 @@ import TestSupport
     let difference = try DatabaseComparison.run(older: try empty(in: folder), newer: newer)
     let before = try TestDatabases.rows("SELECT * FROM sqlite_schema", on: older)
     try TestDatabases.run("INSERT INTO z VALUES (2, 'taken')", on: older)
-    #expect(throws: EngineError.self) {
+    #expect(throws: ReplicationError.self) {
       try Shipping.apply(difference, to: older, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     }
     #expect(try TestDatabases.rows("SELECT * FROM sqlite_schema", on: older) == before)
@@ -415,7 +415,7 @@ import TestSupport
           incoming, on: connection, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
         )
         #expect(try plan.apply(on: connection).counts.conflicts == 1)
-      } catch is EngineError {
+      } catch is ReplicationError {
         refusals += 1
         #expect(try connection.integer("SELECT count(*) FROM words") == 5)
         #expect(try connection.integer("SELECT count(*) FROM words('fox')") == 1)

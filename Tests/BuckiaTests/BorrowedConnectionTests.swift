@@ -36,7 +36,7 @@ import TestSupport
     let outer = try SQLiteTransaction(on: connection)
     try connection.execute("UPDATE notes SET n = 7; INSERT INTO notes VALUES (9, 9)")
     let changes = try post.changes()
-    #expect(throws: EngineError.self) {
+    #expect(throws: ReplicationError.self) {
       let savepoint = try SQLiteTransaction(on: connection)
       let plan = try Receiver.plan(
         changes, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))

@@ -206,7 +206,7 @@ private let schema = """
         changeset: ChangesetSpool([UInt8]()))
       let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
       let transaction = try SQLiteTransaction(on: connection)
-      let error = #expect(throws: EngineError.self) {
+      let error = #expect(throws: ReplicationError.self) {
         _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(schema: mode, time: 2_000_000_000_000))
       }
       #expect(error?.message.contains("2000 columns") == true || mode == .exact)

@@ -49,7 +49,7 @@ final class ConflictDecider {
 
   /// Decides one conflict.
   ///
-  /// - Throws: `EngineError` with `conflict` when the answer is to abort; whatever the resolver throws.
+  /// - Throws: `ReplicationError` with `conflict` when the answer is to abort; whatever the resolver throws.
   func decide(
     _ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
   ) throws -> ConflictResolution {
@@ -87,9 +87,9 @@ final class ConflictDecider {
   }
 
   /// Refuses the whole diff because of a conflict.
-  static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout) -> EngineError {
+  static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout) -> ReplicationError {
     let because = incident.message.isEmpty ? "" : ": \(String(decoding: incident.message, as: UTF8.self))"
-    return EngineError(
+    return ReplicationError(
       .conflict,
       "\(incident.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
         + "\(because); under the policy \"abort\" nothing of this file is applied",
@@ -98,7 +98,7 @@ final class ConflictDecider {
 
   /// Asks, once for the whole file, whether references that lead nowhere may stand.
   ///
-  /// - Throws: `EngineError` with `conflict` when they may not; whatever the resolver throws.
+  /// - Throws: `ReplicationError` with `conflict` when they may not; whatever the resolver throws.
   func decideForeignKeys(_ count: ForeignKeyCount) throws {
     var isAborted = policies.otherwise == .abort
     if let resolver {
@@ -115,7 +115,7 @@ final class ConflictDecider {
       }
     }
     guard !isAborted else {
-      throw EngineError(
+      throw ReplicationError(
         .conflict,
         "rows would refer to others that are not there; under the policy \"abort\" nothing of this file is applied")
     }

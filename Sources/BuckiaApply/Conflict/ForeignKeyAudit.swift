@@ -23,7 +23,7 @@ struct ForeignKeyAudit {
   /// Rows are handed on one at a time; only what tells them apart is remembered, so that none is recorded twice.
   ///
   /// - Returns: How many rows it found.
-  /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
+  /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when violations are refused unasked.
   func recordViolations(
     _ sections: TableSections, _ decider: ConflictDecider, _ session: ApplySession,
     on connection: borrowing SQLiteConnection
@@ -91,12 +91,12 @@ private struct BrokenRows {
 
   /// Records the row that the statement stands on; behind its columns stands what tells it apart.
   ///
-  /// - Throws: `SQLiteError`; `EngineError` with `conflict` when violations are refused unasked.
+  /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when violations are refused unasked.
   mutating func add(_ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection) throws {
     let identity = hasRow ? layout.columns.count : 0
     guard seen.insert(RowNumber.read(prepared.statement, from: identity)).inserted else { return }
     if decider.refusesViolationsUnasked {
-      throw EngineError(
+      throw ReplicationError(
         .conflict, "\(message); under the policy \"abort\" nothing of this file is applied", table: layout.name.text)
     }
     count += 1

@@ -27,7 +27,7 @@ package struct ApplyPlan {
   ///   - connection: The database, with a transaction open.
   ///   - settings: How to apply.
   ///   - session: What is kept from one diff to the next; nil to begin afresh.
-  /// - Throws: `EngineError` when the diff cannot or may not be applied, `SQLiteError` when the schema cannot be read,
+  /// - Throws: `ReplicationError` when the diff cannot or may not be applied, `SQLiteError` when the schema cannot be read,
   ///   `ChangesetError` when the changes are damaged. Nothing has been changed.
   package init(
     _ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
@@ -82,7 +82,7 @@ package struct ApplyPlan {
   ///
   /// - Parameter connection: The connection that the plan was made on, in the same transaction.
   /// - Returns: What was done.
-  /// - Throws: `EngineError` with `conflict` under the policy `abort`, with `transactionLost` as said above; `SQLiteError`
+  /// - Throws: `ReplicationError` with `conflict` under the policy `abort`, with `transactionLost` as said above; `SQLiteError`
   ///   when the database fails; what the resolver or `progress` throws.
   package consuming func apply(on connection: borrowing SQLiteConnection) throws -> ApplyResult {
     guard connection.isInTransaction else {
@@ -93,7 +93,7 @@ package struct ApplyPlan {
     do {
       result = try apply(in: savepoint, on: connection)
     } catch {
-      guard connection.isInTransaction else { throw EngineError.transactionLost(error) }
+      guard connection.isInTransaction else { throw ReplicationError.transactionLost(error) }
       throw error
     }
     try savepoint.commit()
@@ -109,7 +109,7 @@ package struct ApplyPlan {
   ///   - transaction: To be committed when this returns; it must be left to roll back when this throws.
   ///   - connection: The connection that the plan and the transaction were made on.
   /// - Returns: What was done.
-  /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
+  /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
   ///   resolver or `progress` throws.
   package consuming func apply(
     in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection

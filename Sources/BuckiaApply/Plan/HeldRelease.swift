@@ -37,7 +37,7 @@ struct HeldRelease {
   ///
   /// - Parameter connection: The database, with a transaction open, to be rolled back when this throws.
   /// - Returns: The diffs of which something was applied, in the order of arrival.
-  /// - Throws: `EngineError` with `conflict` under the policy `abort`; `SQLiteError`. What is damaged stays, and is told of.
+  /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError`. What is damaged stays, and is told of.
   func run(on connection: borrowing SQLiteConnection) throws -> [ReleasedDiff] {
     try session.requireLedger(on: connection)
     if try session.hasTriedHeld(on: connection) { return [] }
@@ -60,8 +60,8 @@ struct HeldRelease {
         place(of: part, in: &released) {
           $0.warnings.append("what is held of table \"\(part.table)\" is damaged: \(error)")
         }
-      } catch let error as EngineError where error.code == .conflict {
-        throw EngineError(
+      } catch let error as ReplicationError where error.code == .conflict {
+        throw ReplicationError(
           .conflict, "what was held of \(part.file) for table \"\(part.table)\" cannot be applied: \(error.message)",
           table: part.table, cause: error)
       }

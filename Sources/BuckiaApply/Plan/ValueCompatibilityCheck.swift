@@ -26,7 +26,7 @@ struct ValueCompatibilityCheck {
   /// The plan, once all values have been looked at.
   ///
   /// - Returns: The plan as it was; in the mode `hold` one that holds the columns with such values, too.
-  /// - Throws: `EngineError` with `incompatibleType` for the first such value, in other modes.
+  /// - Throws: `ReplicationError` with `incompatibleType` for the first such value, in other modes.
   func run(
     _ incoming: IncomingChanges, _ summary: ChangesetSummary, on connection: borrowing SQLiteConnection
   ) throws -> SchemaPlan {
@@ -70,7 +70,7 @@ struct ValueCompatibilityCheck {
           where TypeCompatibility.alters(decoded.new(check.column), in: bytes, affinity: check.affinity) {
             guard mode == .hold else {
               let column = match.local.changesetColumns[check.place]
-              throw EngineError(
+              throw ReplicationError(
                 .incompatibleType,
                 "column \"\(match.local.name).\(column)\" has an incompatible type here "
                   + "(\(check.affinity.rawValue)): it would alter incoming values",

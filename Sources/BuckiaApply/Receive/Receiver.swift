@@ -78,7 +78,7 @@ package struct Receiver {
       let released = try HeldRelease(present, session).run(on: connection)
       try transaction.commit()
       return released.map { DiffOutcome($0) }
-    } catch let error as EngineError where error.code == .conflict {
+    } catch let error as ReplicationError where error.code == .conflict {
       // It stays held.
       settings.observer?.rewind(to: effects)
       session.forget()

@@ -46,7 +46,7 @@ extension Refusal: FileFault {
   }
 }
 
-extension EngineError: FileFault {
+extension ReplicationError: FileFault {
   package var refusal: Refusal? {
     guard code != .cancelled, code != .transactionLost else { return nil }
     return Refusal(.rejected, code: code.rawValue, reason: description)

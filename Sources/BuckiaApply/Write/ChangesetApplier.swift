@@ -137,7 +137,7 @@ struct ChangesetApplier {
 
   private func match(of table: ChangesetTable) throws -> TableMatch {
     guard let match = schema.matches[TableName(table.name)] else {
-      throw EngineError(.missingTable, "table \"\(table.name)\" is not part of the plan", table: table.name)
+      throw ReplicationError(.missingTable, "table \"\(table.name)\" is not part of the plan", table: table.name)
     }
     return match
   }

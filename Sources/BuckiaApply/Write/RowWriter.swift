@@ -221,7 +221,7 @@ final class RowWriter {
   ///   - local: The local row.
   ///   - row: The row in its new form.
   /// - Returns: Why the new row was refused, and whether the old one could be deleted at all; both rows are then as before.
-  /// - Throws: `EngineError` with `conflict` when the old row cannot be deleted: SQLite stops the whole then, too.
+  /// - Throws: `ReplicationError` with `conflict` when the old row cannot be deleted: SQLite stops the whole then, too.
   func replace(
     _ local: LocalRow, by row: LocalRow, _ change: DecodedChange, _ bytes: RawSpan,
     on connection: borrowing SQLiteConnection
@@ -229,7 +229,7 @@ final class RowWriter {
     try connection.execute("SAVEPOINT buckia_replace")
     if let refusal = try takeOut(change, bytes, guardedBy: .none, on: connection) {
       try connection.execute("RELEASE buckia_replace")
-      throw EngineError(
+      throw ReplicationError(
         .conflict,
         "a row of table \"\(statements.name)\" is to be replaced and cannot be deleted (SQLite error \(refusal.code)); "
           + "nothing of this file is applied", table: statements.name.text)

@@ -390,7 +390,7 @@ final class TableApplier {
     var places: [Int: ChangesetValue] = [:]
     for (column, value) in values {
       guard let place = layout.place(of: column) else {
-        throw EngineError(
+        throw ReplicationError(
           .columnsDiffer, "a resolver gave a value for \"\(layout.name).\(column)\", and there is no such column here",
           table: layout.name.text, column: column)
       }
@@ -399,7 +399,7 @@ final class TableApplier {
     let refusal: SQLiteRefusal?
     if let local = incident.local {
       for place in layout.key where places[place].map({ $0 != local.value(at: place) }) == true {
-        throw EngineError(
+        throw ReplicationError(
           .columnsDiffer, "a resolver gave a row of table \"\(layout.name)\" another key than it has",
           table: layout.name.text, column: layout.columns[place])
       }

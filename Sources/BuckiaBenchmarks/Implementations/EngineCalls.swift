@@ -13,7 +13,7 @@ import SQLiteSchemas
 package enum EngineCalls {
   /// Applies changes in one transaction: plan, changes, conflict records, ledger, commit.
   ///
-  /// - Throws: `EngineError`, `SQLiteError`, `ChangesetError`.
+  /// - Throws: `ReplicationError`, `SQLiteError`, `ChangesetError`.
   static func apply(
     _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ApplySettings.Resolver? = nil,
     recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection

@@ -32,7 +32,7 @@ extension ApplyReport {
   ///   - failsOnConflict: Whether conflicts alone ask for a person.
   func status(failure: ErrorReport?, failsOnConflict: Bool) -> ExitStatus {
     if let failure { return failure.status }
-    let conflict = EngineError.Code.conflict.rawValue
+    let conflict = ReplicationError.Code.conflict.rawValue
     if diffs.contains(where: { $0.state == .rejected && $0.code != conflict }) { return .failed }
     let asksPerson = diffs.contains { diff in
       switch diff.state {

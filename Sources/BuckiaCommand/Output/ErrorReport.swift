@@ -50,7 +50,7 @@ struct ErrorReport {
     case let error as BenchmarkError: self.init(code: error.code.rawValue, message: error.description)
     case let error as ChangesetProblem:
       self.init(code: error.code, message: error.description, status: error.code == "usage" ? .usage : .failed)
-    case let error as EngineError: self.init(code: error.code.rawValue, message: error.description)
+    case let error as ReplicationError: self.init(code: error.code.rawValue, message: error.description)
     case let error as ChangesetError:
       self.init(code: error.code.rawValue, message: error.description, offset: error.offset)
     case let error as ChangesetSpool.Failure:

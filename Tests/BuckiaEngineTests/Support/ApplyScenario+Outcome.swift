@@ -223,7 +223,7 @@ extension ApplyScenario {
       counts = try Receiver.plan(incoming(windowBytes: windowBytes), on: connection, settings: settings)
         .apply(in: transaction, on: connection).counts
       try transaction.commit()
-    } catch let error as EngineError where error.code == .conflict {
+    } catch let error as ReplicationError where error.code == .conflict {
       isRefused = true
     } catch let error as SQLiteError where error.isConstraint {
       // Foreign keys that are deferred by their definition hold up the commit.
@@ -263,7 +263,7 @@ extension ApplyScenario {
         in: transaction, on: connection)
       try transaction.commit()
       return result
-    } catch let error as EngineError where error.code == .conflict {
+    } catch let error as ReplicationError where error.code == .conflict {
       return nil
     }
   }

@@ -1,5 +1,5 @@
-/// An error of the engine that is not SQLite's: what happened, to which table, and what to do.
-package struct EngineError: Error, Sendable, CustomStringConvertible {
+/// An error of comparing, planning or applying that is not SQLite's: what happened, to which table, and what to do.
+package struct ReplicationError: Error, Sendable, CustomStringConvertible {
   /// The kinds that are told apart. More may come.
   package struct Code: RawRepresentable, Hashable, Sendable {
     /// The code as it appears in JSON.
@@ -9,8 +9,6 @@ package struct EngineError: Error, Sendable, CustomStringConvertible {
 
     /// A table that was named is in neither database.
     package static let noSuchTable = Code(rawValue: "no-such-table")
-    /// The database has a ledger made by a newer version.
-    package static let newerLedger = Code(rawValue: "newer-ledger")
     /// A diff names a table that no diff may change.
     package static let refusedTable = Code(rawValue: "refused-table")
     /// A table is missing here and its definition did not travel.
@@ -56,8 +54,8 @@ package struct EngineError: Error, Sendable, CustomStringConvertible {
   }
 
   /// Says that the application's transaction is gone, and why.
-  package static func transactionLost(_ cause: any Error) -> EngineError {
-    EngineError(
+  package static func transactionLost(_ cause: any Error) -> ReplicationError {
+    ReplicationError(
       .transactionLost,
       "SQLite has rolled back the whole transaction, also what the application did in it before: \(cause)", cause: cause
     )
