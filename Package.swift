@@ -106,6 +106,9 @@ let package = Package(
       dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
     .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
+    .target(
+      name: "ReplicationTestSupport", dependencies: ["BuckiaApply", "BuckiaDiff", "TestSupport"],
+      path: "Tests/ReplicationTestSupport"),
     .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
     .testTarget(
@@ -118,9 +121,11 @@ let package = Package(
       name: "BuckiaDiffFilesTests",
       dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],
       resources: [.copy("Vectors")]),
+    .testTarget(name: "BuckiaSchemaPlansTests", dependencies: ["BuckiaSchemaPlans", "SQLiteConnections"]),
+    .testTarget(name: "BuckiaDiffTests", dependencies: ["BuckiaDiff", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(
-      name: "BuckiaEngineTests",
-      dependencies: ["BuckiaApply", "BuckiaDiff", "SQLiteConnections", "TestSupport", "EngineLinkageProbe"]),
+      name: "BuckiaApplyTests",
+      dependencies: ["BuckiaApply", "BuckiaDiff", "ReplicationTestSupport", "TestSupport", "EngineLinkageProbe"]),
     .testTarget(
       name: "BuckiaLedgerTests", dependencies: ["BuckiaLedger", "SQLiteConnections", "TestSupport"],
       resources: [.copy("Fixtures")]),

@@ -1,0 +1,191 @@
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+import Testing
+import ReplicationTestSupport
+import TestSupport
+
+/// What the engine does on purpose where `sqlite3changeset_apply_v2` does otherwise, each beside what that does.
+/// `ReferenceApplier.Deviations` has the same list for random cases; `CircleTests` is about UNIQUE circles.
+@Suite struct DeviationTests {
+  private struct Sides {
+    var ours: [String] = []
+    var stock: [String] = []
+    var result: ApplyResult?
+    var kinds: [ConflictKind] = []
+  }
+
+  /// Applies what `recorded` does after `authors` to `here`, both ways, and asks `query` of the outcomes.
+  private func apply(
+    _ recorded: String, after authors: String, to here: String, policy: ConflictPolicy = .takeIncoming, query: String
+  ) throws -> Sides {
+    let author = try SQLiteConnection(opening: ":memory:", as: .create)
+    try author.execute(authors)
+    let session = try SQLiteSession(on: author)
+    try session.attach()
+    try author.execute(recorded)
+    let changes = try session.changeset()
+    var sides = Sides()
+    let stock = try SQLiteConnection(opening: ":memory:", as: .create)
+    try stock.execute(here)
+    do {
+      try StockChangesets.apply(changes, to: stock) { kind, _ in
+        policy == .takeIncoming && (kind == .data || kind == .conflict) ? .replace : .omit
+      }
+      sides.stock = try lines(query, on: stock)
+    } catch {
+      sides.stock = ["failed"]
+    }
+    let ours = try SQLiteConnection(opening: ":memory:", as: .create)
+    try ours.execute(here)
+    let incoming = try IncomingChanges(
+      key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
+      definitions: nil, changeset: ChangesetSpool(changes))
+    let transaction = try SQLiteTransaction(on: ours)
+    sides.result = try Receiver.plan(
+      incoming, on: ours, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
+    ).apply(on: ours)
+    try transaction.commit()
+    sides.ours = try lines(query, on: ours)
+    sides.kinds = try ConflictRecord.all(on: ours).map(\.kind)
+    return sides
+  }
+
+  private func lines(_ query: String, on connection: borrowing SQLiteConnection) throws -> [String] {
+    var lines: [String] = []
+    try connection.forEachRow(of: query) { row in
+      lines.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+    }
+    return lines
+  }
+
+  @Test(
+    "A column's own ON CONFLICT clause loses no row", arguments: ["REPLACE", "IGNORE", "FAIL", "ROLLBACK", "ABORT"])
+  func ownConflictClause(_ clause: String) throws {
+    let sides = try apply(
+      "INSERT INTO t VALUES (2, 5), (3, 6)", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, u)",
+      to: "CREATE TABLE t(id INTEGER PRIMARY KEY, u UNIQUE ON CONFLICT \(clause)); INSERT INTO t VALUES (1, 5)",
+      query: "SELECT * FROM t ORDER BY id")
+    #expect(sides.ours == ["1|5", "3|6"])
+    #expect(sides.kinds == [.constraint])
+    switch clause {
+    case "REPLACE": #expect(sides.stock == ["2|5", "3|6"], "the local row is gone, and nobody was asked")
+    case "IGNORE": #expect(sides.stock == ["1|5", "3|6"])
+    default: break
+    }
+  }
+
+  @Test("A local row stays when what is to replace it is refused")
+  func refusedReplacement() throws {
+    let sides = try apply(
+      "INSERT INTO t VALUES (1, 7, 'theirs')", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, u, x)",
+      to: """
+        CREATE TABLE t(id INTEGER PRIMARY KEY, u UNIQUE, x);
+        INSERT INTO t VALUES (1, 5, 'mine'), (2, 7, 'in the way')
+        """, query: "SELECT * FROM t ORDER BY id")
+    #expect(sides.ours == ["1|5|mine", "2|7|in the way"])
+    #expect(sides.stock == ["2|7|in the way"])
+    #expect(sides.kinds == [.constraint])
+    #expect(sides.result?.counts.omitted == 1)
+  }
+
+  @Test("Columns that only exist here keep their values when their row is replaced")
+  func localColumns() throws {
+    let sides = try apply(
+      "INSERT INTO t VALUES (1, 'theirs')", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, x)",
+      to: "CREATE TABLE t(id INTEGER PRIMARY KEY, x, l DEFAULT 'd'); INSERT INTO t VALUES (1, 'mine', 'mine')",
+      query: "SELECT * FROM t")
+    #expect(sides.ours == ["1|theirs|mine"])
+    #expect(sides.stock == ["1|theirs|d"])
+  }
+
+  @Test("A value that cannot be a rowid is a conflict, not the end")
+  func mismatch() throws {
+    let sides = try apply(
+      "INSERT INTO t VALUES ('a', 1), (2, 2)", after: "CREATE TABLE t(id PRIMARY KEY, x)",
+      to: "CREATE TABLE t(id INTEGER PRIMARY KEY, x)", query: "SELECT * FROM t")
+    #expect(sides.ours == ["2|2"])
+    #expect(sides.stock == ["failed"])
+    #expect(sides.kinds == [.constraint])
+  }
+
+  @Test("A raw changeset over a table that is missing here is refused with its name, where SQLite skips it in silence")
+  func missingTable() throws {
+    let error = #expect(throws: ReplicationError.self) {
+      try apply(
+        "INSERT INTO t VALUES (1); INSERT INTO u VALUES (1)",
+        after: "CREATE TABLE t(id INTEGER PRIMARY KEY); CREATE TABLE u(id INTEGER PRIMARY KEY)",
+        to: "CREATE TABLE t(id INTEGER PRIMARY KEY)", query: "SELECT * FROM t")
+    }
+    #expect(error?.code == .missingTable && error?.table == "u")
+  }
+
+  @Test("Rows with NULL in the key come and go one by one, whatever else is there")
+  func nullKeys() throws {
+    for seed in Seeds.range(120) {
+      var random = SeededGenerator(seed: seed)
+      let folder = try TemporaryFolder()
+      let isComposite = random.oneIn(2)
+      let definition =
+        isComposite
+        ? "CREATE TABLE t(a, k TEXT, b, PRIMARY KEY (k, a))" : "CREATE TABLE t(k TEXT COLLATE NOCASE PRIMARY KEY, a, b)"
+      func fill(_ file: String, copying original: String? = nil, _ random: inout SeededGenerator) throws {
+        if let original { _ = try folder.copy(original, to: file) }
+        let connection = try SQLiteConnection(opening: folder.file(file), as: .create)
+        try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN")
+        if original == nil { try connection.execute(definition) }
+        for _ in 0..<Int.random(in: 0...9, using: &random) {
+          let key = random.pick(["NULL", "NULL", "'a'", "'b'"])
+          let a = random.pick(["NULL", "1", "2"])
+          switch random.oneIn(3) {
+          case true:
+            try connection.execute(
+              "DELETE FROM t WHERE rowid = (SELECT rowid FROM t WHERE k IS \(key) AND a IS \(a) LIMIT 1)")
+          case false:
+            try connection.execute(
+              "INSERT OR IGNORE INTO t(k, a, b) VALUES (\(key), \(a), \(random.pick(["x'00'", "1.0", "1"])))")
+          }
+        }
+        try connection.execute("COMMIT")
+      }
+      try fill("older", &random)
+      try fill("newer", copying: "older", &random)
+      try fill("mine", copying: "older", &random)
+      func nulls(_ file: String) throws -> [String: Int] {
+        let connection = try SQLiteConnection(opening: folder.file(file), as: .readOnly)
+        let rows = try Rows.all(of: "t", columns: ["k", "a", "b"], on: connection)
+        let lines = rows.filter { $0["k"] == "NULL" || (isComposite && $0["a"] == "NULL") }
+          .map { "\($0["k"] ?? "") \($0["a"] ?? "") \($0["b"] ?? "")" }
+        return Dictionary(lines.map { ($0, 1) }, uniquingKeysWith: +)
+      }
+      let (older, newer) = (try nulls("older"), try nulls("newer"))
+      var expected = try nulls("mine")
+      var missing = 0
+      for row in Set(older.keys).union(newer.keys) {
+        let difference = newer[row, default: 0] - older[row, default: 0]
+        let here = expected[row, default: 0]
+        if here + difference < 0 { missing -= here + difference }
+        expected[row] = max(0, here + difference)
+      }
+      var asked = 0
+      let settings = ApplySettings(
+        policies: random.oneIn(2) ? .keepLocal : .takeIncoming,
+        resolver: { conflict in
+          let isNull = conflict.key.contains { $0.value == .null }
+          if isNull {
+            asked += 1
+            #expect(conflict.kind == .notFound && conflict.operation == .delete)
+          }
+          return .useDefault
+        }, time: 2_000_000_000_000)
+      try Shipping.ship(
+        from: folder.file("older"), to: folder.file("newer"), onto: folder.file("mine"), settings: settings)
+      #expect(try nulls("mine") == expected.filter { $0.value > 0 }, "\(Seeds.replay(seed))")
+      #expect(asked == missing, "\(Seeds.replay(seed))")
+    }
+  }
+}

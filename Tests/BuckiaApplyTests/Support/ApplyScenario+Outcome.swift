@@ -1,0 +1,300 @@
+import ReplicationTestSupport
+@testable import BuckiaApply
+@testable import BuckiaLedger
+@testable import BuckiaSchemaPlans
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+extension ApplyScenario {
+  /// The outcome of applying the changes once.
+  struct Outcome: Equatable {
+    /// Every table's rows, as sorted lines.
+    var content: [String: [String]] = [:]
+    /// The questions that were asked, with all values, in their order.
+    var questions: [String] = []
+    /// Whether the whole file was refused.
+    var isRefused = false
+
+    /// The questions, whatever their order.
+    var sortedQuestions: [String] { questions.sorted() }
+  }
+
+  final class Questions {
+    var list: [String] = []
+  }
+
+  /// Takes what became of a database.
+  func outcome(
+    of connection: borrowing SQLiteConnection, isStock: Bool, _ questions: Questions, isRefused: Bool
+  ) throws -> Outcome {
+    var outcome = Outcome(questions: questions.list, isRefused: isRefused)
+    // In which order several TEMP triggers on one event fire is nobody's business, and other TEMP triggers change it.
+    let logged = schema.hasTemporaryTriggers ? ["what"] : ["id", "what"]
+    outcome.content["log"] = try Rows.lines(of: "log", columns: logged, on: connection)
+    for table in tables {
+      let names = columns(of: table, forStock: isStock) + table.localNames
+      let rows = try Rows.lists(of: table.name, columns: names, on: connection)
+      outcome.content[table.name] = rows.map { $0.joined(separator: " | ") }.sorted()
+    }
+    return outcome
+  }
+
+  /// The columns of the changeset as the receiver calls them.
+  func columns(of table: RandomTable, forStock: Bool) -> [String] {
+    let key = table.variant == .withoutKey ? [forStock ? "rid" : "_rowid_"] : []
+    return key + table.columns.map(\.name)
+  }
+
+  // MARK: Answers
+
+  /// The answer to a question, in the words of the engine. What is not asked of SQLite's handler is let be.
+  func answer(to question: String, kind: ConflictKind) -> ConflictDecision {
+    switch answers {
+    case .policy: return .useDefault
+    case .own(let number):
+      var hash = number ^ 0xcbf2_9ce4_8422_2325
+      for byte in question.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+      hash ^= hash >> 29
+      switch hash % 40 {
+      case 0: return .abort
+      case 1..<18: return .keepLocal
+      case 18..<22: return .useDefault
+      default: return .takeIncoming
+      }
+    }
+  }
+
+  /// What `useDefault` comes down to.
+  var policy: ConflictPolicy { if case .policy(let policy) = answers { policy } else { .keepLocal } }
+
+  /// The answer as SQLite wants it: only rows that are there can be replaced.
+  func stockAnswer(_ decision: ConflictDecision, kind: StockChangesets.ConflictKind) -> StockChangesets.Answer {
+    let wish: ConflictPolicy =
+      switch decision {
+      case .useDefault: policy
+      case .keepLocal: .keepLocal
+      case .takeIncoming: .takeIncoming
+      case .abort: .abort
+      // These tests never give a row of their own.
+      case .write: .keepLocal
+      }
+    switch wish {
+    case .keepLocal: return .omit
+    case .takeIncoming: return kind == .data || kind == .conflict ? .replace : .omit
+    case .abort: return .abort
+    }
+  }
+
+  // MARK: SQLite's own apply
+
+  /// Applies with `sqlite3changeset_apply_v2`.
+  ///
+  /// - Returns: Nil when it fails because a rowid is to be something else, by a foreign-key action at that. To the engine
+  ///   that is a conflict like any other.
+  func stock() throws -> Outcome? {
+    let connection = try makeReceiver(forStock: true)
+    let questions = Questions()
+    var isRefused = false
+    try connection.enableTriggers(firesTriggers)
+    try connection.execute("BEGIN")
+    do {
+      try StockChangesets.apply(changes, to: connection) { question in
+        let (asked, whole) = text(of: question)
+        questions.list.append(whole)
+        return stockAnswer(answer(to: asked, kind: .data), kind: question.kind)
+      }
+      try connection.execute("COMMIT")
+    } catch {
+      if error.isMismatch { return nil }
+      guard error.isAborted || error.isConstraint else { throw error }
+      isRefused = true
+      try connection.execute("ROLLBACK")
+    }
+    return try outcome(of: connection, isStock: true, questions, isRefused: isRefused)
+  }
+
+  /// A question of SQLite's as text: what of it cannot depend on the order of rows, and all of it.
+  private func text(of question: borrowing StockChangesets.Question) -> (asked: String, whole: String) {
+    if question.kind == .foreignKey { return ("foreignKey", "foreignKey") }
+    let name = question.table
+    let old = question.old
+    var new = question.new
+    // An UPDATE never changes the key, though it may spell it otherwise.
+    if question.operation == 23 { for index in new.indices where isKey(index, of: name) { new[index] = old[index] } }
+    let operation = ChangeOperation(rawValue: UInt8(truncatingIfNeeded: question.operation))
+    let asked =
+      "\(question.kind) \(name) \(operation?.name ?? "") old \(old.map(Self.text)) new \(new.map(Self.text))"
+    return (asked, "\(asked) here \(question.conflicting.map(Self.text))")
+  }
+
+  private func isKey(_ index: Int, of name: String) -> Bool {
+    guard let table = tables.first(where: { $0.name == name }) else { return index == 0 }
+    return table.variant == .withoutKey ? index == 0 : table.key.contains(index)
+  }
+
+  private static func text(_ value: StockChangesets.Value?) -> String {
+    switch value {
+    case nil: "-"
+    case .null?: "NULL"
+    case .integer(let integer)?: "\(integer)"
+    case .real(let bits)?: "r\(String(bits, radix: 16))"
+    case .text(let bytes)?: "'\(String(decoding: bytes, as: UTF8.self))'"
+    case .blob(let bytes)?: "x\(bytes.count < 20 ? "\(bytes)" : "\(bytes.count)")"
+    }
+  }
+
+  // MARK: The reference
+
+  /// Applies with the reference.
+  ///
+  /// - Returns: The outcome, and whether values went round and were settled.
+  func reference(_ deviations: ReferenceApplier.Deviations) throws -> (outcome: Outcome, hasSettledCircles: Bool) {
+    let connection = try makeReceiver(forStock: true)
+    let questions = Questions()
+    var isRefused = false
+    try connection.enableTriggers(firesTriggers)
+    let applier = ReferenceApplier(deviations) { question in
+      let (asked, whole) = text(of: question)
+      questions.list.append(whole)
+      let decision = answer(to: asked, kind: .data)
+      if case .useDefault = decision, policy == .keepLocal, deviations.contains(.mergesColumns), question.kind == .data
+      {
+        return .merge
+      }
+      return .stock(stockAnswer(decision, kind: question.kind))
+    }
+    try connection.execute("BEGIN")
+    do {
+      try applier.apply(changes, to: connection)
+      try connection.execute("COMMIT")
+    } catch is ReferenceApplier.Aborted {
+      isRefused = true
+    } catch let error as SQLiteError where error.isConstraint {
+      isRefused = true
+    }
+    if isRefused { try connection.execute("ROLLBACK") }
+    return (
+      try outcome(of: connection, isStock: true, questions, isRefused: isRefused), applier.hasSettledCircles
+    )
+  }
+
+  private func text(of question: ReferenceApplier.Question) -> (asked: String, whole: String) {
+    if question.kind == .foreignKey { return ("foreignKey", "foreignKey") }
+    var new = question.new
+    if question.operation == .update {
+      for index in new.indices where isKey(index, of: question.table) { new[index] = question.old[index] }
+    }
+    let asked =
+      "\(question.kind) \(question.table) \(question.operation?.name ?? "") old \(question.old.map(Self.text)) "
+      + "new \(new.map(Self.text))"
+    return (asked, "\(asked) here \(question.here.map(Self.text))")
+  }
+
+  // MARK: The engine
+
+  /// Applies with the engine.
+  ///
+  /// - Parameters:
+  ///   - asks: Whether a resolver is there that hears every question. Without one, what both sides made alike is no
+  ///     conflict.
+  ///   - windowBytes: How many bytes of the changes are in memory at once; nil for all of them.
+  func engine(asks: Bool = true, windowBytes: Int? = nil) throws -> (outcome: Outcome, counts: ApplyCounts) {
+    let connection = try makeReceiver(forStock: false)
+    let questions = Questions()
+    var isRefused = false
+    var counts = ApplyCounts()
+    var resolver: ApplySettings.Resolver?
+    if asks {
+      resolver = { conflict in
+        // SQLite asks about foreign keys only where they are enforced.
+        if conflict.kind == .foreignKey, !enforcesForeignKeys { return .keepLocal }
+        let (asked, whole) = text(of: conflict)
+        // SQLite leaves out the changes of a table that is not there, where the engine makes it.
+        if let missing = schema.missing, conflict.table.text == missing { return .keepLocal }
+        questions.list.append(whole)
+        return answer(to: asked, kind: conflict.kind)
+      }
+    }
+    do {
+      let settings = ApplySettings(
+        policies: ConflictPolicies(policy), resolver: resolver, firesTriggers: firesTriggers, time: 2_000_000_000_000)
+      let transaction = try SQLiteTransaction(on: connection)
+      counts = try Receiver.plan(incoming(windowBytes: windowBytes), on: connection, settings: settings)
+        .apply(in: transaction, on: connection).counts
+      try transaction.commit()
+    } catch let error as ReplicationError where error.code == .conflict {
+      isRefused = true
+    } catch let error as SQLiteError where error.isConstraint {
+      // Foreign keys that are deferred by their definition hold up the commit.
+      isRefused = true
+    }
+    return (try outcome(of: connection, isStock: false, questions, isRefused: isRefused), counts)
+  }
+
+  func incoming(windowBytes: Int? = nil) throws -> IncomingChanges {
+    var changeset = ChangesetSpool(changes)
+    if let windowBytes {
+      changeset = ChangesetSpool(memoryLimit: 0, windowBytes: windowBytes)
+      try changeset.append(changes)
+      try changeset.flush()
+    }
+    return try IncomingChanges(
+      key: LedgerKey(
+        sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [UInt8](repeating: 7, count: 32),
+        isRaw: definitions == nil), file: "test", definitions: definitions, changeset: changeset)
+  }
+
+  /// Applies to a database without foreign keys enforced; broken references stand.
+  ///
+  /// - Returns: Nil when the changes are refused.
+  func applyUnenforced(to connection: borrowing SQLiteConnection) throws -> ApplyResult? {
+    let settings = ApplySettings(
+      policies: policy == .abort ? .takeIncoming : ConflictPolicies(policy),
+      resolver: { conflict in
+        guard conflict.kind != .foreignKey else { return .keepLocal }
+        let decision = answer(to: text(of: conflict).asked, kind: conflict.kind)
+        if case .abort = decision { return .keepLocal }
+        return decision
+      }, firesTriggers: firesTriggers, time: 2_000_000_000_000)
+    do {
+      let transaction = try SQLiteTransaction(on: connection)
+      let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(
+        in: transaction, on: connection)
+      try transaction.commit()
+      return result
+    } catch let error as ReplicationError where error.code == .conflict {
+      return nil
+    }
+  }
+
+  private func text(of conflict: borrowing Conflict) -> (asked: String, whole: String) {
+    if conflict.kind == .foreignKey { return ("foreignKey", "foreignKey") }
+    let name = conflict.table.text
+    let table = tables.first { $0.name == name }
+    let names = table.map { columns(of: $0, forStock: false) } ?? ["id", "what"]
+    var old: [String] = []
+    var new: [String] = []
+    var here: [String] = []
+    let showsLocal = (conflict.kind == .data || conflict.kind == .conflict) && conflict.local.exists
+    for name in names {
+      old.append(Self.text(conflict.base[name]))
+      new.append(Self.text(conflict.incoming[name]))
+      if showsLocal { here.append(Self.text(conflict.local[name])) }
+    }
+    let asked = "\(conflict.kind) \(name) \(conflict.operation?.name ?? "") old \(old) new \(new)"
+    return (asked, "\(asked) here \(here)")
+  }
+
+  static func text(_ value: ChangesetValue?) -> String {
+    switch value {
+    case nil: "-"
+    case .null?: "NULL"
+    case .integer(let integer)?: "\(integer)"
+    case .real(let real)?: "r\(String(real.bitPattern, radix: 16))"
+    case .text(let text)?: "'\(text)'"
+    case .blob(let bytes)?: "x\(bytes.count < 20 ? "\(bytes)" : "\(bytes.count)")"
+    }
+  }
+}

@@ -1,0 +1,216 @@
+import ReplicationTestSupport
+import BuckiaSchemaPlans
+
+/// What applying the author's three changes to a receiver of another form must come to, from the facts about both forms:
+/// row 5 is inserted, row 2 gets another value in one column, row 3 is deleted.
+struct SchemaExpectation {
+  /// The plan: actions with their column, sorted. Empty where the diff is refused.
+  private(set) var plan: [String] = []
+  /// The code of the refusal; nil when it is applied, or held.
+  private(set) var refusal: String?
+  /// How many tables and columns are held.
+  private(set) var heldParts = 0
+  /// How many changes meet a conflict.
+  private(set) var conflicts = 0
+  /// Every row afterwards, by the columns that the receiver has then; nil where the name is no table.
+  private(set) var rows: [[SchemaVariant.Value]]?
+  /// The receiver's columns afterwards.
+  private(set) var columns: [SchemaVariant.Column] = []
+
+  private let incoming: SchemaVariant
+  private let local: SchemaVariant
+  private let mode: SchemaMode
+  /// Columns of the diff that find no place.
+  private var homeless: Set<String> = []
+
+  init(_ incoming: SchemaVariant, into local: SchemaVariant, mode: SchemaMode) {
+    self.incoming = incoming
+    self.local = local
+    self.mode = mode
+    columns = local.stored
+    judge()
+    if refusal != nil {
+      plan = []
+      columns = local.stored
+    }
+    plan.sort()
+    if local.kind == .table || refusal == nil && heldParts == 0 { rows = finalRows() }
+  }
+
+  private mutating func note(_ action: String, _ column: String? = nil) {
+    plan.append(column.map { "\(action) \($0.lowercased())" } ?? action)
+  }
+
+  private mutating func judge() {
+    switch local.kind {
+    case .missing: return judgeMissing()
+    case .other:
+      if mode == .hold { return holdAll() }
+      refusal = "refused-table"
+      return
+    case .table: break
+    }
+    guard incoming.key.map({ $0.lowercased() }) == local.key.map({ $0.lowercased() }) else {
+      return mode == .hold ? holdAll() : refuse("key-differs")
+    }
+    if mode == .exact, !isSame { return refuse("schema-differs") }
+    for column in incoming.stored where heldParts < 100 { judge(column) }
+    guard refusal == nil, heldParts < 100 else { return }
+    noteTheRest()
+  }
+
+  private mutating func refuse(_ code: String) { if refusal == nil { refusal = code } }
+
+  private mutating func holdAll() {
+    plan = ["hold"]
+    heldParts = 100
+    homeless = Set(incoming.stored.map { $0.name.lowercased() })
+  }
+
+  private mutating func judgeMissing() {
+    switch mode {
+    case .exact: refuse("schema-differs")
+    case .hold: holdAll()
+    case .additive:
+      note("create")
+      for column in incoming.columns where column.isGenerated { note("leave-out", column.name) }
+      if incoming.columns.contains(where: \.isReference) { note("leave-out") }
+      columns = incoming.stored
+    }
+  }
+
+  /// Whether nothing that travels is different.
+  private var isSame: Bool {
+    func facts(_ variant: SchemaVariant) -> [String] {
+      variant.columns.map { column in
+        [
+          column.name, column.type, "\(column.value ?? -1)", "\(column.isNotNull)", "\(column.isGenerated)",
+          "\(column.isReference)", "\(column.isUnique)", column.clause,
+        ].joined(separator: "|").lowercased()
+      } + ["\(variant.isStrict)\(variant.isWithoutRowID)\(variant.isAutoIncrement)"]
+    }
+    return facts(incoming) == facts(local)
+  }
+
+  private mutating func judge(_ column: SchemaVariant.Column) {
+    guard let found = local.column(column.name) else {
+      if mode == .hold { return hold(column) }
+      note("add", column.name)
+      if column.isNotNull, column.value == nil { note("leave-out", column.name) }
+      if column.isReference { note("leave-out") }
+      if column.isUnique { note("leave-out") }
+      columns.append(column)
+      return
+    }
+    if found.isGenerated { return mode == .hold ? hold(column) : refuse("columns-differ") }
+    switch Self.fit(column.type.uppercased(), found.type.uppercased()) {
+    case .same: break
+    case .always: note("convert", column.name)
+    case .byValue:
+      let value = incoming.value(of: column, row: 5)
+      let alters = !value.stored(as: found.type).isEqual(to: value)
+      if alters { return mode == .hold ? hold(column) : refuse("incompatible-type") }
+      note("convert", column.name)
+    case .never: return mode == .hold ? hold(column) : refuse("incompatible-type")
+    }
+  }
+
+  private mutating func hold(_ column: SchemaVariant.Column) {
+    if incoming.key.contains(where: { $0.lowercased() == column.name.lowercased() }) { return holdAll() }
+    guard heldParts < 100 else { return }
+    note("hold", column.name)
+    heldParts += 1
+    homeless.insert(column.name.lowercased())
+  }
+
+  private enum Fit { case same, always, byValue, never }
+
+  /// What becomes of values of one type in a column of another.
+  private static func fit(_ incoming: String, _ local: String) -> Fit {
+    let integers: Set<String> = ["INTEGER", "INT", "BIGINT"]
+    let (theirs, ours) = (
+      integers.contains(incoming) ? "INTEGER" : incoming, integers.contains(local) ? "INTEGER" : local
+    )
+    if theirs == ours { return .same }
+    switch (theirs, ours) {
+    case (_, ""), (_, "BLOB"), ("INTEGER", "NUMERIC"), ("NUMERIC", "INTEGER"), ("REAL", "INTEGER"), ("REAL", "NUMERIC"):
+      return .always
+    case ("TEXT", "INTEGER"), ("TEXT", "REAL"), ("INTEGER", "TEXT"), ("REAL", "TEXT"): return .never
+    default: return .byValue
+    }
+  }
+
+  private mutating func noteTheRest() {
+    let order = incoming.stored.compactMap { column in
+      homeless.contains(column.name.lowercased())
+        ? nil : local.stored.firstIndex { $0.name.lowercased() == column.name.lowercased() }
+    }
+    if order != order.sorted() { note("remap") }
+    for column in local.stored where incoming.column(column.name).map(\.isGenerated) ?? true {
+      note("keep", column.name)
+    }
+    if local.isStrict, !incoming.isStrict { note("keep") }
+    if incoming.isStrict, !local.isStrict { note("leave-out") }
+    if incoming.isWithoutRowID != local.isWithoutRowID { note("leave-out") }
+    for column in incoming.columns where column.isGenerated && local.column(column.name) == nil {
+      note("leave-out", column.name)
+    }
+  }
+
+  // MARK: Rows
+
+  private mutating func finalRows() -> [[SchemaVariant.Value]] {
+    let isUntouched = refusal != nil || heldParts >= 100
+    guard local.kind == .table else {
+      if isUntouched { return [] }
+      // There is nothing to update, which is a conflict, nor to delete, which is as good as done.
+      conflicts = 1
+      return [insertedRow()]
+    }
+    var rows = (1...4).map { row in
+      columns.map { column in local.column(column.name).map { local.value(of: $0, row: row) } ?? added(column) }
+    }
+    if isUntouched { return rows }
+    if let changed = incoming.changedColumn, !isHomeless(changed), let place = place(of: changed) {
+      rows[1][place] = incoming.changedValue.stored(as: columns[place].type)
+    }
+    // A DELETE looks at every value that its author saw and that has a place here.
+    let isAsSeen = incoming.stored.allSatisfy { column in
+      guard !isHomeless(column), let place = place(of: column) else { return true }
+      return incoming.value(of: column, row: 3).isEqual(to: rows[2][place])
+    }
+    if isAsSeen { rows.remove(at: 2) } else { conflicts += 1 }
+    let needsMore = columns.contains { column in
+      local.column(column.name) != nil && column.isNotNull && column.value == nil
+        && incoming.column(column.name).map { $0.isGenerated || isHomeless($0) } ?? true
+    }
+    if needsMore {
+      // What is left out is not kept either, and nothing else was said of unknown columns but in an UPDATE.
+      conflicts += 1
+      heldParts = incoming.changedColumn.map(isHomeless) == true ? heldParts : 0
+    } else {
+      rows.append(insertedRow())
+    }
+    return rows
+  }
+
+  private func isHomeless(_ column: SchemaVariant.Column) -> Bool { homeless.contains(column.name.lowercased()) }
+
+  private func place(of column: SchemaVariant.Column) -> Int? {
+    columns.firstIndex { $0.name.lowercased() == column.name.lowercased() }
+  }
+
+  /// What the rows that are there get in a column that is added.
+  private func added(_ column: SchemaVariant.Column) -> SchemaVariant.Value {
+    column.value.map { SchemaVariant.Value.integer($0) } ?? .null
+  }
+
+  private func insertedRow() -> [SchemaVariant.Value] {
+    columns.map { column in
+      guard let theirs = incoming.column(column.name), !theirs.isGenerated, !isHomeless(theirs) else {
+        return added(column)
+      }
+      return incoming.value(of: theirs, row: 5).stored(as: column.type)
+    }
+  }
+}
