@@ -13,8 +13,8 @@ import Testing
     var tally = Tally()
     try Seeds.tryEach(4_000, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
-      guard !scenario.changes.isEmpty, try !scenario.hasUpdateOfNothing() else { return }
-      guard let stock = try scenario.stock() else { return }
+      guard !scenario.changes.isEmpty, try !scenario.hasUpdateOfNothing() else { throw Seeds.Unsuitable() }
+      guard let stock = try scenario.stock() else { throw Seeds.Unsuitable() }
       let ours = try scenario.engine().outcome
       tally.cases += 1
       if !stock.questions.isEmpty { tally.conflicts += 1 }
@@ -47,7 +47,7 @@ import Testing
   func windows(_ shard: Int) throws {
     try Seeds.tryEach(800, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
-      guard !scenario.changes.isEmpty else { return }
+      guard !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }
       let whole = try scenario.engine()
       let windowBytes = [1, 64, 300][Int(seed % 3)]
       let windowed = try scenario.engine(windowBytes: windowBytes)
@@ -71,7 +71,7 @@ import Testing
     try Seeds.tryEach(600, shard: shard) { seed in
       let policy = policies[Int(seed / 4 % 3)]
       let scenario = try ApplyScenario(seed: seed, answers: .policy(policy))
-      guard !scenario.changes.isEmpty else { return }
+      guard !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }
       let asking = try scenario.engine()
       let silent = try scenario.engine(asks: false)
       if policy == .abort {

@@ -15,11 +15,11 @@ import TestSupport
     var broken = 0
     try Seeds.tryEach(1_500, shard: shard) { seed in
       let scenario = try ApplyScenario(seed: seed)
-      guard scenario.schema.hasForeignKeys, !scenario.changes.isEmpty else { return }
+      guard scenario.schema.hasForeignKeys, !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }
       let connection = try scenario.makeReceiver(forStock: false)
       try connection.execute("PRAGMA foreign_keys = OFF")
       let before = try violations(scenario, on: connection)
-      guard let before, try scenario.applyUnenforced(to: connection) != nil else { return }
+      guard let before, try scenario.applyUnenforced(to: connection) != nil else { throw Seeds.Unsuitable() }
       let after = try #require(try violations(scenario, on: connection))
       let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map { record in
         "\(record.table) \(record.key.map { "\($0.column) \(ApplyScenario.text($0.value))" }.sorted())"

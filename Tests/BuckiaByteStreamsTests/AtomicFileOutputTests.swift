@@ -5,8 +5,8 @@ import Testing
 import TestSupport
 
 @Suite struct AtomicFileOutputTests {
-  @Test(arguments: [true, false])
-  func `A file appears when it is published`(replacing: Bool) throws {
+  @Test("A file appears when it is published", arguments: [true, false])
+  func publishing(replacing: Bool) throws {
     let folder = try TemporaryFolder()
     let output = try AtomicFileOutput(at: folder.file("new"), replacing: replacing)
     try output.write([1, 2])
@@ -17,7 +17,8 @@ import TestSupport
     #expect(try folder.names(in: "") == ["new"])
   }
 
-  @Test func `Dropped before it is published, it leaves nothing behind`() throws {
+  @Test("Dropped before it is published, it leaves nothing behind")
+  func droppedUnpublished() throws {
     let folder = try TemporaryFolder()
     do {
       let output = try AtomicFileOutput(at: folder.file("new"), replacing: false)
@@ -27,7 +28,8 @@ import TestSupport
     #expect(try folder.names(in: "").isEmpty)
   }
 
-  @Test func `A file of that name is only replaced when that is asked for`() throws {
+  @Test("A file of that name is only replaced when that is asked for")
+  func replacing() throws {
     let folder = try TemporaryFolder()
     try folder.write([9], to: "taken")
     let refused = #expect(throws: ByteStreamError.self) {
@@ -41,7 +43,8 @@ import TestSupport
     #expect(try fileBytes(folder.file("taken")) == [1])
   }
 
-  @Test func `A file that took the name meanwhile stays`() throws {
+  @Test("A file that took the name meanwhile stays")
+  func nameTaken() throws {
     let folder = try TemporaryFolder()
     let output = try AtomicFileOutput(at: folder.file("new"), replacing: false)
     try output.write([1])
@@ -51,7 +54,8 @@ import TestSupport
     #expect(try fileBytes(folder.file("new")) == [9])
   }
 
-  @Test func `Errors name the file that was asked for, not the temporary one`() throws {
+  @Test("Errors name the file that was asked for, not the temporary one")
+  func errorsNameTarget() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("no/such/folder")
     let error = #expect(throws: ByteStreamError.self) { try AtomicFileOutput(at: path, replacing: false) }

@@ -14,7 +14,8 @@ import TestSupport
     }
   }
 
-  @Test func `Only regular files are read, and links are not followed`() throws {
+  @Test("Only regular files are read, and links are not followed")
+  func regularFiles() throws {
     let folder = try TemporaryFolder()
     let sound = try folder.write([1], to: "sound")
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: sound)
@@ -27,7 +28,8 @@ import TestSupport
     #expect(refusal(sound) == nil)
   }
 
-  @Test func `A missing file is named with the system's reason`() throws {
+  @Test("A missing file is named with the system's reason")
+  func missingFile() throws {
     let folder = try TemporaryFolder()
     let error = try #require(refusal(folder.file("missing")))
     #expect(error.code == .unreadable)
@@ -35,7 +37,8 @@ import TestSupport
     #expect(error.description == "\(folder.file("missing")): it cannot be opened: No such file or directory")
   }
 
-  @Test func `What was opened is read, whatever takes its name meanwhile`() throws {
+  @Test("What was opened is read, whatever takes its name meanwhile")
+  func replacedMeanwhile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Array("first".utf8), to: "file")
     let file = try PosixFile(reading: path)
@@ -47,7 +50,8 @@ import TestSupport
     #expect(output.bytes == Array("first".utf8))
   }
 
-  @Test func `Reading at an offset does not move the position`() throws {
+  @Test("Reading at an offset does not move the position")
+  func readingAtOffset() throws {
     let folder = try TemporaryFolder()
     let file = try PosixFile(reading: folder.write(Array(0..<100), to: "file"))
     var window = [UInt8](repeating: 0, count: 10)
@@ -58,7 +62,8 @@ import TestSupport
     #expect(try window.withUnsafeMutableBytes { try file.read(into: $0, at: 100) } == 0)
   }
 
-  @Test func `A new file takes nobody's place`() throws {
+  @Test("A new file takes nobody's place")
+  func existingFile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write([1], to: "file")
     let error = #expect(throws: ByteStreamError.self) { try PosixFile(creating: path) }

@@ -36,8 +36,8 @@ import TestSupport
 
   private let bytes = Array(UInt8(0)..<200)
 
-  @Test(arguments: [1, 3, 199, 200, 201])
-  func `A buffer is filled, however few bytes come at a time`(size: Int) throws {
+  @Test("A buffer is filled, however few bytes come at a time", arguments: [1, 3, 199, 200, 201])
+  func filledBuffer(size: Int) throws {
     let input = ShortReads(bytes)
     var buffer = [UInt8](repeating: 255, count: size)
     let count = try buffer.withUnsafeMutableBytes { try input.readFully(into: $0) }
@@ -45,13 +45,15 @@ import TestSupport
     #expect(buffer.prefix(count).elementsEqual(bytes.prefix(count)))
   }
 
-  @Test func `All bytes are copied to an output and counted`() throws {
+  @Test("All bytes are copied to an output and counted")
+  func copying() throws {
     let output = MemoryOutput()
     #expect(try ShortReads(bytes).copy(to: output) == 200)
     #expect(output.bytes == bytes)
   }
 
-  @Test func `What is read and what is written is digested on its way`() throws {
+  @Test("What is read and what is written is digested on its way")
+  func digests() throws {
     var expected = Sum()
     bytes.withUnsafeBytes { expected.update($0) }
     let input = DigestingInput(ShortReads(bytes), Sum())
@@ -65,7 +67,8 @@ import TestSupport
     #expect(digesting.byteCount == 200)
   }
 
-  @Test func `What could not be written is not digested`() throws {
+  @Test("What could not be written is not digested")
+  func failedWrite() throws {
     let output = DigestingOutput(FullOutput(), Sum())
     try output.write([UInt8](repeating: 1, count: 8))
     let error = #expect(throws: ByteStreamError.self) { try output.write([1, 2, 3]) }

@@ -11,8 +11,8 @@ import TestSupport
     (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
   }
 
-  @Test(arguments: sizes)
-  func `Everything is read again, from memory and file`(size: Int) throws {
+  @Test("Everything is read again, from memory and file", arguments: sizes)
+  func readingAgain(size: Int) throws {
     let folder = try TemporaryFolder()
     var generator = SeededGenerator(seed: UInt64(size))
     let bytes = noise(size, &generator)
@@ -28,7 +28,8 @@ import TestSupport
     #expect(try folder.names(in: "").isEmpty)
   }
 
-  @Test func `Any window of any number of pieces is what was written there`() throws {
+  @Test("Any window of any number of pieces is what was written there")
+  func windows() throws {
     let folder = try TemporaryFolder()
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
@@ -55,7 +56,8 @@ import TestSupport
     }
   }
 
-  @Test func `Behind the end there is nothing`() throws {
+  @Test("Behind the end there is nothing")
+  func pastEnd() throws {
     let buffer = TemporaryBuffer(folder: "/tmp")
     try buffer.write([1, 2, 3])
     var window: [UInt8] = [0, 0]
@@ -63,7 +65,8 @@ import TestSupport
     #expect(try window.withUnsafeMutableBytes { try buffer.read(into: $0, at: 4) } == 0)
   }
 
-  @Test func `Where no temporary file can be made, the folder is named`() throws {
+  @Test("Where no temporary file can be made, the folder is named")
+  func noTemporaryFile() throws {
     let folder = try TemporaryFolder()
     let buffer = TemporaryBuffer(folder: folder.file("missing"), memoryLimit: 2)
     let error = #expect(throws: ByteStreamError.self) { try buffer.write([1, 2, 3]) }

@@ -22,7 +22,8 @@ import TestSupport
     do { return try ReadFile(damaged) == sound } catch { return error is DiffFileError }
   }
 
-  @Test func `Cut off at any length it is refused`() throws {
+  @Test("Cut off at any length it is refused")
+  func truncation() throws {
     let sound = try Self.small.written()
     for length in 0..<sound.count {
       let error = try #require(
@@ -31,8 +32,8 @@ import TestSupport
     }
   }
 
-  @Test(arguments: 0..<8)
-  func `With any single bit flipped it is refused or read as before`(bit: Int) throws {
+  @Test("With any single bit flipped it is refused or read as before", arguments: 0..<8)
+  func flippedBits(bit: Int) throws {
     let bytes = try Self.small.written()
     let sound = try ReadFile(bytes)
     for index in bytes.indices {
@@ -42,8 +43,9 @@ import TestSupport
     }
   }
 
-  @Test(arguments: [0xff, 0x55] as [UInt8])
-  func `With any single byte of a signed diff changed it is refused or read as before`(mask: UInt8) throws {
+  @Test(
+    "With any single byte of a signed diff changed it is refused or read as before", arguments: [0xff, 0x55] as [UInt8])
+  func changedBytes(mask: UInt8) throws {
     let bytes = try Self.signed.written()
     let sound = try ReadFile(bytes)
     for index in bytes.indices {
@@ -53,7 +55,8 @@ import TestSupport
     }
   }
 
-  @Test func `With random damage in random files it is refused or read as before`() throws {
+  @Test("With random damage in random files it is refused or read as before")
+  func randomDamage() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
     for round in 0..<20 {

@@ -4,7 +4,8 @@ import Testing
 @testable import BuckiaDiffFiles
 
 @Suite struct DocumentTests {
-  @Test func `The order and text of a manifest are fixed`() throws {
+  @Test("The order and text of a manifest are fixed")
+  func manifestText() throws {
     var manifest = Sample.fullManifest
     manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: .repeating(0))]
     manifest.tables = [.notes()]
@@ -21,7 +22,8 @@ import Testing
     #expect(try Manifest(parsing: manifest.json.bytes()) == manifest)
   }
 
-  @Test func `A table of 100,000 columns is refused`() throws {
+  @Test("A table of 100,000 columns is refused")
+  func tooManyColumns() throws {
     let column = #"{"name":"c","type":"","notNull":false,"default":null,"collation":"BINARY"}"#
     let columns = (0..<100_000).map { column.replacing("\"c\"", with: "\"c\($0)\"") }.joined(separator: ",")
     let text =
@@ -31,30 +33,33 @@ import Testing
     #expect(error?.description.contains("2000") == true || error?.code == .tooLarge)
   }
 
-  @Test func `Null stands for absent`() throws {
+  @Test("Null stands for absent")
+  func nullIsAbsent() throws {
     var manifest = Manifest(id: Sample.id)
     manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: .repeating(0))]
     let text = manifest.json.text().replacing("\"tables\"", with: "\"sender\":null,\"chain\":null,\"tables\"")
     #expect(try Manifest(parsing: Array(text.utf8)) == manifest)
   }
 
-  @Test(arguments: [
-    ("\"stream\":\"5", "\"stream\":\"A", "chain.stream"),
-    ("\"sequence\":2", "\"sequence\":0", "chain.sequence"),
-    ("\"sequence\":2", "\"sequence\":1", "chain.follows"),
-    ("\"sequence\":2", "\"sequence\":9007199254740992", "chain.sequence"),
-    ("\"replaces\":null", "\"replaces\":\"\(String(repeating: "0", count: 32))\"", "chain.replaces"),
-    ("\"follows\":{", "\"follows\":{\"x\":1,", "chain.follows.x"),
-    ("\"state\":\"held\"", "\"state\":\"lost\"", "acks[0].except[0].state"),
-    ("\"through\":12", "\"through\":\"12\"", "acks[0].through"),
-    ("\"salt\":\"44", "\"salt\":\"", "audience.salt"),
-    ("\"recipients\":[", "\"recipients\":[\"\",", "audience.recipients[0]"),
-    ("\"kind\":\"delta\"", "\"kind\":\"gift\"", "kind"),
-    ("\"kind\":\"delta\"", "\"kind\":7", "kind"),
-    ("\"critical\":[\"chain\",", "\"critical\":[\"chain\",\"chain\",", "critical"),
-    ("\"dataset\":\"11", "\"dataset\":\"1", "dataset"),
-  ])
-  func `A field that breaks its rule is named`(find: String, put: String, field: String) throws {
+  @Test(
+    "A field that breaks its rule is named",
+    arguments: [
+      ("\"stream\":\"5", "\"stream\":\"A", "chain.stream"),
+      ("\"sequence\":2", "\"sequence\":0", "chain.sequence"),
+      ("\"sequence\":2", "\"sequence\":1", "chain.follows"),
+      ("\"sequence\":2", "\"sequence\":9007199254740992", "chain.sequence"),
+      ("\"replaces\":null", "\"replaces\":\"\(String(repeating: "0", count: 32))\"", "chain.replaces"),
+      ("\"follows\":{", "\"follows\":{\"x\":1,", "chain.follows.x"),
+      ("\"state\":\"held\"", "\"state\":\"lost\"", "acks[0].except[0].state"),
+      ("\"through\":12", "\"through\":\"12\"", "acks[0].through"),
+      ("\"salt\":\"44", "\"salt\":\"", "audience.salt"),
+      ("\"recipients\":[", "\"recipients\":[\"\",", "audience.recipients[0]"),
+      ("\"kind\":\"delta\"", "\"kind\":\"gift\"", "kind"),
+      ("\"kind\":\"delta\"", "\"kind\":7", "kind"),
+      ("\"critical\":[\"chain\",", "\"critical\":[\"chain\",\"chain\",", "critical"),
+      ("\"dataset\":\"11", "\"dataset\":\"1", "dataset"),
+    ])
+  func brokenFields(find: String, put: String, field: String) throws {
     var manifest = Sample.fullManifest
     manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: .repeating(0))]
     let text = manifest.json.text().replacing(find, with: put)
@@ -64,7 +69,8 @@ import Testing
     #expect(error.description.hasPrefix("manifest.json: \"\(field)\" "), "\(error)")
   }
 
-  @Test func `Table definitions are written, read and named by one digest`() throws {
+  @Test("Table definitions are written, read and named by one digest")
+  func definitions() throws {
     var odd = TableDefinition(name: "it's \"odd\"\n表", columns: [ColumnDefinition(name: "", declaredType: "int, x")])
     odd.columns.append(ColumnDefinition(name: "rowid", hasExpressionDefault: true, collation: "german"))
     odd.columns.append(ColumnDefinition(name: "e\u{301}"))
@@ -80,7 +86,8 @@ import Testing
     #expect(read == [odd] + Sample.schema)
   }
 
-  @Test func `Definitions that nothing could be built from are refused by the writer too`() throws {
+  @Test("Definitions that nothing could be built from are refused by the writer too")
+  func unusableDefinitions() throws {
     let column = ColumnDefinition(name: "a")
     let many = (0...DiffFileLimits.columns).map { ColumnDefinition(name: "c\($0)") }
     let bad: [TableDefinition] = [
@@ -104,7 +111,8 @@ import Testing
     #expect(throws: DiffFileError.self) { try SchemaDocument.bytes([Sample.log, Sample.log]) }
   }
 
-  @Test func `The module of a virtual table is a field of its own, and nobody else has it`() throws {
+  @Test("The module of a virtual table is a field of its own, and nobody else has it")
+  func virtualModuleField() throws {
     let text = String(decoding: try SchemaDocument.bytes(Sample.virtual + [Sample.log]), as: UTF8.self)
     #expect(text.contains(#""foreignKeys":[],"module":{"name":"rtree","coordinates":4}}"#))
     #expect(
@@ -115,7 +123,8 @@ import Testing
     #expect(text.ranges(of: "\"module\"").count == 2)
   }
 
-  @Test func `Every virtual table comes out as it went in`() throws {
+  @Test("Every virtual table comes out as it went in")
+  func virtualTables() throws {
     var tables = Sample.virtual
     for (place, options) in [
       nil, FullTextOptions(),
@@ -136,7 +145,8 @@ import Testing
     #expect(try SchemaDocument.parse(SchemaDocument.bytes(tables)) == tables)
   }
 
-  @Test func `A module that does not fit its table is refused by the writer too`() throws {
+  @Test("A module that does not fit its table is refused by the writer too")
+  func moduleMismatch() throws {
     var misfit = Sample.words
     misfit.columns[0].declaredType = "TEXT"
     var keyless = Sample.places
@@ -150,7 +160,8 @@ import Testing
     }
   }
 
-  @Test func `Annotations are written and read, saying nothing twice`() throws {
+  @Test("Annotations are written and read, saying nothing twice")
+  func annotations() throws {
     let annotations = Sample.annotations
     #expect(try Annotations(parsing: annotations.bytes()) == annotations)
     #expect(
@@ -160,22 +171,25 @@ import Testing
         + #"{"count":3,"origin":0,"columns":[{"column":2,"origin":1}]},{"count":1,"origin":1}]}"#)
   }
 
-  @Test(arguments: [
-    #"{"format":1,"origins":[],"runs":[{"count":1,"origin":0}]}"#,
-    #"{"format":1,"origins":["x"],"runs":[]}"#,
-    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv","0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[]}"#,
-    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":0,"origin":0}]}"#,
-    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"kind":"x"}]}"#,
-    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"more":1}]}"#,
-    #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"columns":"#
-      + #"[{"column":1,"origin":0},{"column":1,"origin":0}]}]}"#,
-  ])
-  func `Annotations that break a rule are refused`(text: String) throws {
+  @Test(
+    "Annotations that break a rule are refused",
+    arguments: [
+      #"{"format":1,"origins":[],"runs":[{"count":1,"origin":0}]}"#,
+      #"{"format":1,"origins":["x"],"runs":[]}"#,
+      #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv","0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[]}"#,
+      #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":0,"origin":0}]}"#,
+      #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"kind":"x"}]}"#,
+      #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"more":1}]}"#,
+      #"{"format":1,"origins":["0ujtsYcgvSTl8PAuAdqWYSMnLOv"],"runs":[{"count":1,"origin":0,"columns":"#
+        + #"[{"column":1,"origin":0},{"column":1,"origin":0}]}]}"#,
+    ])
+  func brokenAnnotations(text: String) throws {
     let error = try #require(throws: DiffFileError.self) { try Annotations(parsing: Array(text.utf8)) }
     #expect(error.code == .badAnnotations)
   }
 
-  @Test func `A header is what POSIX says it is`() {
+  @Test("A header is what POSIX says it is")
+  func tarHeader() {
     let header = TarHeader.bytes(name: "changeset", size: 8_589_934_591)
     #expect(header.count == 512)
     #expect(String(decoding: header[124..<135], as: UTF8.self) == "77777777777")
@@ -186,7 +200,8 @@ import Testing
     #expect(Array(header[148..<156]) == Array("\(padded)\0 ".utf8))
   }
 
-  @Test func `Errors of a stranger's making cannot steer a terminal`() {
+  @Test("Errors of a stranger's making cannot steer a terminal")
+  func hostileErrorText() {
     let error = DiffFileError(.badName, "the table \(EscapedText.quoted("a\u{1b}[2J\u{202e}b"))", path: "x\ny")
     #expect(error.description.hasPrefix(#"x\ny: the table "a\u{1B}[2J\u{202E}b""#))
   }

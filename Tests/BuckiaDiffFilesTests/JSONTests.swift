@@ -5,6 +5,7 @@ import TestSupport
 
 @Suite struct JSONTests {
   @Test(
+    "What is not strict JSON is refused with its place",
     arguments: [
       ("", .truncated, 0), ("{", .truncated, 1), ("[1,", .truncated, 3), ("\"a", .truncated, 2), ("tru", .truncated, 3),
       ("truth", .unexpectedCharacter, 3), ("nil", .unexpectedCharacter, 1), ("'a'", .unexpectedCharacter, 0),
@@ -20,39 +21,44 @@ import TestSupport
       ("{\"a\":1,\"a\":2}", .duplicateName, 7), ("{\"a\":1,\"\\u0061\":2}", .duplicateName, 7),
       ("\u{feff}{}", .byteOrderMark, 0), ("{} // comment", .trailingData, 3),
     ] as [(String, JSONError.Code, Int)])
-  func `What is not strict JSON is refused with its place`(text: String, code: JSONError.Code, offset: Int) {
+  func malformed(text: String, code: JSONError.Code, offset: Int) {
     #expect(throws: JSONError(code, offset: offset)) { try JSONParser.parse(Array(text.utf8)) }
   }
 
   @Test(
+    "Bytes that are no UTF-8 are refused",
     arguments: [
       [0x22, 0xff, 0x22], [0x22, 0xc0, 0x80, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22],
       [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22],
       [0x22, 0xe2, 0x82, 0x22],
     ] as [[UInt8]])
-  func `Bytes that are no UTF-8 are refused`(bytes: [UInt8]) throws {
+  func invalidUTF8(bytes: [UInt8]) throws {
     let error = try #require(throws: JSONError.self) { try JSONParser.parse(bytes) }
     #expect(error.code == .notUTF8)
     #expect(error.offset == 1)
   }
 
-  @Test(arguments: [
-    "null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808", "[]", "{}", "\"\"",
-    "[1,[2,[3]],{\"a\":{\"b\":null}}]", "{\"b\":1,\"a\":2}",
-    "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0000\\u001f/ü\u{1F600}\u{2028}\"",
-  ])
-  func `The canonical form is read and written again`(text: String) throws {
+  @Test(
+    "The canonical form is read and written again",
+    arguments: [
+      "null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808", "[]", "{}", "\"\"",
+      "[1,[2,[3]],{\"a\":{\"b\":null}}]", "{\"b\":1,\"a\":2}",
+      "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0000\\u001f/ü\u{1F600}\u{2028}\"",
+    ])
+  func canonicalForm(text: String) throws {
     let value = try JSONParser.parse(Array(text.utf8))
     #expect(value.text() == text)
     #expect(try JSONParser.parse(Array(value.prettyText().utf8)) == value)
   }
 
-  @Test func `Escapes and white space are understood`() throws {
+  @Test("Escapes and white space are understood")
+  func escapesAndWhiteSpace() throws {
     let text = " { \"\\u00e9\\ud83d\\ude00\\/\" :\t[ 1 ,\n2 ]\r} "
     #expect(try JSONParser.parse(Array(text.utf8)) == ["é\u{1F600}/": [1, 2]])
   }
 
-  @Test func `Nesting is bounded at sixteen`() throws {
+  @Test("Nesting is bounded at sixteen")
+  func nesting() throws {
     func nested(_ depth: Int) -> [UInt8] {
       [UInt8](repeating: 0x5b, count: depth) + [UInt8](repeating: 0x5d, count: depth)
     }
@@ -61,18 +67,21 @@ import TestSupport
     #expect(throws: JSONError(.tooDeep, offset: 16)) { try JSONParser.parse([UInt8](repeating: 0x5b, count: 100_000)) }
   }
 
-  @Test func `Two spellings of one accented letter are two names`() throws {
+  @Test("Two spellings of one accented letter are two names")
+  func unnormalizedNames() throws {
     let value = try JSONParser.parse(Array("{\"\u{e9}\":1,\"e\u{301}\":2}".utf8))
     guard case .object(let object) = value else { return #expect(Bool(false)) }
     #expect(object["e\u{301}"] == 2)
   }
 
-  @Test func `Reals are written plain, or by name`() {
+  @Test("Reals are written plain, or by name")
+  func reals() {
     let value: JSONValue = [.real(0.5), .real(1e300), .real(-.infinity), .real(.nan)]
     #expect(value.text() == "[0.5,1e+300,{\"real\":\"-Infinity\"},{\"real\":\"NaN\"}]")
   }
 
-  @Test func `People get lines and indentation`() {
+  @Test("People get lines and indentation")
+  func indentation() {
     let value: JSONValue = ["id": "a", "tables": [["name": "notes", "inserted": 2], ["name": "tags"]], "none": []]
     #expect(
       value.prettyText() == """
@@ -87,7 +96,8 @@ import TestSupport
         """)
   }
 
-  @Test func `Random bytes never do worse than an error`() throws {
+  @Test("Random bytes never do worse than an error")
+  func randomBytes() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
     let letters = Array("{}[]\",:\\u0aed8 -1.tfn".utf8)
@@ -100,7 +110,8 @@ import TestSupport
     }
   }
 
-  @Test func `What is printed cannot steer a terminal, and is the same document`() throws {
+  @Test("What is printed cannot steer a terminal, and is the same document")
+  func controlCharacters() throws {
     let text = "\u{9b}31m\u{7f}\u{1b}[2J \u{202e}fdp é 日本 \u{e0041}\u{10ffff}"
     let value: JSONValue = ["a\u{85}": .string(text)]
     let line = value.lineText()

@@ -32,7 +32,8 @@ import TestSupport
     }
   }
 
-  @Test func `Only regular files are read`() throws {
+  @Test("Only regular files are read")
+  func regularFiles() throws {
     let folder = try TemporaryFolder()
     let sound = try written(in: folder)
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: sound)
@@ -50,7 +51,8 @@ import TestSupport
     #expect(missing?.isTransient == true)
   }
 
-  @Test func `In a folder the name is the id`() throws {
+  @Test("In a folder the name is the id")
+  func nameIsID() throws {
     let folder = try TemporaryFolder()
     let sound = try written(in: folder)
     #expect(refusal(at: sound, name: .mustMatch) == nil)
@@ -64,7 +66,8 @@ import TestSupport
     #expect(refusal(at: renamed, name: .ifNamedByID)?.code == .idMismatch)
   }
 
-  @Test func `Limits are kept`() throws {
+  @Test("Limits are kept")
+  func limits() throws {
     let output = MemoryOutput()
     try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: output)
     #expect(refusal(of: output.bytes, limits: DiffFileLimits(contentBytes: 100))?.code == .tooLarge)
@@ -73,7 +76,8 @@ import TestSupport
     #expect(refusal(of: output.bytes, limits: DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
   }
 
-  @Test func `Where the size of a file is not known, its content is measured by what has been read of it`() throws {
+  @Test("Where the size of a file is not known, its content is measured by what has been read of it")
+  func unknownSize() throws {
     let output = MemoryOutput()
     try DiffFileWriter().write(Self.zerosDraft, changeset: Self.zeros, to: output)
     func refusal(_ limits: DiffFileLimits) -> DiffFileError? {
@@ -89,7 +93,8 @@ import TestSupport
     #expect(refusal(DiffFileLimits(freeContentBytes: 100, expansion: 1000)) == nil)
   }
 
-  @Test func `The digest of a file that is too long covers its beginning and its size`() throws {
+  @Test("The digest of a file that is too long covers its beginning and its size")
+  func digestOfLongFile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Array("0123456789".utf8), to: "file")
     let beginning = try FileDigest.sha256(at: path, limit: 5)
@@ -103,7 +108,8 @@ import TestSupport
     }
   }
 
-  @Test func `Nothing is overwritten unless asked`() throws {
+  @Test("Nothing is overwritten unless asked")
+  func existingFile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write([1, 2, 3], to: "taken")
     var writer = DiffFileWriter()
@@ -120,7 +126,8 @@ import TestSupport
     #expect(try folder.names(in: "") == ["taken"])
   }
 
-  @Test func `A failure leaves nothing behind`() throws {
+  @Test("A failure leaves nothing behind")
+  func failureLeavesNothing() throws {
     let folder = try TemporaryFolder()
     var draft = try FileSpec().draft
     draft.schema = .included([Sample.log])
@@ -142,7 +149,8 @@ import TestSupport
     #expect(try folder.names(in: "") == [])
   }
 
-  @Test func `A raw changeset is read with its counts, a patchset too`() throws {
+  @Test("A raw changeset is read with its counts, a patchset too")
+  func rawChangeset() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Sample.changeset, to: DiffFileName.changeset(Sample.id))
     let raw = try RawChangeset.verified(at: path)
@@ -164,7 +172,8 @@ import TestSupport
     #expect(rawPatch.inspection.tables.map(\.header.name) == ["t"])
   }
 
-  @Test func `Raw files that are no changeset are refused`() throws {
+  @Test("Raw files that are no changeset are refused")
+  func notAChangeset() throws {
     let folder = try TemporaryFolder()
     #expect(rawRefusal(at: try folder.write([], to: "empty"))?.code == .truncated)
     #expect(rawRefusal(at: try folder.write(Array("text".utf8), to: "text"))?.code == .badChangeset)
@@ -180,7 +189,8 @@ import TestSupport
     }
   }
 
-  @Test func `A full disk is the disk's fault`() throws {
+  @Test("A full disk is the disk's fault")
+  func fullDisk() throws {
     #if os(Linux)
       let folder = try TemporaryFolder()
       let volume = folder.file("small")
@@ -218,8 +228,10 @@ import TestSupport
     #endif
   }
 
-  @Test(arguments: [(2_001, true), (2_002, false), (65_536, false)])
-  func `A raw changeset has no more columns than a table can have`(columns: Int, isGood: Bool) throws {
+  @Test(
+    "A raw changeset has no more columns than a table can have",
+    arguments: [(2_001, true), (2_002, false), (65_536, false)])
+  func columnLimit(columns: Int, isGood: Bool) throws {
     let folder = try TemporaryFolder()
     var writer = ChangesetWriter()
     writer.beginTable(

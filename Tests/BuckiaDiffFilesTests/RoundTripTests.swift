@@ -11,7 +11,8 @@ import TestSupport
 @Suite struct RoundTripTests {
   private var changeset: ChangesetSpool { ChangesetSpool(Sample.changeset) }
 
-  @Test func `What is written to a file is read again`() throws {
+  @Test("What is written to a file is read again")
+  func writeAndRead() throws {
     let folder = try TemporaryFolder()
     let path = folder.file(DiffFileName.diff(Sample.id))
     let written = try DiffFileWriter().write(FileSpec().draft, changeset: changeset, to: path)
@@ -25,7 +26,8 @@ import TestSupport
     #expect(try folder.names(in: "") == [DiffFileName.diff(Sample.id)])
   }
 
-  @Test func `Every member stands in its place`() throws {
+  @Test("Every member stands in its place")
+  func memberOrder() throws {
     let spec = FileSpec(
       manifest: Sample.fullManifest, tables: [.notes(withdrawn: 1), .log()], annotations: Sample.annotations,
       files: [("b/photo.txt", "not really"), ("a.txt", "")], isSigned: true)
@@ -39,7 +41,8 @@ import TestSupport
     #expect(read.manifest.audience?.addresses([UInt8](repeating: 8, count: 32)) == false)
   }
 
-  @Test func `Attachments that do not fit into memory are read from where they are kept`() throws {
+  @Test("Attachments that do not fit into memory are read from where they are kept")
+  func largeAttachments() throws {
     var generator = SeededGenerator(seed: 5)
     let contents = (0..<3).map { _ in (0..<(3 << 20) / 8).map { _ in generator.next() }.withUnsafeBytes { Array($0) } }
     var draft = try FileSpec().draft
@@ -62,8 +65,8 @@ import TestSupport
     }
   }
 
-  @Test(arguments: Vector.accepted)
-  func `Bytes that come a few at a time are read as well`(vector: Vector) throws {
+  @Test("Bytes that come a few at a time are read as well", arguments: Vector.accepted)
+  func fewBytesAtATime(vector: Vector) throws {
     let file = try vector.file.written()
     let diff = try DiffFile.verified(from: SlowInput(file))
     #expect(try ReadFile(diff) == ReadFile(file))
@@ -71,7 +74,8 @@ import TestSupport
     #expect(diff.fileBytes == Int64(file.count))
   }
 
-  @Test func `A known schema is only named`() throws {
+  @Test("A known schema is only named")
+  func knownSchema() throws {
     let digest = ContentDigest(of: try SchemaDocument.bytes(Sample.schema))
     var draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .known(digest))
     draft.tablesByRowID = [TableName(Sample.log.name)]
@@ -83,8 +87,8 @@ import TestSupport
     #expect(read.schema == nil)
   }
 
-  @Test(arguments: [1, 100, 200, 212, 213, 214, 10_000])
-  func `A long changeset is split and put together again`(splitBytes: Int64) throws {
+  @Test("A long changeset is split and put together again", arguments: [1, 100, 200, 212, 213, 214, 10_000])
+  func splitChangeset(splitBytes: Int64) throws {
     var limits = DiffFileLimits()
     limits.splitBytes = splitBytes
     var writer = DiffFileWriter()
@@ -98,7 +102,8 @@ import TestSupport
     if parts.count > 1 { #expect(refusal(of: output.bytes)?.code == .badManifest) }
   }
 
-  @Test func `Random changesets of many sizes come back as they were`() throws {
+  @Test("Random changesets of many sizes come back as they were")
+  func randomChangesets() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
     for round in 0..<12 {
@@ -121,7 +126,8 @@ import TestSupport
     }
   }
 
-  @Test func `GNU tar lists and unpacks it`() throws {
+  @Test("GNU tar lists and unpacks it")
+  func gnuTar() throws {
     let folder = try TemporaryFolder()
     let spec = FileSpec(files: [("a.txt", ""), ("b/photo.txt", "not really")])
     let path = try folder.write(try spec.written(), to: "full.bdiff")

@@ -7,8 +7,8 @@ import Testing
 import TestSupport
 
 @Suite struct VectorTests {
-  @Test(arguments: Vector.refused)
-  func `A file that is not in order is refused, with the reason and what to do`(vector: Vector) throws {
+  @Test("A file that is not in order is refused, with the reason and what to do", arguments: Vector.refused)
+  func refusedVectors(vector: Vector) throws {
     let error = try #require(refusal(of: vector.file.packed()), "it was accepted")
     #expect(error.code == vector.expected, "\(error)")
     #expect(error.description.contains("; "))
@@ -16,8 +16,8 @@ import TestSupport
     #expect(!error.isTransient)
   }
 
-  @Test(arguments: Vector.accepted)
-  func `A file that is in order is read as it was described`(vector: Vector) throws {
+  @Test("A file that is in order is read as it was described", arguments: Vector.accepted)
+  func acceptedVectors(vector: Vector) throws {
     let file = vector.file
     let read = try ReadFile(file.written())
     var manifest = file.manifest
@@ -33,8 +33,8 @@ import TestSupport
     #expect(read.files == Dictionary(uniqueKeysWithValues: file.files.map { ($0.name, Array($0.text.utf8)) }))
   }
 
-  @Test(arguments: Vector.accepted)
-  func `What another program packs again holds the same`(vector: Vector) throws {
+  @Test("What another program packs again holds the same", arguments: Vector.accepted)
+  func repackedVectors(vector: Vector) throws {
     #if canImport(Darwin)
       // CryptoKit signs the same bytes differently each time.
       if vector.file.isSigned { return }
@@ -42,8 +42,8 @@ import TestSupport
     #expect(try ReadFile(vector.file.packed()) == ReadFile(vector.file.written()))
   }
 
-  @Test(arguments: Vector.acceptedAsMinimal)
-  func `A file that is only put otherwise is accepted`(vector: Vector) throws {
+  @Test("A file that is only put otherwise is accepted", arguments: Vector.acceptedAsMinimal)
+  func reorderedVectors(vector: Vector) throws {
     let read = try ReadFile(vector.file.packed())
     let minimal = try ReadFile(FileSpec().written())
     #expect(read.manifest == minimal.manifest)
@@ -65,8 +65,8 @@ import TestSupport
     return output.bytes
   }
 
-  @Test(arguments: Vector.accepted)
-  func `The archive is the same byte for byte, and is read as ever`(vector: Vector) throws {
+  @Test("The archive is the same byte for byte, and is read as ever", arguments: Vector.accepted)
+  func archiveBytes(vector: Vector) throws {
     let name = vector.name.replacing(" ", with: "-") + ".bdiff"
     let made = try vector.file.written()
     if let target = ProcessInfo.processInfo.environment["BUCKIA_WRITE_VECTORS"] {

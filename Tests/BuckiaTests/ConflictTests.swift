@@ -58,8 +58,10 @@ private let notes = """
     ]
   }
 
-  @Test(arguments: Case.all, [ConflictPolicy.keepLocal, .takeIncoming])
-  func everyConflictIsSettledAndRecordedWithBothVersions(_ item: Case, _ policy: ConflictPolicy) throws {
+  @Test(
+    "Every conflict is decided, and recorded with both versions", arguments: Case.all,
+    [ConflictPolicy.keepLocal, .takeIncoming])
+  func decidedAndRecorded(_ item: Case, _ policy: ConflictPolicy) throws {
     let post = try Post(notes)
     try TestDatabases.run(item.local, on: post.mine)
     try post.send(item.incoming)

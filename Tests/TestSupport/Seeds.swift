@@ -53,18 +53,32 @@ public enum Seeds {
     return start..<(start + count)
   }
 
+  /// Thrown by a property when the case of a seed is one that it says nothing about.
+  public struct Unsuitable: Error {
+    /// Says so.
+    public init() {}
+  }
+
   /// Tries a property with one shard's part of a range.
   ///
-  /// - Throws: What `body` throws, with the line that repeats it.
+  /// - Throws: What `body` throws, with the line that repeats it; an error when hardly any case was suitable.
   public static func tryEach(
     _ usual: Int, shard: Int, _ test: String = #function, _ body: (UInt64) throws -> Void
   ) throws {
+    var cases = 0
+    var unsuitable = 0
     for seed in range(usual, shard: shard) {
+      cases += 1
       do {
         try body(seed)
+      } catch is Unsuitable {
+        unsuitable += 1
       } catch {
         throw Failure(description: "\(replay(seed, test)): \(error)")
       }
+    }
+    guard cases < 100 || unsuitable < cases * 9 / 10 else {
+      throw Failure(description: "\(test): \(unsuitable) of \(cases) cases were unsuitable, so little was tried")
     }
   }
 
