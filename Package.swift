@@ -27,8 +27,9 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaApply", "BuckiaBenchmarks", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger",
-        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaApply", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles",
+        "BuckiaKSUID",
+        "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -39,7 +40,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaBenchmarkSuite",
       dependencies: [
-        "BuckiaBenchmarks", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -47,8 +49,8 @@ let package = Package(
     .target(
       name: "BuckiaBenchmarks",
       dependencies: [
-        "Buckia", "BuckiaApply", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans",
-        "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger",
+        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
@@ -62,33 +64,40 @@ let package = Package(
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
 
-    // Where bytes come from and go to: files, memory, temporary buffers, and what is put in between.
-    .target(name: "BuckiaByteStreams"),
-
     // The receiver: from verified changes to rows. No Foundation from here down.
     .target(
       name: "BuckiaApply",
       dependencies: [
-        "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // The difference of two databases as a changeset.
     .target(
       name: "BuckiaDiff",
-      dependencies: ["BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas"]),
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles",
+        "SQLiteSchemas",
+      ]),
 
     // The tables in the user's database that record what was applied.
     .target(
       name: "BuckiaLedger",
-      dependencies: ["BuckiaKSUID", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaKSUID", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections",
+        "SQLiteSchemas",
+      ]),
 
     // What two definitions of a table have in common, and the steps between them.
     .target(name: "BuckiaSchemaPlans", dependencies: ["SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas"]),
-    .target(name: "SQLiteChangesets"),
+    .target(name: "SQLiteChangesets", dependencies: ["BuckiaByteStreams"]),
     .target(name: "SQLiteFiles"),
     .target(name: "SQLiteSchemas"),
     .target(name: "BuckiaKSUID"),
     .target(name: "SQLiteConnections", dependencies: ["CBuckiaSQLite"]),
+
+    // Where bytes come from and go to: files, memory, temporary buffers, and what is put in between.
+    .target(name: "BuckiaByteStreams"),
 
     // SQLite's functions, called through a table. Without the trait no SQLite is linked: whoever uses such a build hands
     // a copy over.
@@ -105,7 +114,8 @@ let package = Package(
       name: "EngineLinkageProbe",
       dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
-    .target(name: "TestSupport", dependencies: ["SQLiteConnections"], path: "Tests/TestSupport"),
+    .target(
+      name: "TestSupport", dependencies: ["BuckiaByteStreams", "SQLiteConnections"], path: "Tests/TestSupport"),
     .target(
       name: "ReplicationTestSupport", dependencies: ["BuckiaApply", "BuckiaDiff", "TestSupport"],
       path: "Tests/ReplicationTestSupport"),

@@ -55,6 +55,12 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
     public static let conflict = Code(rawValue: "conflict")
     /// A table that was named is in neither database.
     public static let noSuchTable = Code(rawValue: "no-such-table")
+    /// Two files describe one table differently.
+    public static let definitionsDiffer = Code(rawValue: "definitions-differ")
+    /// A diff file needs the definitions of its tables, and what it is to be made of has none.
+    public static let noDefinitions = Code(rawValue: "no-definitions")
+    /// A file holds more than a new one made of it can keep.
+    public static let carriesMore = Code(rawValue: "carries-more")
     /// SQLite has rolled back the app's transaction, with all the app did in it.
     public static let transactionLost = Code(rawValue: "transaction-lost")
   }
@@ -136,8 +142,6 @@ extension BuckiaError {
       return make(error.code.rawValue, error.description, Context(path: error.path))
     case let error as ChangesetError:
       return make(error.code.rawValue, error.description, Context(table: error.table, offset: error.offset))
-    case let error as ChangesetSpool.Failure:
-      return make(error.isFullDisk ? "fullDisk" : "temporaryFile", error.description, Context(path: error.folder))
     case let error as KSUIDError: return make(error.code.rawValue, error.description)
     default: return error
     }

@@ -68,6 +68,26 @@ extension DatabaseManager {
   }
 }
 
+/// Runs work that asks now and then whether it is still wanted, for a caller who throws to stop it.
+///
+/// - Parameters:
+///   - poll: Throws to stop.
+///   - work: Is given what it is to ask.
+/// - Throws: What `poll` has thrown; else whatever `work` throws.
+func polling<Result>(
+  _ poll: @escaping () throws -> Void, _ work: (_ isWanted: @escaping () -> Bool) throws -> Result
+) throws -> Result {
+  var stop: (any Error)?
+  let result = Swift.Result {
+    try work {
+      do { try poll() } catch { stop = error }
+      return stop == nil
+    }
+  }
+  if let stop { throw stop }
+  return try result.get()
+}
+
 /// Says from one thread to another that the work is not wanted any more.
 final class CancellationFlag: @unchecked Sendable {
   // The mutex guards `isCancelled`; it lives at a fixed address until deinit.

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaApply
 import BuckiaKSUID
@@ -46,29 +47,32 @@ public enum DiffInspection {
   /// Opens a diff file or a raw changeset to be looked at.
   ///
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order.
-  public static func open(_ path: String) throws -> InspectedFile {
-    try BuckiaError.wrapping { try openVerified(path) }
+  public static func open(_ path: String) throws -> InspectedFile { try open(path, poll: {}) }
+
+  /// - Parameter poll: Is called every few thousand changes. May throw to stop.
+  static func open(_ path: String, poll: @escaping () throws -> Void) throws -> InspectedFile {
+    try BuckiaError.wrapping { try polling(poll) { try openVerified(path, isWanted: $0) } }
   }
 
-  private static func openVerified(_ path: String) throws -> InspectedFile {
+  private static func openVerified(
+    _ path: String, isWanted: @escaping () -> Bool
+  ) throws -> InspectedFile {
     guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
     switch InboundItem(named: path).kind {
     case .encrypted:
       throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: path)
     case .changeset:
-      let raw = try RawChangeset.verified(at: path)
-      return InspectedFile(id: raw.id, manifest: nil, schema: nil, sender: "unsigned", changeset: raw.changeset)
+      return InspectedFile(try RawChangeset.verified(at: path, isWanted: isWanted), path: path)
     case .diff:
-      let diff = try DiffFile.verified(at: path, name: .ifNamedByID)
-      return InspectedFile(
-        id: diff.manifest.id, manifest: try JSONParser.parse(diff.manifestBytes), schema: diff.schema,
-        sender: diff.signature.shownSender, changeset: diff.changeset)
+      return try InspectedFile(DiffFile.verified(at: path, name: .ifNamedByID, isWanted: isWanted), path: path)
     }
   }
 }
 
 /// A verified file, opened to be looked at.
 public struct InspectedFile {
+  /// Where it is.
+  let path: String
   /// Its id, if it has one.
   public let id: KSUID?
   /// The manifest as it stands in the file; nil for a raw changeset.
@@ -78,7 +82,37 @@ public struct InspectedFile {
   /// The sender, for people.
   public let sender: String
   /// The changes.
-  package let changeset: ChangesetSpool
+  package let changeset: TemporaryBuffer
+  /// The tables that have changes, and where these are.
+  package let summary: ChangesetSummary
+  /// The shared database it belongs to.
+  let dataset: DatasetID?
+  /// Whether it holds more than changes of one author: what a new file made of it could not keep.
+  let carriesMore: Bool
+
+  init(_ diff: borrowing DiffFile, path: String) throws {
+    self.path = path
+    id = diff.manifest.id
+    manifest = try JSONParser.parse(diff.manifestBytes)
+    schema = diff.schema
+    sender = diff.signature.shownSender
+    changeset = diff.changeset
+    summary = diff.inspection.summary
+    dataset = diff.manifest.dataset
+    carriesMore = diff.annotations != nil || !diff.attachments.isEmpty || !diff.manifest.renames.isEmpty
+  }
+
+  init(_ raw: borrowing RawChangeset, path: String) {
+    self.path = path
+    id = raw.id
+    manifest = nil
+    schema = nil
+    sender = "unsigned"
+    changeset = raw.changeset
+    summary = raw.inspection.summary
+    dataset = nil
+    carriesMore = false
+  }
 
   /// A change as people see it.
   public struct ShownChange: Sendable {

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -14,7 +15,7 @@ package struct IncomingChanges {
   /// Columns that the author has renamed.
   package let renames: [ColumnRename]
   /// The changes.
-  package let changeset: ChangesetSpool
+  package let changeset: TemporaryBuffer
   /// How far the changes are there and checked.
   package let feed: ChangesetFeed
   /// The place of each table among the definitions.
@@ -25,7 +26,7 @@ package struct IncomingChanges {
   /// - Parameter summary: What the walk that has checked the changes found in these very bytes.
   package init(
     key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
-    changeset: ChangesetSpool, summary: ChangesetSummary
+    changeset: TemporaryBuffer, summary: ChangesetSummary
   ) {
     self.init(
       key: key, file: file, definitions: definitions, renames: renames, changeset: changeset,
@@ -37,7 +38,7 @@ package struct IncomingChanges {
   /// Only for whoever owns the transaction and rolls all of it back when applying throws what the feed has failed with.
   package init(
     key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
-    changeset: ChangesetSpool, feed: ChangesetFeed
+    changeset: TemporaryBuffer, feed: ChangesetFeed
   ) {
     self.key = key
     self.file = file
@@ -73,8 +74,8 @@ package struct IncomingChanges {
 
   /// Checks the structure of changes whose digest and sender have been verified.
   ///
-  /// - Throws: `ChangesetError` when they are damaged, `ChangesetSpool.Failure` when the spool cannot be read.
-  package init(key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: ChangesetSpool) throws {
+  /// - Throws: `ChangesetError` when they are damaged, `ByteStreamError` when they cannot be read.
+  package init(key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: TemporaryBuffer) throws {
     self.init(
       key: key, file: file, definitions: definitions, changeset: changeset,
       summary: try ChangesetSummary.of(changeset))

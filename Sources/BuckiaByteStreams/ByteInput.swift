@@ -28,20 +28,4 @@ extension ByteInput {
     }
     return filled
   }
-
-  /// Writes everything that is left to an output.
-  ///
-  /// - Returns: How many bytes there were.
-  @discardableResult
-  package func copy(to output: any ByteOutput) throws(ByteStreamError) -> Int64 {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
-    defer { buffer.deallocate() }
-    var copied: Int64 = 0
-    while true {
-      let count = try read(into: buffer)
-      if count == 0 { return copied }
-      try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      copied += Int64(count)
-    }
-  }
 }

@@ -16,4 +16,9 @@ extension ByteOutput {
       try write(UnsafeRawBufferPointer(buffer))
     }
   }
+
+  /// Writes all of the bytes.
+  package func write(_ bytes: RawSpan) throws(ByteStreamError) {
+    try bytes.withUnsafeBytes { (buffer) throws(ByteStreamError) in try write(buffer) }
+  }
 }

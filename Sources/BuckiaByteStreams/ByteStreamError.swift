@@ -58,7 +58,13 @@ package struct ByteStreamError: Error, Equatable, Sendable, CustomStringConverti
   package var message: String { errno.map { "\(action): \(String(cString: strerror($0)))" } ?? action }
 
   package var description: String {
-    (path.map { "\($0): " } ?? "") + message + (offset.map { " (at byte \($0))" } ?? "")
+    (path.map { "\($0): " } ?? "") + message + (offset.map { " (at byte \($0))" } ?? "") + (advice ?? "")
+  }
+
+  private var advice: String? {
+    guard code == .fullDisk else { return nil }
+    // Only temporary files have no name.
+    return "; free some space" + (path == nil ? " or set TMPDIR to a larger volume" : " and try again")
   }
 }
 

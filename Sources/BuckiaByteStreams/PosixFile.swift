@@ -119,10 +119,10 @@ package final class PosixFile: ByteInput, ByteOutput {
   /// Reads the bytes from an offset on.
   ///
   /// - Returns: How many bytes were read: fewer than fit only where the file ends.
-  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(ByteStreamError) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ByteStreamError) -> Int {
     var done = 0
     while done < buffer.count, let start = buffer.baseAddress {
-      let count = pread(descriptor, start + done, buffer.count - done, off_t(offset) + off_t(done))
+      let count = pread(descriptor, start + done, buffer.count - done, off_t(offset + done))
       if count == 0 { break }
       if count > 0 { done += count } else if errno != EINTR { throw error("read", .unreadable) }
     }
@@ -144,10 +144,10 @@ package final class PosixFile: ByteInput, ByteOutput {
   }
 
   /// Writes bytes at an offset.
-  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(ByteStreamError) {
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(ByteStreamError) {
     var done = 0
     while done < bytes.count, let start = bytes.baseAddress {
-      let count = pwrite(descriptor, start + done, bytes.count - done, off_t(offset) + off_t(done))
+      let count = pwrite(descriptor, start + done, bytes.count - done, off_t(offset + done))
       if count >= 0 { done += count } else if errno != EINTR { throw error("written", .unwritable) }
     }
   }

@@ -1,65 +1,151 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// Bytes on their way from one stage to the next: in memory while they are few, in an unnamed temporary file beyond.
 ///
 /// Everything is written first and then read any number of times, through buffers of the reader's: the file is never
 /// mapped. It holds whole segments of 64 KiB, each written once and at its own place, while the rest stays in memory. So
-/// segments can be encrypted one by one when the contents must not lie on disk as they are. One thread at a time.
+/// segments can be encrypted one by one when the contents must not lie on disk as they are. One thread at a time, unless it
+/// was made for two.
 package final class TemporaryBuffer: ByteOutput {
   package static let segmentBytes = 64 << 10
+  /// How many bytes are gathered for one write to the file.
+  private static let writeBytes = 4 * segmentBytes
 
   /// How many bytes it holds.
-  package private(set) var byteCount: Int64 = 0
+  package private(set) var count = 0
+  /// How many bytes are in the file; a multiple of the segment until ``finish()``.
+  package private(set) var storedCount = 0
+  /// How much of the file its readers take at once.
+  package let windowBytes: Int
 
   private let folder: String
   private let memoryLimit: Int
   private var file: PosixFile?
-  /// How many bytes are in the file; a multiple of the segment.
-  private var storedBytes: Int64 = 0
   /// What follows those in the file.
   private var memory: [UInt8] = []
+  /// How many bytes there will be, where one thread reads while another writes.
+  private let arriving: Int?
 
   /// Makes an empty buffer.
   ///
   /// - Parameters:
   ///   - folder: Where the temporary file goes, if one is needed.
   ///   - memoryLimit: How many bytes stay in memory before a file takes over.
-  package init(folder: String, memoryLimit: Int = 4 << 20) {
+  ///   - windowBytes: How much of the file its readers take at once.
+  package init(
+    folder: String = TemporaryBuffer.standardFolder, memoryLimit: Int = 4 << 20, windowBytes: Int = 512 << 10
+  ) {
     self.folder = folder
     self.memoryLimit = memoryLimit
+    self.windowBytes = windowBytes
+    arriving = nil
   }
+
+  /// Makes a buffer that holds the given bytes in memory.
+  package convenience init(_ bytes: [UInt8]) {
+    self.init(memoryLimit: .max)
+    memory = bytes
+    count = bytes.count
+  }
+
+  /// Makes a buffer for so many bytes, which one thread writes while another reads those that ``storedCount`` has told of.
+  ///
+  /// - Throws: `ByteStreamError` when the temporary file cannot be made.
+  package init(
+    arriving expected: Int, folder: String = TemporaryBuffer.standardFolder, windowBytes: Int = 512 << 10
+  ) throws(ByteStreamError) {
+    self.folder = folder
+    memoryLimit = 0
+    self.windowBytes = windowBytes
+    arriving = expected
+    file = try PosixFile(temporaryIn: folder)
+  }
+
+  /// An empty buffer that keeps its file in the same folder and is read in the same way.
+  ///
+  /// - Parameter memoryLimit: How many bytes stay in memory before a file takes over.
+  package func makeEmpty(memoryLimit: Int = 4 << 20) -> TemporaryBuffer {
+    TemporaryBuffer(folder: folder, memoryLimit: min(memoryLimit, self.memoryLimit), windowBytes: windowBytes)
+  }
+
+  /// `TMPDIR`, or `/tmp`.
+  package static var standardFolder: String {
+    guard let value = getenv("TMPDIR"), value.pointee != 0 else { return "/tmp" }
+    return String(cString: value)
+  }
+
+  /// Whether nothing has been written.
+  package var isEmpty: Bool { count == 0 }
+
+  /// How many bytes it will hold, where that was said in the beginning; else how many it holds.
+  package var expectedCount: Int { arriving ?? count }
+
+  /// How many bytes there are; nil where another thread may be writing.
+  package var settledCount: Int? { arriving == nil ? count : nil }
+
+  /// All bytes, when they are in memory.
+  package var memoryContents: [UInt8]? { file == nil ? memory : nil }
+
+  // MARK: Writing
 
   /// Adds bytes at the end.
   ///
   /// - Throws: `ByteStreamError` when the temporary file cannot be made or written; the buffer is then of no more use.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
+    if file == nil, bytes.count > memoryLimit - count { file = try PosixFile(temporaryIn: folder) }
     memory.append(contentsOf: bytes)
-    byteCount += Int64(bytes.count)
-    if file == nil, memory.count > memoryLimit { file = try PosixFile(temporaryIn: folder) }
-    guard let file, memory.count >= Self.segmentBytes else { return }
-    let whole = memory.count / Self.segmentBytes * Self.segmentBytes
-    let stored = storedBytes
-    try memory.withUnsafeBufferPointer { (bytes) throws(ByteStreamError) in
-      try file.write(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<whole])), at: stored)
-    }
-    storedBytes += Int64(whole)
-    // The block of memory that came before the file is given back.
-    memory = Array(memory[whole...])
+    count += bytes.count
+    if memory.count >= Self.writeBytes { try store(memory.count / Self.segmentBytes * Self.segmentBytes) }
   }
+
+  /// Adds all of another buffer's bytes.
+  ///
+  /// - Throws: `ByteStreamError` when either file fails.
+  package func write(contentsOf other: TemporaryBuffer) throws { try other.forEachPiece { try write($0) } }
+
+  /// Stores what is left, when everything was written: a reader in another thread sees it then.
+  package func finish() throws(ByteStreamError) { try store(memory.count) }
+
+  private func store(_ size: Int) throws(ByteStreamError) {
+    guard let file else { return }
+    let start = storedCount
+    try memory.withUnsafeBufferPointer { (bytes) throws(ByteStreamError) in
+      try file.write(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<size])), at: start)
+    }
+    storedCount += size
+    if memory.capacity > 2 * Self.writeBytes {
+      // The block of memory that came before the file is given back.
+      memory = Array(memory[size...])
+    } else {
+      memory.removeSubrange(..<size)
+    }
+  }
+
+  // MARK: Reading
 
   /// Reads the bytes from an offset on.
   ///
+  /// Where another thread writes, only what it has stored may be asked for.
+  ///
   /// - Returns: How many bytes were read: fewer than fit only where the buffer ends.
   /// - Throws: `ByteStreamError` when the temporary file cannot be read.
-  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(ByteStreamError) -> Int {
-    let total = Int(min(Int64(buffer.count), max(0, byteCount - offset)))
-    let stored = Int(min(Int64(total), max(0, storedBytes - offset)))
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ByteStreamError) -> Int {
+    // What is still in memory is not looked at while the other thread may be changing it.
+    if arriving != nil { return try file?.read(into: buffer, at: offset) ?? 0 }
+    let total = min(buffer.count, max(0, count - offset))
+    let stored = min(total, max(0, storedCount - offset))
     if let file, stored > 0 {
       let window = UnsafeMutableRawBufferPointer(rebasing: buffer[..<stored])
-      guard try file.read(into: window, at: offset) == stored else {
-        throw ByteStreamError(.unreadable, "a temporary file in \(folder) has lost its end")
-      }
+      guard try file.read(into: window, at: offset) == stored else { throw lostEnd }
     }
     if total > stored {
-      let start = Int(offset + Int64(stored) - storedBytes)
+      let start = offset + stored - storedCount
       memory.withUnsafeBytes {
         let rest = UnsafeRawBufferPointer(rebasing: $0[start..<start + total - stored])
         UnsafeMutableRawBufferPointer(rebasing: buffer[stored..<total]).copyMemory(from: rest)
@@ -68,26 +154,40 @@ package final class TemporaryBuffer: ByteOutput {
     return total
   }
 
-  /// Reads a range of the bytes from its beginning to its end.
-  package func input(_ range: Range<Int64>) -> some ByteInput { RangeInput(self, range) }
+  private var lostEnd: ByteStreamError {
+    ByteStreamError(.unreadable, "a temporary file in \(folder) has lost its end")
+  }
 
-  /// Reads all of the bytes from the beginning to the end.
-  package func input() -> some ByteInput { RangeInput(self, 0..<byteCount) }
-
-  private final class RangeInput: ByteInput {
-    private let buffer: TemporaryBuffer
-    private var rest: Range<Int64>
-
-    init(_ buffer: TemporaryBuffer, _ range: Range<Int64>) {
-      self.buffer = buffer
-      rest = range
+  /// Gives a range of the bytes to `body` piece by piece: all at once when they are in memory.
+  ///
+  /// `body` may write to the buffer and gets the bytes as they were before.
+  ///
+  /// - Throws: `ByteStreamError` when the file cannot be read; whatever `body` throws.
+  package func forEachPiece(_ range: Range<Int>? = nil, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    let range = range ?? 0..<count
+    if let memory = memoryContents {
+      return try memory.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[range])) }
     }
-
-    func read(into window: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int {
-      let wanted = UnsafeMutableRawBufferPointer(rebasing: window[..<min(window.count, rest.count)])
-      let count = try buffer.read(into: wanted, at: rest.lowerBound)
-      rest = (rest.lowerBound + Int64(count))..<rest.upperBound
-      return count
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(windowBytes, range.count), alignment: 16)
+    defer { buffer.deallocate() }
+    var start = range.lowerBound
+    while start < range.upperBound {
+      let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, range.upperBound - start)])
+      let found = try read(into: wanted, at: start)
+      guard found > 0 else { throw lostEnd }
+      try body(UnsafeRawBufferPointer(rebasing: wanted[..<found]))
+      start += found
     }
+  }
+
+  /// A copy of all bytes in memory: for what is known to be small, or needed there.
+  ///
+  /// - Throws: `ByteStreamError` when the file cannot be read.
+  package func allBytes() throws -> [UInt8] {
+    if let memory = memoryContents { return memory }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    try forEachPiece { bytes.append(contentsOf: $0) }
+    return bytes
   }
 }

@@ -15,4 +15,10 @@ struct ChangesetOptions: ParsableArguments {
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard !output.json || path != ArgumentFile.standardInput else {
+      throw ValidationError("--json and -o - would both write to standard output; choose one.")
+    }
+  }
 }

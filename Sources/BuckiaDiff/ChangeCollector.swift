@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -5,7 +6,7 @@ import SQLiteSchemas
 final class ChangeCollector {
   private struct Section {
     var writer = ChangesetWriter()
-    let spool = ChangesetSpool()
+    let spool = TemporaryBuffer()
     var count = 0
 
     mutating func endChange() throws {
@@ -14,7 +15,7 @@ final class ChangeCollector {
     }
 
     mutating func flush() throws {
-      try spool.append(writer.bytes)
+      try spool.write(writer.bytes)
       writer.removeAll()
     }
   }
@@ -62,14 +63,14 @@ final class ChangeCollector {
   }
 
   /// Appends a table header and all changes.
-  func finish(_ table: ChangesetTable, into output: ChangesetSpool) throws {
+  func finish(_ table: ChangesetTable, into output: TemporaryBuffer) throws {
     guard !isEmpty else { return }
     var header = ChangesetWriter()
     header.beginTable(table)
-    try output.append(header.bytes)
+    try output.write(header.bytes)
     func append(_ section: inout Section) throws {
       try section.flush()
-      try output.append(contentsOf: section.spool)
+      try output.write(contentsOf: section.spool)
     }
     try append(&deletes)
     try append(&updates)

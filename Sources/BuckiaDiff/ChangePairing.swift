@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -6,7 +7,7 @@ import SQLiteSchemas
 final class ChangePairing {
   private let header: ChangesetTable
   private let encoder: ChangeEncoder
-  private let spool = ChangesetSpool()
+  private let spool = TemporaryBuffer()
   private var writer = ChangesetWriter()
 
   private static let flushLimit = 1 << 20
@@ -33,7 +34,7 @@ final class ChangePairing {
 
   private func flush(atLeast limit: Int) throws {
     guard writer.count >= limit else { return }
-    try spool.append(writer.bytes)
+    try spool.write(writer.bytes)
     writer.removeAll()
   }
 

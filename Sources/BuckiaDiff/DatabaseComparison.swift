@@ -22,7 +22,7 @@ package enum DatabaseComparison {
   ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
   ///     stop.
   /// - Throws: `SQLiteError` when a file cannot be read; `ReplicationError` for a table that was asked for and is not there, a
-  ///   rename that is none, and with `invalidSelection`; `ChangesetSpool.Failure` when there is no room for the result;
+  ///   rename that is none, and with `invalidSelection`; `ByteStreamError` when there is no room for the result;
   ///   whatever `progress` throws.
   package static func run(
     older: String, newer: String, options: DiffOptions = DiffOptions(),

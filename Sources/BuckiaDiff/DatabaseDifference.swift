@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -24,7 +25,7 @@ package struct TableDifference: Sendable {
 /// The difference of two databases: what turns the older into the newer.
 package struct DatabaseDifference {
   /// The changes, table by table; inside a table deletes, then updates, then inserts, each by key.
-  package let changeset: ChangesetSpool
+  package let changeset: TemporaryBuffer
   /// The tables with changes, in the order of the changeset, and those with a new definition but no rows.
   package let tables: [TableDifference]
   /// What does not travel.

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
@@ -14,7 +15,7 @@ struct DifferenceBuilder {
   /// By what text is ordered.
   private let collation: String
 
-  private let changeset = ChangesetSpool()
+  private let changeset = TemporaryBuffer()
   private var tables: [TableDifference] = []
   private var skipped: [SkippedItem] = []
   private var fallbacks: [SkippedItem] = []

@@ -36,8 +36,7 @@ final class SessionComparison {
     let session = try SQLiteSession(on: connection)
     try session.attach(newer.name)
     guard try record(newer.name, in: session) else { return false }
-    let sorted = try session.changeset().withRawSpan { try Changesets.sorted($0) }
-    try sorted.withBytes { bytes in
+    try Changesets.sorted(session.changeset()).withRawSpan { bytes in
       try bytes.withUnsafeBytes { buffer in
         var reader = ChangesetReader()
         while let change = try reader.next(in: bytes) {

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -73,15 +74,15 @@ extension HeldPart {
 extension HeldPart {
   /// The kept changes as a changeset.
   ///
-  /// - Throws: `SQLiteError`, `ChangesetSpool.Failure`.
-  package func changeset(on connection: borrowing SQLiteConnection) throws -> ChangesetSpool {
-    let spool = ChangesetSpool()
+  /// - Throws: `SQLiteError`, `ByteStreamError`.
+  package func changeset(on connection: borrowing SQLiteConnection) throws -> TemporaryBuffer {
+    let spool = TemporaryBuffer()
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: definition.name, format: format, keyFlags: definition.keyFlags))
-    try spool.append(writer.bytes)
+    try spool.write(writer.bytes)
     let statement = try connection.prepare("SELECT bytes FROM main.buckia_held_change WHERE part = ?1 ORDER BY change")
     try statement.bind(number, at: 0)
-    while try statement.step() { try spool.append(statement.blob(at: 0)) }
+    while try statement.step() { try spool.write(statement.blob(at: 0)) }
     return spool
   }
 }

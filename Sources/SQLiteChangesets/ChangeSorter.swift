@@ -1,3 +1,5 @@
+import BuckiaByteStreams
+
 /// Goes through the changes of one table in key order, whatever their number and size, in bounded memory.
 ///
 /// What fits into memory is copied there and sorted. More is sorted in runs, each written to a temporary
@@ -5,21 +7,21 @@
 /// (by value: 1 and 1.0 are, as is NULL and NULL) stay in author's order, so they may depend on each other.
 ///
 /// ```swift
-/// var sorter = try ChangeSorter(table, sections: sections, of: spool)
+/// var sorter = try ChangeSorter(table, sections: sections, of: buffer)
 /// while try sorter.advance() {
 ///   try sorter.bytes.withRawSpan { bytes in while let change = sorter.next(in: bytes) { … } }
 /// }
 /// ```
-public struct ChangeSorter {
+package struct ChangeSorter {
   /// How much is held in memory at once.
-  public struct Limits: Sendable {
+  package struct Limits: Sendable {
     /// The most changes of a run; each takes 32 bytes while it is sorted.
-    public var changes: Int
+    package var changes: Int
     /// The most bytes of changes that a run reaches over: they are read in any order.
-    public var bytes: Int
+    package var bytes: Int
 
     /// The usual limits come down to some 40 MB.
-    public init(changes: Int = 256 << 10, bytes: Int = 32 << 20) {
+    package init(changes: Int = 256 << 10, bytes: Int = 32 << 20) {
       self.changes = changes
       self.bytes = bytes
     }
@@ -34,14 +36,14 @@ public struct ChangeSorter {
   private let key: KeyLayout
   private let limits: Limits
   /// The changes of the stretch.
-  public private(set) var bytes: [UInt8] = []
+  package private(set) var bytes: [UInt8] = []
   /// Where they stand, in order, while they are sorted in memory.
   private var entries: [Entry] = []
   private var next = 0
   private var isBegun = false
   /// The changes of the stretch that was merged, in order.
   private var walk: ChangeWalk
-  private var spool: ChangesetSpool?
+  private var spool: TemporaryBuffer?
   private var ranges: [Range<Int>] = []
   private var merge: RunMerge?
 
@@ -50,11 +52,13 @@ public struct ChangeSorter {
   /// - Parameters:
   ///   - table: The table.
   ///   - sections: The bytes of its changes, as a `ChangesetSummary` has found them.
-  ///   - source: The spool that holds them.
+  ///   - source: The buffer that holds them.
   ///   - limits: How much is held in memory.
-  /// - Throws: `ChangesetSpool.Failure` when a temporary file cannot be read or written.
-  public init(
-    _ table: ChangesetTable, sections: [Range<Int>], of source: ChangesetSpool, limits: Limits = Limits()
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  /// - Throws: `ByteStreamError` when a temporary file cannot be read or written; whatever `poll` throws.
+  package init(
+    _ table: ChangesetTable, sections: [Range<Int>], of source: TemporaryBuffer, limits: Limits = Limits(),
+    poll: () throws -> Void = {}
   ) throws {
     self.table = table
     self.limits = limits
@@ -65,6 +69,7 @@ public struct ChangeSorter {
     for section in sections {
       stretches.begin(section)
       while try stretches.advance() {
+        try poll()
         let window = stretches.window
         try window.withBytes { try gather(&stretches, of: source, in: $0) }
       }
@@ -73,7 +78,7 @@ public struct ChangeSorter {
   }
 
   private mutating func gather(
-    _ stretches: inout ChangeStretches, of source: ChangesetSpool, in window: RawSpan
+    _ stretches: inout ChangeStretches, of source: TemporaryBuffer, in window: RawSpan
   ) throws {
     var copied = stretches.changeEnd
     while let change = stretches.next(in: window) {
@@ -93,7 +98,7 @@ public struct ChangeSorter {
     bytes.withRawSpan { bytes in entries.radixSort { key.order($0.start, $1.start, in: bytes) } }
   }
 
-  private mutating func writeRun(of source: ChangesetSpool) throws {
+  private mutating func writeRun(of source: TemporaryBuffer) throws {
     guard !entries.isEmpty else { return }
     sort()
     let spool = self.spool ?? source.makeEmpty(memoryLimit: 0)
@@ -103,7 +108,7 @@ public struct ChangeSorter {
     try bytes.withRawSpan { bytes in
       for entry in entries {
         guard let change = ChangePlace(at: entry.start, in: bytes) else { continue }
-        try spool.append(entry.start..<walk.end(of: change, in: bytes), of: bytes)
+        try spool.write(bytes.extracting(entry.start..<walk.end(of: change, in: bytes)))
       }
     }
     ranges.append(start..<spool.count)
@@ -115,8 +120,8 @@ public struct ChangeSorter {
   /// keys are equal come together.
   ///
   /// - Returns: false when there are no more.
-  /// - Throws: `ChangesetSpool.Failure` when a temporary file cannot be read.
-  public mutating func advance() throws -> Bool {
+  /// - Throws: `ByteStreamError` when a temporary file cannot be read.
+  package mutating func advance() throws -> Bool {
     guard let spool else {
       guard !isBegun else { return false }
       isBegun = true
@@ -135,7 +140,7 @@ public struct ChangeSorter {
   }
 
   /// The next change in key order; nil at the end of the stretch.
-  public mutating func next(in bytes: RawSpan) -> ChangePlace? {
+  package mutating func next(in bytes: RawSpan) -> ChangePlace? {
     guard spool == nil else { return walk.next(in: bytes) }
     guard next < entries.count else { return nil }
     next += 1

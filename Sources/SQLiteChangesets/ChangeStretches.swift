@@ -1,43 +1,45 @@
+import BuckiaByteStreams
+
 /// Goes through changes of one table wherever they are stored, as many at a time as are in memory together.
 ///
 /// Each stretch holds whole changes. Their places count from its beginning and are of no use in the next one.
 ///
 /// ```swift
-/// var stretches = ChangeStretches(section.changes, of: table, in: ChangesetWindow(spool))
+/// var stretches = ChangeStretches(section.changes, of: table, in: ChangesetWindow(buffer))
 /// while try stretches.advance() {
 ///   try stretches.window.withBytes { bytes in
 ///     while let change = stretches.next(in: bytes) { … }
 ///   }
 /// }
 /// ```
-public struct ChangeStretches {
+package struct ChangeStretches {
   /// The window that the stretch is in.
-  public let window: ChangesetWindow
+  package let window: ChangesetWindow
   private var walk: ChangeWalk
-  /// The end of the section in the spool, as far as it is known.
+  /// The end of the section in the buffer, as far as it is known.
   private var end: Int
-  /// Where the stretch begins in the spool.
+  /// Where the stretch begins in the buffer.
   private var start = -1
   /// Where the next stretch begins before there is any.
   private var first: Int
 
   /// Begins at the first change of a section, which a `ChangesetReader` or `ChangesetSummary` has been over without an
   /// error.
-  public init(_ changes: Range<Int>, of table: ChangesetTable, in window: ChangesetWindow) {
+  package init(_ changes: Range<Int>, of table: ChangesetTable, in window: ChangesetWindow) {
     self.window = window
     walk = ChangeWalk(0..<0, of: table)
     first = changes.lowerBound
     end = changes.upperBound
   }
 
-  /// The offset in the spool of the next change.
-  public var position: Int { start < 0 ? first : window.base + walk.position }
+  /// The offset in the buffer of the next change.
+  package var position: Int { start < 0 ? first : window.base + walk.position }
 
   /// Extends the section.
-  public mutating func extend(to end: Int) { self.end = end }
+  package mutating func extend(to end: Int) { self.end = end }
 
   /// Goes on to the next section of the same table.
-  public mutating func begin(_ changes: Range<Int>) {
+  package mutating func begin(_ changes: Range<Int>) {
     first = changes.lowerBound
     end = changes.upperBound
     start = -1
@@ -46,8 +48,8 @@ public struct ChangeStretches {
   /// Brings the next changes into the window.
   ///
   /// - Returns: false when there are no more.
-  /// - Throws: `ChangesetSpool.Failure` when they cannot be read.
-  public mutating func advance() throws(ChangesetSpool.Failure) -> Bool {
+  /// - Throws: `ByteStreamError` when they cannot be read.
+  package mutating func advance() throws(ByteStreamError) -> Bool {
     let next = position
     guard next < end else { return false }
     if next == start {
@@ -63,8 +65,8 @@ public struct ChangeStretches {
   }
 
   /// The next change of the stretch, or nil at its end.
-  public mutating func next(in bytes: RawSpan) -> ChangePlace? { walk.next(in: bytes) }
+  package mutating func next(in bytes: RawSpan) -> ChangePlace? { walk.next(in: bytes) }
 
   /// The offset in the window behind the change returned last.
-  public var changeEnd: Int { walk.position }
+  package var changeEnd: Int { walk.position }
 }

@@ -1,19 +1,19 @@
 /// Where a change stands in bytes that have been checked: what it does, and the offset of its operation byte.
-public struct ChangePlace: Equatable, Sendable {
+package struct ChangePlace: Equatable, Sendable {
   /// What the change does.
-  public let operation: ChangeOperation
+  package let operation: ChangeOperation
   /// The offset of the operation byte.
-  public let start: Int
+  package let start: Int
 
   /// The offset of the first value of its first record.
-  public var values: Int { start + 2 }
+  package var values: Int { start + 2 }
 
   /// Whether the change is marked as one that came about indirectly: by a trigger or a foreign-key action.
-  public func isIndirect(in bytes: RawSpan) -> Bool { bytes.byte(at: start + 1) != 0 }
+  package func isIndirect(in bytes: RawSpan) -> Bool { bytes.byte(at: start + 1) != 0 }
 
   /// The change at an offset; nil where no operation stands.
   @inlinable
-  public init?(at start: Int, in bytes: RawSpan) {
+  package init?(at start: Int, in bytes: RawSpan) {
     guard let operation = ChangeOperation(rawValue: bytes.byte(at: start)) else { return nil }
     self.operation = operation
     self.start = start
@@ -24,9 +24,9 @@ public struct ChangePlace: Equatable, Sendable {
 /// `ChangesetSummary` has been over without an error.
 ///
 /// It ends where the bytes do not hold the whole next change. Nothing outside them is ever read.
-public struct ChangeWalk: Sendable {
+package struct ChangeWalk: Sendable {
   /// The offset of the next change.
-  public private(set) var position: Int
+  package private(set) var position: Int
   /// The end of the section, or of its part in these bytes.
   private var end: Int
   private let columnCount: Int
@@ -34,7 +34,7 @@ public struct ChangeWalk: Sendable {
   private let isPatchset: Bool
 
   /// Begins at the first change of a section.
-  public init(_ changes: Range<Int>, of table: ChangesetTable) {
+  package init(_ changes: Range<Int>, of table: ChangesetTable) {
     position = changes.lowerBound
     end = changes.upperBound
     columnCount = table.columnCount
@@ -49,7 +49,7 @@ public struct ChangeWalk: Sendable {
   }
 
   /// The next change, or nil at the end of the section or before a change that is not wholly there.
-  public mutating func next(in bytes: RawSpan) -> ChangePlace? {
+  package mutating func next(in bytes: RawSpan) -> ChangePlace? {
     guard position < end, let change = ChangePlace(at: position, in: bytes),
       let next = wholeEnd(of: change, in: bytes)
     else { return nil }
@@ -58,7 +58,7 @@ public struct ChangeWalk: Sendable {
   }
 
   /// The offset behind a change of this table.
-  public func end(of change: ChangePlace, in bytes: RawSpan) -> Int {
+  package func end(of change: ChangePlace, in bytes: RawSpan) -> Int {
     wholeEnd(of: change, in: bytes) ?? bytes.byteCount
   }
 

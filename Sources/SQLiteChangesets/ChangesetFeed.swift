@@ -11,16 +11,16 @@
 ///
 /// What has arrived is well-formed, but may still turn out not to be what its author has sent: whoever goes through it
 /// must be ready to take everything back until ``summary()`` has returned.
-public final class ChangesetFeed: @unchecked Sendable {
+package final class ChangesetFeed: @unchecked Sendable {
   /// What has arrived.
-  public struct Arrival: Sendable {
+  package struct Arrival: Sendable {
     /// Tables, sections and counts up to there; the last section may go on.
-    public let summary: ChangesetSummary
+    package let summary: ChangesetSummary
     /// Whether that is all.
-    public let isComplete: Bool
+    package let isComplete: Bool
 
     /// The offset behind the last change.
-    public var end: Int { summary.sections.last?.changes.upperBound ?? 0 }
+    package var end: Int { summary.sections.last?.changes.upperBound ?? 0 }
   }
 
   // The mutex guards the four variables below; both live at a fixed address until deinit.
@@ -32,13 +32,13 @@ public final class ChangesetFeed: @unchecked Sendable {
   private var isAbandoned = false
 
   /// Nothing has arrived yet.
-  public init() {
+  package init() {
     pthread_mutex_init(mutex, nil)
     pthread_cond_init(condition, nil)
   }
 
   /// Everything has arrived.
-  public convenience init(_ summary: ChangesetSummary) {
+  package convenience init(_ summary: ChangesetSummary) {
     self.init()
     known = summary
     isComplete = true
@@ -62,7 +62,7 @@ public final class ChangesetFeed: @unchecked Sendable {
   /// Says what has arrived so far.
   ///
   /// - Returns: Whether anybody still wants the rest.
-  public func publish(_ summary: ChangesetSummary) -> Bool {
+  package func publish(_ summary: ChangesetSummary) -> Bool {
     locked {
       known = summary
       pthread_cond_broadcast(condition)
@@ -71,7 +71,7 @@ public final class ChangesetFeed: @unchecked Sendable {
   }
 
   /// Says that everything has arrived and is what its author has sent.
-  public func finish(_ summary: ChangesetSummary) {
+  package func finish(_ summary: ChangesetSummary) {
     locked {
       known = summary
       isComplete = true
@@ -80,7 +80,7 @@ public final class ChangesetFeed: @unchecked Sendable {
   }
 
   /// Says that the rest will not come, or is not to be believed.
-  public func fail(_ error: any Error) {
+  package func fail(_ error: any Error) {
     locked {
       failure = error
       pthread_cond_broadcast(condition)
@@ -90,12 +90,12 @@ public final class ChangesetFeed: @unchecked Sendable {
   // MARK: The thread that goes through
 
   /// Whether everything has arrived already.
-  public var isAllThere: Bool { locked { isComplete } }
+  package var isAllThere: Bool { locked { isComplete } }
 
   /// Waits until there is more than up to an offset, or all is there.
   ///
   /// - Throws: What `fail` was given.
-  public func arrival(beyond position: Int) throws -> Arrival {
+  package func arrival(beyond position: Int) throws -> Arrival {
     try locked {
       while true {
         if let failure { throw failure }
@@ -109,10 +109,10 @@ public final class ChangesetFeed: @unchecked Sendable {
   /// Waits until everything is there and checked.
   ///
   /// - Throws: What `fail` was given.
-  public func summary() throws -> ChangesetSummary {
+  package func summary() throws -> ChangesetSummary {
     try arrival(beyond: .max).summary
   }
 
   /// Says that nobody wants the rest.
-  public func abandon() { locked { isAbandoned = true } }
+  package func abandon() { locked { isAbandoned = true } }
 }

@@ -62,13 +62,13 @@ public struct ChangesetTable: Equatable, Sendable {
 }
 
 /// Bounds of the format that this module enforces, the same as SQLite's own.
-public enum ChangesetLimits {
+package enum ChangesetLimits {
   /// The most columns a table header may announce (`sessionChangesetBufferTblhdr`).
-  public static let columns = 65_536
+  package static let columns = 65_536
   /// The longest table name in bytes that is accepted.
-  public static let nameBytes = 65_536
+  package static let nameBytes = 65_536
   /// The most sections, each behind a table header, that are accepted: their places are kept in memory.
-  public static let sections = 1 << 20
+  package static let sections = 1 << 20
   /// The longest text or blob in bytes: SQLite's `SQLITE_MAX_LENGTH` never exceeds 2^31 - 1.
-  public static let valueBytes = 0x7fff_ffff
+  package static let valueBytes = 0x7fff_ffff
 }

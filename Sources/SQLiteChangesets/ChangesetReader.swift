@@ -20,7 +20,7 @@ public struct ValueSlice: Equatable, Sendable {
   }
 
   /// No value: the column is left alone.
-  public static let undefined = ValueSlice(kind: .undefined, start: 0, payload: 0, count: 0)
+  package static let undefined = ValueSlice(kind: .undefined, start: 0, payload: 0, count: 0)
 
   /// Whether there is a value (NULL is one).
   public var isDefined: Bool { kind != .undefined }
@@ -46,7 +46,7 @@ public struct ValueSlice: Equatable, Sendable {
   public func real(in bytes: RawSpan) -> Double { Double(bitPattern: bits(in: bytes)) }
 
   /// Whether two values are the same: kind and bytes, so 1 and 1.0 differ, as do `a` and `A`.
-  public func isIdentical(to other: ValueSlice, in bytes: RawSpan, otherIn otherBytes: RawSpan) -> Bool {
+  func isIdentical(to other: ValueSlice, in bytes: RawSpan, otherIn otherBytes: RawSpan) -> Bool {
     guard kind == other.kind, count == other.count else { return false }
     return bytes.extracting(payloadRange).isEqual(to: otherBytes.extracting(other.payloadRange))
   }
@@ -67,7 +67,7 @@ public struct Change: Equatable, Sendable {
 /// Walks the changes of a changeset or patchset without copying.
 ///
 /// The reader holds offsets only; the bytes are passed to each call and must be the same every time, or others that
-/// ``rebase(to:)`` has told of. Any input is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
+/// `rebase(to:)` has told of. Any input is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
 /// `sqlite3session.c`; see <https://sqlite.org/session/changegroup.html> for the format.
 ///
 /// ```swift
@@ -84,7 +84,7 @@ public struct ChangesetReader: Sendable {
   /// The bytes of that table's name in the header, without the NUL that ends it.
   ///
   /// Tell tables apart by these bytes: `String` takes canonically equivalent names for equal, SQLite does not.
-  public private(set) var nameRange: Range<Int> = 0..<0
+  package private(set) var nameRange: Range<Int> = 0..<0
   /// The old values of the change read last, one for each column; undefined where there is none. All undefined for an
   /// INSERT. For patchsets only key columns are defined. An old value of a column that an UPDATE leaves alone is left
   /// out here as SQLite leaves it out (rebased changesets of older versions hold such values).
@@ -94,9 +94,9 @@ public struct ChangesetReader: Sendable {
   /// under NOCASE), but never applies it.
   public private(set) var new: [ValueSlice] = []
   /// Where the next call goes on reading.
-  public private(set) var position: Int
+  package private(set) var position: Int
   /// Where the bytes begin in the changeset: all other offsets, but those of errors, count from there.
-  public private(set) var base = 0
+  package private(set) var base = 0
 
   /// The key columns of the table, so that the short DELETE of a patchset costs no walk over thousands of columns that
   /// a header may claim.
@@ -105,20 +105,20 @@ public struct ChangesetReader: Sendable {
   private var oldIsClear = true
   private var newIsClear = true
 
-  /// Starts at the given offset, where a table header must stand (or the end).
-  public init(at position: Int = 0) { self.position = position }
+  /// Starts at the beginning of a changeset.
+  public init() { position = 0 }
 
   /// Starts at a change inside the changes of a table whose header was read before.
-  public init(at position: Int, in table: ChangesetTable) {
+  package init(at position: Int, in table: ChangesetTable) {
     self.position = position
     use(table)
   }
 
   /// Moves to the offset of another change of the same table, or of the table header in front of it.
-  public mutating func move(to position: Int) { self.position = position }
+  package mutating func move(to position: Int) { self.position = position }
 
   /// Says that the bytes of the next calls begin elsewhere in the changeset. The reader stays at its place.
-  public mutating func rebase(to base: Int) {
+  package mutating func rebase(to base: Int) {
     position += self.base - base
     self.base = base
   }
@@ -270,7 +270,7 @@ extension ValueSlice {
   ///
   /// Bytes that are no value are read as "undefined", one byte long.
   @inlinable
-  public init(verified bytes: RawSpan, at position: inout Int) {
+  package init(verified bytes: RawSpan, at position: inout Int) {
     let start = position
     var payload = start + 1
     var count = 0
@@ -311,7 +311,7 @@ extension ValueSlice {
   /// Reads the value that stands at `position` and moves on behind it.
   ///
   /// - Throws: `ChangesetError` when no whole value stands there.
-  public init(reading bytes: RawSpan, at position: inout Int) throws(ChangesetError) {
+  package init(reading bytes: RawSpan, at position: inout Int) throws(ChangesetError) {
     let start = position
     guard start >= 0, start < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
     guard let kind = ValueKind(rawValue: bytes.byte(at: start)) else {

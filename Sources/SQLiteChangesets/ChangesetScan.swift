@@ -1,34 +1,36 @@
-/// Reads and checks all changes of a spool, as many at a time as are in memory together.
+import BuckiaByteStreams
+
+/// Reads and checks all changes of a buffer, as many at a time as are in memory together.
 ///
 /// ```swift
-/// var scan = ChangesetScan(spool)
+/// var scan = ChangesetScan(buffer)
 /// while try scan.advance() {
 ///   try scan.window.withBytes { bytes in
 ///     while let change = try scan.next(in: bytes) { print(scan.reader.table?.name ?? "", change.operation) }
 ///   }
 /// }
 /// ```
-public struct ChangesetScan {
+package struct ChangesetScan {
   /// The reader, which tells of the change returned last. Its ranges count from the beginning of the window.
-  public private(set) var reader = ChangesetReader()
+  package private(set) var reader = ChangesetReader()
   /// The window that the reader reads in.
-  public let window: ChangesetWindow
+  package let window: ChangesetWindow
   /// Where the bytes that may be read end.
   private var limit: Int
   /// Whether there will be no more bytes.
   private var isComplete: Bool
-  /// Where the window was begun the last time, in the spool.
+  /// Where the window was begun the last time, in the buffer.
   private var start = -1
 
-  /// Reads all bytes of a spool.
-  public init(_ source: ChangesetSpool) {
+  /// Reads all bytes of a buffer.
+  package init(_ source: TemporaryBuffer) {
     window = ChangesetWindow(source)
     limit = source.count
     isComplete = true
   }
 
   /// Reads bytes as they arrive: there are none until `extend` says so.
-  public init(arrivingIn source: ChangesetSpool) {
+  package init(arrivingIn source: TemporaryBuffer) {
     window = ChangesetWindow(source)
     limit = 0
     isComplete = false
@@ -39,7 +41,7 @@ public struct ChangesetScan {
   /// - Parameters:
   ///   - limit: How many there are.
   ///   - isComplete: Whether there will be no more.
-  public mutating func extend(to limit: Int, isComplete: Bool) {
+  package mutating func extend(to limit: Int, isComplete: Bool) {
     if limit > self.limit { start = -1 }
     self.limit = limit
     self.isComplete = isComplete
@@ -48,8 +50,8 @@ public struct ChangesetScan {
   /// Brings the next changes into the window.
   ///
   /// - Returns: false when there are no more bytes than have been read.
-  /// - Throws: `ChangesetSpool.Failure` when they cannot be read.
-  public mutating func advance() throws(ChangesetSpool.Failure) -> Bool {
+  /// - Throws: `ByteStreamError` when they cannot be read.
+  package mutating func advance() throws(ByteStreamError) -> Bool {
     let next = window.base + reader.position
     guard next < limit else { return false }
     if next == start {
@@ -64,12 +66,12 @@ public struct ChangesetScan {
   }
 
   /// Whether all bytes are in the window or in front of it, and no more will come.
-  public var isAtEnd: Bool { isComplete && window.end >= limit }
+  package var isAtEnd: Bool { isComplete && window.end >= limit }
 
   /// The next change of those in the window, or nil where it holds no other whole change.
   ///
-  /// - Throws: `ChangesetError`, with offsets in the spool.
-  public mutating func next(in bytes: RawSpan) throws(ChangesetError) -> Change? {
+  /// - Throws: `ChangesetError`, with offsets in the buffer.
+  package mutating func next(in bytes: RawSpan) throws(ChangesetError) -> Change? {
     let before = reader.position
     do throws(ChangesetError) {
       if let change = try reader.next(in: bytes) { return change }

@@ -1,3 +1,5 @@
+import BuckiaByteStreams
+
 /// What a changeset holds and where, found in one walk over all of it.
 ///
 /// ```swift
@@ -5,25 +7,27 @@
 ///   print(entry.table.name, entry.inserted, entry.updated, entry.deleted)
 /// }
 /// ```
-public struct ChangesetSummary: Equatable, Sendable {
+package struct ChangesetSummary: Equatable, Sendable {
   /// The changes of one table, over all its sections.
-  public struct Table: Equatable, Sendable {
+  package struct Table: Equatable, Sendable {
     /// The table as its first header describes it.
-    public let table: ChangesetTable
+    package let table: ChangesetTable
+    /// The bytes of that header.
+    package let header: [UInt8]
     /// How many rows are inserted.
-    public fileprivate(set) var inserted = 0
+    package fileprivate(set) var inserted = 0
     /// How many rows are updated, those included for which no column is set.
-    public fileprivate(set) var updated = 0
+    package fileprivate(set) var updated = 0
     /// How many rows are deleted.
-    public fileprivate(set) var deleted = 0
+    package fileprivate(set) var deleted = 0
     /// How often a change has a smaller key than the one before it: hardly ever where an author has sorted them, with
     /// every second change where a hash table has.
-    public fileprivate(set) var descents = 0
+    package fileprivate(set) var descents = 0
     /// For each key column, in the order of the table, which kinds of value it has in any change.
-    public fileprivate(set) var keyKinds: [ValueKinds]
+    package fileprivate(set) var keyKinds: [ValueKinds]
 
     /// How many changes there are in all.
-    public var changeCount: Int { inserted + updated + deleted }
+    package var changeCount: Int { inserted + updated + deleted }
 
     fileprivate mutating func add(_ other: Table) {
       inserted += other.inserted
@@ -33,65 +37,61 @@ public struct ChangesetSummary: Equatable, Sendable {
       for column in keyKinds.indices { keyKinds[column].formUnion(other.keyKinds[column]) }
     }
 
-    fileprivate init(_ table: ChangesetTable) {
-      self.table = table
+    fileprivate init(_ entry: TableDirectory.Entry) {
+      table = entry.table
+      header = entry.header
       keyKinds = Array(repeating: [], count: table.keyFlags.count { $0 != 0 })
     }
   }
 
   /// A stretch of changes of one table, behind one header.
-  public struct Section: Equatable, Sendable {
+  package struct Section: Equatable, Sendable {
     /// The table's place in `tables`.
-    public let table: Int
+    package let table: Int
     /// The bytes of its changes, without the header.
-    public fileprivate(set) var changes: Range<Int>
+    package fileprivate(set) var changes: Range<Int>
   }
 
   /// The tables that have changes, in order of first appearance.
-  public private(set) var tables: [Table] = []
+  package private(set) var tables: [Table] = []
   /// All sections that have changes, in file order.
-  public private(set) var sections: [Section] = []
+  package private(set) var sections: [Section] = []
   /// How many bytes there are in all, headers included.
-  public private(set) var byteCount = 0
+  package private(set) var byteCount = 0
 
   /// The summary of no changes.
-  public init() {}
+  package init() {}
 
   /// Whether it holds old values or not; nil when there are no changes.
-  public var format: ChangesetFormat? { tables.first?.table.format }
+  package var format: ChangesetFormat? { tables.first?.table.format }
   /// How many changes there are in all.
-  public var changeCount: Int { tables.reduce(0) { $0 + $1.changeCount } }
+  package var changeCount: Int { tables.reduce(0) { $0 + $1.changeCount } }
   /// How many rows are inserted in all tables.
-  public var inserted: Int { tables.reduce(0) { $0 + $1.inserted } }
+  package var inserted: Int { tables.reduce(0) { $0 + $1.inserted } }
   /// How many rows are updated in all tables.
-  public var updated: Int { tables.reduce(0) { $0 + $1.updated } }
+  package var updated: Int { tables.reduce(0) { $0 + $1.updated } }
   /// How many rows are deleted in all tables.
-  public var deleted: Int { tables.reduce(0) { $0 + $1.deleted } }
+  package var deleted: Int { tables.reduce(0) { $0 + $1.deleted } }
+
+  /// The changes of each table, in the order of `tables`: the bytes of its sections.
+  package var sectionsByTable: [[Range<Int>]] {
+    var found = [[Range<Int>]](repeating: [], count: tables.count)
+    for section in sections { found[section.table].append(section.changes) }
+    return found
+  }
 
   /// Reads and checks every change.
   ///
-  /// - Parameter bytes: The changeset or patchset.
+  /// - Parameters:
+  ///   - changeset: The changeset or patchset.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
   /// - Throws: `ChangesetError` when the bytes are no changeset, with code `incompatibleTables` when one table
   ///   appears with different columns or keys (its name compared without regard to the case of ASCII letters), with
-  ///   `tooManySections` beyond `ChangesetLimits.sections`.
-  public static func of(_ bytes: RawSpan) throws(ChangesetError) -> ChangesetSummary {
-    var reader = ChangesetReader()
+  ///   `tooManySections` beyond `ChangesetLimits.sections`; `ByteStreamError` when they cannot be read; whatever `poll`
+  ///   throws.
+  package static func of(_ changeset: TemporaryBuffer, poll: () throws -> Void = {}) throws -> ChangesetSummary {
     var builder = Builder()
-    while let change = try reader.next(in: bytes) { try builder.add(change, reader, in: bytes) }
-    return builder.finish(byteCount: bytes.byteCount)
-  }
-
-  /// Reads and checks every change of a spool.
-  ///
-  /// - Throws: `ChangesetError`, as ``of(_:)-(RawSpan)``; `ChangesetSpool.Failure` when the spool cannot be read.
-  public static func of(_ changeset: ChangesetSpool) throws -> ChangesetSummary {
-    var scan = ChangesetScan(changeset)
-    var builder = Builder()
-    while try scan.advance() {
-      try scan.window.withBytes { bytes in
-        while let change = try scan.next(in: bytes) { try builder.add(change, scan.reader, in: bytes) }
-      }
-    }
+    try builder.add(contentsOf: changeset, poll: poll)
     return builder.finish(byteCount: changeset.count)
   }
 
@@ -99,7 +99,7 @@ public struct ChangesetSummary: Equatable, Sendable {
   ///
   /// - Returns: false when a table has other columns, another key or another format there, and when there would be too many
   ///   sections.
-  public func canAppend(_ other: ChangesetSummary) -> Bool {
+  package func canAppend(_ other: ChangesetSummary) -> Bool {
     guard sections.count + other.sections.count <= ChangesetLimits.sections else { return false }
     return other.tables.allSatisfy { added in
       tables.allSatisfy { $0.table == added.table || !TableDirectory.matches($0.table.name, added.table.name) }
@@ -113,7 +113,7 @@ public struct ChangesetSummary: Equatable, Sendable {
   /// - Parameters:
   ///   - other: One that `canAppend` has said yes to.
   ///   - offset: Where its bytes begin.
-  public mutating func append(_ other: ChangesetSummary, at offset: Int) {
+  package mutating func append(_ other: ChangesetSummary, at offset: Int) {
     var places: [Int] = []
     for added in other.tables {
       if let place = tables.firstIndex(where: { $0.table == added.table }) {
@@ -132,31 +132,47 @@ public struct ChangesetSummary: Equatable, Sendable {
   }
 
   /// Gathers a summary from a walk that someone else makes, for whoever wants to look at the changes too.
-  public struct Builder {
+  package struct Builder {
     private var summary = ChangesetSummary()
     private var directory = TableDirectory()
     private var place = 0
     private var keyColumns: [Int] = []
     private var key: KeyLayout?
     private var previous: (prefix: UInt64, base: Int, start: Int)?
+    /// Where the bytes of the reader begin among those of the summary.
+    private var offset = 0
 
     /// Begins with nothing.
-    public init() {}
+    package init() {}
 
-    /// How many tables have been met.
-    public var tableCount: Int { summary.tables.count }
+    /// Adds all changes of a changeset.
+    ///
+    /// - Parameters:
+    ///   - changeset: The changeset or patchset.
+    ///   - offset: Where its bytes begin among those that the summary is of.
+    ///   - poll: Is called every few thousand changes. May throw to stop.
+    mutating func add(contentsOf changeset: TemporaryBuffer, at offset: Int = 0, poll: () throws -> Void) throws {
+      self.offset = offset
+      var scan = ChangesetScan(changeset)
+      while try scan.advance() {
+        try poll()
+        try scan.window.withBytes { bytes in
+          while let change = try scan.next(in: bytes) { try add(change, scan.reader, in: bytes) }
+        }
+      }
+    }
 
     /// Adds the change that the reader stands on.
     ///
     /// - Returns: The table's place in the summary.
     /// - Throws: `ChangesetError`, as `ChangesetSummary.of(_:)`.
     @discardableResult
-    public mutating func add(
+    package mutating func add(
       _ change: Change, _ reader: ChangesetReader, in bytes: RawSpan
     ) throws(ChangesetError) -> Int {
       if change.startsTable { try beginSection(change, reader, in: bytes) }
       summary.sections[summary.sections.count - 1].changes =
-        summary.sections[summary.sections.count - 1].changes.lowerBound..<reader.base + change.range.upperBound
+        summary.sections[summary.sections.count - 1].changes.lowerBound..<offset + reader.base + change.range.upperBound
       switch change.operation {
       case .insert: summary.tables[place].inserted += 1
       case .update: summary.tables[place].updated += 1
@@ -191,7 +207,7 @@ public struct ChangesetSummary: Equatable, Sendable {
     ) throws(ChangesetError) {
       guard let found = try directory.place(of: reader, in: bytes) else { return }
       let table = directory.entries[found].table
-      if found == summary.tables.count { summary.tables.append(Table(table)) }
+      if found == summary.tables.count { summary.tables.append(Table(directory.entries[found])) }
       guard summary.sections.count < ChangesetLimits.sections else {
         throw ChangesetError(
           .tooManySections, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
@@ -200,17 +216,18 @@ public struct ChangesetSummary: Equatable, Sendable {
       keyColumns = table.keyFlags.indices.filter { table.isKey($0) }
       key = KeyLayout(table)
       previous = nil
-      let range = reader.base + change.range.lowerBound..<reader.base + change.range.upperBound
-      summary.sections.append(Section(table: found, changes: range))
+      let base = offset + reader.base
+      summary.sections.append(
+        Section(table: found, changes: base + change.range.lowerBound..<base + change.range.upperBound))
     }
 
     /// The summary of what has been added so far; its `byteCount` is 0.
-    public var soFar: ChangesetSummary { summary }
+    package var soFar: ChangesetSummary { summary }
 
     /// The summary of all that was added.
     ///
     /// - Parameter byteCount: The length of the whole changeset.
-    public consuming func finish(byteCount: Int) -> ChangesetSummary {
+    package consuming func finish(byteCount: Int) -> ChangesetSummary {
       summary.byteCount = byteCount
       return summary
     }
@@ -218,24 +235,24 @@ public struct ChangesetSummary: Equatable, Sendable {
 }
 
 /// Kinds of value, as a set.
-public struct ValueKinds: OptionSet, Sendable {
+package struct ValueKinds: OptionSet, Sendable {
   /// One bit for each kind, by its raw value.
-  public let rawValue: UInt8
+  package let rawValue: UInt8
 
   /// Makes a set from its bits.
-  public init(rawValue: UInt8) { self.rawValue = rawValue }
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// The set of one kind.
-  public init(_ kind: ValueKind) { self.init(rawValue: 1 << kind.rawValue) }
+  package init(_ kind: ValueKind) { self.init(rawValue: 1 << kind.rawValue) }
 
   /// SQL NULL.
-  public static let null = ValueKinds(.null)
+  package static let null = ValueKinds(.null)
   /// Integers.
-  public static let integer = ValueKinds(.integer)
+  package static let integer = ValueKinds(.integer)
   /// Floating-point numbers.
-  public static let real = ValueKinds(.real)
+  package static let real = ValueKinds(.real)
   /// Text.
-  public static let text = ValueKinds(.text)
+  package static let text = ValueKinds(.text)
   /// Blobs.
-  public static let blob = ValueKinds(.blob)
+  package static let blob = ValueKinds(.blob)
 }

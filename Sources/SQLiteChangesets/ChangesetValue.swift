@@ -23,7 +23,7 @@ public enum ChangesetValue: Equatable, Sendable {
   /// Takes apart a record: encoded values one after the other, nil where one is undefined.
   ///
   /// - Throws: `ChangesetError` when the bytes are anything else.
-  public static func record(_ bytes: [UInt8]) throws(ChangesetError) -> [ChangesetValue?] {
+  package static func record(_ bytes: [UInt8]) throws(ChangesetError) -> [ChangesetValue?] {
     try bytes.withRawSpan { (span) throws(ChangesetError) in
       var values: [ChangesetValue?] = []
       var position = 0

@@ -1,26 +1,28 @@
-/// A part of a spool's bytes in memory.
-///
-/// A spool in a file can be far larger than memory, so its bytes are read through a window: a buffer of bounded size that
-/// a part of the file is copied into. A spool in memory is one window, and nothing is copied.
-///
-/// Offsets in ``withBytes(_:)`` count from the beginning of the window; ``base`` is where that lies in the spool.
-public final class ChangesetWindow {
-  /// The offset of the window's first byte in the spool.
-  public private(set) var base = 0
-  /// How many bytes are in the window.
-  public private(set) var count: Int
-  /// The offset behind the window's last byte.
-  public var end: Int { base + count }
+import BuckiaByteStreams
 
-  private let source: ChangesetSpool
-  /// All bytes of a spool in memory.
+/// A part of a buffer's bytes in memory.
+///
+/// A buffer in a file can be far larger than memory, so its bytes are read through a window: a piece of memory of bounded size that
+/// a part of the file is copied into. A buffer in memory is one window, and nothing is copied.
+///
+/// Offsets in ``withBytes(_:)`` count from the beginning of the window; ``base`` is where that lies in the buffer.
+package final class ChangesetWindow {
+  /// The offset of the window's first byte in the buffer.
+  package private(set) var base = 0
+  /// How many bytes are in the window.
+  package private(set) var count: Int
+  /// The offset behind the window's last byte.
+  package var end: Int { base + count }
+
+  private let source: TemporaryBuffer
+  /// All bytes of a buffer in memory.
   private let held: [UInt8]?
   private let usualCount: Int
   private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
   private var isLent = false
 
-  /// Makes a window, which is empty until it is moved unless the spool is in memory.
-  public init(_ source: ChangesetSpool) {
+  /// Makes a window, which is empty until it is moved unless the buffer is in memory.
+  package init(_ source: TemporaryBuffer) {
     self.source = source
     held = source.memoryContents
     count = held?.count ?? 0
@@ -30,7 +32,7 @@ public final class ChangesetWindow {
   deinit { buffer.deallocate() }
 
   /// Gives the window's bytes to `body`, which must not move the window and must not keep the bytes.
-  public func withBytes<Result>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
+  package func withBytes<Result>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
     if let held { return try held.withRawSpan(body) }
     isLent = true
     defer { isLent = false }
@@ -44,14 +46,14 @@ public final class ChangesetWindow {
   ///   - start: The offset. A window over memory stays as it is, which is around any offset.
   ///   - limit: Where the bytes that may be read end.
   ///   - isLarger: Whether to hold twice as much as now, because what begins there did not fit.
-  /// - Throws: `ChangesetSpool.Failure` when the file cannot be read.
-  func move(to start: Int, limit: Int, isLarger: Bool = false) throws(ChangesetSpool.Failure) {
+  /// - Throws: `ByteStreamError` when the file cannot be read.
+  func move(to start: Int, limit: Int, isLarger: Bool = false) throws(ByteStreamError) {
     guard held == nil else { return }
     let limit = source.settledCount ?? limit
     try read(start, min(isLarger ? max(usualCount, 2 * count) : usualCount, limit - start))
   }
 
-  private func read(_ start: Int, _ wanted: Int) throws(ChangesetSpool.Failure) {
+  private func read(_ start: Int, _ wanted: Int) throws(ByteStreamError) {
     precondition(!isLent, "a window moved while its bytes were in use")
     // What one large change needed is given back after it.
     if buffer.count < wanted || buffer.count > 2 * max(usualCount, wanted) {
@@ -71,11 +73,11 @@ public final class ChangesetWindow {
   /// Gives one change to `body`, wherever it stands.
   ///
   /// - Parameters:
-  ///   - offset: Where the change begins in the spool.
+  ///   - offset: Where the change begins in the buffer.
   ///   - walk: One of its table.
   /// - Returns: What `body` returns; nil when no whole change stands there.
-  /// - Throws: `ChangesetSpool.Failure` when the file cannot be read; whatever `body` throws.
-  public func withChange<Result>(
+  /// - Throws: `ByteStreamError` when the file cannot be read; whatever `body` throws.
+  package func withChange<Result>(
     at offset: Int, _ walk: ChangeWalk, _ body: (ChangePlace, RawSpan) throws -> Result
   ) throws -> Result? {
     var wanted = min(usualCount, Self.randomBytes)

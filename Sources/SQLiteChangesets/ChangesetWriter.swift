@@ -63,6 +63,9 @@ public struct ChangesetWriter: Sendable {
     value.withUTF8 { append(.text, UnsafeRawBufferPointer($0)) }
   }
 
+  /// Adds a blob.
+  public mutating func append(blob value: [UInt8]) { value.withUnsafeBytes { append(.blob, $0) } }
+
   /// Adds text or a blob from its bytes, which are copied. Text is taken as it is, valid UTF-8 or not.
   public mutating func append(_ kind: ValueKind, _ payload: UnsafeRawBufferPointer) {
     bytes.append(kind.rawValue)
@@ -81,7 +84,7 @@ public struct ChangesetWriter: Sendable {
   }
 
   /// Adds encoded bytes made elsewhere.
-  public mutating func append(encoded: [UInt8]) { bytes.append(contentsOf: encoded) }
+  package mutating func append(encoded: [UInt8]) { bytes.append(contentsOf: encoded) }
 
   /// Adds encoded bytes made elsewhere.
   package mutating func append(encoded: UnsafeRawBufferPointer) { bytes.append(contentsOf: encoded) }

@@ -1,38 +1,20 @@
+import BuckiaByteStreams
+
 extension Changesets {
-  /// Turns a changeset into the one that undoes it, as
-  /// [`sqlite3changeset_invert`](https://sqlite.org/session/sqlite3changeset_invert.html) does, to the byte.
-  ///
-  /// INSERT becomes DELETE and the other way round; an UPDATE swaps its values, with the key staying on the old side.
-  /// Tables and changes keep their places: a changeset that names a row once is undone in any order.
+  /// Turns a changeset of any size into the one that undoes it; see ``inverted(_:)``.
   ///
   /// - Parameters:
-  ///   - bytes: The changeset.
+  ///   - changeset: The changeset.
   ///   - output: Where the result is added.
-  /// - Returns: `output`.
-  /// - Throws: `ChangesetError` when the bytes are no changeset; with code `needsChangeset` for a patchset, and
-  ///   `misplacedValue` for an UPDATE that sets a column whose old value is missing. `ChangesetSpool.Failure` when the
-  ///   output cannot be written. The output may then hold a part of the result.
-  @discardableResult
-  public static func inverted(
-    _ bytes: RawSpan, into output: ChangesetSpool = ChangesetSpool()
-  ) throws -> ChangesetSpool {
-    var checked = ChangesetReader()
-    while let change = try checked.next(in: bytes) { try checkInvertible(change, checked) }
-    var reader = ChangesetReader()
-    var writer = ChangesetWriter()
-    while let change = try reader.next(in: bytes) { try invert(change, reader, bytes, &writer, into: output) }
-    return output
-  }
-
-  /// Turns the changeset of a spool into the one that undoes it; see ``inverted(_:into:)-(RawSpan,_)``.
-  ///
-  /// - Throws: `ChangesetError`; `ChangesetSpool.Failure` when the input cannot be read or the output cannot be written.
-  @discardableResult
-  public static func inverted(
-    _ changeset: ChangesetSpool, into output: ChangesetSpool = ChangesetSpool()
-  ) throws -> ChangesetSpool {
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  /// - Throws: `ChangesetError`, as ``inverted(_:)``, before anything is written; `ByteStreamError` when the input cannot be
+  ///   read or the output cannot be written; whatever `poll` throws. The output may then hold a part of the result.
+  package static func invert(
+    _ changeset: TemporaryBuffer, into output: TemporaryBuffer, poll: () throws -> Void = {}
+  ) throws {
     var checked = ChangesetScan(changeset)
     while try checked.advance() {
+      try poll()
       try checked.window.withBytes { bytes in
         while let change = try checked.next(in: bytes) { try checkInvertible(change, checked.reader) }
       }
@@ -40,17 +22,20 @@ extension Changesets {
     var scan = ChangesetScan(changeset)
     var writer = ChangesetWriter()
     while try scan.advance() {
+      try poll()
       try scan.window.withBytes { bytes in
-        while let change = try scan.next(in: bytes) { try invert(change, scan.reader, bytes, &writer, into: output) }
+        while let change = try scan.next(in: bytes) {
+          invert(change, scan.reader, bytes, &writer)
+          try output.write(writer.bytes)
+          writer.removeAll()
+        }
       }
     }
-    return output
   }
 
   private static func invert(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ writer: inout ChangesetWriter,
-    into output: ChangesetSpool
-  ) throws {
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ writer: inout ChangesetWriter
+  ) {
     if change.startsTable { writer.append(reader.headerRange, of: bytes) }
     let record = (change.range.lowerBound + 2)..<change.range.upperBound
     switch change.operation {
@@ -70,8 +55,6 @@ extension Changesets {
         writer.append(new.isDefined ? old : .undefined, of: bytes)
       }
     }
-    try output.append(writer.bytes)
-    writer.removeAll()
   }
 
   private static func checkInvertible(_ change: Change, _ reader: ChangesetReader) throws(ChangesetError) {

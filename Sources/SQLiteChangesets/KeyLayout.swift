@@ -29,12 +29,22 @@ struct KeyLayout: Sendable {
 
   /// Compares the keys of two changes by value: negative, zero or positive.
   func order(_ one: Int, _ other: Int, in bytes: RawSpan) -> Int {
-    compare(one, other, in: bytes) { $0.order(against: $1, in: bytes) }
-  }
-
-  /// Orders keys that are equal by value but not the same (1 and 1.0); zero only for identical ones.
-  func tieBreak(_ one: Int, _ other: Int, in bytes: RawSpan) -> Int {
-    compare(one, other, in: bytes) { $0.tieBreak(against: $1, in: bytes) }
+    guard isInColumnOrder else {
+      let (mine, theirs) = (values(of: one, in: bytes), values(of: other, in: bytes))
+      for place in columns.indices {
+        let order = mine[place].order(against: theirs[place], in: bytes)
+        if order != 0 { return order }
+      }
+      return 0
+    }
+    let (myPlaces, theirPlaces) = (places(in: one, bytes), places(in: other, bytes))
+    var (mine, theirs) = (RecordWalk(of: one), RecordWalk(of: other))
+    for place in columns.indices {
+      let order = mine.value(at: myPlaces[place], in: bytes)
+        .order(against: theirs.value(at: theirPlaces[place], in: bytes), in: bytes)
+      if order != 0 { return order }
+    }
+    return 0
   }
 
   /// The start of a change's key, as ``ValueSlice/orderPrefix(in:)`` gives it.
@@ -44,33 +54,8 @@ struct KeyLayout: Sendable {
     return walk.value(at: isShort ? ranks[0] : columns[0], in: bytes).orderPrefix(in: bytes)
   }
 
-  /// Whether a change has NULL in its key: such a key names no row, as NULL equals nothing.
-  func hasNull(_ change: Int, in bytes: RawSpan) -> Bool {
-    values(of: change, in: bytes).contains { $0.kind == .null }
-  }
-
-  private func compare(
-    _ one: Int, _ other: Int, in bytes: RawSpan, by order: (ValueSlice, ValueSlice) -> Int
-  ) -> Int {
-    guard isInColumnOrder else {
-      let (mine, theirs) = (values(of: one, in: bytes), values(of: other, in: bytes))
-      for place in columns.indices {
-        let order = order(mine[place], theirs[place])
-        if order != 0 { return order }
-      }
-      return 0
-    }
-    let (myPlaces, theirPlaces) = (places(in: one, bytes), places(in: other, bytes))
-    var (mine, theirs) = (RecordWalk(of: one), RecordWalk(of: other))
-    for place in columns.indices {
-      let order = order(mine.value(at: myPlaces[place], in: bytes), theirs.value(at: theirPlaces[place], in: bytes))
-      if order != 0 { return order }
-    }
-    return 0
-  }
-
   /// The values of a change's key, in key order.
-  private func values(of change: Int, in bytes: RawSpan) -> [ValueSlice] {
+  func values(of change: Int, in bytes: RawSpan) -> [ValueSlice] {
     let places = places(in: change, bytes)
     var values = [ValueSlice](repeating: .undefined, count: columns.count)
     var walk = RecordWalk(of: change)

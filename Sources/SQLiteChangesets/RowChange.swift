@@ -8,6 +8,15 @@ struct RowChange {
   var old: [ValueSlice]
   var new: [ValueSlice]
 
+  /// Takes apart the next change of a reader; nil at the end.
+  init?(next reader: inout ChangesetReader, in bytes: RawSpan) throws(ChangesetError) {
+    guard let change = try reader.next(in: bytes) else { return nil }
+    operation = change.operation
+    isIndirect = change.isIndirect
+    old = reader.old
+    new = reader.new
+  }
+
   /// The one change that does what this one and then `next` do, or nil when nothing is left to do.
   ///
   /// | first | then INSERT | then UPDATE | then DELETE |

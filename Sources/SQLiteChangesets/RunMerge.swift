@@ -1,3 +1,5 @@
+import BuckiaByteStreams
+
 /// Merges sorted runs of changes of one table (Knuth, The Art of Computer Programming 3, 5.4.1).
 struct RunMerge {
   /// A run, of which a part is in the buffer.
@@ -6,7 +8,7 @@ struct RunMerge {
     /// The part of the buffer that is this run's, and how much of it is filled.
     var room: Range<Int>
     var filled = 0
-    /// Where the bytes of the run behind those in the buffer begin in the spool, and where they end.
+    /// Where the bytes of the run behind those in the buffer begin in the file, and where they end.
     var rest: Range<Int>
     /// The first change of the run that has not been merged, in the buffer.
     var current: Range<Int>
@@ -18,7 +20,7 @@ struct RunMerge {
   private static let stretchBytes = 256 << 10
   private static let roomBytes = 64 << 10
 
-  private let spool: ChangesetSpool
+  private let spool: TemporaryBuffer
   private let key: KeyLayout
   private let walk: ChangeWalk
   /// The bytes at hand of all runs, so that their keys can be compared.
@@ -29,7 +31,7 @@ struct RunMerge {
   private var carry: [UInt8] = []
   private let stretchBytes: Int
 
-  init(of spool: ChangesetSpool, _ ranges: [Range<Int>], _ table: ChangesetTable, _ key: KeyLayout) throws {
+  init(of spool: TemporaryBuffer, _ ranges: [Range<Int>], _ table: ChangesetTable, _ key: KeyLayout) throws {
     self.spool = spool
     self.key = key
     walk = ChangeWalk(0..<0, of: table)

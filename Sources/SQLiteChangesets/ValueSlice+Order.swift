@@ -23,15 +23,6 @@ extension ValueSlice {
     }
   }
 
-  /// Puts values that are equal as numbers in some fixed order, by kind and bits: negative, zero or positive.
-  ///
-  /// Together with ``order(against:in:)`` this is zero only for identical values.
-  func tieBreak(against other: ValueSlice, in bytes: RawSpan) -> Int {
-    if kind != other.kind { return Int(kind.rawValue) - Int(other.kind.rawValue) }
-    guard kind == .real else { return 0 }
-    return Self.order(bits(in: bytes), other.bits(in: bytes))
-  }
-
   /// A number whose order never contradicts ``order(against:in:)``: a smaller one belongs to a smaller value, equal ones
   /// say nothing.
   ///

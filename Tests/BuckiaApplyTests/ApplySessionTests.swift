@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
@@ -17,7 +18,7 @@ import TestSupport
     try author.execute(edits)
     return try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: (0..<32).map { UInt8($0) ^ UInt8(id) }, isRaw: true), file: "test",
-      definitions: nil, changeset: ChangesetSpool(try session.changeset()))
+      definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
   }
 
   @Test("A connection gets its triggers and its page cache back", arguments: [-500, 100, -100_000])

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteConnections
 import Testing
@@ -52,7 +53,7 @@ import TestSupport
       let transaction = try SQLiteTransaction(on: ours)
       let incoming = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
-        definitions: nil, changeset: ChangesetSpool(changes))
+        definitions: nil, changeset: TemporaryBuffer(changes))
       let result = try Receiver.plan(incoming, on: ours, settings: ApplySettings(time: 2_000_000_000_000)).apply(
         in: transaction, on: ours)
       try transaction.commit()
@@ -83,7 +84,7 @@ import TestSupport
     let transaction = try SQLiteTransaction(on: connection)
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
-      definitions: nil, changeset: ChangesetSpool(try session.changeset()))
+      definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
     let plan = try Receiver.plan(
       incoming, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
     #expect(try plan.apply(in: transaction, on: connection).counts.inserted == 100)

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 @testable import BuckiaApply
 @testable import BuckiaLedger
 @testable import BuckiaSchemaPlans
@@ -130,7 +131,7 @@ import TestSupport
       }
       let incoming = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
-        definitions: try shape.definitions(author), changeset: ChangesetSpool(changes))
+        definitions: try shape.definitions(author), changeset: TemporaryBuffer(changes))
       let transaction = try SQLiteTransaction(on: connection)
       let result = try Receiver.plan(
         incoming, on: connection, settings: ApplySettings(firesTriggers: shape.firesTriggers, time: 2_000_000_000_000)
@@ -171,7 +172,7 @@ extension CircleTests {
     try connection.execute("\(schema); \(fill); \(stranger)")
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
-      changeset: ChangesetSpool(try session.changeset()))
+      changeset: TemporaryBuffer(try session.changeset()))
     let transaction = try SQLiteTransaction(on: connection)
     let counts = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
       .apply(in: transaction, on: connection).counts

@@ -1,4 +1,5 @@
 import BuckiaApply
+import BuckiaByteStreams
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -26,7 +27,7 @@ struct ConflictPolicyTests {
     try receiver.execute(table + base + ";" + ours)
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
-      changeset: ChangesetSpool(session.changeset()))
+      changeset: TemporaryBuffer(session.changeset()))
     let settings = ApplySettings(policies: policies, resolver: resolver, time: 2_000_000_000_000)
     let transaction = try SQLiteTransaction(on: receiver)
     let result = try Receiver.plan(incoming, on: receiver, settings: settings).apply(in: transaction, on: receiver)

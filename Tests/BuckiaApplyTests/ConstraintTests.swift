@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 @testable import BuckiaApply
 @testable import BuckiaLedger
 import SQLiteChangesets
@@ -19,7 +20,7 @@ import TestSupport
     try author.execute(recorded)
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
-      definitions: nil, changeset: ChangesetSpool(try session.changeset()))
+      definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
     return try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
   }
 

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 @testable import BuckiaApply
 @testable import BuckiaLedger
 @testable import BuckiaSchemaPlans
@@ -44,7 +45,7 @@ import TestSupport
     try ours.execute(here)
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
-      definitions: nil, changeset: ChangesetSpool(changes))
+      definitions: nil, changeset: TemporaryBuffer(changes))
     let transaction = try SQLiteTransaction(on: ours)
     sides.result = try Receiver.plan(
       incoming, on: ours, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 @testable import BuckiaApply
 @testable import BuckiaLedger
 @testable import BuckiaSchemaPlans
@@ -80,7 +81,7 @@ import TestSupport
     try author.execute(recorded)
     return try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 3, count: 32), isRaw: true), file: "test",
-      definitions: nil, changeset: ChangesetSpool(try session.changeset()))
+      definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
   }
 
   @Test("When the disk is full and SQLite rolls back the whole transaction, the error says so")

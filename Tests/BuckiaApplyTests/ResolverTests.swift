@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 @testable import BuckiaApply
 @testable import BuckiaLedger
 @testable import BuckiaSchemaPlans
@@ -23,7 +24,7 @@ import TestSupport
     try connection.execute("\(base); \(local); PRAGMA foreign_keys = \(enforcesForeignKeys ? "ON" : "OFF")")
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
-      definitions: nil, changeset: ChangesetSpool(try session.changeset()))
+      definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
     let transaction = try SQLiteTransaction(on: connection)
     let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
     try transaction.commit()

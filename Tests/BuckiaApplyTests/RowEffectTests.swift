@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 @testable import BuckiaApply
 import BuckiaLedger
 import SQLiteChangesets
@@ -33,7 +34,7 @@ struct RowEffectTests {
     try receiver.execute(before)
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
-      changeset: ChangesetSpool(session.changeset()))
+      changeset: TemporaryBuffer(session.changeset()))
     let log = EffectLog(wantsRows: wantsRows)
     var settings = ApplySettings(
       policies: ConflictPolicies(policy), firesTriggers: firesTriggers, time: 2_000_000_000_000)

@@ -1,4 +1,5 @@
 import BuckiaApply
+import BuckiaByteStreams
 import BuckiaLedger
 import BuckiaSchemaPlans
 import BuckiaKSUID
@@ -76,7 +77,7 @@ import TestSupport
   ) throws -> ApplyResult {
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [1], isRaw: false),
-      file: "test.bdiff", definitions: definitions, changeset: ChangesetSpool(changes))
+      file: "test.bdiff", definitions: definitions, changeset: TemporaryBuffer(changes))
     let transaction = try SQLiteTransaction(on: connection)
     let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
     try transaction.commit()

@@ -18,11 +18,9 @@ import TestSupport
     let bytes = noise(size, &generator)
     let buffer = TemporaryBuffer(folder: folder.path, memoryLimit: 1_000)
     try buffer.write(bytes)
-    #expect(buffer.byteCount == Int64(size))
+    #expect(buffer.count == size)
     for _ in 0..<2 {
-      let output = MemoryOutput()
-      #expect(try buffer.input().copy(to: output) == Int64(size))
-      #expect(output.bytes == bytes)
+      #expect(try buffer.allBytes() == bytes)
     }
     // The file has no name.
     #expect(try folder.names(in: "").isEmpty)
@@ -44,15 +42,15 @@ import TestSupport
         let start = Int.random(in: 0...bytes.count, using: &generator)
         let length = Int.random(in: 0...150_000, using: &generator)
         var window = [UInt8](repeating: 0, count: length)
-        let found = try window.withUnsafeMutableBytes { try buffer.read(into: $0, at: Int64(start)) }
+        let found = try window.withUnsafeMutableBytes { try buffer.read(into: $0, at: start) }
         #expect(found == min(length, bytes.count - start), "seed \(seed), round \(round)")
         #expect(window.prefix(found).elementsEqual(bytes[start..<start + found]), "seed \(seed), round \(round)")
       }
       let lower = Int.random(in: 0...bytes.count, using: &generator)
       let upper = Int.random(in: lower...bytes.count, using: &generator)
-      let output = MemoryOutput()
-      try buffer.input(Int64(lower)..<Int64(upper)).copy(to: output)
-      #expect(output.bytes == Array(bytes[lower..<upper]), "seed \(seed), round \(round)")
+      var found: [UInt8] = []
+      try buffer.forEachPiece(lower..<upper) { found.append(contentsOf: $0) }
+      #expect(found == Array(bytes[lower..<upper]), "seed \(seed), round \(round)")
     }
   }
 
@@ -74,5 +72,77 @@ import TestSupport
     #expect(
       error?.description
         == "a temporary file in \(folder.file("missing")) cannot be made: No such file or directory")
+  }
+
+  @Test(arguments: [-1, 0, 10])
+  func `An empty buffer gives no bytes`(memoryLimit: Int) throws {
+    let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
+    try buffer.write([])
+    #expect(try buffer.allBytes() == [])
+    #expect(buffer.isEmpty)
+  }
+
+  @Test(arguments: [0, 1 << 20])
+  func `A buffer can be added to another, and to itself`(memoryLimit: Int) throws {
+    let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
+    try buffer.write([1, 2, 3])
+    try buffer.write(contentsOf: TemporaryBuffer([4, 5]))
+    try buffer.write(contentsOf: buffer)
+    #expect(try buffer.allBytes() == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
+  }
+
+  @Test(arguments: [0, 1 << 20])
+  func `Bytes can be added while they are read, and the reader sees what was there`(memoryLimit: Int) throws {
+    let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
+    try buffer.write([1, 2, 3])
+    try buffer.forEachPiece { bytes in
+      try buffer.write([UInt8](repeating: 9, count: 500_000))
+      #expect(Array(bytes) == [1, 2, 3])
+    }
+    #expect(buffer.count == 500_003)
+  }
+
+  @Test(arguments: [0, 1 << 20])
+  func `Pieces are all bytes of a range, wherever they are`(memoryLimit: Int) throws {
+    let bytes = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    let buffer = TemporaryBuffer(memoryLimit: memoryLimit, windowBytes: 1_000)
+    try buffer.write(Array(bytes[..<300_001]))
+    try buffer.write(Array(bytes[300_001...]))
+    #expect(memoryLimit > 0 || buffer.storedCount == 262_144)
+    for range in [0..<bytes.count, 10..<20, 5_000..<90_000, 262_143..<262_146, 399_999..<400_000, 7..<7] {
+      var found: [UInt8] = []
+      var largest = 0
+      try buffer.forEachPiece(range) {
+        found += $0
+        largest = max(largest, $0.count)
+      }
+      #expect(found == Array(bytes[range]))
+      #expect(largest <= (memoryLimit == 0 ? 1_000 : bytes.count))
+    }
+  }
+
+  @Test func `One that is made alike is empty, and stays in memory no longer`() throws {
+    let buffer = TemporaryBuffer(folder: "/nowhere/at all", memoryLimit: 2)
+    try buffer.write([1, 2])
+    let other = buffer.makeEmpty()
+    #expect(other.isEmpty)
+    #expect(throws: ByteStreamError.self) { try other.write([1, 2, 3]) }
+  }
+
+  @Test func `Another thread reads what has been stored, and all of it in the end`() throws {
+    let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 17) }
+    let buffer = try TemporaryBuffer(arriving: bytes.count)
+    #expect(buffer.expectedCount == bytes.count)
+    for start in stride(from: 0, to: bytes.count, by: 70_000) {
+      try buffer.write(Array(bytes[start..<start + 70_000]))
+      #expect(buffer.storedCount % TemporaryBuffer.segmentBytes == 0)
+      #expect(buffer.count - buffer.storedCount < 5 * TemporaryBuffer.segmentBytes)
+      var window = [UInt8](repeating: 0, count: buffer.storedCount)
+      #expect(try window.withUnsafeMutableBytes { try buffer.read(into: $0, at: 0) } == buffer.storedCount)
+      #expect(window.elementsEqual(bytes[..<buffer.storedCount]))
+    }
+    try buffer.finish()
+    #expect(buffer.storedCount == bytes.count)
+    #expect(try buffer.allBytes() == bytes)
   }
 }

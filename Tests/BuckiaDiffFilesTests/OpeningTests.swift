@@ -14,13 +14,13 @@ import TestSupport
   private static var zerosDraft: DiffFileDraft { DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent) }
 
   /// A changeset that shrinks to a hundredth.
-  private static var zeros: ChangesetSpool {
+  private static var zeros: TemporaryBuffer {
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
     writer.beginChange(.insert)
     writer.append(integer: 1)
     [UInt8](repeating: 0, count: 100_000).withUnsafeBytes { writer.append(.blob, $0) }
-    return ChangesetSpool(writer.bytes)
+    return TemporaryBuffer(writer.bytes)
   }
 
   private func rawRefusal(at path: String) -> DiffFileError? {
@@ -113,7 +113,7 @@ import TestSupport
     let folder = try TemporaryFolder()
     let path = try folder.write([1, 2, 3], to: "taken")
     var writer = DiffFileWriter()
-    let spool = ChangesetSpool(Sample.changeset)
+    let spool = TemporaryBuffer(Sample.changeset)
     let error = try #require(throws: DiffFileError.self) {
       try writer.write(FileSpec().draft, changeset: spool, to: path)
     }
@@ -132,7 +132,7 @@ import TestSupport
     var draft = try FileSpec().draft
     draft.schema = .included([Sample.log])
     let error = try #require(throws: DiffFileError.self) {
-      try DiffFileWriter().write(draft, changeset: ChangesetSpool(Sample.changeset), to: folder.file("a"))
+      try DiffFileWriter().write(draft, changeset: TemporaryBuffer(Sample.changeset), to: folder.file("a"))
     }
     #expect(error.code == .contradiction)
     #expect(error.path == folder.file("a"))
@@ -142,7 +142,7 @@ import TestSupport
       try writer.write(Self.zerosDraft, changeset: Self.zeros, to: folder.file("a"))
     }
     let missing = try #require(throws: DiffFileError.self) {
-      try writer.write(FileSpec().draft, changeset: ChangesetSpool(), to: folder.file("no/such/folder"))
+      try writer.write(FileSpec().draft, changeset: TemporaryBuffer(), to: folder.file("no/such/folder"))
     }
     #expect(missing.code == .unwritable)
     #expect(missing.path == folder.file("no/such/folder"))
@@ -170,6 +170,38 @@ import TestSupport
     #expect(rawPatch.id == nil)
     #expect(rawPatch.format == .patchset)
     #expect(rawPatch.inspection.tables.map(\.header.name) == ["t"])
+  }
+
+  @Test("Reading stops when a file is not wanted any more")
+  func abandoned() throws {
+    let folder = try TemporaryFolder()
+    let diff = try written(in: folder)
+    let raw = try folder.write(Sample.changeset, to: DiffFileName.changeset(Sample.id))
+    func read(_ path: String, _ isWanted: @escaping () -> Bool) throws {
+      if path == raw {
+        _ = try RawChangeset.verified(at: path, isWanted: isWanted)
+      } else {
+        _ = try DiffFile.verified(at: path, isWanted: isWanted)
+      }
+    }
+    for path in [diff, raw] {
+      var questions = 0
+      try read(path) {
+        questions += 1
+        return true
+      }
+      #expect(questions >= 2)
+      for limit in 0..<questions {
+        var count = 0
+        let error = #expect(throws: DiffFileError.self) {
+          try read(path) {
+            count += 1
+            return count <= limit
+          }
+        }
+        #expect(error?.code == .abandoned)
+      }
+    }
   }
 
   @Test("Raw files that are no changeset are refused")
@@ -207,7 +239,7 @@ import TestSupport
       var generator = SeededGenerator(seed: 1)
       let noise = (0..<(40 << 20) / 8).map { _ in generator.next() }
       noise.withUnsafeBytes { changes.append(.blob, $0) }
-      let spool = ChangesetSpool(changes.bytes)
+      let spool = TemporaryBuffer(changes.bytes)
       let draft = DiffFileDraft(manifest: Manifest(id: Sample.id), schema: .absent)
 
       let writing = try #require(throws: DiffFileError.self) {

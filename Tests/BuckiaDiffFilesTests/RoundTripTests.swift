@@ -9,7 +9,7 @@ import Testing
 import TestSupport
 
 @Suite struct RoundTripTests {
-  private var changeset: ChangesetSpool { ChangesetSpool(Sample.changeset) }
+  private var changeset: TemporaryBuffer { TemporaryBuffer(Sample.changeset) }
 
   @Test("What is written to a file is read again")
   func writeAndRead() throws {
@@ -47,7 +47,7 @@ import TestSupport
     let contents = (0..<3).map { _ in (0..<(3 << 20) / 8).map { _ in generator.next() }.withUnsafeBytes { Array($0) } }
     var draft = try FileSpec().draft
     for (index, content) in contents.enumerated() {
-      let buffer = TemporaryBuffer(folder: ChangesetSpool.temporaryFolder, memoryLimit: 1 << 20)
+      let buffer = TemporaryBuffer(folder: TemporaryBuffer.standardFolder, memoryLimit: 1 << 20)
       try MemoryInput(content).copy(to: buffer)
       draft.attachments.append(.init(name: "\(index)", content: buffer))
     }
@@ -59,7 +59,7 @@ import TestSupport
       // Each time from the beginning.
       for _ in 0..<2 {
         let copy = MemoryOutput()
-        try attachment.input().copy(to: copy)
+        try attachment.forEachPiece { copy.write($0) }
         #expect(copy.bytes == content)
       }
     }
@@ -121,7 +121,7 @@ import TestSupport
       var diffWriter = DiffFileWriter()
       diffWriter.level = Int.random(in: 1...6, using: &generator)
       let output = MemoryOutput()
-      try diffWriter.write(draft, changeset: ChangesetSpool(writer.bytes), to: output)
+      try diffWriter.write(draft, changeset: TemporaryBuffer(writer.bytes), to: output)
       #expect(try ReadFile(output.bytes).changeset == writer.bytes, "seed \(seed), round \(round)")
     }
   }

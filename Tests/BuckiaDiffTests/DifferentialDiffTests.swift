@@ -1,4 +1,5 @@
 @testable import BuckiaDiff
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -39,9 +40,10 @@ import TestSupport
       // are in each other's way.
       guard !pair.isLoose else { continue }
       let difference = try DatabaseComparison.run(older: pair.older, newer: pair.newer)
-      let inverse = try difference.changeset.withBytes { try Changesets.inverted($0) }
+      let inverse = try Changesets.inverted(difference.changeset.allBytes())
       let target = try pair.folder.copy("newer", to: "target")
-      let inverted = DatabaseDifference(changeset: inverse, tables: difference.tables, skipped: [], fallbacks: [])
+      let inverted = DatabaseDifference(
+        changeset: TemporaryBuffer(inverse), tables: difference.tables, skipped: [], fallbacks: [])
       let result = try Shipping.apply(inverted, to: target)
       #expect(result.counts.conflicts == 0, "seed \(seed): \(result.counts)")
       for table in pair.unaltered {
@@ -61,8 +63,8 @@ import TestSupport
       for method in [DiffMethod.rows, .session] {
         let difference = try DatabaseComparison.run(
           older: pair.older, newer: pair.newer, options: DiffOptions(method: method))
-        let sorted = try difference.changeset.withBytes { try Changesets.sorted($0) }
-        found.append(try sorted.withBytes { bytes in bytes.withUnsafeBytes { Array($0) } })
+        let sorted = try Changesets.sorted(difference.changeset.allBytes())
+        found.append(sorted)
       }
       #expect(found[0] == found[1], "seed \(seed)")
     }

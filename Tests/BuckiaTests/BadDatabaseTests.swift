@@ -121,7 +121,7 @@ private let notes = """
     for _ in 0..<30 {
       let difference = try DatabaseComparison.run(older: post.base, newer: path)
       var values: [Set<String>] = []
-      try difference.changeset.withBytes { bytes in
+      try difference.changeset.allBytes().withRawSpan { bytes in
         var reader = ChangesetReader()
         while try reader.next(in: bytes) != nil {
           if let value = ChangesetValue(reader.new[1], in: bytes) { values.append(["\(value)"]) }

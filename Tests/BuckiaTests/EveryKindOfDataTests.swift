@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaDiff
 import BuckiaKSUID
@@ -67,7 +68,7 @@ import TestSupport
 
   /// The changes of a difference, each as its bytes, in an order of their own.
   private static func changes(_ difference: DatabaseDifference) throws -> [[UInt8]] {
-    try difference.changeset.withBytes { bytes in
+    try difference.changeset.allBytes().withRawSpan { bytes in
       var changes: [[UInt8]] = []
       var reader = ChangesetReader()
       while let change = try reader.next(in: bytes) {
@@ -126,7 +127,7 @@ import TestSupport
     var target = files.older
     if let recorded = files.recorded, !recorded.isEmpty {
       let path = files.folder.file("recorded.changeset")
-      try RawChangesetWriter.write(ChangesetSpool(recorded), to: path, replacing: false)
+      try RawChangesetWriter.write(TemporaryBuffer(recorded), to: path, replacing: false)
       target = try files.apply(path, to: files.older, named: "target", mayConflict: kind.notRecorded != nil)
     }
     // VACUUM gives rows without a key other rowids, and nobody is told.

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaApply
 import BuckiaLedger
@@ -203,7 +204,7 @@ private let schema = """
       let table = TableDefinition(name: name, columns: [ColumnDefinition(name: "id")] + columns, primaryKey: [0])
       let changes = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: false), file: "many", definitions: [table],
-        changeset: ChangesetSpool([UInt8]()))
+        changeset: TemporaryBuffer([UInt8]()))
       let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
       let transaction = try SQLiteTransaction(on: connection)
       let error = #expect(throws: ReplicationError.self) {
@@ -289,7 +290,7 @@ private let schema = """
     func content(_ bytes: [UInt8]) throws -> [[UInt8]] {
       let path = try post.folder.write(bytes, to: "compared.bdiff")
       let diff = try DiffFile.verified(at: path)
-      return [diff.manifestBytes, try diff.changeset.withBytes { $0.withUnsafeBytes { Array($0) } }]
+      return [diff.manifestBytes, try diff.changeset.allBytes()]
     }
     do { return try content(damaged) == content(good) } catch { return false }
   }

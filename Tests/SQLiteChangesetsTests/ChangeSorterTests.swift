@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import Testing
 
 @testable import SQLiteChangesets
@@ -10,7 +11,7 @@ struct ChangeSorterTests {
     _ bytes: [UInt8], _ limits: ChangeSorter.Limits, windowBytes: Int? = nil
   ) throws -> [[UInt8]] {
     let spool =
-      if let windowBytes { try ChangesetSpool(bytes, windowBytes: windowBytes) } else { ChangesetSpool(bytes) }
+      if let windowBytes { try TemporaryBuffer(bytes, windowBytes: windowBytes) } else { TemporaryBuffer(bytes) }
     let summary = try ChangesetSummary.of(spool)
     let table = try #require(summary.tables.first).table
     let sections = summary.sections.filter { $0.table == 0 }.map(\.changes)
@@ -88,7 +89,7 @@ struct ChangeSorterTests {
       changes += [.delete([.integer(Int64(key)), text]), .insert([.integer(Int64(key)), text])]
     }
     changes.shuffle(using: &random)
-    let spool = try ChangesetSpool(changeset(ChangesetTable(name: "t", keyFlags: [1, 0]), changes), windowBytes: 100)
+    let spool = try TemporaryBuffer(changeset(ChangesetTable(name: "t", keyFlags: [1, 0]), changes), windowBytes: 100)
     let summary = try ChangesetSummary.of(spool)
     var sorter = try ChangeSorter(
       summary.tables[0].table, sections: summary.sections.map(\.changes), of: spool,

@@ -10,7 +10,7 @@ struct ChangeWalkTests {
     let made = try RandomDatabase(seed: seed).changes(60)
     for bytes in [made.changeset, made.patchset] {
       try bytes.withRawSpan { span in
-        let summary = try ChangesetSummary.of(span)
+        let summary = try ChangesetSummary.of(bytes)
         var walked: [Range<Int>] = []
         for section in summary.sections {
           var walk = ChangeWalk(section.changes, of: summary.tables[section.table].table)
@@ -33,7 +33,7 @@ struct ChangeWalkTests {
       changeset("a", .delete([5, 1]), .delete([6, 1]), .insert([1, 1]), .insert([1.5, 1]), .insert([1, 1]))
       + changeset("b", key: [1, 1], .insert([1, "x"]), .insert([1, "w"]), .insert([2, nil]))
       + changeset("A", .insert([0, 1]), .insert(["x", 1]))
-    let summary = try bytes.withRawSpan { try ChangesetSummary.of($0) }
+    let summary = try ChangesetSummary.of(bytes)
     #expect(summary.tables.map(\.descents) == [2, 1])
     #expect(summary.tables.map(\.keyKinds) == [[[.integer, .real, .text]], [[.integer], [.text, .null]]])
     #expect(summary.sections.map(\.table) == [0, 1, 0])
@@ -44,7 +44,7 @@ struct ChangeWalkTests {
     let one = changeset("a", key: [1], .insert([nil])) + changeset("b", key: [1], .insert([nil]))
     var bytes: [UInt8] = []
     for _ in 0...(ChangesetLimits.sections / 2) { bytes += one }
-    let error = changesetError { _ = try bytes.withRawSpan { try ChangesetSummary.of($0) } }
+    let error = changesetError { _ = try ChangesetSummary.of(bytes) }
     #expect(error?.code == .tooManySections)
   }
 }

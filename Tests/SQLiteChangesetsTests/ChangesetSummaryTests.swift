@@ -10,7 +10,7 @@ struct ChangesetSummaryTests {
       + changeset("a", .delete([1, 2]), .update(old: [3, .undefined], new: [.undefined, .undefined]))
       + changeset("none")
       + changeset("B", key: [2, 0], .insert([4, 4]), .delete([1, 1]))
-    let summary = try bytes.withRawSpan { try ChangesetSummary.of($0) }
+    let summary = try ChangesetSummary.of(bytes)
     #expect(summary.tables.map(\.table.name) == ["b", "a"])
     #expect(summary.tables.map(\.inserted) == [2, 0])
     #expect(summary.tables.map(\.updated) == [1, 1])
@@ -25,7 +25,7 @@ struct ChangesetSummaryTests {
   @Test("nothing sums up to nothing")
   func nothing() throws {
     let bytes: [UInt8] = []
-    let summary = try bytes.withRawSpan { try ChangesetSummary.of($0) }
+    let summary = try ChangesetSummary.of(bytes)
     #expect(summary.tables.isEmpty && summary.changeCount == 0 && summary.format == nil)
   }
 
@@ -36,15 +36,15 @@ struct ChangesetSummaryTests {
       changeset("notes", key: [0, 1], .insert([1, 2])), changeset("NOTES", key: [1, 1], .insert([1, 2])),
       changeset("Notes", key: [1], .insert([1])), changeset("nOTES", key: [1, 0, 0], .insert([1, 2, 3])),
     ] {
-      let error = changesetError { _ = try (first + second).withRawSpan { try ChangesetSummary.of($0) } }
+      let error = changesetError { _ = try ChangesetSummary.of(first + second) }
       #expect(error?.code == .incompatibleTables)
       #expect(error?.offset == first.count)
       #expect(error?.table?.lowercased() == "notes")
-      #expect(changesetError { _ = try Bytes.sorted(first + second) } == error)
-      #expect(changesetError { _ = try Bytes.concatenated(first + second) } == error)
-      #expect(changesetError { _ = try Bytes.concatenated(first, second) }?.code == .incompatibleTables)
+      #expect(changesetError { _ = try Changesets.sorted(first + second) } == error)
+      #expect(changesetError { _ = try Changesets.concatenated(first + second) } == error)
+      #expect(changesetError { _ = try Changesets.concatenated(first, second) }?.code == .incompatibleTables)
       // A separate input counts its bytes from its own start.
-      #expect(changesetError { _ = try Bytes.concatenated(first, second) }?.offset == 0)
+      #expect(changesetError { _ = try Changesets.concatenated(first, second) }?.offset == 0)
     }
   }
 
@@ -58,9 +58,9 @@ struct ChangesetSummaryTests {
     let bytes =
       changeset("\u{e9}", .insert([1, 2])) + changeset("e\u{301}", .insert([1, 2]))
       + changeset("Ж", .insert([1, 2])) + changeset("ж", .insert([1, 2])) + other + another
-    let summary = try bytes.withRawSpan { try ChangesetSummary.of($0) }
+    let summary = try ChangesetSummary.of(bytes)
     #expect(summary.tables.count == 6)
-    #expect(try Bytes.sorted(bytes) == bytes)
-    #expect(try Bytes.concatenated(bytes) == bytes)
+    #expect(try Changesets.sorted(bytes) == bytes)
+    #expect(try Changesets.concatenated(bytes) == bytes)
   }
 }

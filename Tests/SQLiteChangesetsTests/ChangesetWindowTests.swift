@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import Testing
 import TestSupport
 
@@ -18,7 +19,7 @@ struct ChangesetWindowTests {
   @Test("A scan finds the changes that a reader finds in all bytes at once", arguments: 0..<UInt64(10), sizes)
   func scan(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
-    var scan = ChangesetScan(try ChangesetSpool(bytes, windowBytes: windowBytes))
+    var scan = ChangesetScan(try TemporaryBuffer(bytes, windowBytes: windowBytes))
     var changes: [[UInt8]] = []
     var largest = 0
     while try scan.advance() {
@@ -43,8 +44,8 @@ struct ChangesetWindowTests {
   @Test("A spool has the summary of its bytes", arguments: 0..<UInt64(10), sizes)
   func summary(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
-    let expected = try bytes.withRawSpan { try ChangesetSummary.of($0) }
-    let found = try ChangesetSummary.of(ChangesetSpool(bytes, windowBytes: windowBytes))
+    let expected = try ChangesetSummary.of(bytes)
+    let found = try ChangesetSummary.of(TemporaryBuffer(bytes, windowBytes: windowBytes))
     #expect(found.sections == expected.sections)
     #expect(found.byteCount == expected.byteCount)
     for (one, other) in zip(found.tables, expected.tables) {
@@ -67,8 +68,8 @@ struct ChangesetWindowTests {
       broken.append(changed)
     }
     for bytes in broken {
-      let expected = changesetError { _ = try bytes.withRawSpan { try ChangesetSummary.of($0) } }
-      let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
+      let expected = changesetError { _ = try ChangesetSummary.of(bytes) }
+      let spool = try TemporaryBuffer(bytes, windowBytes: windowBytes)
       let found = changesetError { _ = try ChangesetSummary.of(spool) }
       #expect(found == expected)
     }
@@ -77,7 +78,7 @@ struct ChangesetWindowTests {
   @Test("Stretches hold every change of a section once, whole", arguments: 0..<UInt64(10), sizes)
   func stretches(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
-    let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
+    let spool = try TemporaryBuffer(bytes, windowBytes: windowBytes)
     let summary = try ChangesetSummary.of(spool)
     let window = ChangesetWindow(spool)
     var changes: [[UInt8]] = []
@@ -104,19 +105,20 @@ struct ChangesetWindowTests {
   @Test("A section can go on when more has arrived")
   func arriving() throws {
     let bytes = changeset(
-      ChangesetTable(name: "t", keyFlags: [1, 0]), (0..<50).map { .insert([.integer($0), "some text"]) })
-    let header = try bytes.withRawSpan { try ChangesetSummary.of($0) }
-    let spool = try ChangesetSpool(arriving: bytes.count, windowBytes: 64)
-    #expect(spool.expected == bytes.count)
+      ChangesetTable(name: "t", keyFlags: [1, 0]),
+      (0..<50).map { .insert([.integer($0), .text(String(repeating: "some text", count: 3_000))]) })
+    let header = try ChangesetSummary.of(bytes)
+    let spool = try TemporaryBuffer(arriving: bytes.count, windowBytes: 64)
+    #expect(spool.expectedCount == bytes.count)
     var stretches = ChangeStretches(
       header.sections[0].changes.lowerBound..<header.sections[0].changes.lowerBound, of: header.tables[0].table,
       in: ChangesetWindow(spool))
     var scan = ChangesetScan(arrivingIn: spool)
     var (walked, scanned) = (0, 0)
-    for start in stride(from: 0, to: bytes.count, by: 37) {
-      let end = min(start + 37, bytes.count)
-      try spool.append(Array(bytes[start..<end]))
-      try spool.flush()
+    for start in stride(from: 0, to: bytes.count, by: 100_000) {
+      try spool.write(Array(bytes[start..<min(start + 100_000, bytes.count)]))
+      if spool.count == bytes.count { try spool.finish() }
+      let end = spool.storedCount
       stretches.extend(to: end)
       while try stretches.advance() {
         stretches.window.withBytes { while stretches.next(in: $0) != nil { walked += 1 } }
@@ -128,6 +130,7 @@ struct ChangesetWindowTests {
       #expect(walked == scanned)
     }
     #expect(walked == 50)
+    #expect(spool.storedCount == bytes.count)
   }
 
   @Test("Changes can be read in any order", arguments: 0..<UInt64(10), sizes)
@@ -137,7 +140,7 @@ struct ChangesetWindowTests {
     let bytes = changeset(
       ChangesetTable(name: "t", keyFlags: [1, 0]),
       (0..<60).map { .insert([.integer($0), Bool.random(using: &random) ? large : nil]) })
-    let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
+    let spool = try TemporaryBuffer(bytes, windowBytes: windowBytes)
     let summary = try ChangesetSummary.of(spool)
     let walk = ChangeWalk(0..<0, of: summary.tables[0].table)
     let ranges = try bytes.withRawSpan { span in
@@ -162,7 +165,9 @@ struct ChangesetWindowTests {
   @Test("A changeset in a file is inverted as one in memory is", arguments: 0..<UInt64(5), [16, 1_000])
   func inverted(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)
-    let spool = try ChangesetSpool(bytes, windowBytes: windowBytes)
-    #expect(try Changesets.inverted(spool).bytes == Bytes.inverted(bytes))
+    let spool = try TemporaryBuffer(bytes, windowBytes: windowBytes)
+    let output = TemporaryBuffer()
+    try Changesets.invert(spool, into: output)
+    #expect(try output.allBytes() == Changesets.inverted(bytes))
   }
 }

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteConnections
 import Testing
@@ -15,8 +16,8 @@ struct DifferentialTests {
       let database = try RandomDatabase(seed: seed, hasLooseKeys: true)
       try database.addTrigger()
       let (changeset, patchset) = try database.changes(20)
-      let summary = try changeset.withRawSpan { try ChangesetSummary.of($0) }
-      let patchSummary = try patchset.withRawSpan { try ChangesetSummary.of($0) }
+      let summary = try ChangesetSummary.of(changeset)
+      let patchSummary = try ChangesetSummary.of(patchset)
       #expect(summary.changeCount == patchSummary.changeCount, "seed \(seed)")
       #expect(summary.changeCount == (try wholeChanges(changeset).count), "seed \(seed)")
       #expect(summary.byteCount == changeset.count)
@@ -32,11 +33,11 @@ struct DifferentialTests {
       try database.addTrigger()
       let before = try database.content()
       let changeset = try database.changes(20).changeset
-      let inverse = try Bytes.inverted(changeset)
+      let inverse = try Changesets.inverted(changeset)
       #expect(inverse == (try StockChangesets.invert(changeset)), "seed \(seed)")
-      #expect(try Bytes.inverted(inverse) == changeset, "seed \(seed)")
+      #expect(try Changesets.inverted(inverse) == changeset, "seed \(seed)")
       try database.connection.execute("DROP TRIGGER echo")
-      try StockChangesets.apply(try Bytes.sorted(inverse), to: database.connection) { _, _ in .abort }
+      try StockChangesets.apply(try Changesets.sorted(inverse), to: database.connection) { _, _ in .abort }
       #expect(try database.content() == before, "seed \(seed)")
     }
   }
@@ -45,7 +46,7 @@ struct DifferentialTests {
   func invertingLooseKeys(block: UInt64) throws {
     for seed in (block * Self.block)..<((block + 1) * Self.block) {
       let changeset = try RandomDatabase(seed: seed, hasLooseKeys: true).changes(20).changeset
-      #expect(try Bytes.inverted(changeset) == (try StockChangesets.invert(changeset)), "seed \(seed)")
+      #expect(try Changesets.inverted(changeset) == (try StockChangesets.invert(changeset)), "seed \(seed)")
     }
   }
 
@@ -57,12 +58,13 @@ struct DifferentialTests {
       let parts = try [database.changes(12), database.changes(12), database.changes(12)]
       let after = try database.content()
 
-      let joined = try Bytes.concatenated(parts[0].changeset, parts[1].changeset, parts[2].changeset)
+      let joined = try Changesets.concatenated(parts[0].changeset, parts[1].changeset, parts[2].changeset)
+      #expect(try Spilled.concatenated(parts.map(\.changeset)) == joined, "seed \(seed)")
       try expectSameChanges(joined, try stockConcatenated(parts.map(\.changeset)), seed)
-      let patch = try Bytes.concatenated(parts[0].patchset, parts[1].patchset, parts[2].patchset)
+      let patch = try Changesets.concatenated(parts[0].patchset, parts[1].patchset, parts[2].patchset)
       try expectSameChanges(patch, try stockConcatenated(parts.map(\.patchset)), seed)
 
-      for bytes in [joined, patch, try Bytes.sorted(joined), try Bytes.sorted(patch)] {
+      for bytes in [joined, patch, try Changesets.sorted(joined), try Changesets.sorted(patch)] {
         let copy = try RandomDatabase(seed: seed)
         try StockChangesets.apply(bytes, to: copy.connection) { _, _ in .abort }
         #expect(try copy.content() == after, "seed \(seed)")
@@ -80,10 +82,12 @@ struct DifferentialTests {
       let third = try other.changes(15)
       for parts in [[second, first], [first, first], [first, third, second], [third, third, first, second, third]] {
         let changesets = parts.map(\.changeset)
-        let joined = try Changesets.concatenated(changesets.map { ChangesetSpool($0) }).bytes
+        let joined = try Changesets.concatenated(changesets)
         try expectSameChanges(joined, try stockConcatenated(changesets), seed)
         let patchsets = parts.map(\.patchset)
-        let joinedPatch = try Changesets.concatenated(patchsets.map { ChangesetSpool($0) }).bytes
+        let joinedPatch = try Changesets.concatenated(patchsets)
+        #expect(try Spilled.concatenated(changesets) == joined, "seed \(seed)")
+        #expect(try Spilled.concatenated(patchsets) == joinedPatch, "seed \(seed)")
         try expectSameChanges(joinedPatch, try stockConcatenated(patchsets), seed)
       }
     }
@@ -102,13 +106,11 @@ struct DifferentialTests {
         (first.changeset, middle), (first.patchset, middle), (first.changeset + second.changeset, after),
         (first.patchset + second.patchset, after),
       ] {
-        let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
-        let sorted = try Bytes.sorted(bytes)
+        let sorted = try Changesets.sorted(bytes)
         let (were, are) = (try wholeChanges(bytes), try wholeChanges(sorted))
-        #expect(order.ordinals.map { were[$0] } == are, "seed \(seed)")
-        #expect(order.ordinals.sorted() == Array(were.indices), "seed \(seed)")
-        #expect(try Bytes.sorted(sorted) == sorted, "seed \(seed)")
-        #expect(try sorted.withRawSpan { try ChangesetOrder(byKeyOf: $0) }.isIdentity, "seed \(seed)")
+        #expect(were.sorted { $0.lexicographicallyPrecedes($1) } == are.sorted { $0.lexicographicallyPrecedes($1) })
+        #expect(try Spilled.sorted(bytes) == sorted, "seed \(seed)")
+        #expect(try Changesets.sorted(sorted) == sorted, "seed \(seed)")
         let copy = try RandomDatabase(seed: seed)
         try StockChangesets.apply(sorted, to: copy.connection) { _, _ in .abort }
         #expect(try copy.content() == content, "seed \(seed)")
@@ -144,7 +146,7 @@ struct DifferentialTests {
       }
       try insert.run()
     }
-    let sorted = try Bytes.sorted(try session.changeset())
+    let sorted = try Changesets.sorted(try session.changeset())
     var expected: [ChangesetValue] = []
     let select = try connection.prepare("SELECT k FROM keys ORDER BY k")
     while try select.step() {
@@ -163,7 +165,6 @@ struct DifferentialTests {
         if let value = ChangesetValue(reader.new[0], in: span) { found.append(value) }
       }
       #expect(found == expected, "seed \(seed)")
-      #expect(try ChangesetOrder(byKeyOf: span).tablesInAuthorOrder.isEmpty)
     }
   }
 
@@ -177,7 +178,7 @@ struct DifferentialTests {
       changeset("other", key: [1, 0], format: .patchset, .insert([3, 2])),
     ] {
       #expect(throws: SQLiteError.self) { try StockChangesets.concat(notes, other) }
-      #expect(throws: ChangesetError.self) { try Bytes.concatenated(notes, other) }
+      #expect(throws: ChangesetError.self) { try Changesets.concatenated(notes, other) }
     }
     #expect(throws: SQLiteError.self) {
       try StockChangesets.invert(changeset(format: .patchset, .insert([1, 2])))

@@ -81,7 +81,7 @@ struct HostileBytesTests {
     let wide = ChangesetTable(
       name: "wide", format: .patchset, keyFlags: [UInt8](repeating: 0, count: 65_535) + [1])
     let deletes = changeset(wide, (0..<20_000).map { .patchDelete([.integer($0 % 7)]) })
-    #expect(throws: Never.self) { try Bytes.sorted(deletes) }
+    #expect(throws: Never.self) { try Changesets.sorted(deletes) }
     // Many headers, each for a table of its own.
     var writer = ChangesetWriter()
     for number in 0..<2000 {
@@ -95,30 +95,30 @@ struct HostileBytesTests {
   private func checkAll(_ bytes: [UInt8], _ note: String) {
     do {
       let changes = try wholeChanges(bytes)
-      let summary = changesetErrorOr { try bytes.withRawSpan { try ChangesetSummary.of($0) } }
+      let summary = changesetErrorOr { try ChangesetSummary.of(bytes) }
       if let summary {
         #expect(summary.changeCount == changes.count, "\(note)")
-        let sorted = try Bytes.sorted(bytes)
+        let sorted = try Changesets.sorted(bytes)
         #expect(try wholeChanges(sorted).count == changes.count, "\(note)")
-        #expect(try Bytes.sorted(sorted) == sorted, "\(note)")
-        let joined = try Bytes.concatenated(bytes, bytes)
-        #expect(try Bytes.concatenated(joined) == joined, "\(note)")
-        #expect(try joined.withRawSpan { try ChangesetSummary.of($0) }.changeCount <= changes.count, "\(note)")
+        #expect(try Changesets.sorted(sorted) == sorted, "\(note)")
+        let joined = try Changesets.concatenated(bytes, bytes)
+        #expect(try Changesets.concatenated(joined) == joined, "\(note)")
+        #expect(try ChangesetSummary.of(joined).changeCount <= changes.count, "\(note)")
       } else {
-        #expect(throws: ChangesetError.self, "\(note)") { try Bytes.sorted(bytes) }
-        #expect(throws: ChangesetError.self, "\(note)") { try Bytes.concatenated(bytes) }
+        #expect(throws: ChangesetError.self, "\(note)") { try Changesets.sorted(bytes) }
+        #expect(throws: ChangesetError.self, "\(note)") { try Changesets.concatenated(bytes) }
       }
-      if let inverse = changesetErrorOr({ try Bytes.inverted(bytes) }) {
-        let again = try Bytes.inverted(inverse)
-        #expect(try Bytes.inverted(again) == inverse, "\(note)")
+      if let inverse = changesetErrorOr({ try Changesets.inverted(bytes) }) {
+        let again = try Changesets.inverted(inverse)
+        #expect(try Changesets.inverted(again) == inverse, "\(note)")
         #expect(try wholeChanges(inverse).count == changes.count, "\(note)")
       }
     } catch is ChangesetError {
       // The bytes are no changeset: every operation must say so.
-      #expect(throws: ChangesetError.self, "\(note)") { try bytes.withRawSpan { try ChangesetSummary.of($0) } }
-      #expect(throws: ChangesetError.self, "\(note)") { try Bytes.sorted(bytes) }
-      #expect(throws: ChangesetError.self, "\(note)") { try Bytes.inverted(bytes) }
-      #expect(throws: ChangesetError.self, "\(note)") { try Bytes.concatenated(bytes) }
+      #expect(throws: ChangesetError.self, "\(note)") { try ChangesetSummary.of(bytes) }
+      #expect(throws: ChangesetError.self, "\(note)") { try Changesets.sorted(bytes) }
+      #expect(throws: ChangesetError.self, "\(note)") { try Changesets.inverted(bytes) }
+      #expect(throws: ChangesetError.self, "\(note)") { try Changesets.concatenated(bytes) }
     } catch {
       Issue.record("\(note): \(error)")
     }

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import Testing
 
@@ -112,31 +113,39 @@ func wholeChanges(_ bytes: [UInt8]) throws -> [[UInt8]] {
   }
 }
 
-extension ChangesetSpool {
-  /// Makes a spool in a file that is read in small windows; the end of the bytes is still in memory.
+extension TemporaryBuffer {
+  /// Makes a buffer with a file that is read in small windows; the end of the bytes is still in memory.
   convenience init(_ bytes: [UInt8], windowBytes: Int) throws {
     self.init(memoryLimit: 0, windowBytes: windowBytes)
-    try append(Array(bytes[..<(bytes.count * 2 / 3)]))
-    try flush()
-    try append(Array(bytes[(bytes.count * 2 / 3)...]))
-  }
-
-  /// All bytes, copied.
-  var bytes: [UInt8] {
-    get throws { try withBytes { $0.array(0..<$0.byteCount) } }
+    try write(bytes)
   }
 }
 
-/// `Changesets`, from bytes to bytes.
-enum Bytes {
-  static func inverted(_ bytes: [UInt8]) throws -> [UInt8] {
-    try bytes.withRawSpan { try Changesets.inverted($0) }.bytes
-  }
+extension ChangesetSummary {
+  /// The summary of changes in memory.
+  static func of(_ bytes: [UInt8]) throws -> ChangesetSummary { try of(TemporaryBuffer(bytes)) }
+}
+
+extension Changesets {
+  static func concatenated(_ changesets: [UInt8]...) throws -> [UInt8] { try concatenated(changesets) }
+}
+
+/// `Changesets` through files, small windows and sorted runs of a few changes.
+enum Spilled {
+  private static let limits = ChangeSorter.Limits(changes: 5)
+
   static func sorted(_ bytes: [UInt8]) throws -> [UInt8] {
-    try bytes.withRawSpan { try Changesets.sorted($0) }.bytes
+    let output = TemporaryBuffer(memoryLimit: 0)
+    let input = try TemporaryBuffer(bytes, windowBytes: 64)
+    try Changesets.sort(input, ChangesetSummary.of(input), into: output, limits: limits)
+    return try output.allBytes()
   }
-  static func concatenated(_ changesets: [UInt8]...) throws -> [UInt8] {
-    try Changesets.concatenated(changesets.map { ChangesetSpool($0) }).bytes
+
+  static func concatenated(_ changesets: [[UInt8]]) throws -> [UInt8] {
+    let output = TemporaryBuffer(memoryLimit: 0, windowBytes: 64)
+    try Changesets.concatenate(
+      changesets.map { try TemporaryBuffer($0, windowBytes: 64) }, into: output, limits: limits)
+    return try output.allBytes()
   }
 }
 

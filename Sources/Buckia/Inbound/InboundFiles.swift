@@ -56,9 +56,9 @@ final class InboundFiles: IncomingFileSource {
 
   func start(at index: Int) { reader = InboundReader(items, from: index, streams: streams) }
 
-  func next() -> IncomingFile {
-    guard let reader else { return reopen(0) }
-    return reader.next()
+  func next() throws -> IncomingFile {
+    guard let reader else { return try reopen(0) }
+    return try reader.next { try handler(progress) }
   }
 
   func stop() {
@@ -66,7 +66,11 @@ final class InboundFiles: IncomingFileSource {
     reader = nil
   }
 
-  func reopen(_ index: Int) -> IncomingFile { IncomingFile(items[index], cache: cache) }
+  func reopen(_ index: Int) throws -> IncomingFile {
+    try polling({ [handler, progress] in try handler(progress) }) { isWanted in
+      IncomingFile(items[index], cache: cache, isWanted: isWanted)
+    }
+  }
 
   func willReceive(_ index: Int) throws {
     progress.path = items[index].path

@@ -45,12 +45,18 @@ final class InboundReader: @unchecked Sendable {
     for item in items[first...] {
       var goesOn = true
       if streams {
-        IncomingFile.open(item, cache: cache) { goesOn = self.handOn($0) }
+        IncomingFile.open(item, cache: cache, isWanted: isWanted) { goesOn = self.handOn($0) }
       } else {
-        goesOn = handOn(IncomingFile(item, cache: cache))
+        goesOn = handOn(IncomingFile(item, cache: cache, isWanted: isWanted))
       }
       guard goesOn else { return }
     }
+  }
+
+  private func isWanted() -> Bool {
+    lock.wait()
+    defer { lock.signal() }
+    return !isStopped
   }
 
   /// Lets an opened file wait for the other thread.
@@ -74,8 +80,10 @@ final class InboundReader: @unchecked Sendable {
   private static func cost(of file: IncomingFile) -> Int { min(places, 1 + file.byteCount / bytesPerPlace) }
 
   /// The next file; must be asked for no more often than there are files.
-  func next() -> IncomingFile {
-    waiting.wait()
+  ///
+  /// - Parameter poll: Is called now and then while the file is being verified. May throw to stop.
+  func next(poll: () throws -> Void) rethrows -> IncomingFile {
+    while waiting.wait(timeout: .now() + .milliseconds(100)) == .timedOut { try poll() }
     lock.wait()
     let item = opened.removeFirst()
     lock.signal()

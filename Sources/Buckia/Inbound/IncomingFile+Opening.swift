@@ -10,12 +10,16 @@ extension IncomingFile {
   /// - Parameters:
   ///   - item: The file.
   ///   - cache: What is kept of the files before it.
+  ///   - isWanted: Says whether anybody still wants the file.
   ///   - handOn: Takes the file.
-  static func open(_ item: InboundItem, cache: OpeningCache, _ handOn: @escaping (IncomingFile) -> Void) {
-    guard item.kind == .diff else { return handOn(IncomingFile(item, cache: cache)) }
+  static func open(
+    _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool,
+    _ handOn: @escaping (IncomingFile) -> Void
+  ) {
+    guard item.kind == .diff else { return handOn(IncomingFile(item, cache: cache, isWanted: isWanted)) }
     do throws(DiffFileError) {
-      let file = try DiffFile.verified(at: item.path, name: item.nameRule, cache: cache) { arriving in
-        handOn(IncomingFile(item, arriving))
+      let file = try DiffFile.verified(at: item.path, name: item.nameRule, cache: cache, isWanted: isWanted) {
+        handOn(IncomingFile(item, $0))
       }
       if let file { handOn(IncomingFile(item, file)) }
     } catch {
@@ -24,14 +28,16 @@ extension IncomingFile {
   }
 
   /// Opens and verifies a file completely.
-  init(_ item: InboundItem, cache: OpeningCache) {
+  init(_ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool) {
     do throws(DiffFileError) {
       switch item.kind {
       case .encrypted:
         self.init(
           item, Refusal(.rejected, code: BuckiaError.Code.encrypted.rawValue, reason: BuckiaError.encryptedReason))
-      case .diff: self.init(item, try DiffFile.verified(at: item.path, name: item.nameRule, cache: cache))
-      case .changeset: self.init(item, try RawChangeset.verified(at: item.path))
+      case .diff:
+        self.init(
+          item, try DiffFile.verified(at: item.path, name: item.nameRule, cache: cache, isWanted: isWanted))
+      case .changeset: self.init(item, try RawChangeset.verified(at: item.path, isWanted: isWanted))
       }
     } catch {
       self.init(item, error)
@@ -56,7 +62,7 @@ extension IncomingFile {
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender,
       content: unsupported.map { .failed($0, finish: finish) }
         ?? .arriving(IncomingChanges(diff, file: item.path), finish: finish),
-      byteCount: diff.changeset.expected, digest: { try diff.file().file.fileDigest.bytes },
+      byteCount: diff.changeset.expectedCount, digest: { try diff.file().file.fileDigest.bytes },
       remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
       abandon: { diff.feed.abandon() })
   }

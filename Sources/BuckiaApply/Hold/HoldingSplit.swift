@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -15,7 +16,7 @@ struct HoldingSplit {
   /// Where the changes are kept ones of columns: what a row holds, as changeset bytes by column, that nobody has written
   /// into since an upgrade has given it the column.
   private let defaults: [Int: [UInt8]]?
-  private let known: ChangesetSpool
+  private let known: TemporaryBuffer
   private var writer = ChangesetWriter()
 
   /// From how many bytes on the known changes go into the spool.
@@ -28,7 +29,7 @@ struct HoldingSplit {
   ///   - changeset: The changes; the known ones are kept alike.
   init(
     _ held: [TableName: HeldTable], into store: HeldParts, resumingFrom defaults: [Int: [UInt8]]? = nil,
-    of changeset: ChangesetSpool
+    of changeset: TemporaryBuffer
   ) {
     known = changeset.makeEmpty()
     self.held = held
@@ -39,7 +40,7 @@ struct HoldingSplit {
   /// Parts all changes.
   ///
   /// - Returns: The known ones, with the definitions that go with them.
-  /// - Throws: `SQLiteError` when they cannot be kept, `ChangesetSpool.Failure` when there is no room.
+  /// - Throws: `SQLiteError` when they cannot be kept, `ByteStreamError` when there is no room.
   mutating func run(_ incoming: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> IncomingChanges {
     let summary = try incoming.feed.summary()
     let window = ChangesetWindow(incoming.changeset)
@@ -72,14 +73,14 @@ struct HoldingSplit {
   }
 
   private mutating func flush() throws {
-    try known.append(writer.bytes)
+    try known.write(writer.bytes)
     writer.removeAll()
   }
 
-  private mutating func copy(_ changes: Range<Int>, of table: ChangesetTable, _ changeset: ChangesetSpool) throws {
+  private mutating func copy(_ changes: Range<Int>, of table: ChangesetTable, _ changeset: TemporaryBuffer) throws {
     writer.beginTable(table)
     try flush()
-    try changeset.forEachPiece(changes) { try known.append($0) }
+    try changeset.forEachPiece(changes) { try known.write($0) }
   }
 
   private func keep(

@@ -58,12 +58,12 @@ package protocol IncomingFileSource: AnyObject {
   var count: Int { get }
   /// Begins to open files from an index on, ahead of the calls of `next`. A call of `stop` follows.
   func start(at index: Int)
-  /// The next file.
-  func next() -> IncomingFile
+  /// The next file. May throw to stop the work; the files before it are done.
+  func next() throws -> IncomingFile
   /// Stops opening files.
   func stop()
-  /// Opens a file that was handed out before once more.
-  func reopen(_ index: Int) -> IncomingFile
+  /// Opens a file that was handed out before once more. May throw to stop the work.
+  func reopen(_ index: Int) throws -> IncomingFile
   /// The file at an index comes next. May throw to stop the work; the files before it are done.
   func willReceive(_ index: Int) throws
   /// These files are done: their transaction has been committed.

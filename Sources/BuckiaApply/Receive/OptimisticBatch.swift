@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -99,7 +100,7 @@ struct OptimisticBatch {
     let all = admitted.replaced(
       by: IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
-        changeset: ChangesetSpool(bytes), summary: summary))
+        changeset: TemporaryBuffer(bytes), summary: summary))
     let expected = ApplyCounts(expecting: summary)
     bytes = []
     summary = ChangesetSummary()

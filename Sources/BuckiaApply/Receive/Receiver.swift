@@ -131,7 +131,9 @@ package struct Receiver {
     var next = start
     while next < source.count {
       let range = next..<min(source.count, next + Self.groupFileLimit)
-      let end = try receiveGroup(of: source, range, usesSavepoints: false, on: connection) { _ in source.next() }
+      let end = try receiveGroup(of: source, range, usesSavepoints: false, on: connection) { _ in
+        try source.next()
+      }
       switch end {
       case .committed(let after):
         noteGroupWithoutConflict()
@@ -162,7 +164,9 @@ package struct Receiver {
     on connection: borrowing SQLiteConnection
   ) throws {
     if (error as? any FileFault)?.refusal != nil {
-      let end = try receiveGroup(of: source, range, usesSavepoints: true, on: connection) { source.reopen($0) }
+      let end = try receiveGroup(of: source, range, usesSavepoints: true, on: connection) {
+        try source.reopen($0)
+      }
       switch end {
       case .committed: return
       case .stopped(let error, _): throw error
@@ -171,7 +175,7 @@ package struct Receiver {
     }
     for index in range {
       let end = try receiveGroup(of: source, index..<(index + 1), usesSavepoints: true, on: connection) {
-        source.reopen($0)
+        try source.reopen($0)
       }
       switch end {
       case .committed, .batchConflict: continue
@@ -185,7 +189,7 @@ package struct Receiver {
   /// - Throws: `SQLiteError` when no transaction can be begun.
   private func receiveGroup(
     of source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool,
-    on connection: borrowing SQLiteConnection, open: (Int) -> IncomingFile
+    on connection: borrowing SQLiteConnection, open: (Int) throws -> IncomingFile
   ) throws -> GroupEnd {
     let transaction = try SQLiteTransaction(on: connection)
     let effects = settings.observer?.mark ?? 0
@@ -212,7 +216,7 @@ package struct Receiver {
   private func process(
     _ source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool,
     into outcomes: inout [(index: Int, outcome: DiffOutcome)], in transaction: borrowing SQLiteTransaction,
-    on connection: borrowing SQLiteConnection, open: (Int) -> IncomingFile
+    on connection: borrowing SQLiteConnection, open: (Int) throws -> IncomingFile
   ) -> GroupEnd {
     var batch =
       usesSavepoints || groupsWithoutBatch > 0 ? nil : OptimisticBatch(session, reportingTo: settings.observer)
@@ -223,11 +227,14 @@ package struct Receiver {
         end = .committed(next: index)
         break
       }
-      do { try source.willReceive(index) } catch {
+      let file: IncomingFile
+      do {
+        try source.willReceive(index)
+        file = try open(index)
+      } catch {
         end = .stopped(error, at: index)
         break
       }
-      let file = open(index)
       do {
         var processor = InboundFileProcessor(file, gate, present, usesSavepoint: usesSavepoints, session)
         switch try processor.process(with: &batch, in: transaction, on: connection) {

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -95,7 +96,9 @@ struct ChangesetApplier {
         if orderings[section.table] == .byKey {
           orderings[section.table] = .done
           let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
-          let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset)
+          let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset) { [progress, done] in
+            try progress(done)
+          }
           try apply(sorter, with: applier, on: connection)
         } else {
           try apply(section: next - 1, of: incoming, in: window, &arrival, with: applier, on: connection)
@@ -119,7 +122,7 @@ struct ChangesetApplier {
   }
 
   private func tableApplier(
-    for table: ChangesetTable, of changeset: ChangesetSpool, on connection: borrowing SQLiteConnection
+    for table: ChangesetTable, of changeset: TemporaryBuffer, on connection: borrowing SQLiteConnection
   ) throws -> TableApplier {
     let statements = try session.statements(for: try match(of: table), header: table, on: connection)
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteConnections
 
@@ -23,7 +24,7 @@ struct DeferredChangeReader {
   private let window: ChangesetWindow
   private let walk: ChangeWalk
 
-  init(_ bytes: ChangesetSpool, _ walk: ChangeWalk) {
+  init(_ bytes: TemporaryBuffer, _ walk: ChangeWalk) {
     window = ChangesetWindow(bytes)
     self.walk = walk
   }
@@ -31,7 +32,7 @@ struct DeferredChangeReader {
   /// Gives a change to `body`, which must not read another one.
   ///
   /// - Returns: What `body` returns; nil when no change stands there.
-  /// - Throws: `ChangesetSpool.Failure` when the changes cannot be read; whatever `body` throws.
+  /// - Throws: `ByteStreamError` when the changes cannot be read; whatever `body` throws.
   func read<Result>(_ item: DeferredChange, _ body: (ChangePlace, RawSpan) throws -> Result) throws -> Result? {
     try window.withChange(at: item.offset, walk, body)
   }

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -26,7 +27,7 @@ final class TableApplier {
   lazy var layout = decider.layout(of: statements)
   var deferred: [DeferredChange] = []
   /// Copies of the deferred changes: what they were read from moves on.
-  private let deferredBytes: ChangesetSpool
+  private let deferredBytes: TemporaryBuffer
   /// A walk of the table, which knows where a change ends.
   private let walk: ChangeWalk
   /// The change in hand.
@@ -49,7 +50,7 @@ final class TableApplier {
   ///   - canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
   init(
-    _ writer: RowWriter, header: ChangesetTable, of changeset: ChangesetSpool, decider: ConflictDecider,
+    _ writer: RowWriter, header: ChangesetTable, of changeset: TemporaryBuffer, decider: ConflictDecider,
     enforcesForeignKeys: Bool, canBatch: Bool,
     storesUTF16: Bool = false
   ) {
@@ -88,7 +89,7 @@ final class TableApplier {
     if let refused = try attempt(place, bytes, on: connection) {
       deferred.append(
         DeferredChange(offset: deferredBytes.count, refused.refusal, isDecided: refused.isDecided))
-      try deferredBytes.append(place.start..<walk.end(of: place, in: bytes), of: bytes)
+      try deferredBytes.write(bytes.extracting(place.start..<walk.end(of: place, in: bytes)))
     }
   }
 

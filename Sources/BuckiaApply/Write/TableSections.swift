@@ -1,16 +1,17 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
 /// The changes of each table of a changeset, so that those of one can be read without all the others.
 struct TableSections {
   private let summary: ChangesetSummary
-  private let changeset: ChangesetSpool
+  private let changeset: TemporaryBuffer
   private let places: [TableName: Int]
 
   /// - Parameters:
   ///   - summary: What the changeset holds.
   ///   - changeset: The changes.
-  init(_ summary: ChangesetSummary, of changeset: ChangesetSpool) {
+  init(_ summary: ChangesetSummary, of changeset: TemporaryBuffer) {
     self.summary = summary
     self.changeset = changeset
     places = Dictionary(summary.tables.enumerated().map { (TableName($1.table.name), $0) }) { first, _ in first }
@@ -39,7 +40,7 @@ struct TableWalk {
   private var sections: ArraySlice<Range<Int>>
   private var stretches: ChangeStretches
 
-  fileprivate init(_ table: ChangesetTable, sections: [Range<Int>], of changeset: ChangesetSpool) {
+  fileprivate init(_ table: ChangesetTable, sections: [Range<Int>], of changeset: TemporaryBuffer) {
     self.sections = sections[...]
     window = ChangesetWindow(changeset)
     stretches = ChangeStretches(0..<0, of: table, in: window)

@@ -1,4 +1,5 @@
 import BuckiaBenchmarks
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaKSUID
 import Foundation
@@ -27,7 +28,7 @@ struct LargeChangeset {
   func write(_ form: Form, into folder: ScratchFolder) throws -> (path: String, changeset: Int) {
     let id = KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 1)
     // Beyond 1 MiB it is kept in a temporary file.
-    let spool = ChangesetSpool(folder: folder.path, memoryLimit: 1 << 20)
+    let spool = TemporaryBuffer(folder: folder.path, memoryLimit: 1 << 20)
     try fill(spool)
     let path: String
     switch form {
@@ -48,7 +49,7 @@ struct LargeChangeset {
     return (path, spool.count)
   }
 
-  private func fill(_ spool: ChangesetSpool) throws {
+  private func fill(_ spool: TemporaryBuffer) throws {
     // Texts are slices of this at random offsets. It is larger than zstd's window, so that it does not compress.
     var random = SeededGenerator(seed: 4)
     let digits = Array("0123456789abcdef".utf8)
@@ -71,7 +72,7 @@ struct LargeChangeset {
         writer.append(.text, UnsafeRawBufferPointer(rebasing: $0[start..<(start + Self.textBytes)]))
       }
       if writer.count > 1 << 20 || row == rows - 1 {
-        try spool.append(writer.bytes)
+        try spool.write(writer.bytes)
         writer.removeAll()
       }
     }

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaApply
 import BuckiaDiff
@@ -30,7 +31,7 @@ package enum EngineCalls {
   static func changes(_ changeset: [UInt8]) throws -> IncomingChanges {
     try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "benchmark",
-      definitions: nil, changeset: ChangesetSpool(changeset))
+      definitions: nil, changeset: TemporaryBuffer(changeset))
   }
 
   /// Opens, checks and decompresses a diff file.
@@ -59,7 +60,7 @@ package enum EngineCalls {
 
   /// The changes in a diff file, as bytes.
   static func changeset(in file: String) throws -> [UInt8] {
-    try DiffFile.verified(at: file, name: .ifNamedByID).changeset.withBytes { $0.array(0..<$0.byteCount) }
+    try DiffFile.verified(at: file, name: .ifNamedByID).changeset.allBytes()
   }
 
   /// The definition of the table `t`, as a diff file carries it.

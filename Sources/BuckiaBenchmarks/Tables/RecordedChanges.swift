@@ -10,10 +10,10 @@ struct RecordedChanges {
 
   /// Takes a changeset that a session recorded.
   ///
-  /// - Throws: `ChangesetError`, `ChangesetSpool.Failure`.
+  /// - Throws: `ChangesetError`, `ByteStreamError`.
   init(_ recorded: [UInt8]) throws {
     self.recorded = StockChangeset(recorded)
-    sorted = try recorded.withRawSpan { try Changesets.sorted($0) }.withBytes { $0.array(0..<$0.byteCount) }
+    sorted = try Changesets.sorted(recorded)
   }
 
   /// Runs statements and records their changes with a session.

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaDiff
 import SQLiteChangesets
@@ -82,7 +83,7 @@ extension Comparison {
 }
 
 extension UserDatabase {
-  fileprivate func size(of changeset: ChangesetSpool) -> String {
+  fileprivate func size(of changeset: TemporaryBuffer) -> String {
     let changed = tables.reduce(0) { $0 + $1.counts.total }
     return "\(Quantity.grouped(changed)) rows changed, changeset of \(Quantity.size(changeset.count))"
   }
@@ -118,7 +119,7 @@ extension UserDatabase {
     _ after: UInt64, with difference: DatabaseDifference?, in folder: ScratchFolder
   ) throws -> UInt64? {
     guard let difference else { return nil }
-    let changeset = try difference.changeset.withBytes { $0.array(0..<$0.byteCount) }
+    let changeset = try difference.changeset.allBytes()
     let connection = try SQLiteConnection.withoutSideEffects(opening: try folder.copy(of: older))
     try StockCalls.apply(StockChangeset(changeset), to: connection)
     let found = try content(on: connection)

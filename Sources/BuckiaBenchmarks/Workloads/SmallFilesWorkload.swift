@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import Foundation
 import SQLiteChangesets
@@ -136,7 +137,7 @@ extension DiffFileDraft {
       manifest: Manifest(id: id), schema: .included([try EngineCalls.definition(of: shape)]),
       tablesInKeyOrder: [TableName(TableShape.table)])
     let path = "\(folder)/\(DiffFileName.diff(id))"
-    let written = try DiffFileWriter().write(draft, changeset: ChangesetSpool(sorted), to: path)
+    let written = try DiffFileWriter().write(draft, changeset: TemporaryBuffer(sorted), to: path)
     return (path, Int(written.bytes))
   }
 }

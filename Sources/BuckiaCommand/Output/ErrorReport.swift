@@ -1,5 +1,6 @@
 import Buckia
 import BuckiaBenchmarks
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -48,13 +49,11 @@ struct ErrorReport {
     case let error as DiffFileError:
       self.init(code: error.code.rawValue, message: error.description, path: error.path, offset: error.offset)
     case let error as BenchmarkError: self.init(code: error.code.rawValue, message: error.description)
-    case let error as ChangesetProblem:
-      self.init(code: error.code, message: error.description, status: error.code == "usage" ? .usage : .failed)
     case let error as ReplicationError: self.init(code: error.code.rawValue, message: error.description)
     case let error as ChangesetError:
       self.init(code: error.code.rawValue, message: error.description, offset: error.offset)
-    case let error as ChangesetSpool.Failure:
-      self.init(code: error.isFullDisk ? "fullDisk" : "temporaryFile", message: error.description, path: error.folder)
+    case let error as ByteStreamError:
+      self.init(code: error.code.rawValue, message: error.description, path: error.path)
     case let error as KSUIDError: self.init(code: error.code.rawValue, message: error.description, status: .usage)
     default: self.init(code: "failed", message: String(describing: error))
     }

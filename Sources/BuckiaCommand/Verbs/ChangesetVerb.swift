@@ -1,9 +1,6 @@
 import ArgumentParser
-import BuckiaDiffFiles
-import BuckiaKSUID
+import Buckia
 import Foundation
-import SQLiteChangesets
-import SQLiteSchemas
 
 /// `buckia changeset`: what can be done with changes without a database.
 struct ChangesetVerb: ParsableCommand {
@@ -40,10 +37,7 @@ struct ChangesetInvertVerb: Verb {
   var output: OutputOptions { options.output }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let began = ContinuousClock.now
-    let input = try OpenedChanges(argument: file)
-    let inverse = try Changesets.inverted(input.changeset)
-    return try ChangesetResult(inverse, from: [input]).write(options, since: began, on: console)
+    try options.write(ArgumentFile.withPath(file) { try RewrittenChanges(inverting: $0) }, on: console)
   }
 }
 
@@ -65,10 +59,7 @@ struct ChangesetConcatVerb: Verb {
   var output: OutputOptions { options.output }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let began = ContinuousClock.now
-    let inputs = try files.map { try OpenedChanges(argument: $0) }
-    let joined = try Changesets.concatenated(inputs.map(\.changeset))
-    return try ChangesetResult(joined, from: inputs).write(options, since: began, on: console)
+    try options.write(ArgumentFile.withPaths(files) { try RewrittenChanges(concatenating: $0) }, on: console)
   }
 }
 
@@ -93,16 +84,20 @@ struct ChangesetSortVerb: Verb {
   var output: OutputOptions { options.output }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let began = ContinuousClock.now
-    let input = try OpenedChanges(argument: file)
-    let sorted = ChangesetSpool()
-    let unsorted = try input.changeset.withBytes { bytes in
-      let order = try ChangesetOrder(byKeyOf: bytes)
-      try order.write(bytes, into: sorted)
-      return Set(order.tablesInAuthorOrder.map { TableName($0.name) })
+    try options.write(ArgumentFile.withPath(file) { try RewrittenChanges(sorting: $0) }, on: console)
+  }
+}
+
+extension ChangesetOptions {
+  /// Writes the changes where and as the options say, and reports it.
+  fileprivate func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
+    if path == ArgumentFile.standardInput {
+      try changes.forEachPiece { try FileHandle.standardOutput.write(contentsOf: Data($0)) }
+      return .done
     }
-    let inKeyOrder = Set(input.tables.map { TableName($0.header.name) }).subtracting(unsorted)
-    return try ChangesetResult(sorted, from: [input], tablesInKeyOrder: inKeyOrder)
-      .write(options, since: began, on: console)
+    let report = try changes.write(to: OutputPath(path).diffOutput(replacing: force), home: home.folder)
+    try console.document(report.json)
+    try console.say(report.lines(style: console.style))
+    return .done
   }
 }

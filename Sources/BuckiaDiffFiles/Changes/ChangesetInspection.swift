@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -29,26 +30,30 @@ package struct ChangesetInspection: Equatable, Sendable {
   /// Whether it is a patchset; nil when it has no changes.
   package var format: ChangesetFormat? { tables.first?.header.format }
 
-  /// Reads all of a spool.
+  /// Reads all of a changeset.
   ///
-  /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for the spool's file.
-  init(_ spool: ChangesetSpool, annotations: Annotations? = nil) throws(DiffFileError) {
+  /// - Parameters:
+  ///   - spool: The changeset.
+  ///   - annotations: What is said of its changes.
+  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for a temporary file.
+  init(
+    _ spool: TemporaryBuffer, annotations: Annotations? = nil, isWanted: () -> Bool = { true }
+  ) throws(DiffFileError) {
     var scanner = Scanner(of: spool, annotations: annotations)
-    try scanner.advance(to: spool.count, isLast: true)
+    try scanner.advance(to: spool.count, isLast: true, isWanted: isWanted)
     self = try scanner.finish()
   }
 
   /// The pass over the changes. It can stop where the bytes end so far and continue when there are more.
   struct Scanner {
-    private let spool: ChangesetSpool
+    private let spool: TemporaryBuffer
     private var scan: ChangesetScan
     private var builder = ChangesetSummary.Builder()
     private var tables: [Table] = []
-    private var places: [TableName: Int] = [:]
     private var cursor: AnnotationCursor
-    private var place = 0
 
-    init(of spool: ChangesetSpool, annotations: Annotations? = nil) {
+    init(of spool: TemporaryBuffer, annotations: Annotations? = nil) {
       self.spool = spool
       scan = ChangesetScan(arrivingIn: spool)
       cursor = AnnotationCursor(annotations)
@@ -63,10 +68,15 @@ package struct ChangesetInspection: Equatable, Sendable {
     ///   - limit: How many bytes there are.
     ///   - isLast: Whether there will be no more.
     /// - Throws: `DiffFileError`, as the inspection.
-    mutating func advance(to limit: Int, isLast: Bool) throws(DiffFileError) {
+    mutating func advance(
+      to limit: Int, isLast: Bool, isWanted: () -> Bool = { true }
+    ) throws(DiffFileError) {
       scan.extend(to: limit, isComplete: isLast)
       do {
-        while try scan.advance() { try scan.window.withBytes { try read($0) } }
+        while try scan.advance() {
+          guard isWanted() else { throw DiffFileError.abandoned }
+          try scan.window.withBytes { try read($0) }
+        }
       } catch {
         throw DiffFileError(spooling: error)
       }
@@ -79,12 +89,13 @@ package struct ChangesetInspection: Equatable, Sendable {
           if scan.isAtEnd, end < bytes.byteCount { _ = try lastHeader(in: end..<bytes.byteCount, of: bytes) }
           return
         }
-        if change.startsTable {
-          let header = try lastHeader(in: end..<change.range.lowerBound, of: bytes)
-          place = try ChangesetInspection.register(
-            header, &tables, places: &places, at: scan.reader.base + scan.reader.headerRange.lowerBound)
+        let header =
+          change.startsTable ? try lastHeader(in: end..<change.range.lowerBound, of: bytes) : nil
+        let place = try builder.add(change, scan.reader, in: bytes)
+        if let header {
+          try ChangesetInspection.register(
+            header, place, &tables, at: scan.reader.base + scan.reader.headerRange.lowerBound)
         }
-        try builder.add(change, scan.reader, in: bytes)
         if let run = try cursor.next() { try tables[place].add(run, change) }
       }
     }
@@ -176,26 +187,24 @@ package struct ChangesetInspection: Equatable, Sendable {
     }
   }
 
-  /// The place of a table, which is added when it comes for the first time.
+  /// Adds a table that comes for the first time; any other must come as before.
   private static func register(
-    _ header: ChangesetTable, _ tables: inout [Table], places: inout [TableName: Int], at offset: Int
-  ) throws(DiffFileError) -> Int {
-    if let place = places[TableName(header.name)] {
+    _ header: ChangesetTable, _ place: Int, _ tables: inout [Table], at offset: Int
+  ) throws(DiffFileError) {
+    if place < tables.count {
       let known = tables[place].header
       guard known == header, known.name.utf8.elementsEqual(header.name.utf8) else {
         throw invalid(
           "the table \(EscapedText.quoted(header.name)) comes again with other columns, another key or another spelling",
           at: offset, table: header.name)
       }
-      return place
+      return
     }
     guard tables.count < DiffFileLimits.tables else {
       throw DiffFileError(
         .tooLarge, "it changes more than \(DiffFileLimits.tables) tables", member: MemberName.changeset)
     }
     tables.append(Table(header: header))
-    places[TableName(header.name)] = tables.count - 1
-    return tables.count - 1
   }
 }
 

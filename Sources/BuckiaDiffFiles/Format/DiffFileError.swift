@@ -146,6 +146,9 @@ extension DiffFileError.Code {
 }
 
 extension DiffFileError {
+  /// Nobody wants the file any more.
+  static let abandoned = DiffFileError(.abandoned, "the receiver has stopped reading")
+
   /// Bytes that could not be read, decompressed or written.
   init(_ error: ByteStreamError) {
     self.init(
@@ -158,18 +161,11 @@ extension DiffFileError {
     hasOffsetInMessage = true
   }
 
-  /// A temporary file that cannot be used.
-  init(_ failure: ChangesetSpool.Failure) {
-    let code = ByteStreamError.Code(errno: failure.errno, otherwise: .unwritable)
-    self.init(Code(code), failure.description, systemError: failure.errno)
-  }
-
   /// Whatever came out of a closure over the bytes of a changeset.
   init(spooling error: any Error) {
     switch error {
     case let error as DiffFileError: self = error
     case let error as ChangesetError: self.init(error)
-    case let error as ChangesetSpool.Failure: self.init(error)
     case let error as ByteStreamError: self.init(error)
     default: self.init(.unreadable, "\(error)")
     }

@@ -39,14 +39,16 @@ package struct DiffFile: ~Copyable {
     ///
     /// They share one: a small file can hold thousands of attachments, and as many buffers would take gigabytes of
     /// memory, or all file descriptors of the process.
-    let range: Range<Int64>
+    let range: Range<Int>
     let all: TemporaryBuffer
 
     /// How many bytes it has.
-    package var byteCount: Int64 { range.upperBound - range.lowerBound }
+    package var byteCount: Int64 { Int64(range.count) }
 
-    /// A new input that reads its bytes from the beginning.
-    package func input() -> any ByteInput { all.input(range) }
+    /// Gives its bytes to `body`, piece by piece.
+    package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+      try all.forEachPiece(range, body)
+    }
   }
 
   /// The manifest.
@@ -64,7 +66,7 @@ package struct DiffFile: ~Copyable {
   /// The definitions of the tables, unless the file leaves them out.
   package let schema: [TableDefinition]?
   /// The changes, in the format of SQLite's session extension.
-  package let changeset: ChangesetSpool
+  package let changeset: TemporaryBuffer
   /// The tables, and how many changes each has.
   package let inspection: ChangesetInspection
   /// Where the changes come from, unless they are all the sender's own edits.

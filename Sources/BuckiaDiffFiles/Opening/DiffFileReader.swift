@@ -13,6 +13,8 @@ struct DiffFileReader {
   let temporaryFolder: String
   /// What is kept from one file to the next.
   let cache: OpeningCache?
+  /// Is asked every few thousand changes whether to go on.
+  var isWanted: () -> Bool = { true }
   /// Called for a file with many changes as soon as these begin to arrive.
   var announce: ((StreamedDiffFile) -> Void)?
 
@@ -41,11 +43,12 @@ struct DiffFileReader {
     var schema: [TableDefinition]?
     var annotationBytes: [UInt8]?
     var attachments: [DiffFile.Attachment] = []
-    var changeset = ChangesetSpool(folder: temporaryFolder)
+    var changeset = TemporaryBuffer(folder: temporaryFolder)
     var publisher: StreamedDiffFile.Publisher?
     let attached = TemporaryBuffer(folder: temporaryFolder)
     // Where the size of the file is not known, its content is measured by what has been read of it.
-    let checkExpansion = { () throws(DiffFileError) in
+    let checkProgress = { () throws(DiffFileError) in
+      guard isWanted() else { throw DiffFileError.abandoned }
       if byteCount == nil { try limits.check(content: archive.offset, fileBytes: file.byteCount) }
     }
     for member in manifest.members {
@@ -71,18 +74,18 @@ struct DiffFileReader {
           announce(diff)
         }
         try Self.read(member, from: archive) { (piece) throws(DiffFileError) in
-          try checkExpansion()
-          do throws(ChangesetSpool.Failure) { try changeset.append(piece) } catch { throw DiffFileError(error) }
+          try checkProgress()
+          do throws(ByteStreamError) { try changeset.write(piece) } catch { throw DiffFileError(error) }
           try publisher?.advance()
         }
       case .file, nil:
-        let start = attached.byteCount
+        let start = attached.count
         try Self.read(member, from: archive) { (piece) throws(DiffFileError) in
-          try checkExpansion()
+          try checkProgress()
           do throws(ByteStreamError) { try attached.write(piece) } catch { throw DiffFileError(error) }
         }
         let name = String(member.name.unicodeScalars.dropFirst(MemberName.filesPrefix.unicodeScalars.count))
-        attachments.append(DiffFile.Attachment(name: name, range: start..<attached.byteCount, all: attached))
+        attachments.append(DiffFile.Attachment(name: name, range: start..<attached.count, all: attached))
       }
     }
     try archive.finish()
@@ -93,7 +96,7 @@ struct DiffFileReader {
     if let publisher, annotations == nil {
       inspection = try publisher.finish()
     } else {
-      inspection = try ChangesetInspection(changeset, annotations: annotations)
+      inspection = try ChangesetInspection(changeset, annotations: annotations, isWanted: isWanted)
     }
     try inspection.checkConsistency(with: manifest)
     if let schema { try inspection.checkConsistency(with: schema, keys: manifest) }
@@ -104,9 +107,9 @@ struct DiffFileReader {
       changeset: changeset, inspection: inspection, annotations: annotations, attachments: attachments)
   }
 
-  private func arrivingSpool(_ expected: Int) throws(DiffFileError) -> ChangesetSpool {
-    do throws(ChangesetSpool.Failure) {
-      return try ChangesetSpool(folder: temporaryFolder, arriving: expected)
+  private func arrivingSpool(_ expected: Int) throws(DiffFileError) -> TemporaryBuffer {
+    do throws(ByteStreamError) {
+      return try TemporaryBuffer(arriving: expected, folder: temporaryFolder)
     } catch {
       throw DiffFileError(error)
     }
@@ -179,12 +182,15 @@ extension DiffFile {
   ///   - limits: How much the file may ask for.
   ///   - temporaryFolder: Where temporary files go.
   ///   - cache: What is kept from one file to the next; worth having where there are many small ones.
+  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     at path: String, name: NameRule = .mustMatch, limits: DiffFileLimits = DiffFileLimits(),
-    temporaryFolder: String = ChangesetSpool.temporaryFolder, cache: OpeningCache? = nil
+    temporaryFolder: String = TemporaryBuffer.standardFolder, cache: OpeningCache? = nil,
+    isWanted: @escaping () -> Bool = { true }
   ) throws(DiffFileError) -> DiffFile {
-    try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: cache).read(at: path, rule: name)
+    try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: cache, isWanted: isWanted)
+      .read(at: path, rule: name)
   }
 
   /// Reads and checks a diff file whose bytes come from anywhere.
@@ -197,7 +203,7 @@ extension DiffFile {
   /// - Throws: `DiffFileError`. Nothing is left behind.
   package static func verified(
     from input: any ByteInput, byteCount: Int64? = nil, limits: DiffFileLimits = DiffFileLimits(),
-    temporaryFolder: String = ChangesetSpool.temporaryFolder
+    temporaryFolder: String = TemporaryBuffer.standardFolder
   ) throws(DiffFileError) -> DiffFile {
     try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: nil)
       .read(input, byteCount: byteCount, name: nil)
@@ -205,16 +211,19 @@ extension DiffFile {
 
   /// Reads and checks a diff file, and announces it early when it has many changes that are sorted by key.
   ///
-  /// - Parameter announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is
-  ///   then reported through the streamed file, and nothing is thrown.
+  /// - Parameters:
+  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  ///   - announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is then
+  ///     reported through the streamed file, and nothing is thrown.
   /// - Returns: The file; nil when it was announced.
   /// - Throws: `DiffFileError`, as ``verified(at:name:limits:temporaryFolder:cache:)``.
   package static func verified(
-    at path: String, name: NameRule, cache: OpeningCache, announce: @escaping (StreamedDiffFile) -> Void
+    at path: String, name: NameRule, cache: OpeningCache, isWanted: @escaping () -> Bool,
+    announce: @escaping (StreamedDiffFile) -> Void
   ) throws(DiffFileError) -> DiffFile? {
     var announced: StreamedDiffFile?
     let reader = DiffFileReader(
-      limits: DiffFileLimits(), temporaryFolder: ChangesetSpool.temporaryFolder, cache: cache,
+      limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
       announce: { streamed in
         announced = streamed
         announce(streamed)

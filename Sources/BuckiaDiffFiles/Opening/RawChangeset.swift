@@ -10,7 +10,7 @@ package struct RawChangeset: ~Copyable {
   /// SHA-256 of the file's bytes, by which a ledger knows it.
   package let digest: ContentDigest
   /// The bytes.
-  package let changeset: ChangesetSpool
+  package let changeset: TemporaryBuffer
   /// The tables and how many changes each has.
   package let inspection: ChangesetInspection
   /// The id, when the file is called `<KSUID>.changeset`.
@@ -25,17 +25,18 @@ package struct RawChangeset: ~Copyable {
   ///   - path: The file.
   ///   - limits: How much the file may ask for.
   ///   - temporaryFolder: Where temporary files go.
-  /// - Throws: `DiffFileError` with the file's path; an empty file is `truncated`.
+  ///   - isWanted: Is asked every few thousand changes whether to go on.
+  /// - Throws: `DiffFileError` with code `abandoned` when it is not wanted any more; with the file's path; an empty file is `truncated`.
   package static func verified(
     at path: String, limits: DiffFileLimits = DiffFileLimits(),
-    temporaryFolder: String = ChangesetSpool.temporaryFolder
+    temporaryFolder: String = TemporaryBuffer.standardFolder, isWanted: () -> Bool = { true }
   ) throws(DiffFileError) -> RawChangeset {
     do throws(DiffFileError) {
       let file = try PosixFile(readingInbound: path)
       // A file that is too large is refused before it is read.
       try limits.check(content: file.initialByteCount)
       return try RawChangeset(
-        file, id: DiffFileName.changesetID(path), limits: limits, temporaryFolder: temporaryFolder)
+        file, id: DiffFileName.changesetID(path), limits: limits, temporaryFolder: temporaryFolder, isWanted: isWanted)
     } catch {
       var named = error.naming(path: path)
       named.member = nil
@@ -44,26 +45,24 @@ package struct RawChangeset: ~Copyable {
   }
 
   private init(
-    _ source: any ByteInput, id: KSUID?, limits: DiffFileLimits, temporaryFolder: String
+    _ source: any ByteInput, id: KSUID?, limits: DiffFileLimits, temporaryFolder: String, isWanted: () -> Bool
   ) throws(DiffFileError) {
     let file = DigestingInput(source, ContentHasher())
-    let spool = ChangesetSpool(folder: temporaryFolder)
+    let spool = TemporaryBuffer(folder: temporaryFolder)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
     defer { buffer.deallocate() }
-    while true {
-      let count: Int
-      do throws(ByteStreamError) { count = try file.read(into: buffer) } catch { throw DiffFileError(error) }
-      if count == 0 { break }
-      // A file that grows while it is read must not grow past the limit either.
-      try limits.check(content: file.byteCount)
-      do throws(ChangesetSpool.Failure) {
-        try spool.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      } catch {
-        throw DiffFileError(error)
+    do {
+      while case let count = try file.read(into: buffer), count > 0 {
+        guard isWanted() else { throw DiffFileError.abandoned }
+        // A file that grows while it is read must not grow past the limit either.
+        try limits.check(content: file.byteCount)
+        try spool.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       }
+    } catch {
+      throw DiffFileError(spooling: error)
     }
     guard !spool.isEmpty else { throw DiffFileError(.truncated, "the file is empty") }
-    inspection = try ChangesetInspection(spool)
+    inspection = try ChangesetInspection(spool, isWanted: isWanted)
     digest = file.hasher.digest
     changeset = spool
     self.id = id

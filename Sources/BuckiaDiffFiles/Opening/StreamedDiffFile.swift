@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -20,14 +21,14 @@ package final class StreamedDiffFile: @unchecked Sendable {
   package let signature: DiffFile.Signature
   package let schema: [TableDefinition]?
   /// The changes, as far as they have arrived.
-  package let changeset: ChangesetSpool
+  package let changeset: TemporaryBuffer
   package let feed = ChangesetFeed()
   /// Written before the feed is finished and read afterwards; the feed's lock orders the two.
   private var box: Box?
 
   init(
     manifest: Manifest, digest: ContentDigest, signature: DiffFile.Signature, schema: [TableDefinition]?,
-    changeset: ChangesetSpool
+    changeset: TemporaryBuffer
   ) {
     self.manifest = manifest
     manifestDigest = digest
@@ -83,18 +84,15 @@ extension StreamedDiffFile {
     ///
     /// - Throws: `DiffFileError` when they are malformed, with code `abandoned` when the receiver has given up.
     mutating func advance() throws(DiffFileError) {
-      guard diff.changeset.count - checked >= Self.step else { return }
-      do throws(ChangesetSpool.Failure) { try diff.changeset.flush() } catch { throw DiffFileError(error) }
-      checked = diff.changeset.count
+      guard diff.changeset.storedCount - checked >= Self.step else { return }
+      checked = diff.changeset.storedCount
       try scanner.advance(to: checked, isLast: false)
-      guard diff.feed.publish(scanner.summary) else {
-        throw DiffFileError(.abandoned, "the receiver has stopped reading")
-      }
+      guard diff.feed.publish(scanner.summary) else { throw DiffFileError.abandoned }
     }
 
     /// The inspection of all changes, which must have arrived.
     consuming func finish() throws(DiffFileError) -> ChangesetInspection {
-      do throws(ChangesetSpool.Failure) { try diff.changeset.flush() } catch { throw DiffFileError(error) }
+      do throws(ByteStreamError) { try diff.changeset.finish() } catch { throw DiffFileError(error) }
       try scanner.advance(to: diff.changeset.count, isLast: true)
       return try scanner.finish()
     }

@@ -37,7 +37,7 @@ package struct DiffFileWriter: Sendable {
   ///   then does not exist (or is still the old one), and nothing is left behind.
   @discardableResult
   package func write(
-    _ draft: DiffFileDraft, changeset: ChangesetSpool, to path: String
+    _ draft: DiffFileDraft, changeset: TemporaryBuffer, to path: String
   ) throws(DiffFileError) -> WrittenDiffFile {
     do throws(DiffFileError) {
       let prepared = try prepare(draft, changeset: changeset)
@@ -66,7 +66,7 @@ package struct DiffFileWriter: Sendable {
   ///   not be used.
   @discardableResult
   package func write(
-    _ draft: DiffFileDraft, changeset: ChangesetSpool, to output: any ByteOutput
+    _ draft: DiffFileDraft, changeset: TemporaryBuffer, to output: any ByteOutput
   ) throws(DiffFileError) -> WrittenDiffFile {
     try write(prepare(draft, changeset: changeset), to: output)
   }
@@ -74,7 +74,7 @@ package struct DiffFileWriter: Sendable {
   /// Counts, hashes and signs what is to be written.
   ///
   /// The changeset is read twice, once here and once to write it; memory does not grow with it.
-  private func prepare(_ draft: DiffFileDraft, changeset: ChangesetSpool) throws(DiffFileError) -> PreparedDiffFile {
+  private func prepare(_ draft: DiffFileDraft, changeset: TemporaryBuffer) throws(DiffFileError) -> PreparedDiffFile {
     var prepared = try PreparedDiffFile(draft, changeset: changeset, limits: limits)
     if let signer {
       var sender = prepared.manifest.sender ?? Manifest.Sender()

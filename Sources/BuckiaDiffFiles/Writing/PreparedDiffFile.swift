@@ -7,7 +7,7 @@ struct PreparedDiffFile {
   var manifest: Manifest
   private(set) var members: [PreparedMember] = []
 
-  init(_ draft: DiffFileDraft, changeset: ChangesetSpool, limits: DiffFileLimits) throws(DiffFileError) {
+  init(_ draft: DiffFileDraft, changeset: TemporaryBuffer, limits: DiffFileLimits) throws(DiffFileError) {
     manifest = draft.manifest
     manifest.members = []
     manifest.schema = nil
@@ -27,13 +27,13 @@ struct PreparedDiffFile {
       try add(MemberName.annotations, .memory(annotations.bytes()))
     }
     for attachment in draft.attachments.sorted(by: { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }) {
-      try add(MemberName.filesPrefix + attachment.name, .buffer(attachment.content))
+      try add(MemberName.filesPrefix + attachment.name, .buffer(attachment.content, 0..<attachment.content.count))
     }
     try describeTables(draft, definitions: definitions, changeset: changeset)
   }
 
   private mutating func describeTables(
-    _ draft: DiffFileDraft, definitions: [TableDefinition]?, changeset: ChangesetSpool
+    _ draft: DiffFileDraft, definitions: [TableDefinition]?, changeset: TemporaryBuffer
   ) throws(DiffFileError) {
     let inspection = try ChangesetInspection(changeset, annotations: draft.annotations)
     let byRowID =
@@ -50,12 +50,12 @@ struct PreparedDiffFile {
     if let definitions { try inspection.checkConsistency(with: definitions, keys: manifest) }
   }
 
-  private mutating func addParts(of changeset: ChangesetSpool, splitBytes: Int64) throws(DiffFileError) {
+  private mutating func addParts(of changeset: TemporaryBuffer, splitBytes: Int64) throws(DiffFileError) {
     var start = 0
     var index = 0
     repeat {
       let end = min(changeset.count, start + Int(clamping: splitBytes))
-      try add(MemberName.changesetPart(index), .changeset(changeset, start..<end))
+      try add(MemberName.changesetPart(index), .buffer(changeset, start..<end))
       start = end
       index += 1
     } while start < changeset.count
@@ -74,8 +74,7 @@ struct PreparedMember {
   /// Where its bytes are; they can be read any number of times.
   enum Content {
     case memory([UInt8])
-    case changeset(ChangesetSpool, Range<Int>)
-    case buffer(TemporaryBuffer)
+    case buffer(TemporaryBuffer, Range<Int>)
   }
 
   let name: String
@@ -92,8 +91,7 @@ extension PreparedMember.Content {
   var byteCount: Int64 {
     switch self {
     case .memory(let bytes): Int64(bytes.count)
-    case .changeset(_, let range): Int64(range.count)
-    case .buffer(let buffer): buffer.byteCount
+    case .buffer(_, let range): Int64(range.count)
     }
   }
 
@@ -104,22 +102,8 @@ extension PreparedMember.Content {
       try bytes.withUnsafeBufferPointer { (buffer) throws(DiffFileError) in
         try body(UnsafeRawBufferPointer(buffer))
       }
-    case .changeset(let spool, let range):
-      do { try spool.forEachPiece(range, body) } catch { throw DiffFileError(spooling: error) }
-    case .buffer(let buffer): try Self.forEachPiece(of: buffer.input(), body)
-    }
-  }
-
-  private static func forEachPiece(
-    of input: some ByteInput, _ body: (UnsafeRawBufferPointer) throws(DiffFileError) -> Void
-  ) throws(DiffFileError) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
-    defer { buffer.deallocate() }
-    while true {
-      let count: Int
-      do throws(ByteStreamError) { count = try input.read(into: buffer) } catch { throw DiffFileError(error) }
-      if count == 0 { return }
-      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    case .buffer(let buffer, let range):
+      do { try buffer.forEachPiece(range, body) } catch { throw DiffFileError(spooling: error) }
     }
   }
 }

@@ -10,11 +10,11 @@ package enum RawChangesetWriter {
   ///   - path: The file. For an inbound folder it must be called `<KSUID>.changeset`.
   ///   - replacing: Whether a file of that name is replaced; else it is an error.
   /// - Returns: The size of the file in bytes.
-  /// - Throws: `DiffFileError` with code `alreadyExists`, `fullDisk` or `unwritable`, or for the spool's own file.
+  /// - Throws: `DiffFileError` with code `alreadyExists`, `fullDisk` or `unwritable`, or for a temporary file.
   ///   Nothing is left behind.
   @discardableResult
   package static func write(
-    _ changeset: ChangesetSpool, to path: String, replacing: Bool
+    _ changeset: TemporaryBuffer, to path: String, replacing: Bool
   ) throws(DiffFileError) -> Int64 {
     do {
       let file = try AtomicFileOutput(at: path, replacing: replacing)

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import ReplicationTestSupport
 @testable import BuckiaApply
 @testable import BuckiaLedger
@@ -234,11 +235,10 @@ extension ApplyScenario {
   }
 
   func incoming(windowBytes: Int? = nil) throws -> IncomingChanges {
-    var changeset = ChangesetSpool(changes)
+    var changeset = TemporaryBuffer(changes)
     if let windowBytes {
-      changeset = ChangesetSpool(memoryLimit: 0, windowBytes: windowBytes)
-      try changeset.append(changes)
-      try changeset.flush()
+      changeset = TemporaryBuffer(memoryLimit: 0, windowBytes: windowBytes)
+      try changeset.write(changes)
     }
     return try IncomingChanges(
       key: LedgerKey(

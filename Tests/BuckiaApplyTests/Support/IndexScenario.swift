@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 @testable import BuckiaApply
 @testable import BuckiaLedger
 import BuckiaKSUID
@@ -43,7 +44,7 @@ struct IndexScenario {
     try IncomingChanges(
       key: LedgerKey(
         sender: "", id: nil, digest: (0..<32).map { _ in UInt8.random(in: 0...255) }, isRaw: true), file: "test",
-      definitions: nil, changeset: ChangesetSpool(changes))
+      definitions: nil, changeset: TemporaryBuffer(changes))
   }
 
   /// Applies changes in a transaction of its own.

@@ -2,6 +2,7 @@ import BuckiaByteStreams
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas
+import TestSupport
 
 @testable import BuckiaDiffFiles
 
@@ -30,7 +31,7 @@ struct FileSpec: Sendable {
         manifest: manifest, schema: schema.map { .included($0) } ?? .absent,
         tablesInKeyOrder: Set(tables.filter { $0.order == .key }.map { TableName($0.name) }), annotations: annotations,
         attachments: try files.map { file in
-          let content = TemporaryBuffer(folder: ChangesetSpool.temporaryFolder)
+          let content = TemporaryBuffer(folder: TemporaryBuffer.standardFolder)
           try content.write(Array(file.text.utf8))
           return .init(name: file.name, content: content)
         })
@@ -43,7 +44,7 @@ struct FileSpec: Sendable {
     writer.level = level
     if isSigned { writer.signer = try Sample.signer() }
     let output = MemoryOutput()
-    try writer.write(draft, changeset: ChangesetSpool(TableChanges.bytes(changes)), to: output)
+    try writer.write(draft, changeset: TemporaryBuffer(TableChanges.bytes(changes)), to: output)
     return output.bytes
   }
 
@@ -130,7 +131,7 @@ struct ReadFile: Equatable {
     var files: [String: [UInt8]] = [:]
     for attachment in diff.attachments {
       let content = MemoryOutput()
-      try attachment.input().copy(to: content)
+      try attachment.forEachPiece { content.write($0) }
       files[attachment.name] = content.bytes
     }
     self.files = files
@@ -144,7 +145,7 @@ struct ReadFile: Equatable {
 
 /// The error that opening a file in memory ends in, or nil when it is accepted.
 func refusal(
-  of file: [UInt8], limits: DiffFileLimits = DiffFileLimits(), temporaryFolder: String = ChangesetSpool.temporaryFolder
+  of file: [UInt8], limits: DiffFileLimits = DiffFileLimits(), temporaryFolder: String = TemporaryBuffer.standardFolder
 ) -> DiffFileError? {
   do throws(DiffFileError) {
     _ = try DiffFile.verified(

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas
@@ -132,6 +133,6 @@ extension Manifest.Table {
   }
 }
 
-extension ChangesetSpool {
-  func bytes() throws -> [UInt8] { try withBytes { $0.array(0..<$0.byteCount) } }
+extension TemporaryBuffer {
+  func bytes() throws -> [UInt8] { try allBytes() }
 }

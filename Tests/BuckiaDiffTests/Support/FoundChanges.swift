@@ -4,7 +4,7 @@ import SQLiteChangesets
 extension DatabaseDifference {
   /// The changes, each as its table and its bytes, in an order of their own.
   func changes() throws -> [[UInt8]] {
-    try changeset.withBytes { bytes in
+    try changeset.allBytes().withRawSpan { bytes in
       var changes: [[UInt8]] = []
       var reader = ChangesetReader()
       while let change = try reader.next(in: bytes) {

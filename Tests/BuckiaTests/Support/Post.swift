@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaApply
 import BuckiaDiff
@@ -60,7 +61,7 @@ struct Post {
     let path = "\(inbound)/\(DiffFileName.diff(id))"
     try DiffFileWriter().write(
       DiffFileDraft(manifest: Manifest(id: id), schema: .included(definitions)),
-      changeset: ChangesetSpool(changeset), to: path)
+      changeset: TemporaryBuffer(changeset), to: path)
     return path
   }
 
@@ -68,7 +69,7 @@ struct Post {
   @discardableResult
   func plantRaw(_ changeset: [UInt8], id: KSUID = Post.id(at: 1_700_000_000)) throws -> String {
     let path = "\(inbound)/\(DiffFileName.changeset(id))"
-    try RawChangesetWriter.write(ChangesetSpool(changeset), to: path, replacing: false)
+    try RawChangesetWriter.write(TemporaryBuffer(changeset), to: path, replacing: false)
     return path
   }
 

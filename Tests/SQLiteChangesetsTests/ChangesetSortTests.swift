@@ -1,24 +1,26 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import Testing
 import TestSupport
 
 @Suite("Sorting")
-struct ChangesetOrderTests {
+struct ChangesetSortTests {
+  private func tablesInAuthorOrder(_ bytes: [UInt8]) throws -> [String] {
+    try Changesets.sort(TemporaryBuffer(bytes), ChangesetSummary.of(bytes), into: TemporaryBuffer()).map(\.name)
+  }
+
   @Test("inside a table come deletes, updates and inserts, each by key; tables and sections in order of appearance")
   func order() throws {
     let bytes =
       changeset("b", .insert([2, "x"]), .update(old: [9, 1], new: [.undefined, 2]), .insert([-1, "x"]))
       + changeset("a", .insert([5, 5]))
       + changeset("B", .delete([7, 1]), .update(old: [8, 1], new: [.undefined, 2]), .delete([3, 1]))
-    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
     #expect(
-      try lines(try Bytes.sorted(bytes)) == [
+      try lines(try Changesets.sorted(bytes)) == [
         "b DELETE | 3 1 -", "b DELETE | 7 1 -", "b UPDATE | 8 1 | . 2", "b UPDATE | 9 1 | . 2",
         "b INSERT - | -1 'x'", "b INSERT - | 2 'x'", "a INSERT - | 5 5",
       ])
-    #expect(order.ordinals == [6, 4, 5, 1, 2, 0, 3])
-    #expect(!order.isIdentity)
-    #expect(order.tablesInAuthorOrder.isEmpty)
+    #expect(try tablesInAuthorOrder(bytes).isEmpty)
   }
 
   @Test("patchsets are sorted by the same rules")
@@ -27,7 +29,7 @@ struct ChangesetOrderTests {
       key: [0, 2, 1], format: .patchset, .insert(["x", 1, 5]), .patchUpdate([.undefined, 1, 9]),
       .patchDelete([2, 1]), .patchUpdate(["y", 7, 8]), .patchDelete([9, 0]))
     #expect(
-      try lines(try Bytes.sorted(bytes)) == [
+      try lines(try Changesets.sorted(bytes)) == [
         "notes DELETE | . 9 0 -", "notes DELETE | . 2 1 -", "notes UPDATE | . 7 8 | 'y' . .",
         "notes UPDATE | . 1 9 -", "notes INSERT - | 'x' 1 5",
       ])
@@ -46,7 +48,7 @@ struct ChangesetOrderTests {
       var random = SeededGenerator(seed: seed)
       var writer = ChangesetWriter()
       for value in sorted.shuffled(using: &random) { writer.append(.insert([value, 0])) }
-      #expect(try Bytes.sorted(changeset() + writer.bytes) == changeset() + expected, "seed \(seed)")
+      #expect(try Changesets.sorted(changeset() + writer.bytes) == changeset() + expected, "seed \(seed)")
     }
   }
 
@@ -55,7 +57,7 @@ struct ChangesetOrderTests {
     let changes: [TestChange] = [.insert([1, 2, 0]), .insert([2, 1, 0]), .insert([1, 1, 0])]
     func sorted(_ key: [UInt8]) throws -> [String] {
       let bytes = changeset(ChangesetTable(name: "t", keyFlags: key), changes)
-      return try lines(try Bytes.sorted(bytes)).map { String($0.dropFirst("t INSERT - | ".count)) }
+      return try lines(try Changesets.sorted(bytes)).map { String($0.dropFirst("t INSERT - | ".count)) }
     }
     #expect(try sorted([2, 1, 0]) == ["1 1 0", "2 1 0", "1 2 0"])
     #expect(try sorted([1, 2, 0]) == ["1 1 0", "1 2 0", "2 1 0"])
@@ -68,11 +70,9 @@ struct ChangesetOrderTests {
     let bytes =
       changeset("twice", .insert([5, 1]), .insert([3, 1])) + changeset("once", .insert([2, 1]), .insert([1, 1]))
       + changeset("twice", .delete([5, 1]))
-    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
-    #expect(order.tablesInAuthorOrder.map(\.name) == ["twice"])
-    #expect(order.ordinals == [0, 1, 4, 3, 2])
+    #expect(try tablesInAuthorOrder(bytes) == ["twice"])
     #expect(
-      try lines(try Bytes.sorted(bytes)) == [
+      try lines(try Changesets.sorted(bytes)) == [
         "twice INSERT - | 5 1", "twice INSERT - | 3 1", "twice DELETE | 5 1 -", "once INSERT - | 1 1",
         "once INSERT - | 2 1",
       ])
@@ -83,60 +83,28 @@ struct ChangesetOrderTests {
     let pairs: [(TestValue, TestValue)] = [(1, 1.0), (0, -0.0), (0.0, -0.0), (nil, nil), ("a", "a")]
     for (one, other) in pairs {
       let bytes = changeset(.insert([one, 1]), .insert([-5, 1]), .delete([other, 1]))
-      #expect(try Bytes.sorted(bytes) == bytes)
-      #expect(try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }.tablesInAuthorOrder.count == 1)
+      #expect(try Changesets.sorted(bytes) == bytes)
+      #expect(try Spilled.sorted(bytes) == bytes)
+      #expect(try tablesInAuthorOrder(bytes) == ["notes"])
     }
     // In a composite key they need not be neighbours in any order that puts 1 before 1.0.
     let bytes = changeset(key: [1, 2], .insert([1, 7]), .insert([1, 8]), .insert([1.0, 9]), .delete([1.0, 7]))
-    #expect(try Bytes.sorted(bytes) == bytes)
+    #expect(try Changesets.sorted(bytes) == bytes)
   }
 
-  @Test("what is in order already is known to be, and comes back unchanged")
+  @Test("what is in order already comes back unchanged")
   func identity() throws {
     let bytes = changeset(.delete([9, 1]), .insert([1, 1]), .insert([2, 1])) + changeset("b", .insert([0, 0]))
-    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
-    #expect(order.isIdentity)
-    #expect(order.ordinals == [0, 1, 2, 3])
-    #expect(try Bytes.sorted(bytes) == bytes)
-    #expect(try Bytes.sorted([]) == [])
-    #expect(try Bytes.sorted(changeset()) == [])
-  }
-
-  @Test("one pass tells whether changes stand in order, of all tables or of some")
-  func isByKey() throws {
-    func isByKey(_ bytes: [UInt8], only table: String? = nil) throws -> Bool {
-      try bytes.withRawSpan { try ChangesetOrder.isByKey($0) { table == nil || $0.name == table } }
-    }
-    let tidy = changeset(
-      "a", .delete([2, 1]), .delete([3, 1]), .update(old: [1, 1], new: [.undefined, 2]), .insert([0, 0]))
-    let backwards = changeset("b", .insert([2, 0]), .insert([1, 0]))
-    let mixed = changeset("c", .insert([1, 0]), .delete([2, 0]))
-    #expect(try isByKey([]))
-    #expect(try isByKey(tidy))
-    #expect(try !isByKey(backwards))
-    #expect(try !isByKey(mixed))
-    #expect(try isByKey(tidy + backwards + mixed, only: "a"))
-    #expect(try !isByKey(tidy + backwards + mixed, only: "c"))
-    for bytes in [tidy, backwards, mixed, tidy + backwards] { #expect(try isByKey(Bytes.sorted(bytes))) }
-    let order = try (backwards + mixed).withRawSpan { try ChangesetOrder(byKeyOf: $0) { $0.name == "c" } }
-    #expect(order.ordinals == [0, 1, 3, 2])
-    #expect(order.tablesInAuthorOrder.map(\.name) == ["b"])
-  }
-
-  @Test("an order is of no use for other bytes")
-  func otherBytes() throws {
-    let bytes = changeset(.insert([1, 1]))
-    let order = try bytes.withRawSpan { try ChangesetOrder(byKeyOf: $0) }
-    let other = changeset(.insert([1, 1]), .insert([2, 1]))
-    #expect(
-      changesetError { try other.withRawSpan { try order.write($0, into: ChangesetSpool()) } }?.code == .badLength)
+    #expect(try Changesets.sorted(bytes) == bytes)
+    #expect(try Changesets.sorted([]) == [])
+    #expect(try Changesets.sorted(changeset()) == [])
   }
 
   @Test("NaN, which SQLite never writes, has a place too")
   func nan() throws {
     let bytes = changeset(.insert([1, 0]), .insert([.real(.nan), 0]), .insert([.real(-.infinity), 0]))
     #expect(
-      try lines(try Bytes.sorted(bytes)) == [
+      try lines(try Changesets.sorted(bytes)) == [
         "notes INSERT - | nan 0", "notes INSERT - | -inf 0", "notes INSERT - | 1 0",
       ])
   }

@@ -1,3 +1,5 @@
+import BuckiaByteStreams
+
 /// Reads bytes that are in memory.
 package final class MemoryInput: ByteInput {
   private let bytes: [UInt8]
@@ -20,4 +22,22 @@ package final class MemoryOutput: ByteOutput {
   package init() {}
 
   package func write(_ bytes: UnsafeRawBufferPointer) { self.bytes.append(contentsOf: bytes) }
+}
+
+extension ByteInput {
+  /// Writes everything that is left to an output.
+  ///
+  /// - Returns: How many bytes there were.
+  @discardableResult
+  package func copy(to output: any ByteOutput) throws(ByteStreamError) -> Int {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
+    defer { buffer.deallocate() }
+    var copied = 0
+    while true {
+      let count = try read(into: buffer)
+      if count == 0 { return copied }
+      try output.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      copied += count
+    }
+  }
 }

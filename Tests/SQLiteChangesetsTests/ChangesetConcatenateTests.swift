@@ -1,10 +1,11 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteConnections
 import Testing
 
 /// The table of `RowChange.followed(by:in:bytes:)`, case by case, and beside SQLite's answer.
 @Suite("Joining")
-struct ChangesetGroupTests {
+struct ChangesetConcatenateTests {
   private let header = changeset()
   private let insert = TestChange.insert([1, "a"])
   private let insertOther = TestChange.insert([1, "b"])
@@ -19,11 +20,11 @@ struct ChangesetGroupTests {
     _ location: SourceLocation = #_sourceLocation
   ) throws {
     let (one, other) = (changeset(format: format, first), changeset(format: format, second))
-    let joined = try Bytes.concatenated(one, other)
+    let joined = try Changesets.concatenated(one, other)
     #expect(try lines(joined) == [expected].compactMap { $0 }, sourceLocation: location)
     #expect(joined == (try StockChangesets.concat(one, other)), sourceLocation: location)
     // One changeset that changes a row twice is folded in the same way.
-    #expect(try Bytes.concatenated(one + other) == joined, sourceLocation: location)
+    #expect(try Changesets.concatenated(one + other) == joined, sourceLocation: location)
   }
 
   @Test("two changes of one row become one, none, or the first")
@@ -78,7 +79,7 @@ struct ChangesetGroupTests {
       key: [0, 1, 0], .update(old: ["a", 1, 5], new: ["b", .undefined, 6]))
     let second = changeset(
       key: [0, 1, 0], .update(old: ["b", 1, .undefined], new: ["a", .undefined, .undefined]))
-    let joined = try Bytes.concatenated(first, second)
+    let joined = try Changesets.concatenated(first, second)
     #expect(try lines(joined) == ["notes UPDATE | . 1 5 | . . 6"])
     #expect(joined == (try StockChangesets.concat(first, second)))
   }
@@ -91,16 +92,16 @@ struct ChangesetGroupTests {
       changeset("A", .insert([0, 1])) + changeset("c", .delete([1, 1]))
       + changeset("b", .delete([2, 1]), .update(old: [3, 1], new: [.undefined, 2]))
     #expect(
-      try lines(try Bytes.concatenated(first, second)) == [
+      try lines(try Changesets.concatenated(first, second)) == [
         "b INSERT - | 3 2", "b INSERT - | 1 1", "a INSERT - | 1 1", "a INSERT - | 0 1", "c DELETE | 1 1 -",
       ])
   }
 
   @Test("a table with nothing left leaves no header")
   func emptied() throws {
-    #expect(try Bytes.concatenated(changeset(insert), changeset(delete)) == [])
-    #expect(try Bytes.concatenated(header, header) == [])
-    #expect(try Bytes.concatenated() == [])
+    #expect(try Changesets.concatenated(changeset(insert), changeset(delete)) == [])
+    #expect(try Changesets.concatenated(header, header) == [])
+    #expect(try Changesets.concatenated() == [])
   }
 
   @Test("keys of other kinds are other rows, and keys with NULL are no row at all")
@@ -108,41 +109,73 @@ struct ChangesetGroupTests {
     let kinds = changeset(.delete([1, "a"]), .delete([1.0, "a"]), .delete(["1", "a"]), .delete([[0x31], "a"]))
     let back = changeset(.insert([1.0, "b"]), .insert([1, "c"]))
     #expect(
-      try lines(try Bytes.concatenated(kinds, back)) == [
+      try lines(try Changesets.concatenated(kinds, back)) == [
         "notes UPDATE | 1 'a' | . 'c'", "notes UPDATE | 1.0 'a' | . 'b'", "notes DELETE | '1' 'a' -",
         "notes DELETE | x[49] 'a' -",
       ])
     let nulls = changeset(key: [1, 2, 0], .insert([nil, 1, "a"]), .insert([nil, 1, "b"]))
     let gone = changeset(key: [1, 2, 0], .delete([nil, 1, "a"]))
-    #expect(try Bytes.concatenated(nulls, gone) == nulls + gone.dropFirst(header.count + 1))
+    #expect(try Changesets.concatenated(nulls, gone) == nulls + gone.dropFirst(header.count + 1))
   }
 
-  @Test("what is refused leaves the group as it was")
+  @Test("inputs that do not fit each other are refused at their place in the input")
   func refused() throws {
-    var group = ChangesetGroup()
-    try changeset(insert).withRawSpan { try group.add($0) }
-    for bad in [
-      changeset("other", .insert([1, 2])) + [1], changeset("new", .insert([1, 2])) + changeset(key: [1], .insert([1])),
-      changeset(format: .patchset, insert),
-    ] {
-      #expect(throws: ChangesetError.self) { try bad.withRawSpan { try group.add($0) } }
+    let first = changeset(insert)
+    for (bad, code, offset) in [
+      (changeset("other", .insert([1, 2])) + [1], .unknownOperation, changeset("other", .insert([1, 2])).count),
+      (
+        changeset("new", .insert([1, 2])) + changeset(key: [1], .insert([1])), .incompatibleTables,
+        changeset("new", .insert([1, 2])).count
+      ),
+      (changeset(format: .patchset, insert), .mixedFormats, 0),
+    ] as [([UInt8], ChangesetError.Code, Int)] {
+      let output = TemporaryBuffer()
+      let error = changesetError {
+        try Changesets.concatenate([TemporaryBuffer(first), TemporaryBuffer(bad)], into: output)
+      }
+      #expect(error?.code == code)
+      #expect(error?.offset == offset)
+      #expect(output.isEmpty)
     }
-    // Had a refused input left its tables behind, this would not fit them.
-    try changeset("new", key: [1], .insert([1])).withRawSpan { try group.add($0) }
-    try changeset(update).withRawSpan { try group.add($0) }
-    #expect(try lines(try group.joined().bytes) == ["notes INSERT - | 1 'b'", "new INSERT - | 1"])
-    #expect(try group.joined().bytes == (try group.joined().bytes))
   }
 
-  @Test("a group can spill into files and gives the same bytes")
+  @Test("what spills into files gives the same bytes")
   func spilled() throws {
     let parts = (0..<50).map { part in
       changeset(.insert([.integer(Int64(part)), .text(String(repeating: "x", count: 500))]), .insert([-1, "once"]))
     }
-    var group = ChangesetGroup(gatheringInto: ChangesetSpool(memoryLimit: 100))
-    for part in parts { try part.withRawSpan { try group.add($0) } }
-    let joined = try group.joined(into: ChangesetSpool(memoryLimit: 0)).bytes
-    #expect(joined == (try Changesets.concatenated(parts.map { ChangesetSpool($0) }).bytes))
+    let joined = try Spilled.concatenated(parts)
+    #expect(joined == (try Changesets.concatenated(parts)))
     #expect(try lines(joined).count == 51)
+  }
+
+  @Test("a row that is changed thousands of times is one row", arguments: [1, 3_001])
+  func manyChanges(count: Int) throws {
+    let changes = (0..<count).map {
+      TestChange.update(old: [1, .integer(Int64($0))], new: [.undefined, .integer(Int64($0 + 1))])
+    }
+    let bytes = changeset(ChangesetTable(name: "t", keyFlags: [1, 0]), changes)
+    #expect(try lines(try Spilled.concatenated([bytes])) == ["t UPDATE | 1 0 | . \(count)"])
+  }
+
+  @Test("joining and sorting stop when they are told to")
+  func stopping() throws {
+    struct Stop: Error {}
+    let bytes = changeset(ChangesetTable(name: "t", keyFlags: [1, 0]), (0..<500).map { .insert([.integer($0), nil]) })
+    for limit in 0..<20 {
+      var polls = 0
+      let poll = {
+        polls += 1
+        if polls > limit { throw Stop() }
+      }
+      let output = TemporaryBuffer()
+      let input = try TemporaryBuffer(bytes, windowBytes: 512)
+      let summary = try ChangesetSummary.of(input)
+      #expect(throws: Stop.self) { try Changesets.sort(input, summary, into: output, poll: poll) }
+      polls = 0
+      #expect(throws: Stop.self) { try Changesets.concatenate([input], into: output, poll: poll) }
+      polls = 0
+      #expect(throws: Stop.self) { try Changesets.invert(input, into: output, poll: poll) }
+    }
   }
 }

@@ -1,0 +1,218 @@
+import BuckiaByteStreams
+import BuckiaDiffFiles
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// The changes of files, inverted, joined or sorted without a database, and not written yet.
+///
+/// Diff files and raw changesets are taken alike, whatever their size: changes that do not fit into memory are kept in
+/// temporary files. Every file is checked completely first.
+///
+/// ```swift
+/// let both = try RewrittenChanges(concatenating: ["monday.bdiff", "tuesday.bdiff"])
+/// let report = try both.write(to: .file("both.bdiff", replacing: false))
+/// ```
+public struct RewrittenChanges {
+  /// The tables and how many changes each has; empty when nothing remains to be changed.
+  public let tables: [ChangesetReport.Table]
+  private let changeset: TemporaryBuffer
+  private let inputs: [InspectedFile]
+  /// The definitions of all tables, when every file brought its own.
+  private let definitions: [TableDefinition]?
+  private let tablesInKeyOrder: Set<TableName>
+  private let began: ContinuousClock.Instant
+
+  /// The changes that undo those of a file.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order, or holds a patchset, which does
+  ///   not say what was there before; whatever `poll` throws.
+  public init(inverting path: String, poll: @escaping () throws -> Void = {}) throws {
+    try self.init([path], poll) { inputs, output in
+      try Changesets.invert(inputs[0].changeset, into: output, poll: poll)
+      return try (ChangesetSummary.of(output, poll: poll), inKeyOrder: [])
+    }
+  }
+
+  /// The changes of several files, joined so that each row is changed at most once.
+  ///
+  /// - Parameters:
+  ///   - paths: The files, in the order in which they would be applied.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  /// - Throws: `BuckiaError` when a file is missing, encrypted or not entirely in order, or two files describe one table
+  ///   differently; whatever `poll` throws.
+  public init(concatenating paths: [String], poll: @escaping () throws -> Void = {}) throws {
+    try self.init(paths, poll) { inputs, output in
+      try Changesets.concatenate(inputs.map(\.changeset), into: output, poll: poll)
+      return try (ChangesetSummary.of(output, poll: poll), inKeyOrder: [])
+    }
+  }
+
+  /// The changes of a file by table, then deletes, updates and inserts, each by key: the order in which they are applied
+  /// fastest. A table in which one row is changed more than once stays in its author's order.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order; whatever `poll` throws.
+  public init(sorting path: String, poll: @escaping () throws -> Void = {}) throws {
+    try self.init([path], poll) { inputs, output in
+      let summary = inputs[0].summary
+      let unsorted = try Changesets.sort(inputs[0].changeset, summary, into: output, poll: poll)
+      let tables = Set(summary.tables.map { TableName($0.table.name) })
+      return (summary, inKeyOrder: tables.subtracting(unsorted.map { TableName($0.name) }))
+    }
+  }
+
+  /// - Parameter rewrite: Writes what becomes of the inputs, sums it up, and names the tables that are in key order then.
+  private init(
+    _ paths: [String], _ poll: @escaping () throws -> Void,
+    _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer) throws -> (
+      ChangesetSummary, inKeyOrder: Set<TableName>
+    )
+  ) throws {
+    began = .now
+    let output = TemporaryBuffer()
+    changeset = output
+    (inputs, definitions, tablesInKeyOrder, tables) = try BuckiaError.wrapping {
+      let inputs = try paths.map { try DiffInspection.open($0, poll: poll) }
+      let definitions = try Self.commonDefinitions(of: inputs)
+      let (summary, inKeyOrder) = try rewrite(inputs, output)
+      return (inputs, definitions, inKeyOrder, summary.tables.map { ChangesetReport.Table($0) })
+    }
+  }
+
+  /// The definitions of all tables, when every file brought its own; nil otherwise.
+  ///
+  /// - Throws: `BuckiaError` when two files describe one table differently: their columns must not be mixed.
+  private static func commonDefinitions(of inputs: [InspectedFile]) throws(BuckiaError) -> [TableDefinition]? {
+    var known: [TableName: TableDefinition] = [:]
+    var ordered: [TableDefinition] = []
+    for input in inputs {
+      for definition in input.schema ?? [] {
+        let other = known.updateValue(definition, forKey: TableName(definition.name))
+        guard other == nil || other == definition else {
+          throw BuckiaError(
+            .definitionsDiffer,
+            "it describes the table \"\(definition.name)\" differently from a file before it, so their columns cannot be joined",
+            path: input.path)
+        }
+        if other == nil { ordered.append(definition) }
+      }
+    }
+    return inputs.allSatisfy { $0.schema != nil } ? ordered : nil
+  }
+
+  /// Gives the bytes of the changes to `body`, piece by piece, as a raw changeset has them.
+  ///
+  /// - Throws: `BuckiaError` when a temporary file cannot be read; whatever `body` throws.
+  public func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    try BuckiaError.wrapping { try changeset.forEachPiece { try body($0) } }
+  }
+
+  /// Writes the changes into a new file, complete or not at all; nothing when no changes are left.
+  ///
+  /// A diff file is written where the name ends in `.bdiff`, and into a folder when only diff files went in; otherwise a
+  /// raw changeset. The file is not signed.
+  ///
+  /// - Parameters:
+  ///   - output: Where the file goes.
+  ///   - home: Where the clock of the ids is kept.
+  /// - Returns: What was written; `path` is nil when no changes are left.
+  /// - Throws: `BuckiaError` when the file cannot be written; with code `noDefinitions` or `carriesMore` when what went in
+  ///   cannot make a diff file.
+  public func write(to output: DiffOutput, home: BuckiaHome = .standard) throws -> ChangesetReport {
+    var report = ChangesetReport(id: nil, path: nil, bytes: 0, tables: tables, seconds: 0)
+    if !changeset.isEmpty { try BuckiaError.wrapping { try write(to: output, home, &report) } }
+    report.seconds = (ContinuousClock.now - began) / .seconds(1)
+    return report
+  }
+
+  private func write(to output: DiffOutput, _ home: BuckiaHome, _ report: inout ChangesetReport) throws {
+    var id = try newID(in: home)
+    let path: String
+    var isReplacing = false
+    let isDiffFile: Bool
+    switch output {
+    case .folder(let folder):
+      isDiffFile = definitions != nil
+      path = FileSystem.path(of: isDiffFile ? DiffFileName.diff(id) : DiffFileName.changeset(id), in: folder)
+    case .file(let file, let replacing):
+      isDiffFile = file.hasSuffix(DiffFileName.diffSuffix)
+      path = file
+      isReplacing = replacing
+      if let named = DiffFileName.diffID(file) { id = named }
+    }
+    if isDiffFile {
+      report.bytes = try writeDiffFile(id, to: path, replacing: isReplacing)
+    } else {
+      report.bytes = try Int(RawChangesetWriter.write(changeset, to: path, replacing: isReplacing))
+    }
+    report.id = id
+    report.path = path
+  }
+
+  private func writeDiffFile(_ id: KSUID, to path: String, replacing: Bool) throws -> Int {
+    guard let definitions else {
+      throw BuckiaError(
+        .noDefinitions,
+        "a diff file needs the definitions of its tables, and a raw changeset has none; only a raw changeset can be made of it"
+      )
+    }
+    if let input = inputs.first(where: \.carriesMore) {
+      throw BuckiaError(
+        .carriesMore,
+        "its changes have several authors, files travel with it, or it renames columns, which a new diff file cannot keep yet; only a raw changeset can be made of it",
+        path: input.path)
+    }
+    var manifest = Manifest(id: id)
+    manifest.dataset = inputs.first?.dataset
+    let draft = DiffFileDraft(manifest: manifest, schema: .included(definitions), tablesInKeyOrder: tablesInKeyOrder)
+    var writer = DiffFileWriter()
+    writer.replacesExisting = replacing
+    return try Int(writer.write(draft, changeset: changeset, to: path).bytes)
+  }
+
+  /// An id greater than those of the files it was made of, unless these are from the future.
+  private func newID(in home: BuckiaHome) throws(KSUIDError) -> KSUID {
+    let now = WallClock.unixMilliseconds / 1_000
+    let observed = inputs.compactMap(\.id).filter { $0.unixSeconds <= now + KSUIDClock.tolerance }
+    return try home.newIDs(after: observed, unixSeconds: now).ids[0]
+  }
+}
+
+/// What ``RewrittenChanges`` wrote.
+public struct ChangesetReport: Sendable {
+  /// A table and how many changes it has.
+  public struct Table: Sendable {
+    /// The table's name.
+    public let name: String
+    /// How many rows are inserted.
+    public let inserted: Int
+    /// How many rows are updated.
+    public let updated: Int
+    /// How many rows are deleted.
+    public let deleted: Int
+
+    init(_ table: ChangesetSummary.Table) {
+      name = table.table.name
+      inserted = table.inserted
+      updated = table.updated
+      deleted = table.deleted
+    }
+  }
+
+  /// The id of the file; nil when no changes were left.
+  public internal(set) var id: KSUID?
+  /// The file; nil when no changes were left.
+  public internal(set) var path: String?
+  /// Its size in bytes.
+  public internal(set) var bytes: Int
+  /// The tables that have changes.
+  public let tables: [Table]
+  /// How long it took, in seconds, with opening and rewriting.
+  public internal(set) var seconds: Double
+}

@@ -1,0 +1,178 @@
+import BuckiaByteStreams
+
+extension Changesets {
+  /// Joins changesets or patchsets of any size in bounded memory; see ``concatenated(_:)``.
+  ///
+  /// - Parameters:
+  ///   - changesets: What to join, the oldest first.
+  ///   - output: Where the result is added.
+  ///   - limits: How much is held in memory.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  /// - Throws: `ChangesetError`, as ``concatenated(_:)``; `ByteStreamError` when a temporary file cannot be read or written;
+  ///   whatever `poll` throws. The output may then hold a part of the result.
+  package static func concatenate(
+    _ changesets: [TemporaryBuffer], into output: TemporaryBuffer, limits: ChangeSorter.Limits = ChangeSorter.Limits(),
+    poll: () throws -> Void = {}
+  ) throws {
+    // Changesets joined end to end are a changeset.
+    let joined = changesets.count == 1 ? changesets[0] : output.makeEmpty()
+    var builder = ChangesetSummary.Builder()
+    var byteCount = 0
+    for changeset in changesets {
+      try builder.add(contentsOf: changeset, at: byteCount, poll: poll)
+      if joined !== changeset { try joined.write(contentsOf: changeset) }
+      byteCount += changeset.count
+    }
+    let summary = builder.finish(byteCount: byteCount)
+    for (table, sections) in zip(summary.tables, summary.sectionsByTable) {
+      var folding = RowFolding(table.table, limits: limits)
+      let byKey = try folding.sortByKey(sections, of: joined, poll: poll)
+      let folded = joined.makeEmpty()
+      try folding.fold(byKey, into: folded, poll: poll)
+      guard !folded.isEmpty else { continue }
+      try output.write(table.header)
+      try folding.unwrap(folded, into: output, poll: poll)
+    }
+  }
+}
+
+/// Makes one change of all changes of a row, for the rows of one table.
+///
+/// The changes are wrapped in records with what they are sorted by: first by key, to find those of one row, then by the
+/// place of the row's first change among all changes.
+private struct RowFolding {
+  /// The first value of the key, which sorts fast, the bytes of all of it, the place of the change, and the change.
+  private static let keyed = ChangesetTable(name: "", keyFlags: [1, 2, 0, 0])
+  /// The place of a row's first change, and what is left of its changes.
+  private static let placed = ChangesetTable(name: "", keyFlags: [1, 0])
+  /// How many bytes are gathered before they are written.
+  private static let writeBytes = 64 << 10
+
+  private let table: ChangesetTable
+  private let limits: ChangeSorter.Limits
+  private var writer = ChangesetWriter()
+  private var reader: ChangesetReader
+  /// The row that is being folded: its key, the place of its first change, and the one change, empty when nothing is left.
+  private var key: [UInt8] = []
+  private var place: Int64 = 0
+  private var change: [UInt8] = []
+
+  init(_ table: ChangesetTable, limits: ChangeSorter.Limits) {
+    self.table = table
+    self.limits = limits
+    reader = ChangesetReader(at: 0, in: table)
+  }
+
+  /// Sorts changes by the bytes of their keys, those of one row in author's order.
+  mutating func sortByKey(
+    _ sections: [Range<Int>], of changeset: TemporaryBuffer, poll: () throws -> Void
+  ) throws -> ChangeSorter {
+    let wrapped = changeset.makeEmpty()
+    let layout = KeyLayout(table)
+    var count: Int64 = 0
+    var stretches = ChangeStretches(0..<0, of: table, in: ChangesetWindow(changeset))
+    for section in sections {
+      stretches.begin(section)
+      while try stretches.advance() {
+        try poll()
+        try stretches.window.withBytes { bytes in
+          while let next = stretches.next(in: bytes) {
+            writer.beginChange(.insert)
+            let values = layout.values(of: next.start, in: bytes)
+            writer.append(values[0], of: bytes)
+            key.removeAll(keepingCapacity: true)
+            for value in values {
+              bytes.extracting(value.encoded).withUnsafeBytes { key.append(contentsOf: $0) }
+              // NULL equals nothing: the row has no other change.
+              if value.kind == .null { withUnsafeBytes(of: count) { key.append(contentsOf: $0) } }
+            }
+            writer.append(blob: key)
+            writer.append(integer: count)
+            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { writer.append(.blob, $0) }
+            count += 1
+            try flush(into: wrapped, atLeast: Self.writeBytes)
+          }
+        }
+      }
+    }
+    try flush(into: wrapped, atLeast: 1)
+    return try ChangeSorter(Self.keyed, sections: [0..<wrapped.count], of: wrapped, limits: limits, poll: poll)
+  }
+
+  /// Folds the changes of each row.
+  mutating func fold(_ sorter: consuming ChangeSorter, into output: TemporaryBuffer, poll: () throws -> Void) throws {
+    var sorter = sorter
+    key = []
+    while try sorter.advance() {
+      try poll()
+      try sorter.bytes.withRawSpan { bytes in
+        while let record = sorter.next(in: bytes) {
+          var position = record.values
+          _ = ValueSlice(verified: bytes, at: &position)
+          let nextKey = bytes.extracting(ValueSlice(verified: bytes, at: &position).payloadRange)
+          let nextPlace = ValueSlice(verified: bytes, at: &position).integer(in: bytes)
+          let next = bytes.extracting(ValueSlice(verified: bytes, at: &position).payloadRange)
+          if key.withRawSpan({ $0.isEqual(to: nextKey) }) {
+            try follow(with: next)
+          } else {
+            try endRow(into: output)
+            Self.copy(nextKey, into: &key)
+            place = nextPlace
+            Self.copy(next, into: &change)
+          }
+        }
+      }
+    }
+    try endRow(into: output)
+    try flush(into: output, atLeast: 1)
+  }
+
+  private mutating func follow(with next: RawSpan) throws(ChangesetError) {
+    guard !change.isEmpty else { return Self.copy(next, into: &change) }
+    next.withUnsafeBytes { change.append(contentsOf: $0) }
+    var folded = ChangesetWriter()
+    let both = change
+    try both.withRawSpan { (bytes) throws(ChangesetError) in
+      reader.move(to: 0)
+      guard let first = try RowChange(next: &reader, in: bytes), let second = try RowChange(next: &reader, in: bytes)
+      else { return }
+      first.followed(by: second, in: table, bytes: bytes)?.write(to: &folded, in: table, bytes: bytes)
+    }
+    change = folded.bytes
+  }
+
+  private mutating func endRow(into output: TemporaryBuffer) throws(ByteStreamError) {
+    guard !change.isEmpty else { return }
+    writer.beginChange(.insert)
+    writer.append(integer: place)
+    writer.append(blob: change)
+    change.removeAll(keepingCapacity: true)
+    try flush(into: output, atLeast: Self.writeBytes)
+  }
+
+  /// Writes the folded changes in the order of their places.
+  func unwrap(_ folded: TemporaryBuffer, into output: TemporaryBuffer, poll: () throws -> Void) throws {
+    var sorter = try ChangeSorter(Self.placed, sections: [0..<folded.count], of: folded, limits: limits, poll: poll)
+    while try sorter.advance() {
+      try poll()
+      try sorter.bytes.withRawSpan { bytes in
+        while let record = sorter.next(in: bytes) {
+          var position = record.values
+          _ = ValueSlice(verified: bytes, at: &position)
+          try output.write(bytes.extracting(ValueSlice(verified: bytes, at: &position).payloadRange))
+        }
+      }
+    }
+  }
+
+  private mutating func flush(into output: TemporaryBuffer, atLeast limit: Int) throws(ByteStreamError) {
+    guard writer.count >= limit else { return }
+    try output.write(writer.bytes)
+    writer.removeAll()
+  }
+
+  private static func copy(_ bytes: RawSpan, into array: inout [UInt8]) {
+    array.removeAll(keepingCapacity: true)
+    bytes.withUnsafeBytes { array.append(contentsOf: $0) }
+  }
+}

@@ -1,0 +1,99 @@
+import BuckiaDiffFiles
+import SQLiteChangesets
+import Testing
+import TestSupport
+
+@testable import Buckia
+
+@Suite("Inverting, joining and sorting files")
+struct RewrittenChangesTests {
+  private struct Stop: Error {}
+
+  private let post: Post
+  private var home: BuckiaHome { BuckiaHome(path: post.folder.file("home")) }
+
+  init() throws {
+    post = try Post(
+      "CREATE TABLE notes(id INTEGER PRIMARY KEY, text); INSERT INTO notes VALUES(1, 'a'), (2, 'b'), (3, 'c')")
+  }
+
+  private func send(_ edits: String, as name: String, raw: Bool = false) throws -> String {
+    try #require(try post.send(edits, raw: raw, to: .file(post.folder.file(name), replacing: false)).path)
+  }
+
+  private func code(of body: () throws -> Void) -> BuckiaError.Code? {
+    do { try body() } catch { return (error as? BuckiaError)?.code }
+    return nil
+  }
+
+  @Test("Diff files make a diff file, which applies")
+  func join() throws {
+    let first = try send("UPDATE notes SET text = 'A' WHERE id = 1; INSERT INTO notes VALUES(4, 'd')", as: "1.bdiff")
+    let second = try send("DELETE FROM notes WHERE id = 1; DELETE FROM notes WHERE id = 2", as: "2.bdiff")
+    let changes = try RewrittenChanges(concatenating: [first, second])
+    #expect(changes.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 0, 2]])
+    let report = try changes.write(to: .folder(post.inbound), home: home)
+    let path = try #require(report.path)
+    let id = try #require(report.id)
+    #expect(path == "\(post.inbound)/\(DiffFileName.diff(id))")
+    #expect(try DiffInspection.verify([path]).files.map(\.isGood) == [true])
+    #expect(try post.apply().diffs.map(\.state) == [.applied])
+    #expect(try TestDatabases.rows("SELECT id FROM notes", on: post.mine) == ["3", "4"])
+  }
+
+  @Test("The inverse of changes and the changes leave nothing, and no file")
+  func undo() throws {
+    let edits = try send("UPDATE notes SET text = 'A' WHERE id = 1; DELETE FROM notes WHERE id = 2", as: "1.bdiff")
+    let undo = post.folder.file("undo.bdiff")
+    #expect(try RewrittenChanges(inverting: edits).write(to: .file(undo, replacing: false), home: home).path == undo)
+    let rest = try RewrittenChanges(concatenating: [edits, undo])
+    #expect(rest.tables.isEmpty)
+    let report = try rest.write(to: .folder(post.folder.file("none")), home: home)
+    #expect(report.path == nil)
+    #expect(report.id == nil)
+    #expect(report.bytes == 0)
+  }
+
+  @Test("What cannot make a diff file says why, and its changes alone can be had")
+  func refusals() throws {
+    let raw = try send("DELETE FROM notes", as: "1.changeset", raw: true)
+    let diff = try send("DELETE FROM notes WHERE id = 3", as: "2.bdiff")
+    let target = DiffOutput.file(post.folder.file("out.bdiff"), replacing: false)
+    let mixed = try RewrittenChanges(concatenating: [raw, diff])
+    #expect(code { _ = try mixed.write(to: target, home: home) } == .noDefinitions)
+    var bytes: [UInt8] = []
+    try mixed.forEachPiece { bytes.append(contentsOf: $0) }
+    let report = try mixed.write(to: .file(post.folder.file("out"), replacing: false), home: home)
+    #expect(report.bytes == bytes.count)
+
+    let other = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, words)")
+    let path = other.folder.file("3.bdiff")
+    try other.send("INSERT INTO notes VALUES(9, 'i')", to: .file(path, replacing: false))
+    #expect(code { _ = try RewrittenChanges(concatenating: [diff, path]) } == .definitionsDiffer)
+    #expect(code { _ = try RewrittenChanges(sorting: post.folder.file("missing")) } == .noSuchFile)
+  }
+
+  @Test("A check that throws stops the verification of a file, and everything after it", arguments: [true, false])
+  func stopping(raw: Bool) throws {
+    let path = try send(
+      "WITH n(i) AS (VALUES(10) UNION ALL SELECT i + 1 FROM n WHERE i < 30000) INSERT INTO notes SELECT i, hex(randomblob(100)) FROM n",
+      as: "1", raw: raw)
+    var polls = 0
+    _ = try RewrittenChanges(sorting: path, poll: { polls += 1 })
+    // The file has 6 MB, which are read and checked, sorted, and counted in the end.
+    #expect(polls > 50)
+    for limit in stride(from: 0, to: polls, by: 7) {
+      var count = 0
+      #expect(throws: Stop.self) {
+        try RewrittenChanges(
+          sorting: path,
+          poll: {
+            count += 1
+            if count > limit { throw Stop() }
+          })
+      }
+    }
+    let files = InboundFiles([InboundItem(named: path)], removing: nil, streams: false) { _ in throw Stop() }
+    #expect(throws: Stop.self) { try files.reopen(0) }
+  }
+}
