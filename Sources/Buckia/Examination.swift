@@ -21,8 +21,8 @@ struct Examination {
     if let reason = Replicability.refusal(of: table) { return skip(table.name, reason) }
     let key = table.primaryKey.map { table.columns[$0].name }
     replicates.append(
-      DoctorReport.Table(name: table.name, key: table.goesByRowID ? "rowid" : key.joined(separator: ", ")))
-    if table.goesByRowID, table.module == nil {
+      DoctorReport.Table(name: table.name, key: table.isKeyedByRowID ? "rowid" : key.joined(separator: ", ")))
+    if table.isKeyedByRowID, table.module == nil {
       warnings.append(
         "table \"\(table.name)\" has no primary key: its rows go by rowid, which VACUUM may change; "
           + "a primary key keeps diffs small, `diff --keyless content` compares by what is in them")

@@ -113,7 +113,7 @@ struct DifferenceBuilder {
     let pair = TablePair(
       definition: definition, newer: newerSide, older: olderSide, renames: renames,
       // Full-text tables are linked to others by their rowids.
-      isIdentifiedByContent: definition.goesByRowID && definition.module == nil && options.keyless == .content)
+      isIdentifiedByContent: definition.isKeyedByRowID && definition.module == nil && options.keyless == .content)
     skipped += try FullTextSettings.remarks(on: pair, older, newer)
     let isSame =
       try pair.older != nil && !pair.hasCondition && pages?.hasSameShadowTables(definition, older, newer) == true

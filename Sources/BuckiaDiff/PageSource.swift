@@ -24,8 +24,7 @@ enum PageSource {
   /// - Throws: `DatabaseFileError`, `SQLiteError`.
   func open(_ progress: ProgressReporter) throws -> DatabasePages? {
     guard case .file(let file, let log, let mark) = self else { return nil }
-    return try DatabasePages(
-      HandleBytes(file, progress), log: log.map { HandleBytes($0, progress) }, upTo: mark)
+    return try DatabasePages(HandleBytes(file, progress), log: log.map { HandleBytes($0, progress) }, upTo: mark)
   }
 }
 

@@ -51,25 +51,16 @@ package enum RefusedFiles {
   }
 
   /// Records a refused file, or that it was refused once more.
-  package static func record(
-    _ entry: Entry, at time: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
-    let statement = try connection.prepare(
-      """
-      INSERT INTO main.buckia_refused(digest, diff, sender, state, reason, file, first_at, last_at)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
-      ON CONFLICT (digest) DO UPDATE SET
-        state = excluded.state, reason = excluded.reason, file = excluded.file, last_at = excluded.last_at,
-        times = times + 1
-      """)
-    try statement.bind(entry.digest, at: 0)
-    try statement.bind(optional: entry.id?.description, at: 1)
-    try statement.bind(entry.sender, at: 2)
-    try statement.bind(entry.state.rawValue, at: 3)
-    try statement.bind(String(entry.reason.prefix(reasonLimit)), at: 4)
-    try statement.bind(String(entry.file.prefix(nameLimit)), at: 5)
-    try statement.bind(time, at: 6)
-    try statement.run()
+  package static func record(_ entry: Entry, at time: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_refused(digest, diff, sender, state, reason, file, first_at, last_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+        ON CONFLICT (digest) DO UPDATE SET
+          state = excluded.state, reason = excluded.reason, file = excluded.file, last_at = excluded.last_at,
+          times = times + 1
+        """, entry.digest, entry.id?.description, entry.sender, entry.state.rawValue,
+      String(entry.reason.prefix(reasonLimit)), String(entry.file.prefix(nameLimit)), time)
     try connection.execute(
       """
       DELETE FROM main.buckia_refused WHERE digest IN (
@@ -79,8 +70,6 @@ package enum RefusedFiles {
 
   /// Deletes the record of a file that has been applied now.
   package static func remove(digest: [UInt8], on connection: borrowing SQLiteConnection) throws {
-    let delete = try connection.cached("DELETE FROM main.buckia_refused WHERE digest = ?1")
-    try delete.statement.bind(digest, at: 0)
-    try delete.statement.run()
+    try connection.run(cached: "DELETE FROM main.buckia_refused WHERE digest = ?1", digest)
   }
 }

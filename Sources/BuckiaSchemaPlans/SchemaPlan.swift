@@ -30,7 +30,7 @@ package struct SchemaPlan: Sendable {
   /// - Throws: `ReplicationError` when a table cannot be made to fit; nothing has been changed then.
   package init(
     definitions: [TableDefinition], mode: SchemaMode, withholding withheld: Withheld = [:],
-    renames: ColumnRenames = ColumnRenames(), local schema: borrowing SchemaReader,
+    renames: ColumnRenames = ColumnRenames(), local schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
     let missing = definitions.filter { schema.entry(named: TableName($0.name)) == nil }
@@ -103,10 +103,10 @@ package struct SchemaPlan: Sendable {
 
   /// The definition of a local table, all of which can be said.
   fileprivate static func local(
-    _ entry: SchemaEntry, in schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
+    _ entry: SchemaEntry, in schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws -> TableDefinition {
     let table = try schema.definition(of: entry, on: connection)
-    if table.hasMendedNames, let refusal = Replicability.refusal(of: table) {
+    if table.hasRepairedNames, let refusal = Replicability.refusal(of: table) {
       throw ReplicationError(.refusedTable, "no diff may change \"\(table.name)\": \(refusal)", table: table.name)
     }
     return table
@@ -157,7 +157,7 @@ extension SchemaPlan {
   ///
   /// - Throws: `ReplicationError` when a table is missing or does not fit.
   package init(
-    positional tables: [ChangesetTable], local schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
+    positional tables: [ChangesetTable], local schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     for table in tables {
       let name = TableName(table.name)

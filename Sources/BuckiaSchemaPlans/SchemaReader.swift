@@ -4,7 +4,7 @@ import SQLiteSchemas
 /// Reads the definitions of one database through its own connection.
 ///
 /// Nothing is cached: read again after the schema has changed.
-package struct SchemaReader: ~Copyable {
+package struct SchemaReader: Sendable {
   /// All tables and views but SQLite's own, in the order they were created.
   package let entries: [SchemaEntry]
   /// Where each name stands in `entries`.
@@ -14,7 +14,7 @@ package struct SchemaReader: ~Copyable {
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
   package init(_ connection: borrowing SQLiteConnection) throws {
-    var sources: [(name: String, sql: String, isMended: Bool)] = []
+    var sources: [(name: String, sql: String, isRepaired: Bool)] = []
     try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
       sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
     }
@@ -44,11 +44,11 @@ package struct SchemaReader: ~Copyable {
       found.append(
         SchemaEntry(
           name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict,
-          sql: source.sql, isNameMended: source.isMended))
+          sql: source.sql, isNameRepaired: source.isRepaired))
     }
     entries = found
     // A name that had to be mended may look like another's.
-    let named = found.enumerated().filter { !$1.isNameMended }
+    let named = found.enumerated().filter { !$1.isNameRepaired }
     places = Dictionary(named.map { ($1.name, $0) }) { first, _ in first }
   }
 
@@ -61,20 +61,18 @@ package struct SchemaReader: ~Copyable {
   /// table takes longer than the answer.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  package func definition(
-    of entry: SchemaEntry, on connection: borrowing SQLiteConnection
-  ) throws -> TableDefinition {
+  package func definition(of entry: SchemaEntry, on connection: borrowing SQLiteConnection) throws -> TableDefinition {
     if case .virtual = entry.kind { return try virtualDefinition(of: entry, on: connection) }
     let name = entry.name.text
     var columns: [ColumnDefinition] = []
     var generated: [GeneratedColumn] = []
     var key: [(position: Int64, column: Int)] = []
-    var hasMendedNames = false
+    var hasRepairedNames = false
     let query = "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')"
     try connection.forEachRow(ofCached: query, binding: [name]) { row in
       let column = row.text(at: 0) ?? ""
       let type = row.text(at: 1) ?? ""
-      if !row.isWellFormedText(at: 0) { hasMendedNames = true }
+      if !row.isWellFormedText(at: 0) { hasRepairedNames = true }
       switch row.integer(at: 5) {
       case 2: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: false))
       case 3: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: true))
@@ -89,9 +87,9 @@ package struct SchemaReader: ~Copyable {
             hasExpressionDefault: source != nil && literal == nil))
       }
     }
-    guard !hasMendedNames else {
+    guard !hasRepairedNames else {
       // Nothing more can be asked about a column whose name cannot be said.
-      return TableDefinition(name: name, columns: columns, generated: generated, hasMendedNames: true)
+      return TableDefinition(name: name, columns: columns, generated: generated, hasRepairedNames: true)
     }
     var isAutoIncrement = false
     for index in columns.indices {

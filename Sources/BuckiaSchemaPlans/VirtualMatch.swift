@@ -39,7 +39,7 @@ enum VirtualMatch {
   static func match(
     _ incoming: TableDefinition, with local: TableDefinition, mode: SchemaMode
   ) throws(ReplicationError) -> TableMatch {
-    let offset = incoming.goesByRowID ? 1 : 0
+    let offset = incoming.isKeyedByRowID ? 1 : 0
     var columns = Array(0..<offset)
     for column in incoming.columns {
       guard let place = local.column(named: column.name), !columns.contains(place + offset) else {

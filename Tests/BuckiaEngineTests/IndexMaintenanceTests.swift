@@ -312,8 +312,7 @@ import Testing
     let incoming = try IncomingChanges(key: raw.key, file: "test", definitions: definitions, changeset: raw.changeset)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute("\(old); BEGIN")
-    let result = try Receiver.plan(incoming, on: receiver, settings: ApplySettings(time: 2_000_000_000_000)).apply(
-      on: receiver)
+    let result = try Receiver.plan(incoming, on: receiver, settings: ApplySettings(time: 2_000_000_000_000)).apply()
     try receiver.execute("COMMIT")
     #expect(result.schemaChanges.count == 1)
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 1"]])

@@ -78,7 +78,7 @@ import TestSupport
       key: LedgerKey(sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [1], isRaw: false),
       file: "test.bdiff", definitions: definitions, changeset: ChangesetSpool(changes))
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(in: transaction)
     try transaction.commit()
     return result
   }

@@ -414,7 +414,7 @@ import TestSupport
         let plan = try Receiver.plan(
           incoming, on: connection, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
         )
-        #expect(try plan.apply(on: connection).counts.conflicts == 1)
+        #expect(try plan.apply().counts.conflicts == 1)
       } catch is ReplicationError {
         refusals += 1
         #expect(try connection.integer("SELECT count(*) FROM words") == 5)

@@ -68,13 +68,13 @@ extension DatabaseManager {
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
     var failure: (any Error)?
     do {
-      files.begin(after: try receiver.releaseHeld(on: connection))
-      try receiver.receive(files, on: connection)
+      files.begin(after: try receiver.releaseHeld())
+      try receiver.receive(files)
     } catch {
       failure = error
     }
     files.finishRemoving()
-    try receiver.end(on: connection)
+    try receiver.end()
     if let failure, files.outcomes.isEmpty { throw failure }
     let report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,

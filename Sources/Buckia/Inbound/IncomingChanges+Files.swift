@@ -9,8 +9,8 @@ import BuckiaLedger
 /// ```swift
 /// try SQLiteConnection.borrowing(handle) { connection in
 ///   let diff = try DiffFile.verified(at: path)
-///   let plan = try ApplyPlan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
-///   return try plan.apply(on: connection).changedTables
+///   let plan = try Receiver.plan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
+///   return try plan.apply().changedTables
 /// }
 /// ```
 extension IncomingChanges {

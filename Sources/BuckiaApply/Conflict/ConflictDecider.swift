@@ -50,9 +50,7 @@ final class ConflictDecider {
   /// Decides one conflict.
   ///
   /// - Throws: `ReplicationError` with `conflict` when the answer is to abort; whatever the resolver throws.
-  func decide(
-    _ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
-  ) throws -> ConflictResolution {
+  func decide(_ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) throws -> ConflictResolution {
     if let resolver {
       // Sound: the changeset stays where it is for longer than the question takes.
       let address = bytes.withUnsafeBytes { $0 }
@@ -123,8 +121,7 @@ final class ConflictDecider {
 
   /// Writes a conflict down with all its versions.
   func record(
-    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
+    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan
   ) throws {
     if outcome == .keptLocal || outcome == .omitted, let key = watched[layout.name] {
       let values = incident.operation == .insert ? incident.new : incident.old
@@ -132,7 +129,7 @@ final class ConflictDecider {
         Omission(
           table: layout.name, key: key.bytes(of: { values[$0] }, bytes), kind: incident.kind, outcome: outcome))
     }
-    try log?.record(incident, outcome, layout, bytes, on: connection)
+    try log?.record(incident, outcome, layout, bytes)
   }
 
   /// Writes down what a change that was left out says of columns that are unknown here.
@@ -142,32 +139,27 @@ final class ConflictDecider {
   ///   - columns: The columns of the row that it speaks of.
   ///   - key: Which of them are the key.
   ///   - values: A value for each, as changeset bytes.
-  func record(
-    _ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8], on connection: borrowing SQLiteConnection
-  ) throws {
+  func record(_ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8]) throws {
     guard let log else { return }
     let layout = RecordedRowLayout(table: omission.table, columns: columns, key: key.sorted())
     try log.record(
       omission.kind, omission.outcome, layout, base: nil, local: nil,
-      incoming: log.row { $0.append(encoded: values) }, reason: Array("these columns are unknown here".utf8),
-      on: connection)
+      incoming: log.row { $0.append(encoded: values) }, reason: Array("these columns are unknown here".utf8))
   }
 
   /// Writes down that the row a statement stands on refers to one that is not there.
-  func recordViolation(
-    _ row: CurrentRow?, _ layout: ConflictLayout, message: String, on connection: borrowing SQLiteConnection
-  ) throws {
+  func recordViolation(_ row: CurrentRow?, _ layout: ConflictLayout, message: String) throws {
     guard let log else { return }
     try log.record(
       .foreignKey, .reported, layout.recorded, base: nil,
       local: row.map { row in log.row { row.append(layout.columns.count, to: &$0) } }, incoming: nil,
-      reason: Array(message.utf8), on: connection)
+      reason: Array(message.utf8))
   }
 
   /// Remembers what has been recorded: a savepoint follows, and ``rewind()`` when that is rolled back.
-  func mark(on connection: borrowing SQLiteConnection) throws {
+  func mark() throws {
     marked = omissions.count
-    try log?.flush(on: connection)
+    try log?.flush()
   }
 
   /// Forgets what was recorded since the mark: the database has forgotten it, too.
@@ -177,7 +169,7 @@ final class ConflictDecider {
   }
 
   /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
-  func finish(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }
+  func finish() throws { try log?.flush() }
 }
 
 extension ChangeOperation {

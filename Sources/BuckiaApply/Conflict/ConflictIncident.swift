@@ -17,7 +17,7 @@ struct ConflictIncident {
 /// How many rows refer to others that are not there: known, or counted when somebody asks.
 final class ForeignKeyCount {
   private var known: Int?
-  private let counting: TableStatements.Prepared?
+  private let counting: PreparedStatement?
 
   /// A number that is known.
   init(_ number: Int) {
@@ -27,7 +27,7 @@ final class ForeignKeyCount {
 
   /// All violations of the database, as `PRAGMA foreign_key_check` finds them: every table that has a foreign key is read.
   init(on connection: borrowing SQLiteConnection) throws {
-    counting = TableStatements.Prepared(try connection.prepare("SELECT count(*) FROM pragma_foreign_key_check"))
+    counting = PreparedStatement(try connection.prepare("SELECT count(*) FROM pragma_foreign_key_check"))
   }
 
   func number() throws -> Int {

@@ -33,7 +33,7 @@ final class ConflictLayout {
   /// The layout of a table whose rows are only read.
   convenience init(_ table: TableDefinition) {
     self.init(
-      name: TableName(table.name), columns: table.changesetColumns, key: table.keyPlaces, sources: [], isKey: [])
+      name: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes, sources: [], isKey: [])
   }
 
   /// The policy for whole rows.

@@ -5,8 +5,7 @@ import SQLiteConnections
 extension ConflictLog {
   /// Records a conflict of a change, with all versions of its row.
   func record(
-    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
+    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan
   ) throws {
     // Sound: the rows are encoded before this returns, and the changeset stays longer.
     let address = bytes.withUnsafeBytes { $0 }
@@ -15,7 +14,7 @@ extension ConflictLog {
     let local = incident.local.map { local in row { local.append(layout.columns.count, to: &$0) } }
     try record(
       incident.kind, outcome, layout.recorded, base: base, local: local, incoming: incoming,
-      reason: incident.kind == .constraint ? incident.message : nil, on: connection)
+      reason: incident.kind == .constraint ? incident.message : nil)
   }
 
   /// Encodes the values of a change in the order of the local row, with the key's from where the change has them.

@@ -40,7 +40,7 @@ struct HoldingSplit {
   ///
   /// - Returns: The known ones, with the definitions that go with them.
   /// - Throws: `SQLiteError` when they cannot be kept, `ChangesetSpool.Failure` when there is no room.
-  mutating func run(_ incoming: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> IncomingChanges {
+  mutating func run(_ incoming: IncomingChanges) throws -> IncomingChanges {
     let summary = try incoming.feed.summary()
     let window = ChangesetWindow(incoming.changeset)
     for section in summary.sections {
@@ -51,9 +51,9 @@ struct HoldingSplit {
       }
       let stretches = ChangeStretches(section.changes, of: table, in: window)
       if part.isWhole {
-        try keep(stretches, of: table, part, on: connection)
+        try keep(stretches, of: table, part)
       } else {
-        try split(stretches, of: table, part, on: connection)
+        try split(stretches, of: table, part)
       }
     }
     try flush()
@@ -61,8 +61,7 @@ struct HoldingSplit {
       guard let part = held[TableName(definition.name)] else { return definition }
       return part.isWhole ? nil : part.known
     }
-    return try IncomingChanges(
-      key: incoming.key, file: incoming.file, definitions: definitions, changeset: known)
+    return try IncomingChanges(key: incoming.key, file: incoming.file, definitions: definitions, changeset: known)
   }
 
   /// Of kept changes of columns all are cut, even where nothing is unknown any more: some have old values to be filled in.
@@ -82,10 +81,7 @@ struct HoldingSplit {
     try changeset.forEachPiece(changes) { try known.append($0) }
   }
 
-  private func keep(
-    _ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable,
-    on connection: borrowing SQLiteConnection
-  ) throws {
+  private func keep(_ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable) throws {
     var stretches = stretches
     let change = DecodedChange(of: table)
     let key = RowKey(of: table)
@@ -93,20 +89,15 @@ struct HoldingSplit {
       try stretches.window.withBytes { bytes in
         while let place = stretches.next(in: bytes) {
           change.read(place, in: bytes)
-          try store.add(
-            bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table,
-            on: connection)
+          try store.add(bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table)
         }
       }
     }
   }
 
-  private mutating func split(
-    _ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable,
-    on connection: borrowing SQLiteConnection
-  ) throws {
+  private mutating func split(_ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable) throws {
     var stretches = stretches
-    let offset = part.definition.goesByRowID ? 1 : 0
+    let offset = part.definition.isKeyedByRowID ? 1 : 0
     let isHeld = Self.mask(part.columns.map { $0 + offset }, of: table)
     let isKnown = isHeld.map { !$0 }
     let header = ChangesetTable(
@@ -121,9 +112,7 @@ struct HoldingSplit {
           change.read(place, in: bytes)
           if change.hasNullKey, !part.columns.isEmpty {
             // Only all of its content tells such a row apart: half of it would be any row.
-            try store.add(
-              bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table,
-              on: connection)
+            try store.add(bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table)
             continue
           }
           let isIndirect = place.isIndirect(in: bytes)
@@ -132,7 +121,7 @@ struct HoldingSplit {
             comesOfInsert: defaults != nil && isIndirect)
           pieces.writeKnown(where: isKnown, defaults: defaults ?? [:], bytes, to: &writer)
           if let rest = pieces.held(where: isHeld, bytes) {
-            try store.add(rest, of: key.bytes(of: change, bytes), part, table, on: connection)
+            try store.add(rest, of: key.bytes(of: change, bytes), part, table)
           }
           if writer.count > Self.flushLimit { try flush() }
         }
@@ -165,9 +154,7 @@ private struct ChangePieces {
   private var isPatchset: Bool { table.format == .patchset }
 
   /// Writes what the change does to known columns, if anything.
-  func writeKnown(
-    where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter
-  ) {
+  func writeKnown(where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter) {
     let columns = isKnown.indices.filter { isKnown[$0] }
     switch change.operation {
     case .insert:

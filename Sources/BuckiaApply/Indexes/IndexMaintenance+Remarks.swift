@@ -8,7 +8,7 @@ extension IndexMaintenance {
   /// - Parameter changed: The tables that were written.
   /// - Returns: Messages for the report about indexes that are or may be incomplete.
   /// - Throws: `SQLiteError` when the database fails.
-  func rebuildIncompleteIndexes(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
+  func rebuildIncompleteIndexes(changed: [TableName]) throws -> [String] {
     let reached = try schema.tablesChanged(with: Set(changed), on: connection)
     var remarks: [String] = []
     for item in unmaintained where reached.contains(item.table) && schema.index(named: item.name) == nil {

@@ -14,6 +14,7 @@ import SQLiteSchemas
 /// if it has external content, and reported otherwise.
 final class IndexMaintenance {
   let schema: IndexSchema
+  let connection: SQLiteConnection
   private let control = IndexTriggerSwitch()
   private var functions: SQLiteFunctions
   /// The copies; their indexes are their numbers.
@@ -29,6 +30,7 @@ final class IndexMaintenance {
 
   private init(_ schema: IndexSchema, on connection: borrowing SQLiteConnection) {
     self.schema = schema
+    self.connection = SQLiteConnection(sharing: connection)
     functions = SQLiteFunctions(on: connection)
   }
 
@@ -39,14 +41,12 @@ final class IndexMaintenance {
   ///   - connection: The connection, inside the transaction that writes them.
   /// - Throws: `SQLiteError` when the database fails; nothing is left behind. A trigger that cannot be copied is reported
   ///   later.
-  static func begin(
-    over tables: Set<TableName>, on connection: borrowing SQLiteConnection
-  ) throws -> IndexMaintenance {
+  static func begin(over tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws -> IndexMaintenance {
     let maintenance = IndexMaintenance(try IndexSchema(connection), on: connection)
     do {
-      try maintenance.copyTriggers(of: tables, on: connection)
+      try maintenance.copyTriggers(of: tables)
     } catch {
-      _ = try maintenance.end(on: connection)
+      _ = try maintenance.end()
       throw error
     }
     return maintenance
@@ -56,8 +56,8 @@ final class IndexMaintenance {
   ///
   /// - Returns: Messages for the report about what could not be removed.
   /// - Throws: `SQLiteError`. Rolling the transaction back removes the rest.
-  func end(on connection: borrowing SQLiteConnection) throws -> [String] {
-    for number in copies.indices { try remove(number, on: connection) }
+  func end() throws -> [String] {
+    for number in copies.indices { try remove(number) }
     copies = []
     control.isOn = []
     // R-trees keep a statement running until the transaction ends or a savepoint begins, and SQLite removes no function
@@ -73,7 +73,7 @@ final class IndexMaintenance {
 
   // MARK: Copying
 
-  private func copyTriggers(of tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws {
+  private func copyTriggers(of tables: Set<TableName>) throws {
     var finder = IndexTriggerFinder(schema)
     // The TEMP triggers of the application may write to any table.
     let candidates =
@@ -94,9 +94,9 @@ final class IndexMaintenance {
     }
     for group in finder.groups() {
       // The merged trigger if it can be copied, else each by itself.
-      if group.count > 1, try refusal(ofCopying: group[0], rules, on: connection) == nil { continue }
+      if group.count > 1, try refusal(ofCopying: group[0], rules) == nil { continue }
       for trigger in group.count > 1 ? Array(group.dropFirst()) : group {
-        if let reason = try refusal(ofCopying: trigger, rules, on: connection) { addUnmaintained(trigger, reason) }
+        if let reason = try refusal(ofCopying: trigger, rules) { addUnmaintained(trigger, reason) }
       }
     }
   }
@@ -125,16 +125,14 @@ final class IndexMaintenance {
 
   private func name(of number: Int) -> String { "buckia_index_\(number)" }
 
-  private func remove(_ number: Int, on connection: borrowing SQLiteConnection) throws(SQLiteError) {
+  private func remove(_ number: Int) throws(SQLiteError) {
     try connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")
   }
 
   /// Creates the copy of a trigger.
   ///
   /// - Returns: Why it could not be created; nil when it was.
-  private func refusal(
-    ofCopying trigger: IndexTrigger, _ rules: TriggerRules, on connection: borrowing SQLiteConnection
-  ) throws -> String? {
+  private func refusal(ofCopying trigger: IndexTrigger, _ rules: TriggerRules) throws -> String? {
     if let reason = rules.refusal(of: trigger, in: schema) { return reason }
     // The conflict clause of a statement overrides those of the triggers that it fires
     // (https://sqlite.org/lang_createtrigger.html), and ours have one where the table would lose rows otherwise.
@@ -146,7 +144,7 @@ final class IndexMaintenance {
     if let reason = try connection.failure(ofRunning: creation) { return reason }
     let writable = try connection.writableColumns(of: trigger.table)
     if let reason = try connection.failure(ofPreparing: trigger.firingStatement(writable: writable)) {
-      try remove(number, on: connection)
+      try remove(number)
       return reason
     }
     copies.append(trigger)

@@ -38,20 +38,20 @@ struct HeldRelease {
   /// - Parameter connection: The database, with a transaction open, to be rolled back when this throws.
   /// - Returns: The diffs of which something was applied, in the order of arrival.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError`. What is damaged stays, and is told of.
-  func run(on connection: borrowing SQLiteConnection) throws -> [ReleasedDiff] {
-    try session.requireLedger(on: connection)
-    if try session.hasTriedHeld(on: connection) { return [] }
-    guard try HeldParts.exist(on: connection) else {
+  func run() throws -> [ReleasedDiff] {
+    try session.requireLedger()
+    if try session.hasTriedHeld() { return [] }
+    guard try HeldParts.exist(on: session.connection) else {
       session.noteTriedHeld()
       return []
     }
     var released: [ReleasedDiff] = []
     var blocked: [TableName: Blocked] = [:]
-    for part in try HeldPart.all(on: connection) {
+    for part in try HeldPart.all(on: session.connection) {
       let name = TableName(part.table)
       if blocked[name]?.isWhole == true { continue }
       do {
-        let attempt = try attempt(part, after: blocked[name] ?? Blocked(), on: connection)
+        let attempt = try attempt(part, after: blocked[name] ?? Blocked())
         blocked[name, default: Blocked()].add(attempt.rest)
         if let result = attempt.result { note(result, of: part, in: &released) }
       } catch let error as ChangesetError {
@@ -68,8 +68,8 @@ struct HeldRelease {
     }
     session.noteTriedHeld()
     guard !released.isEmpty else { return [] }
-    try HeldParts.removeEmpty(on: connection)
-    for part in try HeldPart.all(on: connection) {
+    try HeldParts.removeEmpty(on: session.connection)
+    for part in try HeldPart.all(on: session.connection) {
       guard let place = released.firstIndex(where: { $0.entry == part.entry }) else { continue }
       released[place].held.append(HeldSummary(part))
     }
@@ -79,29 +79,27 @@ struct HeldRelease {
   /// Applies a part, if there is a place for any of it that there was not before.
   ///
   /// - Returns: What was done, if anything, and what still has no place.
-  private func attempt(
-    _ part: HeldPart, after blocked: Blocked, on connection: borrowing SQLiteConnection
-  ) throws -> (result: ApplyResult?, rest: HeldTable?) {
+  private func attempt(_ part: HeldPart, after blocked: Blocked) throws -> (result: ApplyResult?, rest: HeldTable?) {
     let name = TableName(part.table)
     var withheld: [Int: String] = [:]
     for index in part.columns where blocked.columns.contains(part.foldedName(of: index)) {
       withheld[index] = "waits for what came before"
     }
-    let renames = try session.renames(on: connection)
+    let renames = try session.renames()
     let plan = try SchemaPlan(
       definitions: [part.definition], mode: .hold, withholding: [name: withheld], renames: renames,
-      local: session.schema(on: connection).schema, on: connection)
+      local: session.schema(), on: session.connection)
     guard part.isAnyNew(beside: plan.held[name]) else { return (nil, plan.held[name]) }
-    let admitted = try AdmittedChanges(held: part, on: connection)
-    let settled = try ValueCompatibilityCheck(plan, .hold, renames, withholding: [name: withheld])
-      .run(admitted.changes, admitted.changes.feed.summary(), on: connection)
-    let rest = settled.held[name]
+    let admitted = try AdmittedChanges(held: part, on: session.connection)
+    let checked = try ValueCompatibilityCheck(plan, .hold, renames, session, withholding: [name: withheld])
+      .run(admitted.changes, admitted.changes.feed.summary())
+    let rest = checked.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
     // What cannot be applied now either is kept anew.
-    try HeldParts.remove(part: part.number, on: connection)
+    try HeldParts.remove(part: part.number, on: session.connection)
     let execution = ApplyExecution(
-      admitted: admitted, schema: settled, settings: settings, session: session, resumed: part)
-    let result = try execution.run(on: connection)
+      admitted: admitted, schema: checked, settings: settings, session: session, resumed: part)
+    let result = try execution.run()
     return (result, rest)
   }
 

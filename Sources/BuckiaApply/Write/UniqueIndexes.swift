@@ -12,7 +12,7 @@ final class UniqueIndexes {
     /// Places in the local layout.
     let members: [Int]
     /// `?1…`: the members' values. Gives the rows that have them.
-    let lookup: TableStatements.Prepared
+    let lookup: PreparedStatement
   }
 
   private let plain: [Plain]
@@ -21,12 +21,12 @@ final class UniqueIndexes {
   /// The places in the layout of all columns that a change can leave a unique place by; nil for any.
   let members: Set<Int>?
 
-  init(_ statements: TableStatements, on connection: borrowing SQLiteConnection) throws {
+  init(_ statements: TableStatements) throws {
     let local = statements.match.local
-    let offset = local.goesByRowID ? 1 : 0
+    let offset = local.isKeyedByRowID ? 1 : 0
     var names: [(name: String, isPartial: Bool)] = []
     let list = "SELECT name, partial FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'"
-    try connection.forEachRow(of: list, binding: [local.name]) {
+    try statements.connection.forEachRow(of: list, binding: [local.name]) {
       names.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0))
     }
     var plain: [Plain] = []
@@ -37,7 +37,7 @@ final class UniqueIndexes {
       var terms: [String] = []
       var isWhole = !isPartial
       let parts = "SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key"
-      try connection.forEachRow(of: parts, binding: [name]) { row in
+      try statements.connection.forEachRow(of: parts, binding: [name]) { row in
         if let column = row.text(at: 0).flatMap({ local.column(named: $0) }) {
           columns.append(column + offset)
           // The column's affinity applies to the value, as it does when the value is stored.
@@ -56,7 +56,8 @@ final class UniqueIndexes {
       let query =
         "SELECT \(statements.identity) FROM main.\(statements.name.quoted) WHERE \(terms.joined(separator: " AND "))"
       plain.append(
-        Plain(members: columns, lookup: TableStatements.Prepared(try connection.prepare(query, isPersistent: true))))
+        Plain(members: columns, lookup: PreparedStatement(try statements.connection.prepare(query, isPersistent: true)))
+      )
     }
     self.plain = plain
     self.hasOpaque = hasOpaque

@@ -22,7 +22,7 @@ package enum EngineCalls {
     var settings = ApplySettings(policies: policy, resolver: resolver, time: 2_000_000_000_000)
     settings.recordsConflicts = recordsConflicts
     let plan = try Receiver.plan(changes, on: connection, settings: settings)
-    _ = try plan.apply(in: transaction, on: connection)
+    _ = try plan.apply(in: transaction)
     try transaction.commit()
   }
 

@@ -221,7 +221,7 @@ extension ApplyScenario {
         policies: ConflictPolicies(policy), resolver: resolver, firesTriggers: firesTriggers, time: 2_000_000_000_000)
       let transaction = try SQLiteTransaction(on: connection)
       counts = try Receiver.plan(incoming(windowBytes: windowBytes), on: connection, settings: settings)
-        .apply(in: transaction, on: connection).counts
+        .apply(in: transaction).counts
       try transaction.commit()
     } catch let error as ReplicationError where error.code == .conflict {
       isRefused = true
@@ -259,8 +259,7 @@ extension ApplyScenario {
       }, firesTriggers: firesTriggers, time: 2_000_000_000_000)
     do {
       let transaction = try SQLiteTransaction(on: connection)
-      let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(
-        in: transaction, on: connection)
+      let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(in: transaction)
       try transaction.commit()
       return result
     } catch let error as ReplicationError where error.code == .conflict {
