@@ -30,9 +30,9 @@ struct Examination {
     if let refusal = table.creationRefusal {
       warnings.append("table \"\(table.name)\" cannot be created where it is missing: \(refusal)")
     }
-    if let settings = try FullTextSettings(of: table, on: connection), !settings.names.isEmpty {
+    if let settings = try FullTextSettings.read(of: table, on: connection), !settings.isEmpty {
       warnings.append(
-        "table \"\(table.name)\" has settings of its own (\(settings.names.joined(separator: ", "))), which do not travel"
+        "table \"\(table.name)\" has settings of its own (\(settings.map(\.name).joined(separator: ", "))), which do not travel"
       )
     }
     if table.module != nil { return }

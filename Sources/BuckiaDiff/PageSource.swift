@@ -56,7 +56,7 @@ struct PageSourceProbe {
     before = isLogged && reason == nil ? file?.logState() : nil
   }
 
-  /// The pages of the transaction that has begun; nil when somebody has committed meanwhile.
+  /// The pages of the transaction that has begun; nil when another connection has committed meanwhile.
   func source() -> PageSource? {
     if let reason { return .unavailable(reason) }
     guard let file else { return .unavailable(.notInAFile) }

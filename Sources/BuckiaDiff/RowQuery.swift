@@ -58,7 +58,7 @@ struct RowQuery {
   }
 
   /// Begins to read the rows.
-  func scan(_ snapshot: borrowing DatabaseSnapshot) throws -> RowScan {
+  func scan(_ snapshot: DatabaseSnapshot) throws -> RowScan {
     try RowScan(results, source, binding: selection, isUTF16: snapshot.isUTF16, on: snapshot.source.connection)
   }
 }

@@ -19,7 +19,7 @@ final class SessionComparison {
 
   /// Opens both files; their text must be stored in one encoding.
   init(olderPath: String, newerPath: String) throws {
-    connection = try SnapshotReader.open(newerPath)
+    connection = try SQLiteConnection.reading(newerPath)
     try connection.attach(olderPath, as: Self.olderName)
     // Ends with the connection.
     try connection.execute("BEGIN")

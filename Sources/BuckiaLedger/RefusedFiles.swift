@@ -24,34 +24,20 @@ package enum RefusedFiles {
   /// The longest file name that is kept, in characters.
   private static let nameLimit = 255
 
-  /// A refused file.
-  package struct Entry: Sendable {
-    /// SHA-256 of the file's bytes.
-    let digest: [UInt8]
-    /// The id it claims, where it could be read that far.
-    let id: KSUID?
-    /// The verified sender, or empty.
-    let sender: String
-    /// `quarantined` or `rejected`.
-    let state: DiffState
-    /// Why.
-    let reason: String
-    /// The file's name without its folder.
-    let file: String
-
-    /// Makes an entry.
-    package init(digest: [UInt8], id: KSUID?, sender: String, state: DiffState, reason: String, file: String) {
-      self.digest = digest
-      self.id = id
-      self.sender = sender
-      self.state = state
-      self.reason = reason
-      self.file = file
-    }
-  }
-
   /// Records a refused file, or that it was refused once more.
-  package static func record(_ entry: Entry, at time: Int64, on connection: borrowing SQLiteConnection) throws {
+  ///
+  /// - Parameters:
+  ///   - digest: SHA-256 of the file's bytes.
+  ///   - id: The id it claims, where it could be read that far.
+  ///   - sender: The verified sender, or empty.
+  ///   - state: `quarantined` or `rejected`.
+  ///   - reason: Why.
+  ///   - file: The file's name without its folder.
+  ///   - time: When, in milliseconds since 1970.
+  package static func record(
+    digest: [UInt8], id: KSUID?, sender: String, state: DiffState, reason: String, file: String, at time: Int64,
+    on connection: borrowing SQLiteConnection
+  ) throws {
     try connection.run(
       cached: """
         INSERT INTO main.buckia_refused(digest, diff, sender, state, reason, file, first_at, last_at)
@@ -59,8 +45,8 @@ package enum RefusedFiles {
         ON CONFLICT (digest) DO UPDATE SET
           state = excluded.state, reason = excluded.reason, file = excluded.file, last_at = excluded.last_at,
           times = times + 1
-        """, entry.digest, entry.id?.description, entry.sender, entry.state.rawValue,
-      String(entry.reason.prefix(reasonLimit)), String(entry.file.prefix(nameLimit)), time)
+        """, digest, id?.description, sender, state.rawValue,
+      String(reason.prefix(reasonLimit)), String(file.prefix(nameLimit)), time)
     try connection.execute(
       """
       DELETE FROM main.buckia_refused WHERE digest IN (

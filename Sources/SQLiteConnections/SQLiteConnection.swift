@@ -14,7 +14,7 @@ package struct SQLiteConnection: ~Copyable {
   package enum Access: Sendable {
     /// Read only. The file must exist.
     case readOnly
-    /// Read only, without locks or a WAL index, for read-only volumes. Nobody may write to the file meanwhile.
+    /// Read only, without locks or a WAL index, for read-only volumes. No one may write to the file meanwhile.
     case immutable
     /// Read and write. The file must exist.
     case readWrite

@@ -208,7 +208,7 @@ extension CircleTests.Shape {
   }
   fileprivate func definitions(_ author: borrowing SQLiteConnection) throws -> [TableDefinition]? {
     let reader = try SchemaReader(author)
-    return try reader.entries.map { try reader.definition(of: $0, on: author) }
+    return try reader.entries.map { try reader.definition(of: $0) }
   }
 }
 

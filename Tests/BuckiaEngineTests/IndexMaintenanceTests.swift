@@ -307,7 +307,7 @@ import Testing
     )
     .author("INSERT INTO notes VALUES (1, 'one', 'more')")
     let schema = try SchemaReader(author.connection)
-    let definitions = try schema.entries.map { try schema.definition(of: $0, on: author.connection) }
+    let definitions = try schema.entries.map { try schema.definition(of: $0) }
     let raw = try IndexScenario.incoming(author.changes)
     let incoming = try IncomingChanges(key: raw.key, file: "test", definitions: definitions, changeset: raw.changeset)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)

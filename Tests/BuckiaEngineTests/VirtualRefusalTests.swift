@@ -67,7 +67,7 @@ import TestSupport
     try connection.execute(sql)
     let schema = try SchemaReader(connection)
     return try schema.entries.filter { Replicability.refusal(of: $0) == nil }
-      .map { try schema.definition(of: $0, on: connection) }
+      .map { try schema.definition(of: $0) }
   }
 
   private static func apply(

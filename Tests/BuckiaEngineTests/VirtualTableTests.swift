@@ -126,7 +126,7 @@ import TestSupport
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     let schema = try SchemaReader(connection)
     return try schema.entries.filter { Replicability.refusal(of: $0) == nil }
-      .map { try schema.definition(of: $0, on: connection) }
+      .map { try schema.definition(of: $0) }
   }
 
   @Test("In a UTF-16 database text comes out as it was", arguments: ["UTF-16le", "UTF-16be"])

@@ -37,15 +37,11 @@ final class ConflictDecider {
   /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
   var asksAboutEverything: Bool { resolver != nil }
 
-  /// Whether a single broken reference refuses the whole file, with nobody to ask.
+  /// Whether a single broken reference refuses the whole file, since there is no resolver to ask.
   var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
 
   /// How conflicts of the table that these statements change are laid out and decided.
-  func layout(of statements: TableStatements) -> ConflictLayout {
-    let layout = ConflictLayout(statements)
-    layout.take(policies)
-    return layout
-  }
+  func layout(of statements: TableStatements) -> ConflictLayout { ConflictLayout(statements, policies) }
 
   /// Decides one conflict.
   ///
@@ -56,15 +52,16 @@ final class ConflictDecider {
       let address = bytes.withUnsafeBytes { $0 }
       let answered = try resolver(
         Conflict(
-          layout: layout, kind: incident.kind, operation: incident.operation,
+          layout: layout, kind: incident.kind, operation: incident.change.operation,
           base: ConflictRow(
             layout: layout,
-            content: incident.operation == .insert ? .missing : .change(values: incident.old, key: [], in: address)),
+            content: incident.change.operation == .insert
+              ? .missing : .change(incident.change, isNew: false, in: address)),
           local: ConflictRow(layout: layout, content: incident.local.map { .current($0) } ?? .missing),
           incoming: ConflictRow(
             layout: layout,
-            content: incident.operation == .delete
-              ? .missing : .change(values: incident.new, key: incident.old, in: address)),
+            content: incident.change.operation == .delete
+              ? .missing : .change(incident.change, isNew: true, in: address)),
           details: incident.kind == .constraint ? .message(incident.message) : .none))
       switch answered {
       case .keepLocal: return .keepLocal
@@ -75,7 +72,7 @@ final class ConflictDecider {
       }
     }
     // Only where there are two versions of a row do its columns have a say.
-    let isMerged = incident.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
+    let isMerged = incident.change.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
     if isMerged, layout.columnPolicies != nil { return .merge }
     switch layout.rowPolicy {
     case .keepLocal: return isMerged && incident.kind == .data ? .merge : .keepLocal
@@ -89,7 +86,7 @@ final class ConflictDecider {
     let because = incident.message.isEmpty ? "" : ": \(String(decoding: incident.message, as: UTF8.self))"
     return ReplicationError(
       .conflict,
-      "\(incident.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
+      "\(incident.change.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
         + "\(because); under the policy \"abort\" nothing of this file is applied",
       table: layout.name.text)
   }
@@ -124,10 +121,9 @@ final class ConflictDecider {
     _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan
   ) throws {
     if outcome == .keptLocal || outcome == .omitted, let key = watched[layout.name] {
-      let values = incident.operation == .insert ? incident.new : incident.old
       omissions.append(
         Omission(
-          table: layout.name, key: key.bytes(of: { values[$0] }, bytes), kind: incident.kind, outcome: outcome))
+          table: layout.name, key: key.bytes(of: incident.change, bytes), kind: incident.kind, outcome: outcome))
     }
     try log?.record(incident, outcome, layout, bytes)
   }

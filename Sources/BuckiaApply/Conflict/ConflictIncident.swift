@@ -5,16 +5,13 @@ import SQLiteConnections
 /// A conflict as it happened: the change still in the bytes of the changeset, the local row where a statement stands.
 struct ConflictIncident {
   let kind: ConflictKind
-  let operation: ChangeOperation
-  /// The change's values, by column of the changeset.
-  let old: [ValueSlice]
-  let new: [ValueSlice]
+  let change: DecodedChange
   let local: CurrentRow?
   /// SQLite's words about a constraint, as UTF-8.
   var message: [UInt8] = []
 }
 
-/// How many rows refer to others that are not there: known, or counted when somebody asks.
+/// How many rows refer to others that are not there: known, or counted when asked for.
 final class ForeignKeyCount {
   private var known: Int?
   private let counting: PreparedStatement?

@@ -12,13 +12,6 @@ struct CurrentRow {
   private let rest: PreparedStatement?
   private let width: Int
 
-  /// Takes the row that a statement has just stepped to.
-  init(_ prepared: PreparedStatement) {
-    self.prepared = prepared
-    rest = nil
-    width = .max
-  }
-
   /// Takes the row that the statements of `TableStatements.select` have just stepped to.
   init(_ queries: [PreparedStatement]) {
     prepared = queries[0]

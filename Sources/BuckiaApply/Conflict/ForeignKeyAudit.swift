@@ -32,7 +32,7 @@ struct ForeignKeyAudit {
     let schema = try session.schema()
     var count = 0
     for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
-      let child = try schema.definition(of: entry, on: session.connection)
+      let child = try schema.definition(of: entry)
       var found = BrokenRows(of: child, hasRow: child.fitsWithIdentity(on: session.connection), decider)
       for key in child.foreignKeys {
         guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { continue }
@@ -83,7 +83,7 @@ private struct BrokenRows {
     }
     count += 1
     guard count <= Self.limit else { return }
-    try decider.recordViolation(hasRow ? CurrentRow(prepared) : nil, layout, message: message)
+    try decider.recordViolation(hasRow ? CurrentRow([prepared]) : nil, layout, message: message)
   }
 
   /// Says how many were not written down.
@@ -115,7 +115,7 @@ private struct ForeignKeyCheck {
 
   init?(_ key: ForeignKey, of child: TableDefinition, in schema: SchemaReader, _ session: ApplySession) throws {
     guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
-    let parent = try schema.definition(of: entry, on: session.connection)
+    let parent = try schema.definition(of: entry)
     let columns = parent.columns(referredToBy: key)
     let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
     guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }

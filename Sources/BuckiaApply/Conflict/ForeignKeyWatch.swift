@@ -37,14 +37,14 @@ struct ForeignKeyWatch {
     let schema = try session.schema()
     for child in Set(references.map(\.child)) {
       guard let entry = schema.entry(named: child), entry.kind == .table else { continue }
-      let definition = try schema.definition(of: entry, on: session.connection)
+      let definition = try schema.definition(of: entry)
       if seesTriggers { try watchWritten(definition) }
       for key in definition.foreignKeys {
         let name = TableName(key.parent)
         guard seesTriggers || references.contains(where: { $0.child == child && $0.parent == name }),
           let entry = schema.entry(named: name), entry.kind == .table
         else { continue }
-        let parent = try schema.definition(of: entry, on: session.connection)
+        let parent = try schema.definition(of: entry)
         let columns = parent.columns(referredToBy: key)
         guard columns.count == key.columns.count else { continue }
         let isKey = columns.allSatisfy { parent.primaryKey.contains($0) }
@@ -91,7 +91,7 @@ struct ForeignKeyWatch {
     if clauses.isEmpty { clauses = ["k0 INTEGER"] }
     let names = clauses.indices.map { "k\($0)" }.joined(separator: ", ")
     let definition = "(\(clauses.joined(separator: ", ")), UNIQUE (\(names)))"
-    // Named after its definition: such a table stays, empty, because dropping one needs that nobody is reading.
+    // Named after its definition: such a table stays, empty, because SQLite drops no table while any statement reads.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in definition.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     let name = "\(prefix)\(String(hash, radix: 16))_\(suffix)"

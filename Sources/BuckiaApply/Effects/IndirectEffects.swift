@@ -7,7 +7,7 @@ import SQLiteSchemas
 ///
 /// TEMP triggers note each row that is written in the tables which such an action can reach, in TEMP tables that a rolled-back
 /// savepoint takes back with the rows. They fire whoever writes, so the rows of these tables are all reported by
-/// ``report(to:on:)``, and by nobody else. A row that is written while changes of its own table are applied counts as
+/// ``report(to:)`` alone. A row that is written while changes of its own table are applied counts as
 /// written by a change.
 struct IndirectEffects {
   /// A table whose rows are noted.
@@ -42,7 +42,7 @@ struct IndirectEffects {
     guard seesTriggers || !reachable.isEmpty else { return }
     let schema = try session.schema()
     for entry in schema.entries where entry.kind == .table && (seesTriggers || reachable.contains(entry.name)) {
-      try watch(schema.definition(of: entry, on: session.connection), wantsRows: wantsRows)
+      try watch(schema.definition(of: entry), wantsRows: wantsRows)
     }
     guard !watched.isEmpty else { return }
     try session.connection.execute(

@@ -12,8 +12,8 @@ import SQLiteSchemas
 struct HoldingSplit {
   private let held: [TableName: HeldTable]
   private let store: HeldParts
-  /// Where the changes are kept ones of columns: what a row holds, as changeset bytes by column, that nobody has written
-  /// into since an upgrade has given it the column.
+  /// Where the changes are held ones of columns: what a row has in a column since an upgrade has added that, as changeset
+  /// bytes by column.
   private let defaults: [Int: [UInt8]]?
   private let known: ChangesetSpool
   private var writer = ChangesetWriter()
@@ -24,7 +24,7 @@ struct HoldingSplit {
   /// - Parameters:
   ///   - held: What is unknown of which table.
   ///   - store: Takes it.
-  ///   - defaults: For changes that are such kept ones of columns: what rows hold where nobody has written into them.
+  ///   - defaults: For changes that are held ones of columns: what rows have in columns that an upgrade has added.
   ///   - changeset: The changes; the known ones are kept alike.
   init(
     _ held: [TableName: HeldTable], into store: HeldParts, resumingFrom defaults: [Int: [UInt8]]? = nil,
@@ -49,12 +49,7 @@ struct HoldingSplit {
         try copy(section.changes, of: table, incoming.changeset)
         continue
       }
-      let stretches = ChangeStretches(section.changes, of: table, in: window)
-      if part.isWhole {
-        try keep(stretches, of: table, part)
-      } else {
-        try split(stretches, of: table, part)
-      }
+      try split(ChangeStretches(section.changes, of: table, in: window), of: table, part)
     }
     try flush()
     let definitions = incoming.definitions?.compactMap { definition -> TableDefinition? in
@@ -81,20 +76,6 @@ struct HoldingSplit {
     try changeset.forEachPiece(changes) { try known.append($0) }
   }
 
-  private func keep(_ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable) throws {
-    var stretches = stretches
-    let change = DecodedChange(of: table)
-    let key = RowKey(of: table)
-    while try stretches.advance() {
-      try stretches.window.withBytes { bytes in
-        while let place = stretches.next(in: bytes) {
-          change.read(place, in: bytes)
-          try store.add(bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table)
-        }
-      }
-    }
-  }
-
   private mutating func split(_ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable) throws {
     var stretches = stretches
     let offset = part.definition.isKeyedByRowID ? 1 : 0
@@ -103,15 +84,15 @@ struct HoldingSplit {
     let header = ChangesetTable(
       name: table.name, format: table.format,
       keyFlags: table.keyFlags.indices.filter { isKnown[$0] }.map { table.keyFlags[$0] })
-    writer.beginTable(header)
+    if !part.isWhole { writer.beginTable(header) }
     let change = DecodedChange(of: table)
     let key = RowKey(of: table)
     while try stretches.advance() {
       try stretches.window.withBytes { bytes in
         while let place = stretches.next(in: bytes) {
           change.read(place, in: bytes)
-          if change.hasNullKey, !part.columns.isEmpty {
-            // Only all of its content tells such a row apart: half of it would be any row.
+          // Only all of its content tells a row with NULL in the key apart: half of it would be any row.
+          if part.isWhole || change.hasNullKey && !part.columns.isEmpty {
             try store.add(bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table)
             continue
           }

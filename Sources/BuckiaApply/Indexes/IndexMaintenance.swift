@@ -14,7 +14,7 @@ import SQLiteSchemas
 /// if it has external content, and reported otherwise.
 final class IndexMaintenance {
   let schema: IndexSchema
-  let connection: SQLiteConnection
+  let session: ApplySession
   private let control = IndexTriggerSwitch()
   private var functions: SQLiteFunctions
   /// The copies; their indexes are their numbers.
@@ -28,21 +28,21 @@ final class IndexMaintenance {
   /// The results of `canRebuild`.
   private var rebuildable: [TableName: Bool] = [:]
 
-  private init(_ schema: IndexSchema, on connection: borrowing SQLiteConnection) {
-    self.schema = schema
-    self.connection = SQLiteConnection(sharing: connection)
-    functions = SQLiteFunctions(on: connection)
+  private init(_ session: ApplySession) throws {
+    self.session = session
+    schema = try IndexSchema(session.connection)
+    functions = SQLiteFunctions(on: session.connection)
   }
 
   /// Copies the triggers that maintain the indexes of some tables.
   ///
   /// - Parameters:
   ///   - tables: The tables that will be written.
-  ///   - connection: The connection, inside the transaction that writes them.
+  ///   - session: That of the transaction that writes them.
   /// - Throws: `SQLiteError` when the database fails; nothing is left behind. A trigger that cannot be copied is reported
   ///   later.
-  static func begin(over tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws -> IndexMaintenance {
-    let maintenance = IndexMaintenance(try IndexSchema(connection), on: connection)
+  static func begin(over tables: Set<TableName>, in session: ApplySession) throws -> IndexMaintenance {
+    let maintenance = try IndexMaintenance(session)
     do {
       try maintenance.copyTriggers(of: tables)
     } catch {
@@ -62,7 +62,9 @@ final class IndexMaintenance {
     control.isOn = []
     // R-trees keep a statement running until the transaction ends or a savepoint begins, and SQLite removes no function
     // meanwhile.
-    if connection.isInTransaction { try connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes") }
+    if session.connection.isInTransaction {
+      try session.connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes")
+    }
     let kept = functions.removeAll()
     guard !kept.isEmpty else { return [] }
     return [
@@ -78,14 +80,14 @@ final class IndexMaintenance {
     // The TEMP triggers of the application may write to any table.
     let candidates =
       schema.temporaryTriggers.isEmpty
-      ? try schema.tablesChanged(with: tables, on: connection) : Set(schema.triggers.keys)
+      ? try session.tablesChanged(with: tables) : Set(schema.triggers.keys)
     let tables = schema.triggers.keys.filter(candidates.contains)
     for table in tables.sorted(by: { $0.text < $1.text }) { finder.addTriggers(of: table) }
     unmaintained = finder.unmaintained
     known = finder.found
     guard !known.isEmpty else { return }
 
-    let rules = try TriggerRules(connection)
+    let rules = try TriggerRules(session.connection)
     let called = known.reduce(into: Set<String>()) { $0.formUnion($1.references.functions) }
     let missing = called.intersection(GeoPackageFunctions.names).filter { !rules.hasUnaryFunction($0) }
     guard try addFunctions(missing) else {
@@ -126,7 +128,7 @@ final class IndexMaintenance {
   private func name(of number: Int) -> String { "buckia_index_\(number)" }
 
   private func remove(_ number: Int) throws(SQLiteError) {
-    try connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")
+    try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")
   }
 
   /// Creates the copy of a trigger.
@@ -136,14 +138,15 @@ final class IndexMaintenance {
     if let reason = rules.refusal(of: trigger, in: schema) { return reason }
     // The conflict clause of a statement overrides those of the triggers that it fires
     // (https://sqlite.org/lang_createtrigger.html), and ours have one where the table would lose rows otherwise.
-    if trigger.hasConflictClause, try !TableStatements.conflictClause(of: trigger.table, on: connection).isEmpty {
+    if trigger.hasConflictClause, try !TableStatements.conflictClause(of: trigger.table, on: session.connection).isEmpty
+    {
       return "its trigger says what to do about a conflict, and so does the table itself"
     }
     let number = copies.count
     let creation = trigger.createStatement(name: name(of: number), number: number)
-    if let reason = try connection.failure(ofRunning: creation) { return reason }
-    let writable = try connection.writableColumns(of: trigger.table)
-    if let reason = try connection.failure(ofPreparing: trigger.firingStatement(writable: writable)) {
+    if let reason = try session.connection.failure(ofRunning: creation) { return reason }
+    let writable = try session.connection.writableColumns(of: trigger.table)
+    if let reason = try session.connection.failure(ofPreparing: trigger.firingStatement(writable: writable)) {
       try remove(number)
       return reason
     }

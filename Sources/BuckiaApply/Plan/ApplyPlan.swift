@@ -43,12 +43,9 @@ package struct ApplyPlan {
       schema =
         incoming.renames.isEmpty
         ? try session.plan(for: definitions, mode: settings.schema)
-        : try SchemaPlan(
-          definitions: definitions, mode: settings.schema, renames: renames, local: session.schema(),
-          on: session.connection)
+        : try SchemaPlan(definitions: definitions, mode: settings.schema, renames: renames, local: session.schema())
     } else {
-      schema = try SchemaPlan(
-        positional: incoming.feed.summary().tables.map(\.table), local: session.schema(), on: session.connection)
+      schema = try SchemaPlan(positional: incoming.feed.summary().tables.map(\.table), local: session.schema())
     }
     // Tables of changes that still arrive are checked as they come, unless all changes are needed to plan.
     let hasChecks = schema.matches.values.contains { !$0.checkedValues.isEmpty }

@@ -49,8 +49,7 @@ struct ValueCompatibilityCheck {
     }
     guard isAnyAltered, let definitions = incoming.definitions else { return schema }
     return try SchemaPlan(
-      definitions: definitions, mode: mode, withholding: withheld, renames: renames, local: session.schema(),
-      on: session.connection)
+      definitions: definitions, mode: mode, withholding: withheld, renames: renames, local: session.schema())
   }
 
   /// The columns with values that would be altered.

@@ -143,10 +143,9 @@ struct InboundFileProcessor {
     note(refusal)
     guard refusal.isRecorded else { return outcome }
     do {
-      let entry = RefusedFiles.Entry(
-        digest: try file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
-        reason: outcome.reason ?? "", file: file.name)
-      try RefusedFiles.record(entry, at: settings.time, on: session.connection)
+      try RefusedFiles.record(
+        digest: file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
+        reason: outcome.reason ?? "", file: file.name, at: settings.time, on: session.connection)
     } catch let error as SQLiteError {
       throw error
     } catch {
@@ -158,6 +157,6 @@ struct InboundFileProcessor {
   private mutating func note(_ refusal: Refusal) {
     outcome.state = refusal.state
     outcome.code = refusal.code
-    outcome.reason = settings.escaping(refusal.reason)
+    outcome.reason = EscapedText.line(refusal.reason)
   }
 }

@@ -95,12 +95,12 @@ struct OptimisticBatch {
     guard diffs > 0, let schema, let admitted else { return nil }
     var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
-      rules: ChangesetApplier.Rules(enforcesForeignKeys: false, isOrderFree: true, endsAtRefusals: true),
+      rules: ChangesetApplier.Rules(enforcesForeignKeys: false, endsAtRefusals: true),
       session: session, keeping: nil, reportingTo: observer, progress: { _ in })
     let all = admitted.replaced(
       by: IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
-        changeset: ChangesetSpool(bytes), summary: summary))
+        changeset: ChangesetSpool(bytes), feed: ChangesetFeed(summary)))
     let expected = ApplyCounts(expecting: summary)
     bytes = []
     summary = ChangesetSummary()

@@ -81,7 +81,7 @@ package struct Receiver {
       let transaction = try SQLiteTransaction(on: session.connection)
       let released = try HeldRelease(present, session).run()
       try transaction.commit()
-      return released.map { DiffOutcome($0) }
+      return released
     } catch let error as ReplicationError where error.code == .conflict {
       // It stays held.
       settings.observer?.rewind(to: effects)
@@ -92,7 +92,7 @@ package struct Receiver {
       }
       var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)
       outcome.code = error.code.rawValue
-      outcome.reason = settings.escaping(error.message)
+      outcome.reason = EscapedText.line(error.message)
       return [outcome]
     }
   }

@@ -21,7 +21,7 @@ struct ApplyExecution {
     guard !session.firesTriggers, try session.hasVirtualTables() else {
       return try applyChanges(keeping: nil)
     }
-    let indexes = try IndexMaintenance.begin(over: Set(schema.matches.keys), on: session.connection)
+    let indexes = try IndexMaintenance.begin(over: Set(schema.matches.keys), in: session)
     do {
       var result = try applyChanges(keeping: indexes)
       result.warnings += try indexes.end()
@@ -39,11 +39,9 @@ struct ApplyExecution {
       policies: settings.policies, resolver: settings.resolver,
       log: settings.recordsConflicts ? ConflictLog(entry: entry, on: session.connection) : nil, watching: holding.keys)
     let enforcesForeignKeys = try session.connection.cachedInteger("PRAGMA foreign_keys") == 1
-    // Foreign-key actions and triggers see the order of changes. TEMP triggers are never off.
+    // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
-    let rules = ChangesetApplier.Rules(
-      enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers,
-      isOrderFree: !enforcesForeignKeys && !seesTriggers)
+    let rules = ChangesetApplier.Rules(enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers)
     var applier = try ChangesetApplier(
       schema: schema, decider: decider, rules: rules, session: session, keeping: indexes,
       reportingTo: settings.observer, progress: settings.progress)
@@ -56,8 +54,7 @@ struct ApplyExecution {
     if let indexes {
       warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables)
     } else if try session.hasVirtualTables() {
-      warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(
-        changed: applier.changedTables, on: session.connection)
+      warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(changed: applier.changedTables, in: session)
     }
     let held = try holding.finish(after: decider)
     try decider.finish()

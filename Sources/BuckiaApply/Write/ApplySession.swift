@@ -138,7 +138,7 @@ package final class ApplySession {
   /// Remembers that what is held has been tried with the schema as it is now.
   func noteTriedHeld() { triedHeld = true }
 
-  /// Whether there is any virtual table; most databases have none, and then nobody need look for indexes to keep.
+  /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
   func hasVirtualTables() throws -> Bool {
     try refresh()
     if let knownToHaveVirtualTables { return knownToHaveVirtualTables }
@@ -179,6 +179,20 @@ package final class ApplySession {
     return found
   }
 
+  /// Tables, and all tables whose rows change with theirs through foreign-key actions.
+  func tablesChanged(with tables: Set<TableName>) throws -> Set<TableName> {
+    guard try connection.cachedInteger("PRAGMA foreign_keys") == 1 else { return tables }
+    let acting = try references().filter(\.hasAction)
+    var reached = tables
+    var open = Array(tables)
+    while let next = open.popLast() {
+      for reference in acting where reference.parent == next && reached.insert(reference.child).inserted {
+        open.append(reference.child)
+      }
+    }
+    return reached
+  }
+
   /// A plan for all tables of a diff; the one for the same definitions, when that was made last.
   func plan(for definitions: [TableDefinition], mode: SchemaMode) throws -> SchemaPlan {
     let local = try schema()
@@ -187,7 +201,7 @@ package final class ApplySession {
     {
       return latestPlan.plan
     }
-    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames(), local: local, on: connection)
+    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames(), local: local)
     latestPlan = (definitions, mode, plan)
     return plan
   }

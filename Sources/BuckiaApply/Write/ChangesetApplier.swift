@@ -12,10 +12,12 @@ struct ChangesetApplier {
     let enforcesForeignKeys: Bool
     /// Whether triggers of the application may fire.
     var seesTriggers = false
-    /// Whether the order of changes is ours to choose, and several may go in with one statement.
-    let isOrderFree: Bool
     /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
     var endsAtRefusals = false
+
+    /// Whether the order of changes is ours to choose, and several may go in with one statement: foreign-key actions and
+    /// triggers would see it.
+    var isOrderFree: Bool { !enforcesForeignKeys && !seesTriggers }
   }
 
   /// A constraint refused a change, where the rules say that this ends the work.
@@ -27,7 +29,7 @@ struct ChangesetApplier {
   let session: ApplySession
   let indexes: IndexMaintenance?
   private let observer: (any RowEffectObserver)?
-  /// Watches what foreign-key actions and triggers write, where somebody observes and there may be any.
+  /// Watches what foreign-key actions and triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
@@ -41,8 +43,7 @@ struct ChangesetApplier {
 
   init(
     schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
-    keeping indexes: IndexMaintenance?,
-    reportingTo observer: (any RowEffectObserver)?,
+    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
     progress: @escaping (Int) throws -> Void
   ) throws {
     self.schema = schema

@@ -66,7 +66,7 @@ struct ConstraintRetry {
         if try applier.attempt(place, bytes) == nil {
           applier.isDecided = false
         } else {
-          try applier.giveUp(applier.change, bytes)
+          try applier.giveUp(bytes)
         }
       }
     }

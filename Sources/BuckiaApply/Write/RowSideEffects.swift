@@ -10,7 +10,7 @@ struct RowSideEffects {
   let hasTriggers: Bool
   /// Whether enforced foreign keys refer to the table.
   let isReferenced: Bool
-  /// Whether a row can be deleted and come back with nobody noticing.
+  /// Whether a row can be deleted and inserted again without any side effect.
   let allowsUnseenDeletes: Bool
   /// The places in the local layout that enforced foreign keys refer to: who refers to such a value follows it.
   let referenced: Set<Int>

@@ -23,6 +23,8 @@ final class RowWriter {
   }
 
   let statements: TableStatements
+  /// The change in hand, which all that follows is about.
+  let change: DecodedChange
   /// The rows written: inserted, updated and deleted.
   var counts = ApplyCounts()
   /// Whether what is refused now is refused for good, so that SQLite's message about it is kept.
@@ -41,6 +43,7 @@ final class RowWriter {
     self.indexes = indexes
     self.observer = observer
     key = RowKey(of: header)
+    change = DecodedChange(of: header)
   }
 
   /// Runs a statement that writes a row, which is not counted.
@@ -63,45 +66,42 @@ final class RowWriter {
   /// Keeps a message of the engine's own about a change that is refused.
   func refuse(_ message: String) { lastMessage = Array(message.utf8) }
 
-  /// Runs an UPDATE or DELETE of the row with the key of a change, counts the row and reports it.
+  /// Runs an UPDATE or DELETE of the row with the key of the change, counts the row and reports it.
   private func write(
-    _ prepared: PreparedStatement, _ operation: ChangeOperation, _ cause: RowEffect.Cause,
-    _ change: DecodedChange, _ bytes: RawSpan
+    _ prepared: PreparedStatement, _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan
   ) throws -> Result {
-    let before = try observedRow(of: change, bytes)
+    let before = try observedRow(bytes)
     if let refusal = try run(prepared) { return .refused(refusal) }
     guard statements.connection.changes > 0 else { return .noRow }
-    try didWrite(operation, cause, change, bytes, before: before)
+    try didWrite(operation, cause, bytes, before: before)
     return .written
   }
 
-  /// Runs an INSERT of the row of a change, counts the row and reports it.
-  private func insert(
-    _ prepared: PreparedStatement, _ change: DecodedChange, _ bytes: RawSpan
-  ) throws -> SQLiteRefusal? {
+  /// Runs an INSERT of the row of the change, counts the row and reports it.
+  private func insert(_ prepared: PreparedStatement, _ bytes: RawSpan) throws -> SQLiteRefusal? {
     if let refusal = try run(prepared) { return refusal }
     // A trigger may have kept the row out without an error.
-    if statements.connection.changes > 0 { try didWrite(.insert, .change, change, bytes, before: nil) }
+    if statements.connection.changes > 0 { try didWrite(.insert, .change, bytes, before: nil) }
     return nil
   }
 
   /// Counts a row that was written, and reports it.
   private func didWrite(
-    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ change: DecodedChange, _ bytes: RawSpan, before: [UInt8]?
+    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?
   ) throws {
     switch operation {
     case .insert: counts.inserted += 1
     case .update: counts.updated += 1
     case .delete: counts.deleted += 1
     }
-    if observer != nil { try report(operation, cause, change, bytes, before: before) }
+    if observer != nil { try report(operation, cause, bytes, before: before) }
   }
 
   private func report(
-    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ change: DecodedChange, _ bytes: RawSpan, before: [UInt8]?
+    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?
   ) throws {
     guard let observer else { return }
-    let after = operation == .delete ? nil : try observedRow(of: change, bytes)
+    let after = operation == .delete ? nil : try observedRow(bytes)
     var key = change.hasNullKey ? [] : key.bytes(of: change, bytes)
     if operation == .insert, change.hasNullKey, statements.match.local.isKeyedByRowID,
       let rowID = try statements.connection.cachedInteger("SELECT last_insert_rowid()")
@@ -118,23 +118,21 @@ final class RowWriter {
 
   // MARK: Changes
 
-  /// Inserts the row of a change.
-  func insert(_ change: DecodedChange, _ bytes: RawSpan) throws -> SQLiteRefusal? {
+  /// Inserts the row of the change.
+  func insert(_ bytes: RawSpan) throws -> SQLiteRefusal? {
     let prepared = try statements.insertion.get()
     for column in 0..<statements.columnCount {
       try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
-    return try insert(prepared, change, bytes)
+    return try insert(prepared, bytes)
   }
 
-  /// Updates the row of a change.
-  func update(_ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
-    try write(boundUpdate(change, bytes, guardedBy: guardKind), .update, .change, change, bytes)
+  /// Updates the row of the change.
+  func update(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
+    try write(boundUpdate(bytes, guardedBy: guardKind), .update, .change, bytes)
   }
 
-  private func boundUpdate(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard
-  ) throws -> PreparedStatement {
+  private func boundUpdate(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
     let prepared = try statements.update(change, guardedBy: guardKind)
     let columns = statements.columnCount
     for column in 0..<columns {
@@ -146,24 +144,22 @@ final class RowWriter {
     return prepared
   }
 
-  /// Gives some columns of the row with the key of a change the change's new values.
-  func update(_ columns: ColumnMask, of change: DecodedChange, _ bytes: RawSpan) throws -> Result {
+  /// Gives some columns of the row with the key of the change the change's new values.
+  func update(_ columns: ColumnMask, _ bytes: RawSpan) throws -> Result {
     let prepared = try statements.update(changed: columns, compared: ColumnMask(), nullKeys: change.nullKeys)
     for column in 0..<statements.columnCount where columns.contains(column) {
       try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
     try statements.bindKey(of: change, bytes, to: prepared, from: statements.columnCount)
-    return try write(prepared, .update, change.operation == .insert ? .replacement : .change, change, bytes)
+    return try write(prepared, .update, change.operation == .insert ? .replacement : .change, bytes)
   }
 
-  /// Deletes the row of a change.
-  func delete(_ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
-    try write(boundDelete(change, bytes, guardedBy: guardKind), .delete, .change, change, bytes)
+  /// Deletes the row of the change.
+  func delete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
+    try write(boundDelete(bytes, guardedBy: guardKind), .delete, .change, bytes)
   }
 
-  private func boundDelete(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard
-  ) throws -> PreparedStatement {
+  private func boundDelete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
     let prepared = try statements.delete(change, guardedBy: guardKind)
     for column in 0..<statements.columnCount {
       let isCompared = guardKind == .oldValues && change.compared.contains(column)
@@ -174,12 +170,12 @@ final class RowWriter {
   }
 
   /// Writes the row of an INSERT over the local row with its key.
-  func overwrite(_ change: DecodedChange, _ bytes: RawSpan) throws -> SQLiteRefusal? {
+  func overwrite(_ bytes: RawSpan) throws -> SQLiteRefusal? {
     let prepared = try statements.overwriting.get()
     for column in 0..<statements.columnCount {
       try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
-    return try write(prepared, .update, .replacement, change, bytes).refusal
+    return try write(prepared, .update, .replacement, bytes).refusal
   }
 
   /// Deletes the local row with the key of an INSERT and inserts the new row, as triggers and foreign-key actions expect.
@@ -190,10 +186,10 @@ final class RowWriter {
   /// - Returns: Why the new row was refused, and whether the old one could be deleted at all; both rows are then as before.
   /// - Throws: `ReplicationError` with `conflict` when the old row cannot be deleted: SQLite stops the whole then, too.
   func replace(
-    _ local: RowCopy, by row: RowCopy, _ change: DecodedChange, _ bytes: RawSpan
+    _ local: RowCopy, by row: RowCopy, _ bytes: RawSpan
   ) throws -> (refusal: SQLiteRefusal, wasDeleted: Bool)? {
     try statements.connection.execute("SAVEPOINT buckia_replace")
-    if let refusal = try remove(change, bytes, guardedBy: .none) {
+    if let refusal = try remove(bytes, guardedBy: .none) {
       try statements.connection.execute("RELEASE buckia_replace")
       throw ReplicationError(
         .conflict,
@@ -207,7 +203,7 @@ final class RowWriter {
       return (refusal, wasDeleted)
     }
     try statements.connection.execute("RELEASE buckia_replace")
-    try didWrite(.update, .replacement, change, bytes, before: local.record)
+    try didWrite(.update, .replacement, bytes, before: local.record)
     return nil
   }
 
@@ -217,9 +213,7 @@ final class RowWriter {
   ///   - prepared: A statement for so many rows.
   ///   - starts: Where their changes stand.
   /// - Returns: How many went in: fewer than all when one was refused.
-  func insert(
-    _ prepared: PreparedStatement, starts: ArraySlice<Int>, _ change: DecodedChange, _ bytes: RawSpan
-  ) throws -> Int {
+  func insert(_ prepared: PreparedStatement, starts: ArraySlice<Int>, _ bytes: RawSpan) throws -> Int {
     let refused = try prepared.statement.attempt() != nil
     let inserted = refused ? statements.connection.changes : starts.count
     counts.inserted += inserted
@@ -227,17 +221,17 @@ final class RowWriter {
     for start in starts.prefix(inserted) {
       guard let place = ChangePlace(at: start, in: bytes) else { continue }
       change.read(place, in: bytes)
-      try report(.insert, .change, change, bytes, before: nil)
+      try report(.insert, .change, bytes, before: nil)
     }
     return inserted
   }
 
   // MARK: A resolver's rows
 
-  /// Gives columns of the local row with the key of a change other values.
+  /// Gives columns of the local row with the key of the change other values.
   ///
   /// - Parameter values: By place in the local layout.
-  func update(_ values: [Int: ChangesetValue], of change: DecodedChange, _ bytes: RawSpan) throws -> SQLiteRefusal? {
+  func update(_ values: [Int: ChangesetValue], _ bytes: RawSpan) throws -> SQLiteRefusal? {
     guard !values.isEmpty else { return nil }
     let places = values.keys.sorted()
     let prepared = try statements.assign(places)
@@ -245,15 +239,13 @@ final class RowWriter {
     for (index, place) in places.enumerated() {
       try prepared.statement.bind(values[place] ?? .null, at: statements.columnCount + index)
     }
-    return try write(prepared, .update, .change, change, bytes).refusal
+    return try write(prepared, .update, .change, bytes).refusal
   }
 
-  /// Inserts the row of a change with some values replaced.
+  /// Inserts the row of the change with some values replaced.
   ///
   /// - Parameter values: By place in the local layout. Columns that are neither here nor in the change get their default.
-  func insert(
-    _ values: [Int: ChangesetValue], completing change: DecodedChange, _ bytes: RawSpan
-  ) throws -> SQLiteRefusal? {
+  func insert(_ values: [Int: ChangesetValue], _ bytes: RawSpan) throws -> SQLiteRefusal? {
     var sources: [Int: Int] = [:]
     for (column, place) in statements.match.columns.enumerated()
     where values[place] == nil && (change.new(column).isDefined || change.row(column).isDefined) {
@@ -269,18 +261,16 @@ final class RowWriter {
         try prepared.statement.bind(values[place] ?? .null, at: index)
       }
     }
-    return try insert(prepared, change, bytes)
+    return try insert(prepared, bytes)
   }
 
   // MARK: Parked rows
 
-  /// Deletes the row with the key of a change, whatever the change itself does. Not counted.
+  /// Deletes the row with the key of the change, whatever the change itself does. Not counted.
   ///
   /// - Returns: Why that was refused. `changes` of the connection says whether there was such a row.
-  func remove(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard
-  ) throws -> SQLiteRefusal? {
-    try run(boundDelete(change, bytes, guardedBy: guardKind))
+  func remove(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> SQLiteRefusal? {
+    try run(boundDelete(bytes, guardedBy: guardKind))
   }
 
   /// Inserts a row that was removed, in its old form or a new one. Not counted.
@@ -298,24 +288,24 @@ final class RowWriter {
   ///
   /// - Parameter before: The row as it was before that.
   /// - Returns: Whether it could be written.
-  func updateParked(_ change: DecodedChange, _ bytes: RawSpan, before: RowCopy) throws -> Bool {
-    guard try run(boundUpdate(change, bytes, guardedBy: .none)) == nil, statements.connection.changes == 1 else {
+  func updateParked(_ bytes: RawSpan, before: RowCopy) throws -> Bool {
+    guard try run(boundUpdate(bytes, guardedBy: .none)) == nil, statements.connection.changes == 1 else {
       return false
     }
-    try didUpdateParked(change, bytes, before: before)
+    try didUpdateParked(bytes, before: before)
     return true
   }
 
   /// Counts and reports that a row that was parked has the new values of its change.
-  func didUpdateParked(_ change: DecodedChange, _ bytes: RawSpan, before: RowCopy) throws {
-    try didWrite(.update, .change, change, bytes, before: before.record)
+  func didUpdateParked(_ bytes: RawSpan, before: RowCopy) throws {
+    try didWrite(.update, .change, bytes, before: before.record)
   }
 
   // MARK: Reading
 
   /// The columns in which the local row with the key of an UPDATE has the old values, of those that the change sets. They are
   /// compared as the UPDATE itself does.
-  func unchangedColumns(of change: DecodedChange, _ bytes: RawSpan) throws -> ColumnMask {
+  func unchangedColumns(_ bytes: RawSpan) throws -> ColumnMask {
     var unchanged = ColumnMask()
     guard !change.hasNullKey, !change.compared.isEmpty else { return unchanged }
     let query = try statements.comparison(of: change.compared)
@@ -332,17 +322,17 @@ final class RowWriter {
     return unchanged
   }
 
-  /// The local row with the key of a change; nil when there is none, or when the key holds NULL and identifies no row.
+  /// The local row with the key of the change; nil when there is none, or when the key holds NULL and identifies no row.
   ///
   /// The statement stands on the row until that is released.
-  func currentRow(of change: DecodedChange, _ bytes: RawSpan) throws -> CurrentRow? {
-    try currentRow(of: change, bytes, by: statements.selection.get())
+  func currentRow(_ bytes: RawSpan) throws -> CurrentRow? {
+    try currentRow(bytes, by: statements.selection.get())
   }
 
-  /// The local row with the key of a change as a record, where the observer wants whole rows.
-  private func observedRow(of change: DecodedChange, _ bytes: RawSpan) throws -> [UInt8]? {
+  /// The local row with the key of the change as a record, where the observer wants whole rows.
+  private func observedRow(_ bytes: RawSpan) throws -> [UInt8]? {
     guard let observer, observer.wantsRows,
-      let row = try currentRow(of: change, bytes, by: statements.observation.get())
+      let row = try currentRow(bytes, by: statements.observation.get())
     else { return nil }
     defer { row.release() }
     var writer = ChangesetWriter()
@@ -350,9 +340,7 @@ final class RowWriter {
     return writer.bytes
   }
 
-  private func currentRow(
-    of change: DecodedChange, _ bytes: RawSpan, by queries: [PreparedStatement]
-  ) throws -> CurrentRow? {
+  private func currentRow(_ bytes: RawSpan, by queries: [PreparedStatement]) throws -> CurrentRow? {
     guard !change.hasNullKey else { return nil }
     for query in queries {
       try statements.bindKey(of: change, bytes, to: query)

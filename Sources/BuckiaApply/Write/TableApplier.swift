@@ -8,7 +8,7 @@ import SQLiteSchemas
 ///
 /// The semantics are those of `sqlite3changeset_apply_v2` (<https://sqlite.org/session/sqlite3changeset_apply.html>):
 /// an UPDATE or DELETE finds its row by the key and by every old value it has, a change that breaks a constraint is tried
-/// again when the others of its table are done. Beyond them: columns go by name, tables without a key go by rowid, rows
+/// again when the others of its table are done. Beyond them: columns are matched by name, rows of tables without a key by rowid, rows
 /// with NULL in the key by content, and values swapped under a UNIQUE constraint are resolved by parking.
 final class TableApplier {
   /// A change that a constraint refused; it is worth another attempt when the table's other changes are done.
@@ -34,7 +34,7 @@ final class TableApplier {
   var batch: InsertBatch
   /// Whether the answer to what the next attempt may ask is known: the incoming version is wanted.
   var isDecided = false
-  /// Whether the last INSERT met a row with its key: the next one then looks before it leaps, unless a trigger would see
+  /// Whether the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
   private var expectsConflict = false
   private var knownSideEffects: RowSideEffects?
@@ -58,7 +58,7 @@ final class TableApplier {
     self.header = header
     self.decider = decider
     self.enforcesForeignKeys = enforcesForeignKeys
-    change = DecodedChange(of: header)
+    change = writer.change
     walk = ChangeWalk(0..<0, of: header)
     deferredBytes = changeset.makeEmpty()
     batch = InsertBatch(columns: header.columnCount, limit: canBatch ? writer.statements.batchLimit : 1)
@@ -142,7 +142,7 @@ final class TableApplier {
     let prepared = try statements.insert(rows: rows)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
     let storageRules = statements.storageRules
-    // Rows that go by their content have none, and get one.
+    // Rows that are identified by their content have none, and get one.
     let needsRowID = !statements.match.local.isKeyedByRowID
     // Taken out of their objects: this is done for every value.
     let (columnCount, rowIDKey, looksAtText) = (statements.columnCount, statements.rowIDKey, storesUTF16)
@@ -172,7 +172,7 @@ final class TableApplier {
         parameter += 1
       }
     }
-    let inserted = try writer.insert(prepared, starts: batch.starts(first..<(first + rows)), change, bytes)
+    let inserted = try writer.insert(prepared, starts: batch.starts(first..<(first + rows)), bytes)
     if inserted < rows { batch.noteRefusal(of: rows) }
     return inserted
   }
@@ -188,7 +188,7 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
-    return try attempt(change, bytes)
+    return try attempt(bytes)
   }
 
   private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
@@ -197,105 +197,103 @@ final class TableApplier {
   }
 
   /// Tries a change that has been taken apart.
-  func attempt(_ change: DecodedChange, _ bytes: RawSpan) throws -> Refused? {
+  func attempt(_ bytes: RawSpan) throws -> Refused? {
     if let storageRules = statements.storageRules, !storageRules.admit(change, in: bytes) {
       writer.refuse("the virtual table \(statements.name) would store another value than the one that came")
       return Refused(refusal: .altered)
     }
     switch change.operation {
-    case .insert: return try insert(change, bytes)
-    case .update: return try update(change, bytes)
-    case .delete: return try delete(change, bytes)
+    case .insert: return try insert(bytes)
+    case .update: return try update(bytes)
+    case .delete: return try delete(bytes)
     }
   }
 
-  private func insert(_ change: DecodedChange, _ bytes: RawSpan) throws -> Refused? {
+  private func insert(_ bytes: RawSpan) throws -> Refused? {
     if expectsConflict, !writer.keepsMessages {
-      if let local = try writer.currentRow(of: change, bytes) {
+      if let local = try writer.currentRow(bytes) {
         defer { local.release() }
-        return try meet(local, change, bytes)
+        return try meet(local, bytes)
       }
       expectsConflict = false
     }
-    guard let refusal = try writer.insert(change, bytes) else { return nil }
-    guard let local = try writer.currentRow(of: change, bytes) else {
+    guard let refusal = try writer.insert(bytes) else { return nil }
+    guard let local = try writer.currentRow(bytes) else {
       return Refused(refusal: refusal)
     }
     defer { local.release() }
     if !expectsConflict { expectsConflict = try !sideEffects().hasTriggers }
-    return try meet(local, change, bytes)
+    return try meet(local, bytes)
   }
 
   /// An INSERT meets a row with its key.
-  private func meet(_ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) throws -> Refused? {
-    if !decider.asksAboutEverything, holdsNew(local, change, bytes) {
+  private func meet(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
+    if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       return nil
     }
-    let incident = ConflictIncident(kind: .conflict, operation: .insert, old: [], new: change.newRow, local: local)
+    let incident = ConflictIncident(kind: .conflict, change: change, local: local)
     switch try resolve(incident, bytes) {
     case .keepLocal: try record(incident, .keptLocal, bytes)
-    case .merge: return try merge(incident, change, bytes)
-    case .write(let values): return try write(values, incident, change, bytes)
+    case .merge: return try merge(incident, bytes)
+    case .write(let values): return try write(values, incident, bytes)
     case .takeIncoming:
-      if let refused = try replace(local, change, bytes) { return refused }
+      if let refused = try replace(local, bytes) { return refused }
       try record(incident, .tookIncoming, bytes)
     }
     return nil
   }
 
   /// Writes the row of an INSERT in the place of the one that has its key.
-  private func replace(_ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) throws -> Refused? {
+  private func replace(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
     if try sideEffects().rewritesInPlace {
-      let refusal = try writer.overwrite(change, bytes)
+      let refusal = try writer.overwrite(bytes)
       return refusal.map { Refused(refusal: $0, isDecided: true) }
     }
     let old = try local.copied()
     let new = try old.replacing(change.newRow, in: bytes, columns: statements.match.columns)
-    let failed = try writer.replace(old, by: new, change, bytes)
+    let failed = try writer.replace(old, by: new, bytes)
     return failed.map { Refused(refusal: $0.refusal, isDecided: $0.wasDeleted) }
   }
 
-  private func update(_ change: DecodedChange, _ bytes: RawSpan) throws -> Refused? {
+  private func update(_ bytes: RawSpan) throws -> Refused? {
     // Only a key became another that SQLite takes for equal, which it writes and never applies.
     guard !change.changed.isEmpty else {
       counts.unchanged += 1
       return nil
     }
-    switch try writer.update(change, bytes, guardedBy: .oldValues) {
+    switch try writer.update(bytes, guardedBy: .oldValues) {
     case .written: return nil
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: break
     }
-    let local = try writer.currentRow(of: change, bytes)
+    let local = try writer.currentRow(bytes)
     defer { local?.release() }
-    if let local, !decider.asksAboutEverything, holdsNew(local, change, bytes) {
+    if let local, !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       return nil
     }
-    let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local)
-    return try resolveChanged(incident, change, bytes) {
-      try writer.update(change, bytes, guardedBy: .none)
+    let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
+    return try resolveChanged(incident, bytes) {
+      try writer.update(bytes, guardedBy: .none)
     }
   }
 
-  private func delete(_ change: DecodedChange, _ bytes: RawSpan) throws -> Refused? {
-    switch try writer.delete(change, bytes, guardedBy: .oldValues) {
+  private func delete(_ bytes: RawSpan) throws -> Refused? {
+    switch try writer.delete(bytes, guardedBy: .oldValues) {
     case .written: return nil
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: break
     }
-    let local = try writer.currentRow(of: change, bytes)
+    let local = try writer.currentRow(bytes)
     defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
       return nil
     }
-    let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local)
-    return try resolveChanged(incident, change, bytes) {
-      try writer.delete(change, bytes, guardedBy: .none)
+    let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
+    return try resolveChanged(incident, bytes) {
+      try writer.delete(bytes, guardedBy: .none)
     }
   }
 
@@ -303,13 +301,13 @@ final class TableApplier {
   ///
   /// - Parameter overwrite: Writes all that came in.
   private func resolveChanged(
-    _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan, overwrite: () throws -> RowWriter.Result
+    _ incident: ConflictIncident, _ bytes: RawSpan, overwrite: () throws -> RowWriter.Result
   ) throws -> Refused? {
     switch (try resolve(incident, bytes), incident.local != nil) {
-    case (.write(let values), _): return try write(values, incident, change, bytes)
+    case (.write(let values), _): return try write(values, incident, bytes)
     case (_, false): try record(incident, .omitted, bytes)
     case (.keepLocal, true): try record(incident, .keptLocal, bytes)
-    case (.merge, true): return try merge(incident, change, bytes)
+    case (.merge, true): return try merge(incident, bytes)
     case (.takeIncoming, true):
       switch try overwrite() {
       case .refused(let refusal): return Refused(refusal: refusal, isDecided: true)
@@ -322,18 +320,17 @@ final class TableApplier {
 
   /// A trigger keeps a row as it is: SQLite asks about it as about one that is not there.
   private func omitUnwritten(_ incident: ConflictIncident, _ bytes: RawSpan) throws {
-    let missing = ConflictIncident(
-      kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
+    let missing = ConflictIncident(kind: .notFound, change: incident.change, local: nil)
     _ = try decider.decide(missing, layout, bytes)
     try record(missing, .omitted, bytes)
   }
 
   /// Merges base, local and incoming row: a column that only the author has changed gets the incoming value; one that both
-  /// have changed goes by its policy.
-  private func merge(_ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan) throws -> Refused? {
+  /// have changed follows its policy.
+  private func merge(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Refused? {
     guard let local = incident.local else { return nil }
     var taken = ColumnMask()
-    if change.operation == .update { taken = try writer.unchangedColumns(of: change, bytes) }
+    if change.operation == .update { taken = try writer.unchangedColumns(bytes) }
     var isAllTaken = true
     for column in 0..<statements.columnCount where !taken.contains(column) {
       let incoming = change.new(column)
@@ -348,7 +345,7 @@ final class TableApplier {
       try record(incident, .keptLocal, bytes)
       return nil
     }
-    switch try writer.update(taken, of: change, bytes) {
+    switch try writer.update(taken, bytes) {
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: try omitUnwritten(incident, bytes)
     case .written: try record(incident, isAllTaken ? .tookIncoming : .merged, bytes)
@@ -358,7 +355,7 @@ final class TableApplier {
 
   /// Writes a row that a resolver has given.
   private func write(
-    _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan
+    _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ bytes: RawSpan
   ) throws -> Refused? {
     var places: [Int: ChangesetValue] = [:]
     for (column, value) in values {
@@ -377,9 +374,9 @@ final class TableApplier {
           table: layout.name.text, column: layout.columns[place])
       }
       for place in layout.key { places[place] = nil }
-      refusal = try writer.update(places, of: change, bytes)
+      refusal = try writer.update(places, bytes)
     } else {
-      refusal = try writer.insert(places, completing: change, bytes)
+      refusal = try writer.insert(places, bytes)
     }
     if let refusal, !writer.keepsMessages { return Refused(refusal: refusal) }
     try record(incident, refusal == nil ? .resolved : .omitted, bytes)
@@ -387,7 +384,7 @@ final class TableApplier {
   }
 
   /// Whether the local row already is what the change makes of it.
-  private func holdsNew(_ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
+  private func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
   }
@@ -404,14 +401,12 @@ final class TableApplier {
   }
 
   /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row.
-  func giveUp(_ change: DecodedChange, _ bytes: RawSpan) throws {
-    let local = try writer.currentRow(of: change, bytes)
+  func giveUp(_ bytes: RawSpan) throws {
+    let local = try writer.currentRow(bytes)
     defer { local?.release() }
-    let incident = ConflictIncident(
-      kind: .constraint, operation: change.operation, old: change.oldRow, new: change.newRow, local: local,
-      message: writer.lastMessage)
+    let incident = ConflictIncident(kind: .constraint, change: change, local: local, message: writer.lastMessage)
     if case .write(let values) = try resolve(incident, bytes) {
-      _ = try write(values, incident, change, bytes)
+      _ = try write(values, incident, bytes)
     } else {
       // No other answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
       try record(incident, .omitted, bytes)

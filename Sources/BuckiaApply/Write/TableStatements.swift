@@ -126,7 +126,7 @@ final class TableStatements {
       guard isKey[index] || compared.contains(index) else { return nil }
       let parameter = "?\(firstParameter + index)"
       // The key's index serves = and IS NULL, not IS with a parameter. The parameter is named all the same: it is bound.
-      // A row without a rowid is one that goes by its content alone.
+      // A row without a rowid is identified by its content alone.
       if nullKeys.contains(index), match.local.isKeyedByRowID { return "\(parameter) IS NULL" }
       if nullKeys.contains(index) { return "\(columns[index]) IS NULL AND \(parameter) IS NULL" }
       return "\(columns[index]) \(isKey[index] ? "=" : "IS") \(parameter)"

@@ -34,7 +34,7 @@ struct UniqueCycleResolver {
   private var states: [State]
   /// What tells the rows of the changes apart; 0 for those that have none.
   private var numbers: [UInt64]
-  /// The changes whose rows can be in somebody's way, in the order of the rows' numbers.
+  /// The changes whose rows can block others, in the order of the rows' numbers.
   private var holders: [Int32] = []
   /// The change in hand.
   private let change: DecodedChange
@@ -62,7 +62,7 @@ struct UniqueCycleResolver {
     unique = try UniqueIndexes(applier.statements)
     states = [State](repeating: .waiting, count: items.count)
     numbers = [UInt64](repeating: 0, count: items.count)
-    change = DecodedChange(of: applier.header)
+    change = applier.change
     sideEffects = try applier.sideEffects()
     var sources = [Int](repeating: -1, count: applier.statements.layout.count)
     for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
@@ -218,7 +218,7 @@ struct UniqueCycleResolver {
         try removed.bind(place, to: statement, at: parameter)
         return removed.values[place].kind != .null
       }
-      if local == nil { local = try applier.writer.currentRow(of: change, bytes) }
+      if local == nil { local = try applier.writer.currentRow(bytes) }
       guard let local else { return false }
       try local.bind(place, to: statement, at: parameter)
       return !local.isNull(at: place)
@@ -232,23 +232,23 @@ struct UniqueCycleResolver {
     case unable
   }
 
-  /// Where there are indexes that cannot be looked up, and nobody notices: puts the row in its new form into the place of
+  /// Where there are indexes that cannot be looked up, and a delete has no side effects: puts the row in its new form into the place of
   /// the old one, or learns which row is in the way.
   private mutating func exchange(_ item: Int32, _ bytes: RawSpan) throws -> Exchange {
     guard unique.hasOpaque, sideEffects.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
-      !items[Int(item)].isDecided, let local = try applier.writer.currentRow(of: change, bytes)
+      !items[Int(item)].isDecided, let local = try applier.writer.currentRow(bytes)
     else { return .unable }
     let old = try local.copied()
     local.release()
     let new = try old.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
     try applier.statements.connection.execute("SAVEPOINT buckia_exchange")
     var result = Exchange.unable
-    if try applier.writer.remove(change, bytes, guardedBy: .oldValues) == nil,
+    if try applier.writer.remove(bytes, guardedBy: .oldValues) == nil,
       applier.statements.connection.changes == 1,
       let number = try new.probe(with: applier.statements.probing.get())
     {
       if number == numbers[Int(item)] {
-        try applier.writer.didUpdateParked(change, bytes, before: old)
+        try applier.writer.didUpdateParked(bytes, before: old)
         result = .done
       } else if try applier.writer.restore(old) == nil {
         result = .blockedBy(number)
@@ -267,7 +267,7 @@ struct UniqueCycleResolver {
     if case .removed(_, let whole)? = parked[item] {
       row = whole
     } else {
-      if let local = try applier.writer.currentRow(of: change, bytes) {
+      if let local = try applier.writer.currentRow(bytes) {
         defer { local.release() }
         row = try local.copied().replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
         hasOwn = true
@@ -278,7 +278,7 @@ struct UniqueCycleResolver {
     }
     try applier.statements.connection.execute("SAVEPOINT buckia_probe")
     var number: UInt64?
-    if try !hasOwn || applier.writer.remove(change, bytes, guardedBy: .none) == nil {
+    if try !hasOwn || applier.writer.remove(bytes, guardedBy: .none) == nil {
       number = try row.probe(with: applier.statements.probing.get())
     }
     try applier.statements.connection.execute("ROLLBACK TO buckia_probe; RELEASE buckia_probe")
@@ -292,24 +292,24 @@ struct UniqueCycleResolver {
     switch parked[item] {
     case .removed(let old, let new)?:
       guard try applier.writer.restore(new) == nil else { return false }
-      try applier.writer.didUpdateParked(change, bytes, before: old)
+      try applier.writer.didUpdateParked(bytes, before: old)
       return true
     case .moved(let old)?:
-      return try applier.writer.updateParked(change, bytes, before: old)
+      return try applier.writer.updateParked(bytes, before: old)
     case nil:
       applier.isDecided = items[Int(item)].isDecided
       defer { applier.isDecided = false }
-      return try applier.attempt(change, bytes) == nil
+      return try applier.attempt(bytes) == nil
     }
   }
 
   /// Gets a row out of the way of others; false when it cannot be done.
   ///
-  /// It is taken out where nobody notices, and otherwise gets other values: by an UPDATE, so that no foreign-key action
+  /// It is deleted where that has no side effects, and otherwise gets other values: by an UPDATE, so that no foreign-key action
   /// takes away what refers to it, and triggers see what happens to it.
   private mutating func park(_ item: Int32, _ place: ChangePlace, _ bytes: RawSpan) throws -> Bool {
     change.read(place, in: bytes)
-    guard let local = try applier.writer.currentRow(of: change, bytes) else { return false }
+    guard let local = try applier.writer.currentRow(bytes) else { return false }
     defer { local.release() }
     let row = try local.copied()
     if parked.isEmpty {
@@ -322,15 +322,14 @@ struct UniqueCycleResolver {
     parked[item] = .moved(row)
     if items[Int(item)].isDecided {
       let kind = change.operation == .insert ? ConflictKind.conflict : .data
-      let incident = ConflictIncident(
-        kind: kind, operation: change.operation, old: change.oldRow, new: change.newRow, local: local)
+      let incident = ConflictIncident(kind: kind, change: change, local: local)
       try applier.record(incident, .tookIncoming, bytes)
     }
     // The row must be as the author saw it, unless it has been asked about.
     let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
     // An INSERT takes the place of a row by deleting it, wherever that can be seen.
     if change.operation == .insert || sideEffects.allowsUnseenDeletes,
-      try applier.writer.remove(change, bytes, guardedBy: guardKind) == nil, applier.statements.connection.changes == 1
+      try applier.writer.remove(bytes, guardedBy: guardKind) == nil, applier.statements.connection.changes == 1
     {
       parked[item] = .removed(
         row, new: try row.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns))

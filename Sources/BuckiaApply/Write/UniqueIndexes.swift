@@ -2,9 +2,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The UNIQUE constraints and indexes of one table beside its key, with a way to ask whose row has a place in them.
+/// The UNIQUE constraints and indexes of one table beside its key, with a way to look up which row has a value in them.
 ///
-/// Made when the first row of the table is crowded out. Rows are told apart by a number: the rowid, or a hash of the key
+/// Made when the first row of the table violates one. Rows are told apart by a number: the rowid, or a hash of the key
 /// in tables without one.
 final class UniqueIndexes {
   /// An index over whole columns: who is in the way can be looked up.
@@ -69,9 +69,9 @@ final class UniqueIndexes {
   /// - Parameters:
   ///   - own: The number of the row itself, when it is in the table.
   ///   - moves: Whether the row's value at a place of the layout is to change.
-  ///   - bind: Binds the value that the row is to have at a place of the layout; false when it is NULL, which is never in
-  ///     anybody's way.
-  /// - Returns: Nil when nobody is, as far as can be looked up.
+  ///   - bind: Binds the value that the row is to have at a place of the layout; false when it is NULL, which blocks no
+  ///     other row.
+  /// - Returns: Nil when there is none, as far as can be looked up.
   func occupant(
     besides own: UInt64?, moves: (Int) -> Bool, bind: (Int, borrowing SQLiteStatement, Int) throws -> Bool
   ) throws -> UInt64? {

@@ -77,7 +77,7 @@ package enum EngineCalls {
       guard let entry = schema.entry(named: TableName(name)) else {
         throw BenchmarkError(.nothingToMeasure, "there is no table \"\(name)\"")
       }
-      tables.append(try schema.definition(of: entry, on: connection))
+      tables.append(try schema.definition(of: entry))
     }
     return tables
   }

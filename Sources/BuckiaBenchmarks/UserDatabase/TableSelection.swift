@@ -34,7 +34,7 @@ struct TableSelection {
       if let reason = Replicability.refusal(of: entry) {
         leftOut.append(SkippedItem(name: entry.name.text, reason: reason))
       } else {
-        tables.append(try schema.definition(of: entry, on: connection))
+        tables.append(try schema.definition(of: entry))
       }
     }
     let parents = Set(tables.flatMap { $0.foreignKeys.map { TableName($0.parent) } })

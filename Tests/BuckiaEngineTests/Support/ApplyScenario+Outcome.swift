@@ -5,6 +5,7 @@ import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
+import TestSupport
 
 extension ApplyScenario {
   /// The outcome of applying the changes once.
