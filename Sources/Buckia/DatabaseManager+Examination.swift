@@ -17,7 +17,7 @@ extension DatabaseManager {
           examination.skip(entry.name.text, reason)
           continue
         }
-        try examination.look(at: schema.definition(of: entry, on: connection), createdBy: entry.sql, on: connection)
+        try examination.look(at: schema.definition(of: entry), createdBy: entry.sql, on: connection)
       }
       try examination.lookAtTriggers(connection)
       try examination.lookAtWhatIsKept(connection)

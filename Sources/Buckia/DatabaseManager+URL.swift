@@ -14,7 +14,7 @@ extension DatabaseManager {
   @discardableResult
   public func processInboundChanges(
     _ urls: [URL], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
-    progress: ApplyProgressHandler = { _ in }
+    progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try processInboundChanges(urls.map(\.path), options: options, resolver: resolver, progress: progress)
   }

@@ -91,7 +91,7 @@ public struct DatabaseManager: Sendable {
     try BuckiaError.wrapping {
       if case .borrowed(let handle) = source { return try handle.with(body) }
       try requireFile()
-      return try body(try SnapshotReader.open(path, busyTimeout: busyTimeout))
+      return try body(try SQLiteConnection.reading(path, busyTimeout: busyTimeout))
     }
   }
 

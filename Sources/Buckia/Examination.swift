@@ -21,8 +21,8 @@ struct Examination {
     if let reason = Replicability.refusal(of: table) { return skip(table.name, reason) }
     let key = table.primaryKey.map { table.columns[$0].name }
     replicates.append(
-      DoctorReport.Table(name: table.name, key: table.goesByRowID ? "rowid" : key.joined(separator: ", ")))
-    if table.goesByRowID, table.module == nil {
+      DoctorReport.Table(name: table.name, key: table.isKeyedByRowID ? "rowid" : key.joined(separator: ", ")))
+    if table.isKeyedByRowID, table.module == nil {
       warnings.append(
         "table \"\(table.name)\" has no primary key: its rows go by rowid, which VACUUM may change; "
           + "a primary key keeps diffs small, `diff --keyless content` compares by what is in them")
@@ -30,9 +30,9 @@ struct Examination {
     if let refusal = table.creationRefusal {
       warnings.append("table \"\(table.name)\" cannot be created where it is missing: \(refusal)")
     }
-    if let settings = try FullTextSettings(of: table, on: connection), !settings.names.isEmpty {
+    if let settings = try FullTextSettings.read(of: table, on: connection), !settings.isEmpty {
       warnings.append(
-        "table \"\(table.name)\" has settings of its own (\(settings.names.joined(separator: ", "))), which do not travel"
+        "table \"\(table.name)\" has settings of its own (\(settings.map(\.name).joined(separator: ", "))), which do not travel"
       )
     }
     if table.module != nil { return }

@@ -1,12 +1,11 @@
-import BuckiaKSUID
 import BuckiaLedger
 
 /// What applying did.
 package struct ApplyResult: Sendable {
   /// What of the diff is held until there is a place for it.
   package internal(set) var held: [HeldSummary] = []
-  /// What had been held of earlier diffs and has been applied now.
-  package internal(set) var released: [ReleasedDiff] = []
+  /// What became of earlier diffs of which parts were held, and have been applied now.
+  package internal(set) var released: [DiffOutcome] = []
   /// The numbers.
   package let counts: ApplyCounts
   /// The tables that changed.
@@ -27,25 +26,6 @@ package struct HeldSummary: Sendable {
   package let changes: Int
   /// Why, for people.
   package let reason: String
-}
-
-/// What had been held of a diff and has been applied now.
-package struct ReleasedDiff: Sendable {
-  /// The diff's id; nil where it has none.
-  package let diff: KSUID?
-  /// Its sender, for people.
-  package let sender: String
-  /// The name of its file, without its folder.
-  package let file: String
-  /// The tables that changed.
-  package internal(set) var changedTables: [String]
-  /// What was done.
-  package internal(set) var counts: ApplyCounts
-  /// What is still held.
-  package internal(set) var held: [HeldSummary]
-  /// Remarks for people.
-  package internal(set) var warnings: [String]
-  let entry: Int64
 }
 
 extension HeldSummary {

@@ -21,11 +21,8 @@ package struct ApplySettings {
   package var time: Int64
   /// Is told now and then how many changes have been applied. May throw to stop; everything is then rolled back.
   package var progress: (Int) throws -> Void
-
-  /// Hears of each row that is written. Costs nothing where nobody does.
+  /// Is told of each row that is written; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
-  /// Escapes what a stranger's text could do to a terminal in a sentence that quotes it.
-  package var escaping: (String) -> String = { $0 }
 
   /// Makes settings.
   package init(

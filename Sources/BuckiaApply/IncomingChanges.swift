@@ -10,7 +10,7 @@ package struct IncomingChanges {
   package let key: LedgerKey
   /// The name of the file, without its folder.
   package let file: String
-  /// The definitions of their tables; nil for a raw changeset, whose columns go by position.
+  /// The definitions of their tables; nil for a raw changeset, whose columns are matched by position.
   package let definitions: [TableDefinition]?
   /// Columns that the author has renamed.
   package let renames: [ColumnRename]
@@ -21,21 +21,12 @@ package struct IncomingChanges {
   /// The place of each table among the definitions.
   private let places: [TableName: Int]
 
-  /// Takes changes that have been verified: digests, structure and sender.
+  /// Takes changes that have been verified (digests, structure and sender), or that another thread is still verifying.
   ///
-  /// - Parameter summary: What the walk that has checked the changes found in these very bytes.
-  package init(
-    key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
-    changeset: TemporaryBuffer, summary: ChangesetSummary
-  ) {
-    self.init(
-      key: key, file: file, definitions: definitions, renames: renames, changeset: changeset,
-      feed: ChangesetFeed(summary))
-  }
-
-  /// Takes changes that another thread is still verifying.
+  /// The latter are only for whoever owns the transaction and rolls all of it back when applying throws what the feed has
+  /// failed with.
   ///
-  /// Only for whoever owns the transaction and rolls all of it back when applying throws what the feed has failed with.
+  /// - Parameter feed: What the walk that checks the changes has found in these very bytes.
   package init(
     key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
     changeset: TemporaryBuffer, feed: ChangesetFeed
@@ -78,6 +69,6 @@ package struct IncomingChanges {
   package init(key: LedgerKey, file: String, definitions: [TableDefinition]?, changeset: TemporaryBuffer) throws {
     self.init(
       key: key, file: file, definitions: definitions, changeset: changeset,
-      summary: try ChangesetSummary.of(changeset))
+      feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
   }
 }

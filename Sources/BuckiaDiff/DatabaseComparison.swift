@@ -46,13 +46,13 @@ package enum DatabaseComparison {
     let progress = ProgressReporter(progress)
     var attempt = 1
     while true {
-      let olderSnapshot = try DatabaseSnapshot.begin(of: older)
-      let newerSnapshot = try DatabaseSnapshot.begin(of: newer)
+      let olderSnapshot = try DatabaseSnapshot(of: older)
+      let newerSnapshot = try DatabaseSnapshot(of: newer)
       try requireTables(options, olderSnapshot, newerSnapshot)
       let pages = try pages(olderSnapshot, newerSnapshot, attempt, options, progress)
       var builder = try DifferenceBuilder(olderSnapshot, newerSnapshot, pages: pages, options: options, progress)
-      try builder.compareTables(olderSnapshot, newerSnapshot)
-      try builder.reportUntransferredObjects(olderSnapshot, newerSnapshot)
+      try builder.compareTables()
+      try builder.reportUntransferredObjects()
       let isStale = try pages?.isStale() ?? false
       attempt = olderSnapshot.isRenewable && newerSnapshot.isRenewable ? attempt + 1 : attempts
       try newerSnapshot.end()
@@ -66,17 +66,16 @@ package enum DatabaseComparison {
   private static let attempts = 4
 
   private static func pages(
-    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot, _ attempt: Int, _ options: DiffOptions,
+    _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot, _ attempt: Int, _ options: DiffOptions,
     _ progress: ProgressReporter
   ) throws -> PagePair? {
     guard options.method ?? .pages == .pages else { return nil }
-    return attempt < attempts
-      ? try PagePair(older, newer, progress) : PagePair(refusedFor: SkipReason(.logRestarted), progress)
+    return try PagePair(older, newer, refusedFor: attempt < attempts ? nil : SkipReason(.logRestarted), progress)
   }
 
   /// Makes sure that each table that was asked for is in one of the databases.
   private static func requireTables(
-    _ options: DiffOptions, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+    _ options: DiffOptions, _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot
   ) throws(ReplicationError) {
     let selected = Array(options.selections.keys) + older.source.selectedTables + newer.source.selectedTables
     for table in (options.tables ?? []) + selected.sorted(by: { $0.text < $1.text })

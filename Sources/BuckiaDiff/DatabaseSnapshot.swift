@@ -2,36 +2,37 @@ import BuckiaSchemaPlans
 import SQLiteConnections
 
 /// A source of rows at one moment: a read transaction, the schema that it sees, and its pages where they can be read.
-struct DatabaseSnapshot: ~Copyable {
+final class DatabaseSnapshot {
   let source: RowSource
   let schema: SchemaReader
   let pages: PageSource
   /// Whether text is stored as UTF-16.
   let isUTF16: Bool
   /// Nil where the snapshot is that of a transaction which the application has open.
-  private let transaction: SQLiteTransaction?
+  private var transaction: SQLiteTransaction?
 
   /// How often to try to begin between two commits of others.
   private static let attempts = 8
 
   /// Whether another snapshot of the source may see a later state.
-  var isRenewable: Bool { transaction != nil }
+  let isRenewable: Bool
 
   /// Begins a read transaction, or takes the one that the application has open.
-  static func begin(of source: RowSource) throws -> DatabaseSnapshot {
-    let isOpen = source.connection.isInTransaction
+  init(of source: RowSource) throws {
+    self.source = source
+    isRenewable = !source.connection.isInTransaction
     var probe = try PageSourceProbe(source.connection)
-    var transaction = try begin(on: source.connection)
+    transaction = try Self.begin(on: source.connection)
     var pages = probe.source()
-    for _ in 1..<attempts where pages == nil && !isOpen {
+    for _ in 1..<Self.attempts where pages == nil && isRenewable {
       try transaction.take()?.commit()
       probe = try PageSourceProbe(source.connection)
-      transaction = try begin(on: source.connection)
+      transaction = try Self.begin(on: source.connection)
       pages = probe.source()
     }
-    return DatabaseSnapshot(
-      source: source, schema: try SchemaReader(source.connection), pages: pages ?? .unavailable(.busy),
-      isUTF16: try source.connection.text("PRAGMA main.encoding") != "UTF-8", transaction: transaction)
+    self.pages = pages ?? .unavailable(.busy)
+    schema = try SchemaReader(source.connection)
+    isUTF16 = try source.connection.text("PRAGMA main.encoding") != "UTF-8"
   }
 
   /// - Returns: nil inside a transaction of the application.
@@ -43,7 +44,5 @@ struct DatabaseSnapshot: ~Copyable {
   }
 
   /// Ends the transaction. A COMMIT, since an application may watch its connection for a ROLLBACK.
-  consuming func end() throws(SQLiteError) {
-    if let transaction { try transaction.commit() }
-  }
+  func end() throws(SQLiteError) { try transaction.take()?.commit() }
 }

@@ -6,6 +6,8 @@ import SQLiteSchemas
 
 /// Compares two snapshots table by table, and gathers the result.
 struct DifferenceBuilder {
+  private let older: DatabaseSnapshot
+  private let newer: DatabaseSnapshot
   private let options: DiffOptions
   private let progress: ProgressReporter
   /// The pages of both; nil when another method was asked for.
@@ -27,9 +29,11 @@ struct DifferenceBuilder {
   ///   - newer: The database to arrive at.
   ///   - pages: The pages of both, where they are to be compared.
   init(
-    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot, pages: PagePair?, options: DiffOptions,
+    _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot, pages: PagePair?, options: DiffOptions,
     _ progress: ProgressReporter
   ) throws {
+    self.older = older
+    self.newer = newer
     self.options = options
     self.progress = progress
     self.pages = pages
@@ -61,7 +65,7 @@ struct DifferenceBuilder {
   // MARK: Pairing
 
   /// Compares every table of the newer database.
-  mutating func compareTables(_ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot) throws {
+  mutating func compareTables() throws {
     for entry in newer.schema.entries where options.includes(entry.name) && entry.kind != .view {
       if Replicability.isOwn(entry.name) || options.tables == nil && newer.schema.isInside(entry) { continue }
       if let reason = Replicability.refusal(of: entry) {
@@ -69,9 +73,9 @@ struct DifferenceBuilder {
         continue
       }
       try progress.beginTable(entry.name.text)
-      guard let pair = try pair(entry, older, newer) else { continue }
+      guard let pair = try pair(entry) else { continue }
       do {
-        try compare(pair, older, newer)
+        try compare(pair)
       } catch let error as SQLiteError
         where pair.definition.module != nil && (error.isCorrupt || error.primaryCode == 1)
       {
@@ -84,18 +88,16 @@ struct DifferenceBuilder {
   /// A table in both sources.
   ///
   /// - Returns: nil where it has nothing to compare, or cannot be compared, which is then named.
-  private mutating func pair(
-    _ entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws -> TablePair? {
+  private mutating func pair(_ entry: SchemaEntry) throws -> TablePair? {
     let renames = options.renames.filter { $0.table == entry.name }
     let olderSelection = older.source.selection(of: entry.name, options)
     let selection = newer.source.selection(of: entry.name, options)
     if renames.isEmpty, olderSelection == nil, selection == nil,
-      try pages?.isUnchanged(entry, older, newer) == true
+      try pages?.isUnchanged(entry) == true
     {
       return nil
     }
-    guard let (table, olderTable) = try definitions(of: entry, older, newer) else { return nil }
+    guard let (table, olderTable) = try definitions(of: entry) else { return nil }
     try RowSelection.requireColumns(of: [selection, olderSelection], in: [table, olderTable])
     try renames.forEach { try $0.validate(olderTable, table, in: older.source.name, newer.source.name) }
     try selection?.validate(for: entry.name, on: newer.source.connection, of: newer.source.name)
@@ -114,18 +116,30 @@ struct DifferenceBuilder {
     let pair = TablePair(
       definition: definition, newer: newerSide, older: olderSide, renames: renames,
       // Full-text tables are linked to others by their rowids.
-      isIdentifiedByContent: definition.goesByRowID && definition.module == nil && options.keyless == .content)
-    skipped += try FullTextSettings.remarks(on: pair, older, newer)
+      isIdentifiedByContent: definition.isKeyedByRowID && definition.module == nil && options.keyless == .content)
+    try skipFullTextSettings(of: pair)
     let isSame =
-      try pair.older != nil && !pair.hasCondition && pages?.hasSameShadowTables(definition, older, newer) == true
+      try pair.older != nil && !pair.hasCondition && pages?.hasSameShadowTables(definition) == true
     return isSame ? nil : pair
+  }
+
+  /// Names the settings of a full-text table that differ: they do not travel.
+  private mutating func skipFullTextSettings(of pair: TablePair) throws {
+    let table = pair.definition
+    guard let settings = try FullTextSettings.read(of: table, on: newer.source.connection),
+      let known = try pair.older == nil ? [] : FullTextSettings.read(of: table, on: older.source.connection),
+      !settings.elementsEqual(known, by: ==)
+    else { return }
+    skipped.append(
+      SkippedItem(
+        name: table.name, reason: SkipReason(.fullTextSettings, (settings.isEmpty ? known : settings).map(\.name))))
   }
 
   /// The definitions of a table as both sources have it; nil where its rows cannot travel, which is then named.
   private mutating func definitions(
-    of entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
+    of entry: SchemaEntry
   ) throws -> (newer: TableDefinition, older: TableDefinition?)? {
-    let table = try newer.schema.definition(of: entry, on: newer.source.connection)
+    let table = try newer.schema.definition(of: entry)
     if let reason = Replicability.refusal(of: table) {
       skip(entry.name.text, .notReplicated, reason)
       return nil
@@ -138,15 +152,13 @@ struct DifferenceBuilder {
       return nil
     }
     if entry.isDefined(like: olderEntry) { return (table, table) }
-    return (table, try older.schema.definition(of: olderEntry, on: older.source.connection))
+    return (table, try older.schema.definition(of: olderEntry))
   }
 
   // MARK: Comparing
 
-  private mutating func compare(
-    _ pair: TablePair, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws {
-    let (changes, method) = try changes(of: pair, older, newer)
+  private mutating func compare(_ pair: TablePair) throws {
+    let (changes, method) = try changes(of: pair)
     guard !changes.isEmpty || pair.isDefinitionNew else { return }
     let table = pair.definition
     guard options.isRaw || documents.reserve(table) else { return skip(table.name, .sizeLimit) }
@@ -158,15 +170,12 @@ struct DifferenceBuilder {
   }
 
   /// Finds the changes of a table by the method that was asked for, or by `rows` where that cannot.
-  private mutating func changes(
-    of pair: TablePair, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws -> (ChangeCollector, DiffMethod) {
+  private mutating func changes(of pair: TablePair) throws -> (ChangeCollector, DiffMethod) {
     let changes = ChangeCollector(of: pair.definition)
-    // Nobody is told that a virtual table takes `rows`: it has no pages, and there is no other way.
+    // That a virtual table takes `rows` is no fallback: it has no pages, and there is no other way.
     if let pages, let olderTable = pair.older, pair.definition.module == nil {
       let reason =
-        try pair.pagesRefusal
-        ?? pages.compare(pair.definition, with: olderTable.definition, older, newer, into: changes)
+        try pair.pagesRefusal ?? pages.compare(pair.definition, with: olderTable.definition, into: changes)
       guard let reason else { return (changes, .pages) }
       fallbacks.append(SkippedItem(name: pair.definition.name, reason: reason))
     } else if let session, !pair.hasSelection, let olderTable = pair.older, pair.renames.isEmpty,
@@ -186,9 +195,7 @@ struct DifferenceBuilder {
   // MARK: What does not travel
 
   /// Names what is different and is not in the changeset.
-  mutating func reportUntransferredObjects(
-    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws {
+  mutating func reportUntransferredObjects() throws {
     var objects = UntransferredObjects()
     objects.addDroppedTables(older.schema, newer.schema, of: options)
     objects.addClauses(of: tables, older.schema, newer.schema)
@@ -205,22 +212,6 @@ extension TablePair {
       isIdentifiedByContent
       ? .comparedByContent : !renames.isEmpty ? .columnsRenamed : hasCondition ? .rowsSelected : nil
     return code.map { SkipReason($0) }
-  }
-}
-
-extension FullTextSettings {
-  /// What is to be said of the settings of a table: something where it is a full-text table and they have changed.
-  fileprivate static func remarks(
-    on pair: TablePair, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws -> [SkippedItem] {
-    let table = pair.definition
-    guard let settings = try FullTextSettings(of: table, on: newer.source.connection),
-      let known = pair.older == nil
-        ? FullTextSettings.none : try FullTextSettings(of: table, on: older.source.connection),
-      known != settings
-    else { return [] }
-    let names = settings.names.isEmpty ? known.names : settings.names
-    return [SkippedItem(name: table.name, reason: SkipReason(.fullTextSettings, names))]
   }
 }
 

@@ -42,7 +42,7 @@ final class PageMerge {
     let defaults = AddedColumnDefaults(newer, isStrict: table.isStrict)
     self.older = StoredRow(rows.older, of: older, defaults: defaults)
     self.newer = StoredRow(rows.newer, of: newer, defaults: defaults)
-    key = table.keyPlaces
+    key = table.keyIndexes
     nullable = table.nullableKeyColumns.compactMap { table.column(named: $0.name) }.filter { newer.fields[$0] != nil }
     hasRowIDs = newer.hasRowIDs
     isKeyRowID = newer.hasRowIDs && key.count == 1 && newer.fields[key[0]] == nil

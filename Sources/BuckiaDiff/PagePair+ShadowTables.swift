@@ -7,19 +7,17 @@ extension PagePair {
   /// not be read. Most are the same, and a large one takes as long as all the rest.
   ///
   /// - Returns: false, too, when pages cannot tell.
-  func hasSameShadowTables(
-    _ table: TableDefinition, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws -> Bool {
+  func hasSameShadowTables(_ table: TableDefinition) throws -> Bool {
     guard let module = table.module else { return false }
     for suffix in module.contentSuffixes {
       let name = TableName(table.name + suffix)
       guard let olderEntry = older.schema.entry(named: name), let newerEntry = newer.schema.entry(named: name),
         case .shadow = olderEntry.kind, case .shadow = newerEntry.kind
       else { return false }
-      let definition = try newer.schema.definition(of: newerEntry, on: newer.source.connection)
-      let olderDefinition = try older.schema.definition(of: olderEntry, on: older.source.connection)
+      let definition = try newer.schema.definition(of: newerEntry)
+      let olderDefinition = try older.schema.definition(of: olderEntry)
       let changes = ChangeCollector(of: definition)
-      let refusal = try compare(definition, with: olderDefinition, older, newer, into: changes)
+      let refusal = try compare(definition, with: olderDefinition, into: changes)
       guard refusal == nil, changes.isEmpty else { return false }
     }
     return true

@@ -11,17 +11,29 @@ final class PagePair {
     case refused(SkipReason)
   }
 
+  let older: DatabaseSnapshot
+  let newer: DatabaseSnapshot
   private var state: State
   private let progress: ProgressReporter
-  private var olderRoots: RootPages?
-  private var newerRoots: RootPages?
+  /// Where the trees of both databases begin; read when the first table asks.
+  private lazy var roots = Result {
+    (older: try RootPages(older.source.connection), newer: try RootPages(newer.source.connection))
+  }
 
   /// - Parameters:
   ///   - older: The database to start from.
   ///   - newer: The database to arrive at.
-  init(_ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot, _ progress: ProgressReporter) throws {
+  ///   - refusal: Why the pages are not to be read; nil where they are.
+  init(
+    _ older: DatabaseSnapshot, _ newer: DatabaseSnapshot, refusedFor refusal: SkipReason? = nil,
+    _ progress: ProgressReporter
+  ) throws {
+    self.older = older
+    self.newer = newer
     self.progress = progress
-    if case .unavailable(let reason) = older.pages {
+    if let refusal {
+      state = .refused(refusal)
+    } else if case .unavailable(let reason) = older.pages {
       state = .refused(SkipReason(.pagesUnavailable, "older", reason.rawValue))
     } else if case .unavailable(let reason) = newer.pages {
       state = .refused(SkipReason(.pagesUnavailable, "newer", reason.rawValue))
@@ -32,12 +44,6 @@ final class PagePair {
         state = .refused(SkipReason(.pagesDamaged, "\(error)"))
       }
     }
-  }
-
-  /// Pages that are not to be read.
-  init(refusedFor reason: SkipReason, _ progress: ProgressReporter) {
-    state = .refused(reason)
-    self.progress = progress
   }
 
   private static func state(_ older: DatabasePages?, _ newer: DatabasePages?) -> State {
@@ -70,27 +76,14 @@ final class PagePair {
 
   private var refusal: SkipReason? { if case .refused(let reason) = state { reason } else { nil } }
 
-  /// Where the trees of both databases begin, read when the first table asks.
-  private func roots(
-    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws -> (older: RootPages, newer: RootPages) {
-    let roots = try (
-      older: olderRoots ?? RootPages(older.source.connection), newer: newerRoots ?? RootPages(newer.source.connection)
-    )
-    (olderRoots, newerRoots) = roots
-    return roots
-  }
-
   /// Whether a table is the same in both databases as far as can be told without reading its definition. Most tables of a
   /// database with thousands of them are one page, and as they were.
-  func isUnchanged(
-    _ entry: SchemaEntry, _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws -> Bool {
+  func isUnchanged(_ entry: SchemaEntry) throws -> Bool {
     guard let olderEntry = older.schema.entry(named: entry.name), entry.isDefined(like: olderEntry),
       Replicability.isPlain(entry),
       let comparison = try comparison()
     else { return false }
-    let roots = try roots(older, newer)
+    let roots = try roots.get()
     guard let page = roots.newer[entry.name], page == roots.older[olderEntry.name] else { return false }
     return comparison.isEqualLeaf(page)
   }
@@ -99,12 +92,11 @@ final class PagePair {
   ///
   /// - Returns: Why that cannot be done; what has been collected is then of no use.
   func compare(
-    _ table: TableDefinition, with olderTable: TableDefinition, _ older: borrowing DatabaseSnapshot,
-    _ newer: borrowing DatabaseSnapshot, into changes: ChangeCollector
+    _ table: TableDefinition, with olderTable: TableDefinition, into changes: ChangeCollector
   ) throws -> SkipReason? {
     do {
       guard let comparison = try comparison() else { return refusal }
-      let roots = try roots(older, newer)
+      let roots = try roots.get()
       guard table.hasSameColumns(as: olderTable),
         let olderStorage = try TableStorage(olderTable, roots.older, on: older.source.connection),
         let newerStorage = try TableStorage(table, roots.newer, on: newer.source.connection),

@@ -24,8 +24,7 @@ enum PageSource {
   /// - Throws: `DatabaseFileError`, `SQLiteError`.
   func open(_ progress: ProgressReporter) throws -> DatabasePages? {
     guard case .file(let file, let log, let mark) = self else { return nil }
-    return try DatabasePages(
-      HandleBytes(file, progress), log: log.map { HandleBytes($0, progress) }, upTo: mark)
+    return try DatabasePages(HandleBytes(file, progress), log: log.map { HandleBytes($0, progress) }, upTo: mark)
   }
 }
 
@@ -57,7 +56,7 @@ struct PageSourceProbe {
     before = isLogged && reason == nil ? file?.logState() : nil
   }
 
-  /// The pages of the transaction that has begun; nil when somebody has committed meanwhile.
+  /// The pages of the transaction that has begun; nil when another connection has committed meanwhile.
   func source() -> PageSource? {
     if let reason { return .unavailable(reason) }
     guard let file else { return .unavailable(.notInAFile) }

@@ -26,7 +26,7 @@ struct RowMerge {
   }
 
   /// Writes the difference into the collector.
-  mutating func run(older: borrowing DatabaseSnapshot, newer: borrowing DatabaseSnapshot) throws {
+  mutating func run(older: DatabaseSnapshot, newer: DatabaseSnapshot) throws {
     guard let new = try query(.keyed, of: pair.newer)?.scan(newer) else { return }
     if let table = pair.older, let old = try query(.keyed, of: table)?.scan(older) {
       try merge(old, new)
@@ -84,9 +84,7 @@ struct RowMerge {
     return 0
   }
 
-  private mutating func compareRowsWithNullKey(
-    _ older: borrowing DatabaseSnapshot, _ newer: borrowing DatabaseSnapshot
-  ) throws {
+  private mutating func compareRowsWithNullKey(_ older: DatabaseSnapshot, _ newer: DatabaseSnapshot) throws {
     var rows = RowMultiset(of: pair.definition)
     if let table = pair.older, let scan = try query(.nullKey, of: table)?.scan(older) {
       try countRows(of: scan, .delete, in: &rows)

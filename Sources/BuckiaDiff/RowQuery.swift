@@ -26,7 +26,7 @@ struct RowQuery {
     if part == .nullKey, hasNullKey == nil { return nil }
     var results: [String] = []
     var isStored: [Bool] = []
-    if pair.definition.goesByRowID {
+    if pair.definition.isKeyedByRowID {
       guard let name = table.rowIDName else { return nil }
       results.append(pair.isIdentifiedByContent ? "NULL" : name)
       isStored.append(false)
@@ -45,7 +45,7 @@ struct RowQuery {
       // Written so that SQLite's index skips the other rows, which it does not do for NOT (…).
       terms += table.stored.nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" }
       order =
-        pair.definition.goesByRowID && !pair.isIdentifiedByContent
+        pair.definition.isKeyedByRowID && !pair.isIdentifiedByContent
         ? [results[0]] : pair.identity.filter { isStored[$0] }.map { "\(results[$0]) COLLATE \(collation)" }
     case .nullKey: terms += hasNullKey.map { ["(\($0))"] } ?? []
     }
@@ -58,8 +58,7 @@ struct RowQuery {
   }
 
   /// Begins to read the rows.
-  func scan(_ snapshot: borrowing DatabaseSnapshot) throws -> RowScan {
-    try RowScan(
-      results, source, binding: selection, isUTF16: snapshot.isUTF16, on: snapshot.source.connection)
+  func scan(_ snapshot: DatabaseSnapshot) throws -> RowScan {
+    try RowScan(results, source, binding: selection, isUTF16: snapshot.isUTF16, on: snapshot.source.connection)
   }
 }

@@ -3,14 +3,9 @@ import SQLiteConnections
 
 /// The rows of a query, in its order.
 ///
-/// A query has at most as many results as a table may have columns. A table of 2,000 columns that goes by rowid has one value
+/// A query has at most as many results as a table may have columns. A table of 2,000 columns without a key has one value
 /// too many, so there can be a second query for the end of each row, in the same order.
 struct RowScan: RowValues, ~Copyable {
-  private final class Rest {
-    let statement: SQLiteStatement
-    init(_ statement: consuming SQLiteStatement) { self.statement = statement }
-  }
-
   /// Unpaired surrogates. They are gone once SQLite has converted a value to UTF-8, so they are looked for before.
   private final class Surrogates {
     /// The columns of the row in hand that hold any, and those that were written into changes.
@@ -19,7 +14,7 @@ struct RowScan: RowValues, ~Copyable {
   }
 
   private let statement: SQLiteStatement
-  private let rest: Rest?
+  private let rest: PreparedStatement?
   /// How many values the first query gives.
   private let width: Int
   /// Those of a database that stores text as UTF-16; nil for others.
@@ -38,14 +33,18 @@ struct RowScan: RowValues, ~Copyable {
   ) throws {
     let first = results.prefix(connection.columnLimit)
     let others = results.dropFirst(first.count)
-    let rest = others.isEmpty ? nil : Rest(try connection.prepare("SELECT \(others.joined(separator: ", ")) \(source)"))
+    let rest =
+      others.isEmpty
+      ? nil : PreparedStatement(try connection.prepare("SELECT \(others.joined(separator: ", ")) \(source)"))
     let statement = try connection.prepare("SELECT \(first.joined(separator: ", ")) \(source)")
     try selection?.bindParameters(to: statement)
     if let rest { try selection?.bindParameters(to: rest.statement) }
     self.init(statement, rest, width: first.count, isUTF16 ? Surrogates() : nil)
   }
 
-  private init(_ statement: consuming SQLiteStatement, _ rest: Rest?, width: Int, _ surrogates: Surrogates?) {
+  private init(
+    _ statement: consuming SQLiteStatement, _ rest: PreparedStatement?, width: Int, _ surrogates: Surrogates?
+  ) {
     self.statement = statement
     self.rest = rest
     self.width = width

@@ -81,9 +81,7 @@ extension RowSelection {
   /// Makes sure that the condition is one SQL expression over a table, and that each of its parameters has a value.
   ///
   /// - Throws: `ReplicationError` with `invalidSelection`, `SQLiteError` when the database fails.
-  func validate(
-    for table: TableName, on connection: borrowing SQLiteConnection, of database: String
-  ) throws {
+  func validate(for table: TableName, on connection: borrowing SQLiteConnection, of database: String) throws {
     guard let condition, let term = conditionSQL else { return }
     func invalid(_ why: String) -> ReplicationError {
       ReplicationError(

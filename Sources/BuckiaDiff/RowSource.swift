@@ -25,7 +25,7 @@ package final class RowSource {
   ///
   /// - Throws: `SQLiteError` when it cannot be opened, is no database, is locked or must be recovered first.
   package convenience init(opening path: String, selecting selections: Selections = [:]) throws(SQLiteError) {
-    let connection = try SnapshotReader.open(path)
+    let connection = try SQLiteConnection.reading(path)
     try connection.readThroughUnknownCollations()
     self.init(connection, path: path, name: path, selections)
   }

@@ -19,7 +19,7 @@ final class SessionComparison {
 
   /// Opens both files; their text must be stored in one encoding.
   init(olderPath: String, newerPath: String) throws {
-    connection = try SnapshotReader.open(newerPath)
+    connection = try SQLiteConnection.reading(newerPath)
     try connection.attach(olderPath, as: Self.olderName)
     // Ends with the connection.
     try connection.execute("BEGIN")
@@ -27,7 +27,7 @@ final class SessionComparison {
 
   /// Compares one table; returns false when the method cannot do it and `rows` must.
   func compare(_ newer: TableDefinition, _ older: TableDefinition, into changes: ChangeCollector) throws -> Bool {
-    guard newer.module == nil, !newer.goesByRowID, newer.generated.isEmpty, older.generated.isEmpty,
+    guard newer.module == nil, !newer.isKeyedByRowID, newer.generated.isEmpty, older.generated.isEmpty,
       newer.columns.count <= Self.columnLimit, newer.name.utf8.elementsEqual(older.name.utf8),
       newer.hasSameColumns(as: older),
       newer.primaryKey == older.primaryKey, (newer.columns + older.columns).allSatisfy(\.hasKnownCollation)

@@ -16,7 +16,7 @@ struct TablePair {
 
   /// The columns of the changeset that identify a row, in the order in which rows are sorted.
   var identity: [Int] {
-    guard isIdentifiedByContent else { return definition.keyPlaces }
+    guard isIdentifiedByContent else { return definition.keyIndexes }
     // What both tables store can be sorted by SQLite, and comes first.
     let isInBoth = definition.columns.indices.map { isInOlder(definition.columns[$0].name) }
     return isInBoth.indices.filter { isInBoth[$0] }.map { $0 + 1 }

@@ -53,10 +53,25 @@ struct TableReconciliation {
     return nil
   }
 
+  /// A virtual table that is in both databases: nothing can be added to one that exists, nor taken away.
   private mutating func virtualTable(_ older: TableDefinition) -> TableDefinition? {
-    let pair = VirtualTablePair(newer, older, isRaw: options.isRaw)
-    if let remark = pair.remark { skipped.append(SkippedItem(name: newer.name, reason: remark)) }
-    return pair.isComparable ? newer : nil
+    guard let module = newer.module, let olderModule = older.module else {
+      skip(.virtualAndOrdinary)
+      return nil
+    }
+    guard module.name == olderModule.name else {
+      skip(.moduleDiffers, olderModule.name, module.name)
+      return nil
+    }
+    let names = [newer, older].map { $0.columns.map { Array(ASCIIName.folded($0.name).utf8) } }
+    // Without definitions, columns are found by their order alone.
+    let hasSameNames = options.isRaw ? names[0] == names[1] : Set(names[0]) == Set(names[1])
+    guard hasSameNames, newer.hasSameKey(as: older) else {
+      skip(.virtualColumnsDiffer)
+      return nil
+    }
+    if module != olderModule { skip(.moduleArgumentsDiffer) }
+    return newer
   }
 
   private mutating func alteredTable(_ older: TableDefinition) -> TableDefinition? {

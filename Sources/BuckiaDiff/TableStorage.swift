@@ -38,9 +38,9 @@ struct TableStorage {
 
     self.root = root
     hasRowIDs = !table.isWithoutRowID
-    self.fields = (table.goesByRowID ? [nil] : []) + layout.places.map { fields[$0] }
-    isReal = (table.goesByRowID ? [false] : []) + table.columns.indices.map { table.affinity(at: $0) == .real }
-    definitions = (table.goesByRowID ? [nil] : []) + table.columns.map { $0 }
+    self.fields = (table.isKeyedByRowID ? [nil] : []) + layout.places.map { fields[$0] }
+    isReal = (table.isKeyedByRowID ? [false] : []) + table.columns.indices.map { table.affinity(at: $0) == .real }
+    definitions = (table.isKeyedByRowID ? [nil] : []) + table.columns.map { $0 }
     order = hasOrder ? layout.key.filter(\.isCompared).compactMap(\.order) : nil
     fieldLimit = (self.fields.compactMap { $0 }.max() ?? -1) + 1
     signature = layout.signature

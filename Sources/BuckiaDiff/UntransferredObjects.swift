@@ -12,9 +12,7 @@ struct UntransferredObjects {
   }
 
   /// Names the tables that are in the older database only.
-  mutating func addDroppedTables(
-    _ older: borrowing SchemaReader, _ newer: borrowing SchemaReader, of options: DiffOptions
-  ) {
+  mutating func addDroppedTables(_ older: SchemaReader, _ newer: borrowing SchemaReader, of options: DiffOptions) {
     for entry in older.entries where options.includes(entry.name) && entry.kind.hasOwnRows {
       guard newer.entry(named: entry.name) == nil, Replicability.refusal(of: entry) == nil else { continue }
       skip(entry.name.text, .tableDropped)
@@ -22,9 +20,7 @@ struct UntransferredObjects {
   }
 
   /// Names new CHECK and ON CONFLICT clauses of the tables that have changed, and foreign keys of new tables to old ones.
-  mutating func addClauses(
-    of tables: [TableDifference], _ older: borrowing SchemaReader, _ newer: borrowing SchemaReader
-  ) {
+  mutating func addClauses(of tables: [TableDifference], _ older: SchemaReader, _ newer: borrowing SchemaReader) {
     let created = Set(tables.filter(\.isNew).map { TableName($0.definition.name) })
     for table in tables where table.definition.module == nil {
       let name = TableName(table.definition.name)
@@ -54,16 +50,13 @@ struct UntransferredObjects {
         let column = definition.columns[place]
         let collation = row.text(at: 2) ?? ""
         if ASCIIName.matches(column.collation, collation) { return }
-        skip(
-          definition.name, row.text(at: 0) == "pk" ? .keyCollation : .uniqueCollation, column.name, collation)
+        skip(definition.name, row.text(at: 0) == "pk" ? .keyCollation : .uniqueCollation, column.name, collation)
       }
     }
   }
 
   /// Names indexes, triggers and views that are new or have changed.
-  mutating func addObjects(
-    _ older: borrowing SQLiteConnection, _ newer: borrowing SQLiteConnection
-  ) throws {
+  mutating func addObjects(_ older: borrowing SQLiteConnection, _ newer: borrowing SQLiteConnection) throws {
     let query = """
       SELECT type, name, sql FROM main.sqlite_schema
       WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL ORDER BY type, name

@@ -25,7 +25,4 @@ public struct ApplyCounts: Equatable, Sendable {
     sum.omitted += other.omitted
     sum.unchanged += other.unchanged
   }
-
-  /// What the ledger records, in the order of its columns.
-  var recorded: [Int] { [inserted, updated, deleted, conflicts, omitted] }
 }

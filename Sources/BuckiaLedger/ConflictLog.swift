@@ -5,11 +5,11 @@ import SQLiteSchemas
 /// Writes the conflicts of one diff into the tables `buckia_conflict`, `buckia_layout` and `buckia_layout_column`.
 ///
 /// Rows are kept as records of the changeset format, exact to the byte, beside a layout that names their columns. Conflicts
-/// can come by the million, so records are gathered and written several at a time: ``flush(on:)`` writes the last.
+/// can come by the million, so records are gathered and written several at a time: ``flush()`` writes the last.
 ///
 /// ```swift
 /// let local = log.row { row.append(to: &$0) }
-/// try log.record(.data, .keptLocal, layout, base: nil, local: local, incoming: nil, on: connection)
+/// try log.record(.data, .keptLocal, layout, base: nil, local: local, incoming: nil)
 /// ```
 package final class ConflictLog {
   static let definition = """
@@ -43,8 +43,8 @@ package final class ConflictLog {
   /// A record that is not written yet.
   private struct Pending {
     let layout: Int64
-    let kind: ConflictKind
-    let outcome: ConflictOutcome
+    let kind: Row
+    let outcome: Row
     let base: Row?
     let local: Row?
     let incoming: Row?
@@ -69,6 +69,7 @@ package final class ConflictLog {
   private static let insertBatch = insertion(of: batchSize)
 
   private let entry: Int64
+  private let connection: SQLiteConnection
   private var buffer = ChangesetWriter()
   private var pending: [Pending] = []
   private var layouts: [LayoutName: Int64] = [:]
@@ -76,7 +77,10 @@ package final class ConflictLog {
   private var rewinds = 0
 
   /// Begins the log of the diff with this ledger entry.
-  package init(entry: Int64) { self.entry = entry }
+  package init(entry: Int64, on connection: borrowing SQLiteConnection) {
+    self.entry = entry
+    self.connection = SQLiteConnection(sharing: connection)
+  }
 
   private static func insertion(of count: Int) -> String {
     let row = "(" + [String](repeating: "?", count: parameters).joined(separator: ", ") + ")"
@@ -109,18 +113,22 @@ package final class ConflictLog {
   ///   - reason: More about the conflict, as UTF-8.
   package func record(
     _ kind: ConflictKind, _ outcome: ConflictOutcome, _ layout: RecordedRowLayout, base: Row?, local: Row?,
-    incoming: Row?, reason: [UInt8]? = nil, on connection: borrowing SQLiteConnection
+    incoming: Row?, reason: [UInt8]? = nil
   ) throws {
-    let number = try number(of: layout, on: connection)
-    let reason = reason.map { text in row { $0.append(encoded: text) } }
     pending.append(
       Pending(
-        layout: number, kind: kind, outcome: outcome, base: base, local: local, incoming: incoming, reason: reason))
-    if pending.count == Self.batchSize || buffer.count > Self.byteLimit { try flush(on: connection) }
+        layout: try number(of: layout), kind: text(kind.rawValue), outcome: text(outcome.rawValue), base: base,
+        local: local, incoming: incoming, reason: reason.map { text in row { $0.append(encoded: text) } }))
+    if pending.count == Self.batchSize || buffer.count > Self.byteLimit { try flush() }
+  }
+
+  private func text(_ text: String) -> Row {
+    var text = text
+    return text.withUTF8 { bytes in row { $0.append(encoded: UnsafeRawBufferPointer(bytes)) } }
   }
 
   /// Writes what has been gathered.
-  package func flush(on connection: borrowing SQLiteConnection) throws {
+  package func flush() throws {
     defer {
       pending.removeAll(keepingCapacity: true)
       if buffer.count > Self.keptCapacity { buffer = ChangesetWriter() } else { buffer.removeAll() }
@@ -139,7 +147,7 @@ package final class ConflictLog {
     insert.statement.clearBindings()
   }
 
-  /// Forgets what has been recorded since the last ``flush(on:)``, because a savepoint has been rolled back.
+  /// Forgets what has been recorded since the last ``flush()``, because a savepoint has been rolled back.
   package func rewind() {
     pending.removeAll(keepingCapacity: true)
     buffer.removeAll()
@@ -152,8 +160,8 @@ package final class ConflictLog {
   ) throws(SQLiteError) {
     try statement.bind(entry, at: index)
     try statement.bind(record.layout, at: index + 1)
-    try statement.bind(textNoCopy: record.kind.utf8, at: index + 2)
-    try statement.bind(textNoCopy: record.outcome.utf8, at: index + 3)
+    try statement.bind(textNoCopy: UnsafeRawBufferPointer(rebasing: bytes[record.kind]), at: index + 2)
+    try statement.bind(textNoCopy: UnsafeRawBufferPointer(rebasing: bytes[record.outcome]), at: index + 3)
     try Self.bind(record.base, to: statement, at: index + 4, in: bytes)
     try Self.bind(record.local, to: statement, at: index + 5, in: bytes)
     try Self.bind(record.incoming, to: statement, at: index + 6, in: bytes)
@@ -176,14 +184,14 @@ package final class ConflictLog {
 
   // MARK: Layouts
 
-  private func number(of layout: RecordedRowLayout, on connection: borrowing SQLiteConnection) throws -> Int64 {
+  private func number(of layout: RecordedRowLayout) throws -> Int64 {
     if let known = layout.known, known.rewinds == rewinds { return known.number }
-    let number = try findOrMake(layout, on: connection)
+    let number = try findOrMake(layout)
     layout.known = (number, rewinds)
     return number
   }
 
-  private func findOrMake(_ layout: RecordedRowLayout, on connection: borrowing SQLiteConnection) throws -> Int64 {
+  private func findOrMake(_ layout: RecordedRowLayout) throws -> Int64 {
     let name = LayoutName(table: layout.table, columns: layout.columns)
     let key = Set(layout.key)
     if let known = layouts[name] { return known }
@@ -195,55 +203,14 @@ package final class ConflictLog {
       layouts[name] = known
       return known
     }
-    let statement = try connection.prepare("INSERT INTO main.buckia_layout(table_name) VALUES (?1)")
-    try statement.bind(layout.table.text, at: 0)
-    try statement.run()
+    try connection.run(cached: "INSERT INTO main.buckia_layout(table_name) VALUES (?1)", layout.table.text)
     let number = try connection.integer("SELECT last_insert_rowid()") ?? 0
-    let column = try connection.prepare("INSERT INTO main.buckia_layout_column VALUES (?1, ?2, ?3, ?4)")
-    for (position, text) in layout.columns.enumerated() {
-      try column.bind(number, at: 0)
-      try column.bind(Int64(position), at: 1)
-      try column.bind(text, at: 2)
-      try column.bind(Int64(key.contains(position) ? 1 : 0), at: 3)
-      try column.run()
+    for (position, name) in layout.columns.enumerated() {
+      try connection.run(
+        cached: "INSERT INTO main.buckia_layout_column VALUES (?1, ?2, ?3, ?4)", number, Int64(position), name,
+        Int64(key.contains(position) ? 1 : 0))
     }
     layouts[name] = number
     return number
-  }
-}
-
-extension StaticString {
-  /// The UTF-8 of the literal, which lives as long as the program.
-  fileprivate var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
-}
-
-extension ConflictKind {
-  /// The raw value, to be bound without a copy.
-  fileprivate var utf8: UnsafeRawBufferPointer {
-    let word: StaticString =
-      switch self {
-      case .data: "data"
-      case .notFound: "not-found"
-      case .conflict: "conflict"
-      case .constraint: "constraint"
-      case .foreignKey: "foreign-key"
-      }
-    return word.bytes
-  }
-}
-
-extension ConflictOutcome {
-  /// The raw value, to be bound without a copy.
-  fileprivate var utf8: UnsafeRawBufferPointer {
-    let word: StaticString =
-      switch self {
-      case .keptLocal: "kept-local"
-      case .tookIncoming: "took-incoming"
-      case .merged: "merged"
-      case .resolved: "resolved"
-      case .omitted: "omitted"
-      case .reported: "reported"
-      }
-    return word.bytes
   }
 }

@@ -10,6 +10,7 @@ import SQLiteSchemas
 package final class HeldParts {
   /// The ledger entry of the diff that the parts belong to.
   private let entry: Int64
+  private let connection: SQLiteConnection
   private var parts: [TableName: Int64] = [:]
   /// What is held, and how many changes of it.
   package private(set) var held: [(table: HeldTable, changes: Int)] = []
@@ -47,7 +48,10 @@ package final class HeldParts {
     """
 
   /// Begins to hold parts of the diff with this ledger entry.
-  package init(of entry: Int64) { self.entry = entry }
+  package init(of entry: Int64, on connection: borrowing SQLiteConnection) {
+    self.entry = entry
+    self.connection = SQLiteConnection(sharing: connection)
+  }
 
   // MARK: Holding
 
@@ -58,47 +62,28 @@ package final class HeldParts {
   ///   - key: The key of its row.
   ///   - table: What of the table is unknown.
   ///   - header: That of the changes.
-  package func add(
-    _ change: [UInt8], of key: [UInt8], _ table: HeldTable, _ header: ChangesetTable,
-    on connection: borrowing SQLiteConnection
-  ) throws {
+  package func add(_ change: [UInt8], of key: [UInt8], _ table: HeldTable, _ header: ChangesetTable) throws {
     let name = TableName(header.name)
-    let part = try parts[name] ?? begin(table, header, on: connection)
-    let insert = try connection.cached("INSERT INTO main.buckia_held_change(part, key, bytes) VALUES (?1, ?2, ?3)")
-    try insert.statement.bind(part, at: 0)
-    try insert.statement.bind(key, at: 1)
-    try insert.statement.bind(change, at: 2)
-    try insert.statement.run()
+    let part = try parts[name] ?? begin(table, header)
+    try connection.run(
+      cached: "INSERT INTO main.buckia_held_change(part, key, bytes) VALUES (?1, ?2, ?3)", part, key, change)
     if let place = places[name] { held[place].changes += 1 }
   }
 
-  private func begin(
-    _ table: HeldTable, _ header: ChangesetTable, on connection: borrowing SQLiteConnection
-  ) throws -> Int64 {
+  private func begin(_ table: HeldTable, _ header: ChangesetTable) throws -> Int64 {
     let definition = table.definition
-    let insert = try connection.prepare(
-      """
-      INSERT INTO main.buckia_held_part(entry, table_name, strict, whole, patchset, reason, module)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-      """)
-    try insert.bind(entry, at: 0)
-    try insert.bind(definition.name, at: 1)
-    try insert.bind(Int64(definition.isStrict ? 1 : 0), at: 2)
-    try insert.bind(Int64(table.isWhole ? 1 : 0), at: 3)
-    try insert.bind(Int64(header.format == .patchset ? 1 : 0), at: 4)
-    try insert.bind(table.reason, at: 5)
-    try insert.bind(optional: definition.module?.name, at: 6)
-    try insert.run()
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_held_part(entry, table_name, strict, whole, patchset, reason, module)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        """, entry, definition.name, Int64(definition.isStrict ? 1 : 0), Int64(table.isWhole ? 1 : 0),
+      Int64(header.format == .patchset ? 1 : 0), table.reason, definition.module?.name)
     let part = try connection.integer("SELECT last_insert_rowid()") ?? 0
-    let column = try connection.prepare("INSERT INTO main.buckia_held_column VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-    for (position, found) in definition.columns.enumerated() {
-      try column.bind(part, at: 0)
-      try column.bind(Int64(position), at: 1)
-      try column.bind(found.name, at: 2)
-      try column.bind(found.declaredType, at: 3)
-      try column.bind(Int64((definition.primaryKey.firstIndex(of: position) ?? -1) + 1), at: 4)
-      try column.bind(Int64(table.columns.contains(position) ? 1 : 0), at: 5)
-      try column.run()
+    for (position, column) in definition.columns.enumerated() {
+      let key = (definition.primaryKey.firstIndex(of: position) ?? -1) + 1
+      try connection.run(
+        cached: "INSERT INTO main.buckia_held_column VALUES (?1, ?2, ?3, ?4, ?5, ?6)", part, Int64(position),
+        column.name, column.declaredType, Int64(key), Int64(table.columns.contains(position) ? 1 : 0))
     }
     let name = TableName(definition.name)
     parts[name] = part
@@ -119,9 +104,7 @@ package final class HeldParts {
   /// Deletes what is held of a change of this diff that a conflict has left out.
   ///
   /// - Returns: The bytes of the deleted changes.
-  package func remove(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws
-    -> [[UInt8]]
-  {
+  package func remove(_ key: [UInt8], of table: TableName) throws -> [[UInt8]] {
     guard let part = parts[table] else { return [] }
     let delete = try connection.cached(
       "DELETE FROM main.buckia_held_change WHERE part = ?1 AND key = ?2 RETURNING bytes")
@@ -152,15 +135,11 @@ package final class HeldParts {
   package static func remove(
     _ key: [UInt8], of table: TableName, before entry: Int64, on connection: borrowing SQLiteConnection
   ) throws {
-    let delete = try connection.cached(
-      """
-      DELETE FROM main.buckia_held_change WHERE key = ?1 AND part IN (
-        SELECT part FROM main.buckia_held_part WHERE table_name = ?2 COLLATE NOCASE AND NOT whole AND entry < ?3)
-      """)
-    try delete.statement.bind(key, at: 0)
-    try delete.statement.bind(table.text, at: 1)
-    try delete.statement.bind(entry, at: 2)
-    try delete.statement.run()
+    try connection.run(
+      cached: """
+        DELETE FROM main.buckia_held_change WHERE key = ?1 AND part IN (
+          SELECT part FROM main.buckia_held_part WHERE table_name = ?2 COLLATE NOCASE AND NOT whole AND entry < ?3)
+        """, key, table.text, entry)
   }
 
   /// Deletes parts without changes, and sets the state of diffs without parts to `applied`.

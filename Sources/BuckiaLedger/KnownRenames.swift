@@ -26,12 +26,10 @@ package enum KnownRenames {
 
   /// Adds renames that are not known yet.
   package static func add(_ renames: [ColumnRename], on connection: borrowing SQLiteConnection) throws {
-    let insert = try connection.prepare("INSERT OR IGNORE INTO main.buckia_rename VALUES (?1, ?2, ?3)")
     for rename in renames {
-      try insert.bind(rename.table.text, at: 0)
-      try insert.bind(rename.oldName, at: 1)
-      try insert.bind(rename.newName, at: 2)
-      try insert.run()
+      try connection.run(
+        cached: "INSERT OR IGNORE INTO main.buckia_rename VALUES (?1, ?2, ?3)", rename.table.text, rename.oldName,
+        rename.newName)
     }
   }
 }

@@ -33,10 +33,3 @@ package enum Ledger {
     try format(on: connection) != nil
   }
 }
-
-extension SQLiteStatement {
-  /// Binds text, or NULL.
-  func bind(optional value: String?, at index: Int) throws(SQLiteError) {
-    if let value { try bind(value, at: index) } else { try bindNull(at: index) }
-  }
-}

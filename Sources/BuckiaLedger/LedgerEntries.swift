@@ -43,7 +43,7 @@ package enum LedgerEntries {
 
   /// Looks a diff file up.
   package static func standing(of key: LedgerKey, on connection: borrowing SQLiteConnection) throws -> Standing {
-    let query: SQLiteCachedStatement
+    let query: PreparedStatement
     if key.isRaw {
       query = try connection.cached("SELECT state, 1 FROM main.buckia_ledger WHERE raw AND digest = ?1")
       try query.statement.bind(key.digest, at: 0)
@@ -81,44 +81,28 @@ package enum LedgerEntries {
     reason: String? = nil, at time: Int64, on connection: borrowing SQLiteConnection
   ) throws {
     let id = key.id?.description
-    let old = try connection.cached(
-      "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'")
-    try old.statement.bind(optional: id, at: 0)
-    try old.statement.bind(key.sender, at: 1)
-    try old.statement.bind(key.digest, at: 2)
-    try old.statement.run()
-    let insert = try connection.cached(
-      """
-      INSERT INTO main.buckia_ledger(
-        entry, diff, sender, digest, raw, state, file, reason, recorded_at, inserted, updated, deleted, conflicts, omitted)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-      """)
-    if let number { try insert.statement.bind(number, at: 0) } else { try insert.statement.bindNull(at: 0) }
-    try insert.statement.bind(optional: id, at: 1)
-    try insert.statement.bind(key.sender, at: 2)
-    try insert.statement.bind(key.digest, at: 3)
-    try insert.statement.bind(Int64(key.isRaw ? 1 : 0), at: 4)
-    try insert.statement.bind(state.rawValue, at: 5)
-    try insert.statement.bind(file, at: 6)
-    try insert.statement.bind(optional: reason, at: 7)
-    try insert.statement.bind(time, at: 8)
-    for (index, count) in counts.recorded.enumerated() { try insert.statement.bind(Int64(count), at: 9 + index) }
-    try insert.statement.run()
+    try connection.run(
+      cached: "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'",
+      id, key.sender, key.digest)
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_ledger(
+          entry, diff, sender, digest, raw, state, file, reason, recorded_at, inserted, updated, deleted, conflicts, omitted)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+        """, number, id, key.sender, key.digest, Int64(key.isRaw ? 1 : 0), state.rawValue, file, reason, time,
+      Int64(counts.inserted), Int64(counts.updated), Int64(counts.deleted), Int64(counts.conflicts),
+      Int64(counts.omitted))
   }
 
   /// Adds to an entry what was done when more of its diff could be applied.
-  package static func add(
-    _ counts: ApplyCounts, to number: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
-    let update = try connection.cached(
-      """
-      UPDATE main.buckia_ledger SET inserted = inserted + ?2, updated = updated + ?3, deleted = deleted + ?4,
-        conflicts = conflicts + ?5, omitted = omitted + ?6
-      WHERE entry = ?1
-      """)
-    try update.statement.bind(number, at: 0)
-    for (index, count) in counts.recorded.enumerated() { try update.statement.bind(Int64(count), at: 1 + index) }
-    try update.statement.run()
+  package static func add(_ counts: ApplyCounts, to number: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: """
+        UPDATE main.buckia_ledger SET inserted = inserted + ?2, updated = updated + ?3, deleted = deleted + ?4,
+          conflicts = conflicts + ?5, omitted = omitted + ?6
+        WHERE entry = ?1
+        """, number, Int64(counts.inserted), Int64(counts.updated), Int64(counts.deleted), Int64(counts.conflicts),
+      Int64(counts.omitted))
   }
 
   /// Everything recorded, oldest first: the ledger and the refused files.

@@ -26,8 +26,6 @@ package enum LedgerSettings {
 
   /// Sets the trust mode of this database.
   package static func setTrust(_ trust: TrustMode, on connection: borrowing SQLiteConnection) throws {
-    let statement = try connection.prepare("UPDATE main.buckia_settings SET value = ? WHERE name = 'trust'")
-    try statement.bind(trust.rawValue, at: 0)
-    try statement.run()
+    try connection.run(cached: "UPDATE main.buckia_settings SET value = ?1 WHERE name = 'trust'", trust.rawValue)
   }
 }

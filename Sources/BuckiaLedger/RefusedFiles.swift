@@ -24,52 +24,29 @@ package enum RefusedFiles {
   /// The longest file name that is kept, in characters.
   private static let nameLimit = 255
 
-  /// A refused file.
-  package struct Entry: Sendable {
-    /// SHA-256 of the file's bytes.
-    let digest: [UInt8]
-    /// The id it claims, where it could be read that far.
-    let id: KSUID?
-    /// The verified sender, or empty.
-    let sender: String
-    /// `quarantined` or `rejected`.
-    let state: DiffState
-    /// Why.
-    let reason: String
-    /// The file's name without its folder.
-    let file: String
-
-    /// Makes an entry.
-    package init(digest: [UInt8], id: KSUID?, sender: String, state: DiffState, reason: String, file: String) {
-      self.digest = digest
-      self.id = id
-      self.sender = sender
-      self.state = state
-      self.reason = reason
-      self.file = file
-    }
-  }
-
   /// Records a refused file, or that it was refused once more.
+  ///
+  /// - Parameters:
+  ///   - digest: SHA-256 of the file's bytes.
+  ///   - id: The id it claims, where it could be read that far.
+  ///   - sender: The verified sender, or empty.
+  ///   - state: `quarantined` or `rejected`.
+  ///   - reason: Why.
+  ///   - file: The file's name without its folder.
+  ///   - time: When, in milliseconds since 1970.
   package static func record(
-    _ entry: Entry, at time: Int64, on connection: borrowing SQLiteConnection
+    digest: [UInt8], id: KSUID?, sender: String, state: DiffState, reason: String, file: String, at time: Int64,
+    on connection: borrowing SQLiteConnection
   ) throws {
-    let statement = try connection.prepare(
-      """
-      INSERT INTO main.buckia_refused(digest, diff, sender, state, reason, file, first_at, last_at)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
-      ON CONFLICT (digest) DO UPDATE SET
-        state = excluded.state, reason = excluded.reason, file = excluded.file, last_at = excluded.last_at,
-        times = times + 1
-      """)
-    try statement.bind(entry.digest, at: 0)
-    try statement.bind(optional: entry.id?.description, at: 1)
-    try statement.bind(entry.sender, at: 2)
-    try statement.bind(entry.state.rawValue, at: 3)
-    try statement.bind(String(entry.reason.prefix(reasonLimit)), at: 4)
-    try statement.bind(String(entry.file.prefix(nameLimit)), at: 5)
-    try statement.bind(time, at: 6)
-    try statement.run()
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_refused(digest, diff, sender, state, reason, file, first_at, last_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+        ON CONFLICT (digest) DO UPDATE SET
+          state = excluded.state, reason = excluded.reason, file = excluded.file, last_at = excluded.last_at,
+          times = times + 1
+        """, digest, id?.description, sender, state.rawValue,
+      String(reason.prefix(reasonLimit)), String(file.prefix(nameLimit)), time)
     try connection.execute(
       """
       DELETE FROM main.buckia_refused WHERE digest IN (
@@ -79,8 +56,6 @@ package enum RefusedFiles {
 
   /// Deletes the record of a file that has been applied now.
   package static func remove(digest: [UInt8], on connection: borrowing SQLiteConnection) throws {
-    let delete = try connection.cached("DELETE FROM main.buckia_refused WHERE digest = ?1")
-    try delete.statement.bind(digest, at: 0)
-    try delete.statement.run()
+    try connection.run(cached: "DELETE FROM main.buckia_refused WHERE digest = ?1", digest)
   }
 }

@@ -15,7 +15,7 @@ package enum Replicability {
     case .shadow(let owner):
       return owner.isEmpty ? "holds the insides of a virtual table" : "holds the insides of the virtual table \(owner)"
     }
-    if entry.isNameMended { return "its name is not valid UTF-8" }
+    if entry.isNameRepaired { return "its name is not valid UTF-8" }
     return entry.name.refusal
   }
 
@@ -46,12 +46,12 @@ package enum Replicability {
 
   /// Why the rows of a table cannot travel, or nil.
   package static func refusal(of table: TableDefinition) -> String? {
-    if table.hasMendedNames { return "the name of one of its columns is not valid UTF-8; give it another" }
+    if table.hasRepairedNames { return "the name of one of its columns is not valid UTF-8; give it another" }
     if table.columns.isEmpty { return "it has no columns but generated ones" }
-    if table.goesByRowID, table.rowIDName == nil {
+    if table.isKeyedByRowID, table.rowIDName == nil {
       return "it has no primary key, and its columns hide the rowid; give it a primary key"
     }
-    if table.goesByRowID, table.column(named: TableDefinition.rowIDColumn) != nil {
+    if table.isKeyedByRowID, table.column(named: TableDefinition.rowIDColumn) != nil {
       return "it has no primary key, and a column is named like the rowid; give it a primary key"
     }
     if table.columns.count + table.generated.count > TableDefinition.columnLimit {

@@ -1,3 +1,5 @@
+import SQLiteSchemas
+
 /// An error of comparing, planning or applying that is not SQLite's: what happened, to which table, and what to do.
 package struct ReplicationError: Error, Sendable, CustomStringConvertible {
   /// The kinds that are told apart. More may come.
@@ -59,6 +61,11 @@ package struct ReplicationError: Error, Sendable, CustomStringConvertible {
       .transactionLost,
       "SQLite has rolled back the whole transaction, also what the application did in it before: \(cause)", cause: cause
     )
+  }
+
+  /// Says why a diff may not create a table.
+  static func mayNotCreate(_ table: TableDefinition, _ reason: String) -> ReplicationError {
+    ReplicationError(.refusedDefinition, "table \"\(table.name)\" may not be created: \(reason)", table: table.name)
   }
 
   /// The sentence for people.

@@ -2,7 +2,7 @@ import SQLiteConnections
 
 extension SQLiteError {
   /// Whether another statement in this one's place could do better: not when memory, the disk or a lock is to blame, or
-  /// somebody wants to stop. Only then the transaction is sure to be still there.
+  /// the work was interrupted. Only then the transaction is sure to be still there.
   package var isAboutTheStatement: Bool { ![4, 5, 6, 7, 8, 9, 10, 13, 14].contains(primaryCode) }
 }
 

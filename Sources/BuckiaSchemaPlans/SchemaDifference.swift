@@ -42,7 +42,7 @@ enum SchemaDifference {
     if !ASCIIName.matches(incoming.collation, local.collation) {
       return "the collating sequence \(incoming.collation) in the diff and \(local.collation) here"
     }
-    // An expression does not travel, so nobody can say whether the author's column has the same.
+    // An expression does not travel, so whether the author's column has the same is unknown.
     if incoming.defaultValue != local.defaultValue, !local.hasExpressionDefault {
       return
         "the default \(incoming.defaultValue?.sql ?? "NULL") in the diff and \(local.defaultValue?.sql ?? "NULL") here"

@@ -13,7 +13,7 @@ package struct SchemaEntry: Sendable {
   /// The statement that it was created with.
   package let sql: String
   /// Whether `name` is not the name itself, because that is no valid UTF-8.
-  let isNameMended: Bool
+  let isNameRepaired: Bool
 
   /// Whether another database has the very same definition under this name.
   package func isDefined(like other: SchemaEntry) -> Bool {

@@ -7,7 +7,7 @@ public struct SchemaNote: Equatable, Sendable, CustomStringConvertible {
     case create
     /// A column is added.
     case add
-    /// Values go by name into columns that stand in another order here.
+    /// Values are written by name into columns that stand in another order here.
     case remap
     /// Values go into a column that has another name here.
     case rename

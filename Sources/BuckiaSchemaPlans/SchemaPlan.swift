@@ -26,12 +26,10 @@ package struct SchemaPlan: Sendable {
   ///   - withheld: Columns that are to be held in any case, in the mode `hold`.
   ///   - renames: The renames that are known.
   ///   - schema: The local schema.
-  ///   - connection: That which it was read through.
   /// - Throws: `ReplicationError` when a table cannot be made to fit; nothing has been changed then.
   package init(
     definitions: [TableDefinition], mode: SchemaMode, withholding withheld: Withheld = [:],
-    renames: ColumnRenames = ColumnRenames(), local schema: borrowing SchemaReader,
-    on connection: borrowing SQLiteConnection
+    renames: ColumnRenames = ColumnRenames(), local schema: SchemaReader
   ) throws {
     let missing = definitions.filter { schema.entry(named: TableName($0.name)) == nil }
     guard mode != .additive || missing.count <= TableDefinition.newTableLimit else {
@@ -59,9 +57,9 @@ package struct SchemaPlan: Sendable {
           continue
         }
         if let clash = schema.nameClash(of: definition, among: missing) {
-          throw ReplicationError(.refusedDefinition, "table \"\(name)\" may not be created: \(clash)", table: name.text)
+          throw ReplicationError.mayNotCreate(definition, clash)
         }
-        try create(definition, siblings: siblings, mode: mode, on: connection)
+        try create(definition, siblings: siblings, mode: mode, in: schema)
         continue
       }
       if let remark = VirtualMatch.remark(onPassingOver: definition, for: entry) {
@@ -78,7 +76,7 @@ package struct SchemaPlan: Sendable {
         continue
       }
       do {
-        let local = try Self.local(entry, in: schema, on: connection)
+        let local = try Self.local(entry, in: schema)
         if local.module != nil {
           matches[name] = try VirtualMatch.match(definition, with: local, mode: mode)
           continue
@@ -102,35 +100,28 @@ package struct SchemaPlan: Sendable {
   }
 
   /// The definition of a local table, all of which can be said.
-  fileprivate static func local(
-    _ entry: SchemaEntry, in schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
-  ) throws -> TableDefinition {
-    let table = try schema.definition(of: entry, on: connection)
-    if table.hasMendedNames, let refusal = Replicability.refusal(of: table) {
+  fileprivate static func local(_ entry: SchemaEntry, in schema: SchemaReader) throws -> TableDefinition {
+    let table = try schema.definition(of: entry)
+    if table.hasRepairedNames, let refusal = Replicability.refusal(of: table) {
       throw ReplicationError(.refusedTable, "no diff may change \"\(table.name)\": \(refusal)", table: table.name)
     }
     return table
   }
 
   private mutating func create(
-    _ table: TableDefinition, siblings: Set<TableName>, mode: SchemaMode, on connection: borrowing SQLiteConnection
+    _ table: TableDefinition, siblings: Set<TableName>, mode: SchemaMode, in schema: SchemaReader
   ) throws {
     guard mode == .additive else {
       throw ReplicationError(
         .schemaDiffers, "table \"\(table.name)\" is missing here, and --schema exact allows no change",
         table: table.name)
     }
-    if let refusal = table.creationRefusal {
-      throw ReplicationError(
-        .refusedDefinition, "table \"\(table.name)\" may not be created: \(refusal)", table: table.name)
-    }
+    if let refusal = table.creationRefusal { throw ReplicationError.mayNotCreate(table, refusal) }
     let taken = "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)"
-    if try connection.integer(taken, binding: [table.name]) != nil {
-      throw ReplicationError(
-        .refusedDefinition, "table \"\(table.name)\" may not be created: it would hide a module of that name",
-        table: table.name)
+    if try schema.connection.integer(taken, binding: [table.name]) != nil {
+      throw ReplicationError.mayNotCreate(table, "it would hide a module of that name")
     }
-    if let module = table.module { try VirtualMatch.requireLoaded(module, for: table, on: connection) }
+    if let module = table.module { try VirtualMatch.requireLoaded(module, for: table, on: schema.connection) }
     steps.append(.createTable(table, siblings: siblings))
     notes.append(SchemaNote(.create, table.name, nil, "\(table.columns.count) columns"))
     for column in table.generated {
@@ -152,13 +143,11 @@ package struct SchemaPlan: Sendable {
 }
 
 extension SchemaPlan {
-  /// Plans for a raw changeset, which has no definitions: columns go by position, and the key must be the same. There may
+  /// Plans for a raw changeset, which has no definitions: columns are matched by position, and the key must be the same. There may
   /// be more columns here, behind the others.
   ///
   /// - Throws: `ReplicationError` when a table is missing or does not fit.
-  package init(
-    positional tables: [ChangesetTable], local schema: borrowing SchemaReader, on connection: borrowing SQLiteConnection
-  ) throws {
+  package init(positional tables: [ChangesetTable], local schema: SchemaReader) throws {
     for table in tables {
       let name = TableName(table.name)
       if let refusal = name.refusal {
@@ -177,7 +166,7 @@ extension SchemaPlan {
       if let refusal = Replicability.refusal(of: entry) {
         throw ReplicationError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
       }
-      let local = try Self.local(entry, in: schema, on: connection)
+      let local = try Self.local(entry, in: schema)
       let mayBeShort = local.module == nil
       guard local.changesetColumns.count >= table.columnCount,
         mayBeShort || local.changesetColumns.count == table.columnCount

@@ -11,7 +11,7 @@ extension SchemaReader {
   /// Reads the definition of a virtual table that has rows of its own.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  func virtualDefinition(of entry: SchemaEntry, on connection: borrowing SQLiteConnection) throws -> TableDefinition {
+  func virtualDefinition(of entry: SchemaEntry) throws -> TableDefinition {
     let name = entry.name.text
     var columns: [ColumnDefinition] = []
     // Full-text tables have hidden columns, which hold commands and ranks, not rows.

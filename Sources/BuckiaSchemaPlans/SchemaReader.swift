@@ -4,17 +4,19 @@ import SQLiteSchemas
 /// Reads the definitions of one database through its own connection.
 ///
 /// Nothing is cached: read again after the schema has changed.
-package struct SchemaReader: ~Copyable {
+package final class SchemaReader {
+  let connection: SQLiteConnection
   /// All tables and views but SQLite's own, in the order they were created.
   package let entries: [SchemaEntry]
   /// Where each name stands in `entries`.
   private let places: [TableName: Int]
 
-  /// Lists the schema of `main`.
+  /// Lists the schema of `main`, through a connection that must outlive the reader.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
   package init(_ connection: borrowing SQLiteConnection) throws {
-    var sources: [(name: String, sql: String, isMended: Bool)] = []
+    self.connection = SQLiteConnection(sharing: connection)
+    var sources: [(name: String, sql: String, isRepaired: Bool)] = []
     try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
       sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
     }
@@ -44,11 +46,11 @@ package struct SchemaReader: ~Copyable {
       found.append(
         SchemaEntry(
           name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict,
-          sql: source.sql, isNameMended: source.isMended))
+          sql: source.sql, isNameRepaired: source.isRepaired))
     }
     entries = found
-    // A name that had to be mended may look like another's.
-    let named = found.enumerated().filter { !$1.isNameMended }
+    // A name that had to be repaired may look like another's.
+    let named = found.enumerated().filter { !$1.isNameRepaired }
     places = Dictionary(named.map { ($1.name, $0) }) { first, _ in first }
   }
 
@@ -61,27 +63,25 @@ package struct SchemaReader: ~Copyable {
   /// table takes longer than the answer.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  package func definition(
-    of entry: SchemaEntry, on connection: borrowing SQLiteConnection
-  ) throws -> TableDefinition {
-    if case .virtual = entry.kind { return try virtualDefinition(of: entry, on: connection) }
+  package func definition(of entry: SchemaEntry) throws -> TableDefinition {
+    if case .virtual = entry.kind { return try virtualDefinition(of: entry) }
     let name = entry.name.text
     var columns: [ColumnDefinition] = []
     var generated: [GeneratedColumn] = []
     var key: [(position: Int64, column: Int)] = []
-    var hasMendedNames = false
+    var hasRepairedNames = false
     let query = "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')"
     try connection.forEachRow(ofCached: query, binding: [name]) { row in
       let column = row.text(at: 0) ?? ""
       let type = row.text(at: 1) ?? ""
-      if !row.isWellFormedText(at: 0) { hasMendedNames = true }
+      if !row.isWellFormedText(at: 0) { hasRepairedNames = true }
       switch row.integer(at: 5) {
       case 2: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: false))
       case 3: generated.append(GeneratedColumn(name: column, declaredType: type, isStored: true))
       default:
         if row.integer(at: 4) > 0 { key.append((row.integer(at: 4), columns.count)) }
         let source = row.text(at: 3)
-        // A default that had to be mended is another one.
+        // A default that had to be repaired is another one.
         let literal = row.isWellFormedText(at: 3) ? source.flatMap(LiteralDefault.init(columnDefault:)) : nil
         columns.append(
           ColumnDefinition(
@@ -89,9 +89,9 @@ package struct SchemaReader: ~Copyable {
             hasExpressionDefault: source != nil && literal == nil))
       }
     }
-    guard !hasMendedNames else {
+    guard !hasRepairedNames else {
       // Nothing more can be asked about a column whose name cannot be said.
-      return TableDefinition(name: name, columns: columns, generated: generated, hasMendedNames: true)
+      return TableDefinition(name: name, columns: columns, generated: generated, hasRepairedNames: true)
     }
     var isAutoIncrement = false
     for index in columns.indices {
@@ -102,7 +102,7 @@ package struct SchemaReader: ~Copyable {
     key.sort { $0.position < $1.position }
     if key.count == 1, !entry.isWithoutRowID,
       ASCIIName.matches(columns[key[0].column].declaredType, "INTEGER"),
-      try hasKeyIndex(name, on: connection)
+      try hasKeyIndex(name)
     {
       // INTEGER PRIMARY KEY DESC is no rowid and may hold NULL (https://sqlite.org/lang_createtable.html#rowid). Made
       // anew from its definition it would become one; INT is the same type and never does.
@@ -111,12 +111,12 @@ package struct SchemaReader: ~Copyable {
     return TableDefinition(
       name: name, columns: columns, generated: generated, primaryKey: key.map(\.column),
       isWithoutRowID: entry.isWithoutRowID, isStrict: entry.isStrict, isAutoIncrement: isAutoIncrement,
-      unique: try uniqueConstraints(of: name, columns: columns, on: connection),
-      foreignKeys: try foreignKeys(of: name, on: connection))
+      unique: try uniqueConstraints(of: name, columns: columns),
+      foreignKeys: try foreignKeys(of: name))
   }
 
   /// Whether the key of a table has an index of its own, as no rowid has.
-  private func hasKeyIndex(_ table: String, on connection: borrowing SQLiteConnection) throws -> Bool {
+  private func hasKeyIndex(_ table: String) throws -> Bool {
     var isFound = false
     let query = "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'"
     try connection.forEachRow(ofCached: query, binding: [table]) { _ in isFound = true }
@@ -124,9 +124,7 @@ package struct SchemaReader: ~Copyable {
   }
 
   /// UNIQUE constraints and whole unique indexes whose columns are compared as the columns themselves are.
-  private func uniqueConstraints(
-    of table: String, columns: [ColumnDefinition], on connection: borrowing SQLiteConnection
-  ) throws -> [[Int]] {
+  private func uniqueConstraints(of table: String, columns: [ColumnDefinition]) throws -> [[Int]] {
     var indexes: [String] = []
     let list = "SELECT name FROM pragma_index_list(?, 'main') WHERE \"unique\" AND NOT partial AND origin <> 'pk'"
     try connection.forEachRow(ofCached: list, binding: [table]) { indexes.append($0.text(at: 0) ?? "") }
@@ -149,7 +147,7 @@ package struct SchemaReader: ~Copyable {
     return constraints.reversed()
   }
 
-  private func foreignKeys(of table: String, on connection: borrowing SQLiteConnection) throws -> [ForeignKey] {
+  private func foreignKeys(of table: String) throws -> [ForeignKey] {
     var keys: [(id: Int64, key: ForeignKey)] = []
     let query = """
       SELECT id, "table", "from", "to", on_update, on_delete FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq
@@ -170,27 +168,5 @@ package struct SchemaReader: ~Copyable {
       if let parent = row.text(at: 3) { keys[keys.count - 1].key.parentColumns.append(parent) }
     }
     return keys.map(\.key).reversed()
-  }
-}
-
-extension LiteralDefault {
-  /// Takes a default as `PRAGMA table_info` shows it.
-  ///
-  /// Besides literals SQLite takes a bare word or one in double quotes for text here.
-  init?(columnDefault sql: String) {
-    if let literal = LiteralDefault(parsing: sql) {
-      self = literal
-      return
-    }
-    let bytes = Array(sql.utf8)
-    if bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22, !bytes.dropFirst().dropLast().contains(0x22) {
-      self.init(parsing: SQLText.literal(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)))
-      return
-    }
-    let isWord = bytes.allSatisfy {
-      (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0) || $0 == 0x5f || $0 >= 0x80
-    }
-    guard isWord, let first = bytes.first, !(0x30...0x39).contains(first) else { return nil }
-    self.init(parsing: SQLText.literal(sql))
   }
 }

@@ -77,7 +77,7 @@ struct TableFit {
         "table \"\(local.name)\" has another primary key: \(Self.list(incomingKey)) in the diff, \(Self.list(localKey)) here"
       )
     }
-    if local.goesByRowID, local.rowIDName == nil {
+    if local.isKeyedByRowID, local.rowIDName == nil {
       throw error(.keyDiffers, "table \"\(local.name)\" has no primary key, and its columns hide the rowid")
     }
   }
@@ -87,7 +87,7 @@ struct TableFit {
   // MARK: Columns
 
   private mutating func placeColumns() throws {
-    let offset = incoming.goesByRowID ? 1 : 0
+    let offset = incoming.isKeyedByRowID ? 1 : 0
     if offset == 1 { places.append(0) }
     var taken: Set<Int> = []
     for (index, column) in incoming.columns.enumerated() {
@@ -160,8 +160,7 @@ struct TableFit {
 
   private mutating func add(_ column: ColumnDefinition) throws {
     if let refusal = column.creationRefusal {
-      throw error(
-        .refusedDefinition, "column \"\(local.name).\(column.name)\" may not be added: \(refusal)", column)
+      throw error(.refusedDefinition, "column \"\(local.name).\(column.name)\" may not be added: \(refusal)", column)
     }
     guard steps.count < TableDefinition.newColumnLimit else {
       throw error(
@@ -190,7 +189,7 @@ struct TableFit {
   }
 
   private mutating func noteWhatIsOnlyHere(_ existing: TableDefinition) {
-    let offset = incoming.goesByRowID ? 1 : 0
+    let offset = incoming.isKeyedByRowID ? 1 : 0
     let filled = Set(places)
     for (index, column) in existing.columns.enumerated()
     where incomingNames[column.name] == nil && !filled.contains(index + offset) {

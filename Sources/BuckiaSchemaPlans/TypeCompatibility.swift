@@ -41,25 +41,9 @@ package enum TypeCompatibility: Equatable {
   /// Whether text is a well-formed number to SQLite, spaces around it allowed.
   private static func looksNumeric(_ text: [UInt8]) -> Bool {
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0d).contains($0) }
-    let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) }
     var rest = text.drop(while: isSpace)
     while let last = rest.last, isSpace(last) { rest.removeLast() }
     if let sign = rest.first, sign == 0x2b || sign == 0x2d { rest.removeFirst() }
-    let whole = rest.prefix(while: isDigit).count
-    rest = rest.dropFirst(whole)
-    var fraction = 0
-    if rest.first == 0x2e {
-      rest.removeFirst()
-      fraction = rest.prefix(while: isDigit).count
-      rest = rest.dropFirst(fraction)
-    }
-    guard whole + fraction > 0 else { return false }
-    if let mark = rest.first, mark == 0x65 || mark == 0x45 {
-      rest.removeFirst()
-      if let sign = rest.first, sign == 0x2b || sign == 0x2d { rest.removeFirst() }
-      guard let digit = rest.first, isDigit(digit) else { return false }
-      rest = rest.drop(while: isDigit)
-    }
-    return rest.isEmpty
+    return SQLText.isDecimal(rest)
   }
 }

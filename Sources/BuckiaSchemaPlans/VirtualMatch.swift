@@ -39,7 +39,7 @@ enum VirtualMatch {
   static func match(
     _ incoming: TableDefinition, with local: TableDefinition, mode: SchemaMode
   ) throws(ReplicationError) -> TableMatch {
-    let offset = incoming.goesByRowID ? 1 : 0
+    let offset = incoming.isKeyedByRowID ? 1 : 0
     var columns = Array(0..<offset)
     for column in incoming.columns {
       guard let place = local.column(named: column.name), !columns.contains(place + offset) else {
@@ -73,17 +73,15 @@ enum VirtualMatch {
   ) throws {
     let query = "SELECT 1 FROM pragma_module_list WHERE lower(name) = ?1"
     guard try connection.integer(query, binding: [module.name]) == nil else { return }
-    throw ReplicationError(
-      .refusedDefinition,
-      "table \"\(table.name)\" may not be created: it is a virtual table of the module \(module.name), which SQLite lacks here",
-      table: table.name)
+    throw ReplicationError.mayNotCreate(
+      table, "it is a virtual table of the module \(module.name), which SQLite lacks here")
   }
 }
 
 extension SchemaStep {
   /// Carries the step out.
   ///
-  /// - Throws: `ReplicationError` when a module refuses to make a table: it can find fault with what nobody else understands.
+  /// - Throws: `ReplicationError` when a module refuses to make a table: only the module understands all of its arguments.
   ///   `SQLiteError` when the database fails.
   package func carryOut(on connection: borrowing SQLiteConnection) throws {
     guard case .createTable(let table, _) = self, table.module != nil else { return try connection.execute(sql) }

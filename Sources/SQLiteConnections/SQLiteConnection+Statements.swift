@@ -15,9 +15,9 @@ extension SQLiteConnection {
   /// steps through a query must reset it, or it keeps its read lock.
   ///
   /// - Throws: `SQLiteError` when the text is not a valid statement here.
-  package func cached(_ sql: String) throws(SQLiteError) -> SQLiteCachedStatement {
+  package func cached(_ sql: String) throws(SQLiteError) -> PreparedStatement {
     if let known = cache.statements[sql] { return known }
-    let made = SQLiteCachedStatement(try prepare(sql, isPersistent: true))
+    let made = PreparedStatement(try prepare(sql, isPersistent: true))
     cache.statements[sql] = made
     return made
   }
@@ -30,6 +30,15 @@ extension SQLiteConnection {
     defer { query.statement.reset() }
     guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
     return query.statement.integer(at: 0)
+  }
+
+  /// Runs a cached statement that returns nothing, with values for its parameters.
+  ///
+  /// - Throws: `SQLiteError`, as `cached`, and when the statement fails.
+  package func run(cached sql: String, _ values: (any SQLiteBindable)?...) throws(SQLiteError) {
+    let query = try cached(sql)
+    for (index, value) in values.enumerated() { try query.statement.bind(value, at: index) }
+    try query.statement.run()
   }
 
   /// Attaches another database file, with the access of this connection.

@@ -14,7 +14,7 @@ package struct SQLiteConnection: ~Copyable {
   package enum Access: Sendable {
     /// Read only. The file must exist.
     case readOnly
-    /// Read only, without locks or a WAL index, for read-only volumes. Nobody may write to the file meanwhile.
+    /// Read only, without locks or a WAL index, for read-only volumes. No one may write to the file meanwhile.
     case immutable
     /// Read and write. The file must exist.
     case readWrite
@@ -23,7 +23,7 @@ package struct SQLiteConnection: ~Copyable {
   }
 
   let handle: SQLiteHandle
-  let cache = StatementCache()
+  let cache: StatementCache
   private let isOwned: Bool
 
   /// The file's path as it was given, for messages; `:memory:` for a database in memory.
@@ -40,17 +40,12 @@ package struct SQLiteConnection: ~Copyable {
   ///   - path: The file, or `:memory:`.
   ///   - access: What the connection may do.
   ///   - busyTimeout: How long to wait for another connection's lock, in milliseconds.
-  /// - Throws: `SQLiteError` when the file cannot be opened.
-  package init(opening path: String, as access: Access, busyTimeout: Int32 = 10_000) throws(SQLiteError) {
-    try self.init(opening: path, as: access, busyTimeout: busyTimeout, with: .standard)
-  }
-
-  /// Opens a database file with one of several copies of SQLite.
-  ///
+  ///   - library: The copy of SQLite that opens it; nil for the linked one.
   /// - Throws: `SQLiteError` when the file cannot be opened.
   package init(
-    opening path: String, as access: Access, busyTimeout: Int32 = 10_000, with library: SQLiteLibrary
+    opening path: String, as access: Access, busyTimeout: Int32 = 10_000, with library: SQLiteLibrary? = nil
   ) throws(SQLiteError) {
+    let library = if let library { library } else { try SQLiteLibrary.standard }
     var flags: Int32 = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     var name = Self.plainName(path)
     switch access {
@@ -74,24 +69,28 @@ package struct SQLiteConnection: ~Copyable {
     }
     routines.busy_timeout(pointer, busyTimeout)
     self.handle = handle
+    cache = StatementCache()
     isOwned = true
   }
 
   private init(borrowing pointer: OpaquePointer, of library: SQLiteLibrary) {
     let path = library.routines.db_filename(pointer, "main").map { String(cString: $0) } ?? ""
     handle = SQLiteHandle(pointer, of: library, path: path)
+    cache = StatementCache()
     isOwned = false
   }
 
-  /// Shares the handle of another connection, which must outlive this one and closes it. Each keeps statements of its own.
+  /// Shares the handle and the kept statements of another connection, which must outlive this one and closes it.
   package init(sharing other: borrowing SQLiteConnection) {
     handle = other.handle
+    cache = other.cache
     isOwned = false
   }
 
   deinit {
+    guard isOwned else { return }
     cache.statements = [:]
-    if isOwned { handle.routines.close_v2(handle.pointer) }
+    handle.routines.close_v2(handle.pointer)
   }
 
   /// Works on a connection that belongs to the app: GRDB, SQLite.swift, plain C.
@@ -183,9 +182,6 @@ package struct SQLiteConnection: ~Copyable {
 
   /// How many rows the last INSERT, UPDATE or DELETE changed itself, without triggers and foreign-key actions.
   package var changes: Int { Int(handle.routines.changes64(handle.pointer)) }
-
-  /// How many rows all statements of this connection have changed, triggers and foreign-key actions included.
-  package var totalChanges: Int { Int(handle.routines.total_changes64(handle.pointer)) }
 
   /// Whether a deferred foreign key is violated at this moment of the open transaction.
   ///

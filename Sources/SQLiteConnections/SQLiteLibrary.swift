@@ -24,7 +24,7 @@ package struct SQLiteLibrary: Equatable, Sendable {
 
   private init(number: Int32) { self.number = number }
 
-  /// The library as the context of a C callback: a number in the place of an address, which nobody has to keep alive.
+  /// The library as the context of a C callback: a number in the place of an address, so there is nothing to keep alive.
   var context: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: Int(number)) }
 
   /// The library of a callback's context.

@@ -154,6 +154,11 @@ package struct SQLiteStatement: ~Copyable {
     try check(bindBlob(bytes, at: index, copying: false))
   }
 
+  /// Binds a value, copying it; NULL for nil.
+  package func bind(_ value: (any SQLiteBindable)?, at index: Int) throws(SQLiteError) {
+    if let value { try value.bind(to: self, at: index) } else { try bindNull(at: index) }
+  }
+
   /// Binds the value in a column of another statement's current row, copying it unchanged.
   package func bind(column: Int, of row: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
     guard row.handle.library == handle.library else { throw SQLiteError(fault: .foreignHandle) }
@@ -241,5 +246,29 @@ package struct SQLiteStatement: ~Copyable {
   package func blobBytes(at index: Int) -> UnsafeRawBufferPointer {
     let start = routines.column_blob(statement, Int32(index))
     return UnsafeRawBufferPointer(start: start, count: Int(routines.column_bytes(statement, Int32(index))))
+  }
+}
+
+/// A value that a parameter of a statement can be given.
+package protocol SQLiteBindable {
+  /// Binds the value, copying it.
+  func bind(to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError)
+}
+
+extension Int64: SQLiteBindable {
+  package func bind(to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    try statement.bind(self, at: index)
+  }
+}
+
+extension String: SQLiteBindable {
+  package func bind(to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    try statement.bind(self, at: index)
+  }
+}
+
+extension [UInt8]: SQLiteBindable {
+  package func bind(to statement: borrowing SQLiteStatement, at index: Int) throws(SQLiteError) {
+    try statement.bind(self, at: index)
   }
 }

@@ -1,12 +1,13 @@
 /// The statements that a connection keeps, by their text.
 final class StatementCache {
-  var statements: [String: SQLiteCachedStatement] = [:]
+  var statements: [String: PreparedStatement] = [:]
 }
 
-/// A statement that its connection keeps for the next use.
-package final class SQLiteCachedStatement {
+/// A statement that several can refer to, and that collections can hold.
+package final class PreparedStatement {
   /// The statement.
   package let statement: SQLiteStatement
 
-  init(_ statement: consuming SQLiteStatement) { self.statement = statement }
+  /// Takes a statement.
+  package init(_ statement: consuming SQLiteStatement) { self.statement = statement }
 }

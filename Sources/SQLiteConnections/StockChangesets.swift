@@ -159,47 +159,13 @@ package enum StockChangesets {
   /// Newer versions of SQLite retry UPDATEs that conflict with each other. This flag makes all versions behave the same.
   private static let withoutUpdateLoop: Int32 = 0x10
 
-  /// Applies a changeset: `sqlite3changeset_apply_v2`.
-  ///
-  /// - Parameters:
-  ///   - changeset: The bytes.
-  ///   - connection: The connection to change.
-  ///   - decide: Decides about each conflict by its kind and table (empty for foreign keys).
-  /// - Throws: `SQLiteError`; nothing has changed then.
-  package static func apply(
-    _ changeset: [UInt8], to connection: borrowing SQLiteConnection,
-    decide: @escaping (ConflictKind, String) -> Answer
-  ) throws(SQLiteError) {
-    try apply(changeset, to: connection, answering: { decide($0.kind, $0.table) })
-  }
-
-  /// Applies a changeset: `sqlite3changeset_apply_v2`.
-  ///
-  /// - Parameters:
-  ///   - changeset: The bytes.
-  ///   - connection: The connection to change.
-  ///   - takes: Whether the changes of a table are applied; nil applies all.
-  ///   - answer: Decides about each conflict.
-  /// - Throws: `SQLiteError`; nothing has changed then.
-  package static func apply(
-    _ changeset: [UInt8], to connection: borrowing SQLiteConnection, where takes: ((String) -> Bool)? = nil,
-    answering answer: @escaping (borrowing Question) -> Answer
-  ) throws(SQLiteError) {
-    var changeset = changeset
-    try changeset.withUnsafeMutableBufferPointer { (bytes) throws(SQLiteError) in
-      try apply(UnsafeMutableRawBufferPointer(bytes), to: connection, where: takes, answering: answer)
-    }
-  }
-
-  /// Applies a changeset in place.
-  ///
-  /// The other forms copy it first, because `sqlite3changeset_apply_v2` does not promise to leave the bytes unchanged.
+  /// Applies a changeset: `sqlite3changeset_apply_v2`, which does not promise to leave the bytes unchanged.
   ///
   /// - Parameters:
   ///   - bytes: The changeset.
   ///   - connection: The connection to change.
   ///   - takes: Whether the changes of a table are applied; nil applies all.
-  ///   - answer: Decides about each conflict.
+  ///   - answer: Decides about each conflict by its kind and table (empty for foreign keys).
   /// - Throws: `SQLiteError`; nothing has changed then.
   package static func apply(
     _ bytes: UnsafeMutableRawBufferPointer, to connection: borrowing SQLiteConnection,

@@ -43,6 +43,21 @@ package struct LiteralDefault: Equatable, Sendable {
     }
   }
 
+  /// Takes a default as `PRAGMA table_info` shows it.
+  ///
+  /// Besides literals SQLite takes a bare word or one in double quotes for text here.
+  package init?(columnDefault sql: String) {
+    if let literal = LiteralDefault(parsing: sql) {
+      self = literal
+      return
+    }
+    let tokens = SQLTokens(sql)
+    guard tokens.count == 1, let text = tokens.name(at: 0), !text.contains("\""),
+      tokens.tokens[0].kind == .word || sql.utf8.first == 0x22
+    else { return nil }
+    self.init(parsing: SQLText.literal(text))
+  }
+
   private static func trimmed(_ text: Substring) -> Substring {
     let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
     var text = text.drop(while: isSpace)
@@ -86,21 +101,6 @@ package struct LiteralDefault: Equatable, Sendable {
       guard sign.isEmpty || body != "0X8000000000000000" else { return nil }
       return sign + body
     }
-    let whole = rest.prefix(while: isDigit)
-    rest = rest.dropFirst(whole.count)
-    var fraction = 0
-    if rest.first == 0x2e {
-      rest = rest.dropFirst()
-      fraction = rest.prefix(while: isDigit).count
-      rest = rest.dropFirst(fraction)
-    }
-    guard whole.count + fraction > 0 else { return nil }
-    if rest.first == 0x45 {
-      rest = rest.dropFirst()
-      if rest.first == 0x2b || rest.first == 0x2d { rest = rest.dropFirst() }
-      guard let first = rest.first, isDigit(first) else { return nil }
-      rest = rest.drop(while: isDigit)
-    }
-    return rest.isEmpty ? sign + body : nil
+    return SQLText.isDecimal(rest) ? sign + body : nil
   }
 }

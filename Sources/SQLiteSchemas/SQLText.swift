@@ -36,4 +36,23 @@ package enum SQLText {
     quoted.append(mark)
     return quoted
   }
+
+  /// Whether the text is a decimal number without a sign: digits, perhaps with a fraction and an exponent.
+  package static func isDecimal(_ text: ArraySlice<UInt8>) -> Bool {
+    let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) }
+    let whole = text.prefix(while: isDigit).count
+    var rest = text.dropFirst(whole)
+    var fraction = 0
+    if rest.first == 0x2e {
+      rest = rest.dropFirst()
+      fraction = rest.prefix(while: isDigit).count
+      rest = rest.dropFirst(fraction)
+    }
+    guard whole + fraction > 0 else { return false }
+    guard let mark = rest.first else { return true }
+    guard mark == 0x65 || mark == 0x45 else { return false }
+    rest = rest.dropFirst()
+    if rest.first == 0x2b || rest.first == 0x2d { rest = rest.dropFirst() }
+    return !rest.isEmpty && rest.allSatisfy(isDigit)
+  }
 }

@@ -4,7 +4,7 @@
 extension TableDefinition {
   /// The columns of the table's changeset as SQL, in order: the rowid first if it is the key.
   package var changesetColumnsSQL: [String] {
-    (goesByRowID ? [rowIDName ?? "rowid"] : []) + columns.map { SQLText.identifier($0.name) }
+    (isKeyedByRowID ? [rowIDName ?? "rowid"] : []) + columns.map { SQLText.identifier($0.name) }
   }
 
   /// A condition that selects the rows with NULL in their key; nil when the table cannot have such rows.

@@ -106,16 +106,16 @@ package struct TableDefinition: Equatable, Sendable {
   package var module: VirtualModule?
   /// Whether column names were repaired because they are not valid UTF-8 in the database. Then nothing but the columns is
   /// known. Only set for tables read from a database.
-  package var hasMendedNames: Bool
+  package var hasRepairedNames: Bool
 
   /// Creates a definition.
   package init(
     name: String, columns: [ColumnDefinition], generated: [GeneratedColumn] = [], primaryKey: [Int] = [],
     isWithoutRowID: Bool = false, isStrict: Bool = false, isAutoIncrement: Bool = false, unique: [[Int]] = [],
-    foreignKeys: [ForeignKey] = [], module: VirtualModule? = nil, hasMendedNames: Bool = false
+    foreignKeys: [ForeignKey] = [], module: VirtualModule? = nil, hasRepairedNames: Bool = false
   ) {
     self.name = name
-    self.hasMendedNames = hasMendedNames
+    self.hasRepairedNames = hasRepairedNames
     self.columns = columns
     self.generated = generated
     self.primaryKey = primaryKey
@@ -134,7 +134,7 @@ package struct TableDefinition: Equatable, Sendable {
   package static let rowIDColumn = "_rowid_"
 
   /// Whether the rowid is the key in a changeset, because the table has no primary key.
-  package var goesByRowID: Bool { primaryKey.isEmpty }
+  package var isKeyedByRowID: Bool { primaryKey.isEmpty }
 
   /// A name for the rowid that no column hides; nil when columns hide all of them. Needs no quotes.
   ///
@@ -147,11 +147,11 @@ package struct TableDefinition: Equatable, Sendable {
 
   /// The columns of the table's changeset, in order: the rowid first if it is the key.
   package var changesetColumns: [String] {
-    (goesByRowID ? [TableDefinition.rowIDColumn] : []) + columns.map(\.name)
+    (isKeyedByRowID ? [TableDefinition.rowIDColumn] : []) + columns.map(\.name)
   }
 
   /// The key: indexes into `changesetColumns`, in key order.
-  package var keyPlaces: [Int] { goesByRowID ? [0] : primaryKey }
+  package var keyIndexes: [Int] { isKeyedByRowID ? [0] : primaryKey }
 
   /// The key columns that can hold NULL, which SQLite allows in a PRIMARY KEY except in WITHOUT ROWID tables
   /// (<https://sqlite.org/lang_createtable.html#the_primary_key>).
@@ -161,7 +161,7 @@ package struct TableDefinition: Equatable, Sendable {
 
   /// The key flags of the table's changeset header: for each column its position in the key, from 1; 0 outside the key.
   package var keyFlags: [UInt8] {
-    guard !goesByRowID else { return [1] + [UInt8](repeating: 0, count: columns.count) }
+    guard !isKeyedByRowID else { return [1] + [UInt8](repeating: 0, count: columns.count) }
     var flags = [UInt8](repeating: 0, count: columns.count)
     for (position, column) in primaryKey.enumerated() { flags[column] = UInt8(clamping: position + 1) }
     return flags

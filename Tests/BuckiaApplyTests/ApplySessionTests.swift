@@ -26,11 +26,12 @@ import TestSupport
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(k INTEGER PRIMARY KEY, v); PRAGMA cache_size = \(cacheSize)")
     for fires in [false, true] {
-      let session = try ApplySession(on: connection, firesTriggers: fires)
+      let session = ApplySession(on: connection, firesTriggers: fires)
+      try session.begin()
       #expect(try connection.triggersEnabled == fires)
       let size = try #require(try connection.integer("PRAGMA cache_size"))
       #expect(size == -32_768 || size == cacheSize)
-      try session.end(on: connection)
+      try session.end()
       #expect(try connection.triggersEnabled)
       #expect(try connection.integer("PRAGMA cache_size") == cacheSize)
     }
@@ -41,7 +42,8 @@ import TestSupport
     let schema = "CREATE TABLE t(k INTEGER PRIMARY KEY, v)"
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(schema)
-    let session = try ApplySession(on: connection)
+    let session = ApplySession(on: connection)
+    try session.begin()
     try connection.execute("BEGIN")
     for (index, change) in [
       "", "ALTER TABLE t RENAME COLUMN v TO w", "DROP TABLE t; CREATE TABLE t(k INTEGER PRIMARY KEY, v UNIQUE)",
@@ -51,11 +53,11 @@ import TestSupport
       let incoming = try changes("INSERT INTO t VALUES (\(index), \(index))", of: schema, id: UInt64(index))
       let plan = try Receiver.plan(
         incoming, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000), session: session)
-      #expect(try plan.apply(on: connection).counts.inserted == 1)
+      #expect(try plan.apply().counts.inserted == 1)
     }
     #expect(try connection.integer("SELECT count(*) FROM t") == 2)
     try connection.execute("COMMIT")
-    try session.end(on: connection)
+    try session.end()
   }
 
   @Test("After a failure and a rollback the same session goes on with the schema as it is then")
@@ -63,18 +65,19 @@ import TestSupport
     let schema = "CREATE TABLE t(k INTEGER PRIMARY KEY, v)"
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(schema); INSERT INTO t VALUES (1, 'mine')")
-    let session = try ApplySession(on: connection)
+    let session = ApplySession(on: connection)
+    try session.begin()
     let settings = ApplySettings(policies: .abort, time: 2_000_000_000_000)
     let conflicting = try changes("INSERT INTO t VALUES (1, 'theirs')", of: schema, id: 1)
     try connection.execute("BEGIN")
     let plan = try Receiver.plan(conflicting, on: connection, settings: settings, session: session)
-    #expect(throws: ReplicationError.self) { _ = try plan.apply(on: connection) }
+    #expect(throws: ReplicationError.self) { _ = try plan.apply() }
     try connection.execute("ROLLBACK; BEGIN; CREATE TABLE buckia_x(y)")
     let fine = try changes("INSERT INTO t VALUES (2, 'theirs')", of: schema, id: 2)
     let second = try Receiver.plan(fine, on: connection, settings: settings, session: session)
-    #expect(try second.apply(on: connection).counts.inserted == 1)
+    #expect(try second.apply().counts.inserted == 1)
     try connection.execute("COMMIT")
     #expect(try LedgerEntries.all(on: connection).count == 1)
-    try session.end(on: connection)
+    try session.end()
   }
 }

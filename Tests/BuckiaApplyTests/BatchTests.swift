@@ -55,7 +55,7 @@ import TestSupport
         key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
         definitions: nil, changeset: TemporaryBuffer(changes))
       let result = try Receiver.plan(incoming, on: ours, settings: ApplySettings(time: 2_000_000_000_000)).apply(
-        in: transaction, on: ours)
+        in: transaction)
       try transaction.commit()
       let counts = result.counts
       #expect(counts.inserted + counts.omitted + counts.unchanged == inserts.count, "\(Seeds.replay(seed))")
@@ -87,7 +87,7 @@ import TestSupport
       definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
     let plan = try Receiver.plan(
       incoming, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
-    #expect(try plan.apply(in: transaction, on: connection).counts.inserted == 100)
+    #expect(try plan.apply(in: transaction).counts.inserted == 100)
     try transaction.commit()
     #expect(try connection.integer("SELECT sum(length(v)) FROM t") == 3_000_000 + 5_050 - 480)
   }

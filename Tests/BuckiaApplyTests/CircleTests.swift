@@ -135,7 +135,7 @@ import TestSupport
       let transaction = try SQLiteTransaction(on: connection)
       let result = try Receiver.plan(
         incoming, on: connection, settings: ApplySettings(firesTriggers: shape.firesTriggers, time: 2_000_000_000_000)
-      ).apply(on: connection)
+      ).apply()
       try transaction.commit()
       var found: [Int: Moves.Row] = [:]
       let second = shape.second ? "w" : "NULL"
@@ -175,7 +175,7 @@ extension CircleTests {
       changeset: TemporaryBuffer(try session.changeset()))
     let transaction = try SQLiteTransaction(on: connection)
     let counts = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
-      .apply(in: transaction, on: connection).counts
+      .apply(in: transaction).counts
     try transaction.commit()
     // Who wants the stranger's value stays, and so does who wants the value of one that stays. Each row had its number.
     var movers: [Int64: Int64] = [:]
@@ -210,7 +210,7 @@ extension CircleTests.Shape {
   }
   fileprivate func definitions(_ author: borrowing SQLiteConnection) throws -> [TableDefinition]? {
     let reader = try SchemaReader(author)
-    return try reader.entries.map { try reader.definition(of: $0, on: author) }
+    return try reader.entries.map { try reader.definition(of: $0) }
   }
 }
 

@@ -30,7 +30,7 @@ struct ConflictPolicyTests {
       changeset: TemporaryBuffer(session.changeset()))
     let settings = ApplySettings(policies: policies, resolver: resolver, time: 2_000_000_000_000)
     let transaction = try SQLiteTransaction(on: receiver)
-    let result = try Receiver.plan(incoming, on: receiver, settings: settings).apply(in: transaction, on: receiver)
+    let result = try Receiver.plan(incoming, on: receiver, settings: settings).apply(in: transaction)
     try transaction.commit()
     var rows: [String] = []
     try receiver.forEachRow(of: "SELECT * FROM note ORDER BY 1") { row in

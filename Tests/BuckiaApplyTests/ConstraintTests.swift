@@ -21,7 +21,7 @@ import TestSupport
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
-    return try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
+    return try Receiver.plan(incoming, on: connection, settings: settings).apply()
   }
 
   @Test("Thousands of changes that a CHECK refuses are each left out and recorded, the others applied")

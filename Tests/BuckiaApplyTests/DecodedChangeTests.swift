@@ -60,7 +60,7 @@ import TestSupport
         decoded = taken
         taken.read(place, in: span)
         #expect(taken.operation == change.operation)
-        #expect(taken.oldRow == reader.old)
+        #expect((0..<table.columnCount).map { taken.old($0) } == reader.old)
         #expect(taken.newRow == reader.new)
         for column in 0..<table.columnCount {
           #expect(taken.changed.contains(column) == (change.operation == .update && reader.new[column].isDefined))

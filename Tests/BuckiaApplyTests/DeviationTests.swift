@@ -49,7 +49,7 @@ import TestSupport
     let transaction = try SQLiteTransaction(on: ours)
     sides.result = try Receiver.plan(
       incoming, on: ours, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
-    ).apply(on: ours)
+    ).apply()
     try transaction.commit()
     sides.ours = try lines(query, on: ours)
     sides.kinds = try ConflictRecord.all(on: ours).map(\.kind)

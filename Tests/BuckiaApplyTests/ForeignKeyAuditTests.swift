@@ -106,7 +106,7 @@ import TestSupport
         changeset: .init(changes))
       let result = try Receiver.plan(
         incoming, on: connection, settings: ApplySettings(policies: .takeIncoming, time: 2_000_000_000_000)
-      ).apply(on: connection)
+      ).apply()
       let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map(\.key[0].value)
       #expect(reported.map { ApplyScenario.text($0) }.sorted() == ["1", "2", "5"])
       #expect(result.counts.updated == 2 && result.counts.deleted == 1)
@@ -135,7 +135,7 @@ import TestSupport
         asked.append(try $0.violations)
         return .useDefault
       }, time: 2_000_000_000_000)
-    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply()
     try transaction.commit()
     #expect(result.counts.conflicts == 10_300 && asked == [10_300])
     let records = try ConflictRecord.all(on: connection)

@@ -308,13 +308,12 @@ import Testing
     )
     .author("INSERT INTO notes VALUES (1, 'one', 'more')")
     let schema = try SchemaReader(author.connection)
-    let definitions = try schema.entries.map { try schema.definition(of: $0, on: author.connection) }
+    let definitions = try schema.entries.map { try schema.definition(of: $0) }
     let raw = try IndexScenario.incoming(author.changes)
     let incoming = try IncomingChanges(key: raw.key, file: "test", definitions: definitions, changeset: raw.changeset)
     let receiver = try SQLiteConnection(opening: ":memory:", as: .create)
     try receiver.execute("\(old); BEGIN")
-    let result = try Receiver.plan(incoming, on: receiver, settings: ApplySettings(time: 2_000_000_000_000)).apply(
-      on: receiver)
+    let result = try Receiver.plan(incoming, on: receiver, settings: ApplySettings(time: 2_000_000_000_000)).apply()
     try receiver.execute("COMMIT")
     #expect(result.schemaChanges.count == 1)
     #expect(try IndexScenario.answers(of: receiver) == ["words": ["one: 1"]])

@@ -46,7 +46,7 @@ import Testing
       let savepoint = try SQLiteTransaction(on: receiver)
       let plan = try Receiver.plan(
         try IndexScenario.incoming(author.changes), on: receiver, settings: settings(failure))
-      _ = try plan.apply(on: receiver)
+      _ = try plan.apply()
       try savepoint.commit()
     }
     let isOpen = receiver.isInTransaction
@@ -69,7 +69,7 @@ import Testing
       let plan = try Receiver.plan(
         try IndexScenario.incoming(author.changes), on: receiver,
         settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
-      _ = try plan.apply(on: receiver)
+      _ = try plan.apply()
     }
     try IndexScenario.expectNothingLeft(on: receiver)
     try receiver.execute("ROLLBACK")

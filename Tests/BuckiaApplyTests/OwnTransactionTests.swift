@@ -58,7 +58,7 @@ import TestSupport
         }, firesTriggers: scenario.firesTriggers, time: 2_000_000_000_000,
         progress: { if $0 % 3 == last % 3 { throw Enough() } })
       do {
-        _ = try Receiver.plan(scenario.incoming(), on: connection, settings: settings).apply(on: connection)
+        _ = try Receiver.plan(scenario.incoming(), on: connection, settings: settings).apply()
       } catch {
         failures += 1
         let isOpen = connection.isInTransaction
@@ -100,8 +100,7 @@ import TestSupport
       "WITH n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 15) INSERT INTO t SELECT i, zeroblob(9000) FROM n"
     )
     let error = #expect(throws: ReplicationError.self) {
-      _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000)).apply(
-        on: connection)
+      _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000)).apply()
     }
     #expect(error?.code == .transactionLost)
     #expect((error?.cause as? SQLiteError)?.isFullDisk == true)
@@ -131,7 +130,7 @@ import TestSupport
     )
     let error = #expect(throws: SQLiteError.self) {
       let settings = ApplySettings(firesTriggers: true, time: 2_000_000_000_000)
-      _ = try Receiver.plan(changes, on: connection, settings: settings).apply(on: connection)
+      _ = try Receiver.plan(changes, on: connection, settings: settings).apply()
     }
     #expect(error?.isFullDisk == true)
     let isOpen = connection.isInTransaction
@@ -154,13 +153,13 @@ import TestSupport
     if isOwn {
       try connection.execute("BEGIN; INSERT INTO t VALUES (2, 2)")
       let error = #expect(throws: ReplicationError.self) {
-        _ = try Receiver.plan(changes, on: connection, settings: settings).apply(on: connection)
+        _ = try Receiver.plan(changes, on: connection, settings: settings).apply()
       }
       #expect(error?.code == .transactionLost && (error?.cause as? SQLiteError)?.message == "all of it")
     } else {
       let error = #expect(throws: SQLiteError.self) {
         let transaction = try SQLiteTransaction(on: connection)
-        _ = try Receiver.plan(changes, on: connection, settings: settings).apply(in: transaction, on: connection)
+        _ = try Receiver.plan(changes, on: connection, settings: settings).apply(in: transaction)
         try transaction.commit()
       }
       #expect(error?.message == "all of it")
@@ -176,8 +175,7 @@ import TestSupport
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(Self.schema); BEGIN; INSERT INTO t VALUES (1, 1)")
     let changes = try changes("INSERT INTO t VALUES (2, 2)")
-    let result = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000)).apply(
-      on: connection)
+    let result = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000)).apply()
     #expect(result.changedTables == ["t"])
     try connection.execute(commits ? "COMMIT" : "ROLLBACK")
     #expect(try connection.integer("SELECT count(*) FROM t") == (commits ? 2 : 0))

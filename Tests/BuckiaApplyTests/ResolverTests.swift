@@ -26,7 +26,7 @@ import TestSupport
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(on: connection)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply()
     try transaction.commit()
     return (result, try connection.text(check))
   }

@@ -40,7 +40,7 @@ struct RowEffectTests {
       policies: ConflictPolicies(policy), firesTriggers: firesTriggers, time: 2_000_000_000_000)
     settings.observer = log
     let transaction = try SQLiteTransaction(on: receiver)
-    _ = try Receiver.plan(incoming, on: receiver, settings: settings).apply(in: transaction, on: receiver)
+    _ = try Receiver.plan(incoming, on: receiver, settings: settings).apply(in: transaction)
     try transaction.commit()
     let lines = try log.effects.map { effect in
       "\(effect.table) \(effect.operation) \(try shown(effect.key)) \(effect.cause)"

@@ -80,7 +80,7 @@ import TestSupport
         self.plan = plan.notes.map { note in
           ([note.action.rawValue] + (note.column.map { [$0.lowercased()] } ?? [])).joined(separator: " ")
         }.sorted()
-        let result = try plan.apply(on: connection)
+        let result = try plan.apply()
         heldParts = result.held.reduce(0) { $0 + $1.partCount }
         conflicts = result.counts.conflicts
       } catch let error as ReplicationError {

@@ -35,7 +35,7 @@ struct SecondLibraryTests {
       try SQLiteConnection.borrowing(handle, of: library) { connection in
         let transaction = try SQLiteTransaction(on: connection)
         let plan = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
-        let result = try plan.apply(in: transaction, on: connection)
+        let result = try plan.apply(in: transaction)
         try transaction.commit()
         #expect(result.counts.conflicts == 0)
       }

@@ -68,7 +68,7 @@ import TestSupport
     try connection.execute(sql)
     let schema = try SchemaReader(connection)
     return try schema.entries.filter { Replicability.refusal(of: $0) == nil }
-      .map { try schema.definition(of: $0, on: connection) }
+      .map { try schema.definition(of: $0) }
   }
 
   private static func apply(
@@ -79,7 +79,7 @@ import TestSupport
       key: LedgerKey(sender: "", id: KSUID(timestamp: 1, payloadHigh: 1, payloadLow: 2), digest: [1], isRaw: false),
       file: "test.bdiff", definitions: definitions, changeset: TemporaryBuffer(changes))
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(in: transaction, on: connection)
+    let result = try Receiver.plan(incoming, on: connection, settings: settings).apply(in: transaction)
     try transaction.commit()
     return result
   }

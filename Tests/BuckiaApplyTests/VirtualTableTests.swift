@@ -127,7 +127,7 @@ import TestSupport
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     let schema = try SchemaReader(connection)
     return try schema.entries.filter { Replicability.refusal(of: $0) == nil }
-      .map { try schema.definition(of: $0, on: connection) }
+      .map { try schema.definition(of: $0) }
   }
 
   @Test("In a UTF-16 database text comes out as it was", arguments: ["UTF-16le", "UTF-16be"])
@@ -415,7 +415,7 @@ import TestSupport
         let plan = try Receiver.plan(
           incoming, on: connection, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
         )
-        #expect(try plan.apply(on: connection).counts.conflicts == 1)
+        #expect(try plan.apply().counts.conflicts == 1)
       } catch is ReplicationError {
         refusals += 1
         #expect(try connection.integer("SELECT count(*) FROM words") == 5)

@@ -74,16 +74,16 @@ import TestSupport
         == "a temporary file in \(folder.file("missing")) cannot be made: No such file or directory")
   }
 
-  @Test(arguments: [-1, 0, 10])
-  func `An empty buffer gives no bytes`(memoryLimit: Int) throws {
+  @Test("An empty buffer gives no bytes", arguments: [-1, 0, 10])
+  func emptyBuffer(memoryLimit: Int) throws {
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
     try buffer.write([])
     #expect(try buffer.allBytes() == [])
     #expect(buffer.isEmpty)
   }
 
-  @Test(arguments: [0, 1 << 20])
-  func `A buffer can be added to another, and to itself`(memoryLimit: Int) throws {
+  @Test("A buffer can be added to another, and to itself", arguments: [0, 1 << 20])
+  func appendingBuffers(memoryLimit: Int) throws {
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
     try buffer.write([1, 2, 3])
     try buffer.write(contentsOf: TemporaryBuffer([4, 5]))
@@ -91,8 +91,8 @@ import TestSupport
     #expect(try buffer.allBytes() == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
   }
 
-  @Test(arguments: [0, 1 << 20])
-  func `Bytes can be added while they are read, and the reader sees what was there`(memoryLimit: Int) throws {
+  @Test("Bytes can be added while they are read, and the reader sees what was there", arguments: [0, 1 << 20])
+  func appendingWhileReading(memoryLimit: Int) throws {
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit)
     try buffer.write([1, 2, 3])
     try buffer.forEachPiece { bytes in
@@ -102,8 +102,8 @@ import TestSupport
     #expect(buffer.count == 500_003)
   }
 
-  @Test(arguments: [0, 1 << 20])
-  func `Pieces are all bytes of a range, wherever they are`(memoryLimit: Int) throws {
+  @Test("Pieces are all bytes of a range, wherever they are", arguments: [0, 1 << 20])
+  func pieces(memoryLimit: Int) throws {
     let bytes = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     let buffer = TemporaryBuffer(memoryLimit: memoryLimit, windowBytes: 1_000)
     try buffer.write(Array(bytes[..<300_001]))
@@ -121,7 +121,8 @@ import TestSupport
     }
   }
 
-  @Test func `One that is made alike is empty, and stays in memory no longer`() throws {
+  @Test("One that is made alike is empty, and stays in memory no longer")
+  func emptyCopy() throws {
     let buffer = TemporaryBuffer(folder: "/nowhere/at all", memoryLimit: 2)
     try buffer.write([1, 2])
     let other = buffer.makeEmpty()
@@ -129,7 +130,8 @@ import TestSupport
     #expect(throws: ByteStreamError.self) { try other.write([1, 2, 3]) }
   }
 
-  @Test func `Another thread reads what has been stored, and all of it in the end`() throws {
+  @Test("Another thread reads what has been stored, and all of it in the end")
+  func readingFromAnotherThread() throws {
     let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 17) }
     let buffer = try TemporaryBuffer(arriving: bytes.count)
     #expect(buffer.expectedCount == bytes.count)

@@ -77,7 +77,7 @@ import TestSupport
       let copy = try pair.folder.copy("newer", to: "copy")
       try TestDatabases.run("PRAGMA page_size = 2048; VACUUM; PRAGMA user_version = 7", on: copy)
       let difference = try DatabaseComparison.run(older: pair.newer, newer: copy)
-      let keyed = difference.tables.filter { !$0.definition.goesByRowID }
+      let keyed = difference.tables.filter { !$0.definition.isKeyedByRowID }
       #expect(keyed.isEmpty, "seed \(seed)")
       let same = try DatabaseComparison.run(older: pair.newer, newer: pair.newer)
       #expect(same.isEmpty, "seed \(seed)")

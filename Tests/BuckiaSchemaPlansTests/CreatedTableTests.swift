@@ -36,7 +36,7 @@ import Testing
     let siblings = Set(definitions.map { TableName($0.name) })
     for table in definitions { try connection.execute(table.createStatement(siblings: siblings)) }
     let schema = try SchemaReader(connection)
-    let made = try schema.entries.map { try schema.definition(of: $0, on: connection) }
+    let made = try schema.entries.map { try schema.definition(of: $0) }
     #expect(made == definitions)
     #expect(try connection.integer("SELECT count(*) FROM pragma_foreign_key_check") == 0)
   }

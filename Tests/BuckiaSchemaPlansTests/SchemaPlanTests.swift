@@ -119,7 +119,7 @@ import Testing
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(sql)
     let schema = try SchemaReader(connection)
-    return try schema.entries.map { try schema.definition(of: $0, on: connection) }
+    return try schema.entries.map { try schema.definition(of: $0) }
   }
 
   @Test("What a table of a diff meets decides what is done", arguments: cases)
@@ -129,7 +129,7 @@ import Testing
     try connection.execute(test.local)
     do {
       let plan = try SchemaPlan(
-        definitions: incoming, mode: test.mode, local: SchemaReader(connection), on: connection)
+        definitions: incoming, mode: test.mode, local: SchemaReader(connection))
       guard case .steps(let steps) = test.expected else {
         Issue.record("not refused: \(plan.steps)")
         return
@@ -138,13 +138,13 @@ import Testing
       for step in plan.steps { try connection.execute(step.sql) }
       // Afterwards nothing is left to do, and every column is where the plan says.
       let after = try SchemaReader(connection)
-      let rest = try SchemaPlan(definitions: incoming, mode: .additive, local: after, on: connection)
+      let rest = try SchemaPlan(definitions: incoming, mode: .additive, local: after)
       #expect(rest.steps.isEmpty)
       for definition in incoming {
         let match = try #require(plan.matches[TableName(definition.name)])
         let found = after.entry(named: TableName(definition.name))
         let entry = try #require(found)
-        let local = try after.definition(of: entry, on: connection)
+        let local = try after.definition(of: entry)
         let reached = match.columns.map { ASCIIName.folded(local.changesetColumns[$0]) }
         #expect(reached == definition.changesetColumns.map(ASCIIName.folded))
       }
@@ -170,14 +170,14 @@ import Testing
       broken.columns.append(ColumnDefinition(name: doubled.uppercased()))
       #expect(throws: ReplicationError.self) {
         _ = try SchemaPlan(
-          definitions: [broken], mode: .additive, local: SchemaReader(connection), on: connection)
+          definitions: [broken], mode: .additive, local: SchemaReader(connection))
       }
     }
     let first = table
     table.name = "T"
     #expect(throws: ReplicationError.self) {
       _ = try SchemaPlan(
-        definitions: [first, table], mode: .additive, local: SchemaReader(connection), on: connection)
+        definitions: [first, table], mode: .additive, local: SchemaReader(connection))
     }
   }
 }

@@ -76,7 +76,7 @@ private let notes = """
     let error = #expect(throws: SQLiteError.self) {
       let transaction = try SQLiteTransaction(on: connection)
       let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
-      _ = try plan.apply(in: transaction, on: connection)
+      _ = try plan.apply(in: transaction)
       try transaction.commit()
     }
     #expect(error?.isFullDisk == true)
@@ -147,7 +147,7 @@ private let notes = """
     try connection.enableTriggers(enabled)
     let transaction = try SQLiteTransaction(on: connection)
     let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
-    let result = try plan.apply(on: connection)
+    let result = try plan.apply()
     try transaction.commit()
     #expect(try connection.triggersEnabled == enabled)
     #expect(result.changedTables == ["notes", "log"])

@@ -21,7 +21,7 @@ import TestSupport
     let isNested = savepoint.isNested
     #expect(isNested)
     let plan = try Receiver.plan(post.changes(), on: connection, settings: ApplySettings(time: 2_000_000_000_000))
-    #expect(try plan.apply(on: connection).changedTables == ["notes"])
+    #expect(try plan.apply().changedTables == ["notes"])
     try savepoint.commit()
     if commits { try outer.commit() } else { outer.rollback() }
     #expect(try post.rows("SELECT id FROM notes ORDER BY id") == (commits ? ["1", "2", "9"] : ["1"]))
@@ -40,7 +40,7 @@ import TestSupport
       let savepoint = try SQLiteTransaction(on: connection)
       let plan = try Receiver.plan(
         changes, on: connection, settings: ApplySettings(policies: .abort, time: 2_000_000_000_000))
-      _ = try plan.apply(on: connection)
+      _ = try plan.apply()
       try savepoint.commit()
     }
     let isOpen = connection.isInTransaction
@@ -58,7 +58,7 @@ import TestSupport
     let changes = try post.changes()
     #expect(throws: SQLiteError.self) {
       let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
-      _ = try plan.apply(on: connection)
+      _ = try plan.apply()
     }
     #expect(try post.rows("SELECT id FROM notes") == ["1"])
   }

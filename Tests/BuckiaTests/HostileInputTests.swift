@@ -303,9 +303,8 @@ private let schema = """
     let transaction = try SQLiteTransaction(on: connection)
     for number in 0..<1_100 {
       try RefusedFiles.record(
-        RefusedFiles.Entry(
-          digest: [UInt8(number & 255), UInt8(number >> 8)], id: nil, sender: "", state: .rejected,
-          reason: String(repeating: "r", count: 5_000), file: "f\(number)"), at: Int64(number), on: connection)
+        digest: [UInt8(number & 255), UInt8(number >> 8)], id: nil, sender: "", state: .rejected,
+        reason: String(repeating: "r", count: 5_000), file: "f\(number)", at: Int64(number), on: connection)
     }
     try transaction.commit()
     let log = try post.database.log()

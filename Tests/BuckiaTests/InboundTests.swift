@@ -204,7 +204,7 @@ func definitions(of path: String) throws -> [TableDefinition] {
   let schema = try SchemaReader(connection)
   var found: [TableDefinition] = []
   for entry in schema.entries where entry.kind == .table {
-    found.append(try schema.definition(of: entry, on: connection))
+    found.append(try schema.definition(of: entry))
   }
   return found
 }

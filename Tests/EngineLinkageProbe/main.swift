@@ -25,7 +25,7 @@ func ship(in folder: String) throws {
   let connection = try SQLiteConnection(opening: older, as: .readWrite)
   let transaction = try SQLiteTransaction(on: connection)
   let plan = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
-  let result = try plan.apply(in: transaction, on: connection)
+  let result = try plan.apply(in: transaction)
   try transaction.commit()
   print("applied: \(result.counts.inserted) rows, \(try LedgerEntries.all(on: connection).count) ledger entry")
 }

@@ -38,7 +38,7 @@ package enum Shipping {
     let connection = try SQLiteConnection(opening: target, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
     let plan = try Receiver.plan(incoming, on: connection, settings: settings)
-    let result = try plan.apply(in: transaction, on: connection)
+    let result = try plan.apply(in: transaction)
     try transaction.commit()
     return result
   }

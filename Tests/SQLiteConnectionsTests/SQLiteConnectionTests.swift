@@ -1,5 +1,6 @@
 import SQLiteConnections
 import Testing
+import TestSupport
 
 @Suite final class SQLiteConnectionTests {
   private let connection: SQLiteConnection

@@ -1,5 +1,4 @@
 import BuckiaApply
-import BuckiaDiffFiles
 import BuckiaLedger
 import SQLiteConnections
 
@@ -29,29 +28,27 @@ extension DatabaseManager {
   @discardableResult
   public func processInboundChanges(
     _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
-    progress: ApplyProgressHandler = { _ in }
+    progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try requireFile()
     let listing = try InboundListing(paths)
-    return try withoutActuallyEscaping(progress) { progress in
-      var (report, seconds) = try WallClock.timing {
-        try withWriter { connection in
-          // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
-          if !isBorrowed { try connection.execute("PRAGMA foreign_keys = OFF") }
-          let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
-          let report = try receive(listing, options, resolver, on: connection, progress: progress)
-          rehearsal?.rollback()
-          return report
-        }
+    var (report, seconds) = try WallClock.timing {
+      try withWriter { connection in
+        // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
+        if !isBorrowed { try connection.execute("PRAGMA foreign_keys = OFF") }
+        let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
+        let report = try receive(listing, options, resolver, on: connection, progress: progress)
+        rehearsal?.rollback()
+        return report
       }
-      report.seconds = seconds
-      return report
     }
+    report.seconds = seconds
+    return report
   }
 
   private func receive(
     _ listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
-    on connection: borrowing SQLiteConnection, progress: @escaping ApplyProgressHandler
+    on connection: borrowing SQLiteConnection, progress: ApplyProgressHandler?
   ) throws -> ApplyReport {
     // What the app may still roll back is neither streamed nor removed.
     let isPartOfAnother = isBorrowed && connection.isInTransaction
@@ -62,19 +59,18 @@ extension DatabaseManager {
     var settings = ApplySettings(
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
       time: WallClock.unixMilliseconds, progress: { try files.didApply(rows: $0) })
-    settings.escaping = EscapedText.line
     settings.observer = changedRows
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
     var failure: (any Error)?
     do {
-      files.begin(after: try receiver.releaseHeld(on: connection))
-      try receiver.receive(files, on: connection)
+      files.begin(after: try receiver.releaseHeld())
+      try receiver.receive(files)
     } catch {
       failure = error
     }
     files.finishRemoving()
-    try receiver.end(on: connection)
+    try receiver.end()
     if let failure, files.outcomes.isEmpty { throw failure }
     let report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,

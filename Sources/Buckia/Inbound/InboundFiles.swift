@@ -13,9 +13,9 @@ final class InboundFiles: IncomingFileSource {
   private let removal: ApplyOptions?
   /// Whether large files are handed on while the rest of them is being verified.
   private let streams: Bool
-  private let handler: ApplyProgressHandler
+  private let handler: ApplyProgressHandler?
   private var progress = ApplyProgress()
-  /// For each file how many bytes all before it have.
+  /// For each file how many bytes all before it have; empty where progress is not told.
   private var bytesBefore: [Int64] = []
   private let remover = FileRemover()
   private var reader: InboundReader?
@@ -25,16 +25,17 @@ final class InboundFiles: IncomingFileSource {
   ///   - items: The files in the order in which they are applied.
   ///   - removal: Says which files are removed when they are done; nil for none.
   ///   - streams: Whether large files are handed on while the rest of them is being verified.
-  ///   - progress: Is told how far the work has come.
+  ///   - progress: Is told how far the work has come; nil for none, and then no file is asked for its size.
   init(
     _ items: [InboundItem], removing removal: ApplyOptions?, streams: Bool,
-    progress handler: @escaping ApplyProgressHandler
+    progress handler: ApplyProgressHandler?
   ) {
     self.items = items
     self.removal = removal
     self.streams = streams
     self.handler = handler
     progress.fileCount = items.count
+    guard handler != nil else { return }
     bytesBefore.reserveCapacity(items.count)
     for item in items {
       bytesBefore.append(progress.byteCount)
@@ -47,7 +48,7 @@ final class InboundFiles: IncomingFileSource {
 
   /// So many changes of the present file have been applied.
   func didApply(rows: Int) throws {
-    guard rows > progress.rows else { return }
+    guard let handler, rows > progress.rows else { return }
     progress.rows = rows
     try handler(progress)
   }
@@ -58,7 +59,7 @@ final class InboundFiles: IncomingFileSource {
 
   func next() throws -> IncomingFile {
     guard let reader else { return try reopen(0) }
-    return try reader.next { try handler(progress) }
+    return try reader.next { try handler?(progress) }
   }
 
   func stop() {
@@ -67,12 +68,13 @@ final class InboundFiles: IncomingFileSource {
   }
 
   func reopen(_ index: Int) throws -> IncomingFile {
-    try polling({ [handler, progress] in try handler(progress) }) { isWanted in
+    try polling({ [handler, progress] in try handler?(progress) }) { isWanted in
       IncomingFile(items[index], cache: cache, isWanted: isWanted)
     }
   }
 
   func willReceive(_ index: Int) throws {
+    guard let handler else { return }
     progress.path = items[index].path
     progress.files = index
     progress.rows = 0

@@ -1,6 +1,7 @@
 import BuckiaDiffFiles
 import BuckiaApply
 import BuckiaLedger
+import SQLiteChangesets
 
 /// From verified files to what the engine plans and applies.
 ///
@@ -9,8 +10,8 @@ import BuckiaLedger
 /// ```swift
 /// try SQLiteConnection.borrowing(handle) { connection in
 ///   let diff = try DiffFile.verified(at: path)
-///   let plan = try ApplyPlan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
-///   return try plan.apply(on: connection).changedTables
+///   let plan = try Receiver.plan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
+///   return try plan.apply().changedTables
 /// }
 /// ```
 extension IncomingChanges {
@@ -24,14 +25,14 @@ extension IncomingChanges {
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
       file: FileSystem.name(of: path), definitions: diff.schema, renames: diff.manifest.renames,
-      changeset: diff.changeset, summary: diff.inspection.summary)
+      changeset: diff.changeset, feed: ChangesetFeed(diff.inspection.summary))
   }
 
   /// Takes the changes of a verified raw changeset.
   package init(_ raw: borrowing RawChangeset, file path: String) {
     self.init(
       key: LedgerKey(sender: "", id: raw.id, digest: raw.digest.bytes, isRaw: true), file: FileSystem.name(of: path),
-      definitions: nil, changeset: raw.changeset, summary: raw.inspection.summary)
+      definitions: nil, changeset: raw.changeset, feed: ChangesetFeed(raw.inspection.summary))
   }
 }
 
@@ -47,7 +48,7 @@ extension IncomingChanges {
 }
 
 extension DiffFile.Signature {
-  /// The verified key of the sender in hex, as the ledger keeps it; empty when nobody signed.
+  /// The verified key of the sender in hex, as the ledger keeps it; empty where there is no signature.
   var sender: String {
     switch self {
     case .unsigned: ""

@@ -41,7 +41,7 @@ public struct Conflict: ~Copyable {
   /// The table; an empty name for ``ConflictKind/foreignKey``, which is asked about once for a whole file.
   public var table: TableName { layout.name }
 
-  /// The names of the columns of the three rows, in their order; the rowid first where the table goes by it.
+  /// The names of the columns of the three rows, in their order; the rowid first where the table is keyed by it.
   public var columns: [String] { layout.columns }
 
   /// What the row is known by: the columns of the primary key with their values.
@@ -88,8 +88,8 @@ public typealias ConflictResolver = @Sendable (borrowing Conflict) throws -> Con
 public struct ConflictRow: ~Copyable {
   enum Content {
     case missing
-    /// Values of a change, by column of the changeset; the key's where they are not among them.
-    case change(values: [ValueSlice], key: [ValueSlice], in: UnsafeRawBufferPointer)
+    /// The old or the new values of a change.
+    case change(DecodedChange, isNew: Bool, in: UnsafeRawBufferPointer)
     /// A local row, by column of the layout.
     case current(CurrentRow)
   }
@@ -109,8 +109,8 @@ public struct ConflictRow: ~Copyable {
   public subscript(_ place: Int) -> ChangesetValue? {
     switch content {
     case .missing: return nil
-    case .change(let values, let key, let bytes):
-      guard let slice = layout.slice(at: place, of: values, key: key) else { return nil }
+    case .change(let change, let isNew, let bytes):
+      guard let slice = layout.slice(at: place, of: change, isNew: isNew) else { return nil }
       // Sound: the view lives for one call of the resolver, and the changeset stays longer.
       return ChangesetValue(slice, in: bytes.bytes)
     case .current(let row): return layout.columns.indices.contains(place) ? row.value(at: place) : nil

@@ -37,36 +37,31 @@ final class ConflictDecider {
   /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
   var asksAboutEverything: Bool { resolver != nil }
 
-  /// Whether a single broken reference refuses the whole file, with nobody to ask.
+  /// Whether a single broken reference refuses the whole file, since there is no resolver to ask.
   var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
 
   /// How conflicts of the table that these statements change are laid out and decided.
-  func layout(of statements: TableStatements) -> ConflictLayout {
-    let layout = ConflictLayout(statements)
-    layout.take(policies)
-    return layout
-  }
+  func layout(of statements: TableStatements) -> ConflictLayout { ConflictLayout(statements, policies) }
 
   /// Decides one conflict.
   ///
   /// - Throws: `ReplicationError` with `conflict` when the answer is to abort; whatever the resolver throws.
-  func decide(
-    _ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
-  ) throws -> ConflictResolution {
+  func decide(_ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) throws -> ConflictResolution {
     if let resolver {
       // Sound: the changeset stays where it is for longer than the question takes.
       let address = bytes.withUnsafeBytes { $0 }
       let answered = try resolver(
         Conflict(
-          layout: layout, kind: incident.kind, operation: incident.operation,
+          layout: layout, kind: incident.kind, operation: incident.change.operation,
           base: ConflictRow(
             layout: layout,
-            content: incident.operation == .insert ? .missing : .change(values: incident.old, key: [], in: address)),
+            content: incident.change.operation == .insert
+              ? .missing : .change(incident.change, isNew: false, in: address)),
           local: ConflictRow(layout: layout, content: incident.local.map { .current($0) } ?? .missing),
           incoming: ConflictRow(
             layout: layout,
-            content: incident.operation == .delete
-              ? .missing : .change(values: incident.new, key: incident.old, in: address)),
+            content: incident.change.operation == .delete
+              ? .missing : .change(incident.change, isNew: true, in: address)),
           details: incident.kind == .constraint ? .message(incident.message) : .none))
       switch answered {
       case .keepLocal: return .keepLocal
@@ -77,7 +72,7 @@ final class ConflictDecider {
       }
     }
     // Only where there are two versions of a row do its columns have a say.
-    let isMerged = incident.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
+    let isMerged = incident.change.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
     if isMerged, layout.columnPolicies != nil { return .merge }
     switch layout.rowPolicy {
     case .keepLocal: return isMerged && incident.kind == .data ? .merge : .keepLocal
@@ -91,7 +86,7 @@ final class ConflictDecider {
     let because = incident.message.isEmpty ? "" : ": \(String(decoding: incident.message, as: UTF8.self))"
     return ReplicationError(
       .conflict,
-      "\(incident.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
+      "\(incident.change.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
         + "\(because); under the policy \"abort\" nothing of this file is applied",
       table: layout.name.text)
   }
@@ -123,16 +118,14 @@ final class ConflictDecider {
 
   /// Writes a conflict down with all its versions.
   func record(
-    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
+    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ layout: ConflictLayout, _ bytes: RawSpan
   ) throws {
     if outcome == .keptLocal || outcome == .omitted, let key = watched[layout.name] {
-      let values = incident.operation == .insert ? incident.new : incident.old
       omissions.append(
         Omission(
-          table: layout.name, key: key.bytes(of: { values[$0] }, bytes), kind: incident.kind, outcome: outcome))
+          table: layout.name, key: key.bytes(of: incident.change, bytes), kind: incident.kind, outcome: outcome))
     }
-    try log?.record(incident, outcome, layout, bytes, on: connection)
+    try log?.record(incident, outcome, layout, bytes)
   }
 
   /// Writes down what a change that was left out says of columns that are unknown here.
@@ -142,32 +135,27 @@ final class ConflictDecider {
   ///   - columns: The columns of the row that it speaks of.
   ///   - key: Which of them are the key.
   ///   - values: A value for each, as changeset bytes.
-  func record(
-    _ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8], on connection: borrowing SQLiteConnection
-  ) throws {
+  func record(_ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8]) throws {
     guard let log else { return }
     let layout = RecordedRowLayout(table: omission.table, columns: columns, key: key.sorted())
     try log.record(
       omission.kind, omission.outcome, layout, base: nil, local: nil,
-      incoming: log.row { $0.append(encoded: values) }, reason: Array("these columns are unknown here".utf8),
-      on: connection)
+      incoming: log.row { $0.append(encoded: values) }, reason: Array("these columns are unknown here".utf8))
   }
 
   /// Writes down that the row a statement stands on refers to one that is not there.
-  func recordViolation(
-    _ row: CurrentRow?, _ layout: ConflictLayout, message: String, on connection: borrowing SQLiteConnection
-  ) throws {
+  func recordViolation(_ row: CurrentRow?, _ layout: ConflictLayout, message: String) throws {
     guard let log else { return }
     try log.record(
       .foreignKey, .reported, layout.recorded, base: nil,
       local: row.map { row in log.row { row.append(layout.columns.count, to: &$0) } }, incoming: nil,
-      reason: Array(message.utf8), on: connection)
+      reason: Array(message.utf8))
   }
 
   /// Remembers what has been recorded: a savepoint follows, and ``rewind()`` when that is rolled back.
-  func mark(on connection: borrowing SQLiteConnection) throws {
+  func mark() throws {
     marked = omissions.count
-    try log?.flush(on: connection)
+    try log?.flush()
   }
 
   /// Forgets what was recorded since the mark: the database has forgotten it, too.
@@ -177,7 +165,7 @@ final class ConflictDecider {
   }
 
   /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
-  func finish(on connection: borrowing SQLiteConnection) throws { try log?.flush(on: connection) }
+  func finish() throws { try log?.flush() }
 }
 
 extension ChangeOperation {

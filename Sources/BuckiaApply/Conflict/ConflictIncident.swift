@@ -5,19 +5,16 @@ import SQLiteConnections
 /// A conflict as it happened: the change still in the bytes of the changeset, the local row where a statement stands.
 struct ConflictIncident {
   let kind: ConflictKind
-  let operation: ChangeOperation
-  /// The change's values, by column of the changeset.
-  let old: [ValueSlice]
-  let new: [ValueSlice]
+  let change: DecodedChange
   let local: CurrentRow?
   /// SQLite's words about a constraint, as UTF-8.
   var message: [UInt8] = []
 }
 
-/// How many rows refer to others that are not there: known, or counted when somebody asks.
+/// How many rows refer to others that are not there: known, or counted when asked for.
 final class ForeignKeyCount {
   private var known: Int?
-  private let counting: TableStatements.Prepared?
+  private let counting: PreparedStatement?
 
   /// A number that is known.
   init(_ number: Int) {
@@ -27,7 +24,7 @@ final class ForeignKeyCount {
 
   /// All violations of the database, as `PRAGMA foreign_key_check` finds them: every table that has a foreign key is read.
   init(on connection: borrowing SQLiteConnection) throws {
-    counting = TableStatements.Prepared(try connection.prepare("SELECT count(*) FROM pragma_foreign_key_check"))
+    counting = PreparedStatement(try connection.prepare("SELECT count(*) FROM pragma_foreign_key_check"))
   }
 
   func number() throws -> Int {

@@ -19,8 +19,8 @@ final class ConflictLayout {
     self.isKey = isKey
   }
 
-  /// The layout of the table that these statements change.
-  convenience init(_ statements: TableStatements) {
+  /// The layout of the table that these statements change, with the policies of the table and its columns.
+  convenience init(_ statements: TableStatements, _ policies: ConflictPolicies) {
     let columns = statements.match.local.changesetColumns
     var sources = [Int](repeating: -1, count: columns.count)
     for (index, place) in statements.match.columns.enumerated() { sources[place] = index }
@@ -28,25 +28,21 @@ final class ConflictLayout {
     self.init(
       name: statements.name, columns: columns,
       key: isKey.indices.filter { isKey[$0] }.map { statements.match.columns[$0] }, sources: sources, isKey: isKey)
+    rowPolicy = policies.policy(for: name)
+    let each = columns.map { policies.policy(for: $0, of: name) }
+    columnPolicies = each.allSatisfy { $0 == rowPolicy } ? nil : each
   }
 
   /// The layout of a table whose rows are only read.
   convenience init(_ table: TableDefinition) {
     self.init(
-      name: TableName(table.name), columns: table.changesetColumns, key: table.keyPlaces, sources: [], isKey: [])
+      name: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes, sources: [], isKey: [])
   }
 
   /// The policy for whole rows.
   private(set) var rowPolicy = ConflictPolicy.keepLocal
   /// The policy of each column of the local row, where they differ from each other; nil where all are as for whole rows.
   private(set) var columnPolicies: [ConflictPolicy]?
-
-  /// Takes the policies of the table and its columns.
-  func take(_ policies: ConflictPolicies) {
-    rowPolicy = policies.policy(for: name)
-    let each = columns.map { policies.policy(for: $0, of: name) }
-    columnPolicies = each.allSatisfy { $0 == rowPolicy } ? nil : each
-  }
 
   /// The policy for the value at a place of the local row.
   func policy(at place: Int) -> ConflictPolicy { columnPolicies?[place] ?? rowPolicy }
@@ -58,11 +54,13 @@ final class ConflictLayout {
   /// The place of a column, whatever the case of its name.
   func place(of column: String) -> Int? { columns.firstIndex { ASCIIName.matches($0, column) } }
 
-  /// Where a change has the value at a place of the local row; nil when it has none.
-  func slice(at place: Int, of values: [ValueSlice], key: [ValueSlice]) -> ValueSlice? {
+  /// Where a change has the old or the new value at a place of the local row; nil when it has none. The key of a row is
+  /// among its old values only, but for an INSERT.
+  func slice(at place: Int, of change: DecodedChange, isNew: Bool) -> ValueSlice? {
     guard sources.indices.contains(place), sources[place] >= 0 else { return nil }
-    let index = sources[place]
-    if values[index].isDefined { return values[index] }
-    return !key.isEmpty && isKey[index] && key[index].isDefined ? key[index] : nil
+    let column = sources[place]
+    let value = isNew ? change.new(column) : change.old(column)
+    if value.isDefined { return value }
+    return isNew && isKey[column] && change.old(column).isDefined ? change.old(column) : nil
   }
 }

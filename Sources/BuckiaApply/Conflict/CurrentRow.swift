@@ -7,20 +7,13 @@ import SQLiteSchemas
 ///
 /// Good until ``release()``. Writing the row meanwhile does no harm: SQLite holds the values that were read.
 struct CurrentRow {
-  private let prepared: TableStatements.Prepared
+  private let prepared: PreparedStatement
   /// The query that gives the values from `width` on, where one cannot give all.
-  private let rest: TableStatements.Prepared?
+  private let rest: PreparedStatement?
   private let width: Int
 
-  /// Takes the row that a statement has just stepped to.
-  init(_ prepared: TableStatements.Prepared) {
-    self.prepared = prepared
-    rest = nil
-    width = .max
-  }
-
   /// Takes the row that the statements of `TableStatements.select` have just stepped to.
-  init(_ queries: [TableStatements.Prepared]) {
+  init(_ queries: [PreparedStatement]) {
     prepared = queries[0]
     rest = queries.count > 1 ? queries[1] : nil
     width = rest == nil ? .max : prepared.statement.columnCount
@@ -34,7 +27,7 @@ struct CurrentRow {
 
   /// The query that gives a value, and where.
   @inline(__always)
-  private func source(_ place: Int) -> (query: TableStatements.Prepared, column: Int) {
+  private func source(_ place: Int) -> (query: PreparedStatement, column: Int) {
     if place >= width, let rest { return (rest, place - width) }
     return (prepared, place)
   }
@@ -72,10 +65,10 @@ struct CurrentRow {
   }
 
   /// The whole row, the hidden rowid included, to be put back later.
-  func copied() throws -> LocalRow {
+  func copied() throws -> RowCopy {
     var writer = ChangesetWriter()
     append(prepared.statement.columnCount + (rest?.statement.columnCount ?? 0), to: &writer)
-    return try LocalRow(record: writer.bytes)
+    return try RowCopy(record: writer.bytes)
   }
 
   /// Whether the value at `place` is what its column makes of the change's: same class and bytes.

@@ -7,7 +7,7 @@ import SQLiteSchemas
 /// what a UNIQUE column held here, where the local row was another than its author saw; nor what triggers do. TEMP triggers
 /// of ours note that, and go when the changes are applied. Most databases need none.
 struct ForeignKeyWatch {
-  /// The names of our triggers and tables begin so; nobody else's do.
+  /// The names of our triggers and tables begin so.
   static let prefix = "buckia_watch_"
 
   /// Columns of one table whose values are noted, in a table of their own.
@@ -16,6 +16,7 @@ struct ForeignKeyWatch {
     let columns: [String]
   }
 
+  private let session: ApplySession
   private var removed: [Watched: String] = [:]
   private var written: [TableName: String] = [:]
   private var triggers: [String] = []
@@ -27,58 +28,57 @@ struct ForeignKeyWatch {
   ///   - seesTriggers: Whether triggers may change others.
   ///   - session: What is known of the schema.
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
-  init(
-    changed: Set<TableName>, seesTriggers: Bool, _ session: ApplySession, on connection: borrowing SQLiteConnection
-  ) throws {
-    let references = try session.references(on: connection).filter {
+  init(changed: Set<TableName>, seesTriggers: Bool, _ session: ApplySession) throws {
+    self.session = session
+    let references = try session.references().filter {
       seesTriggers || (!$0.isToPrimaryKey && changed.contains($0.parent))
     }
     guard !references.isEmpty else { return }
-    let box = try session.schema(on: connection)
+    let schema = try session.schema()
     for child in Set(references.map(\.child)) {
-      guard let entry = box.schema.entry(named: child), entry.kind == .table else { continue }
-      let definition = try box.schema.definition(of: entry, on: connection)
-      if seesTriggers { try watchWritten(definition, on: connection) }
+      guard let entry = schema.entry(named: child), entry.kind == .table else { continue }
+      let definition = try schema.definition(of: entry)
+      if seesTriggers { try watchWritten(definition) }
       for key in definition.foreignKeys {
         let name = TableName(key.parent)
         guard seesTriggers || references.contains(where: { $0.child == child && $0.parent == name }),
-          let entry = box.schema.entry(named: name), entry.kind == .table
+          let entry = schema.entry(named: name), entry.kind == .table
         else { continue }
-        let parent = try box.schema.definition(of: entry, on: connection)
+        let parent = try schema.definition(of: entry)
         let columns = parent.columns(referredToBy: key)
         guard columns.count == key.columns.count else { continue }
         let isKey = columns.allSatisfy { parent.primaryKey.contains($0) }
-        if seesTriggers || !isKey { try watchRemoved(parent, columns, on: connection) }
+        if seesTriggers || !isKey { try watchRemoved(parent, columns) }
       }
     }
   }
 
-  private mutating func watchRemoved(
-    _ parent: TableDefinition, _ columns: [Int], on connection: borrowing SQLiteConnection
-  ) throws {
+  private mutating func watchRemoved(_ parent: TableDefinition, _ columns: [Int]) throws {
     let watched = Watched(table: TableName(parent.name), columns: columns.map { parent.columns[$0].name })
     guard removed[watched] == nil else { return }
-    let store = try Self.makeStore(name: "\(removed.count + written.count)", for: parent, columns, on: connection)
+    let store = try Self.makeStore(
+      name: "\(removed.count + written.count)", for: parent, columns, on: session.connection)
     removed[watched] = store
     let names = watched.columns.map(SQLText.identifier)
     let values = names.map { "OLD.\($0)" }.joined(separator: ", ")
-    try addTrigger("AFTER DELETE ON main.\(SQLText.identifier(parent.name))", noting: values, in: store, on: connection)
+    try addTrigger("AFTER DELETE ON main.\(SQLText.identifier(parent.name))", noting: values, in: store)
     try addTrigger(
       "AFTER UPDATE OF \(names.joined(separator: ", ")) ON main.\(SQLText.identifier(parent.name))", noting: values,
-      in: store, on: connection)
+      in: store)
   }
 
-  private mutating func watchWritten(_ child: TableDefinition, on connection: borrowing SQLiteConnection) throws {
+  private mutating func watchWritten(_ child: TableDefinition) throws {
     let name = TableName(child.name)
-    guard written[name] == nil, child.goesByRowID ? child.rowIDName != nil : true else { return }
+    guard written[name] == nil, child.isKeyedByRowID ? child.rowIDName != nil : true else { return }
     let store = try Self.makeStore(
-      name: "\(removed.count + written.count)", for: child, child.primaryKey, on: connection)
+      name: "\(removed.count + written.count)", for: child, child.primaryKey, on: session.connection)
     written[name] = store
     let keys =
-      child.goesByRowID ? [child.rowIDName ?? ""] : child.primaryKey.map { SQLText.identifier(child.columns[$0].name) }
+      child.isKeyedByRowID
+      ? [child.rowIDName ?? ""] : child.primaryKey.map { SQLText.identifier(child.columns[$0].name) }
     let values = keys.map { "NEW.\($0)" }.joined(separator: ", ")
-    try addTrigger("AFTER INSERT ON main.\(name.quoted)", noting: values, in: store, on: connection)
-    try addTrigger("AFTER UPDATE ON main.\(name.quoted)", noting: values, in: store, on: connection)
+    try addTrigger("AFTER INSERT ON main.\(name.quoted)", noting: values, in: store)
+    try addTrigger("AFTER UPDATE ON main.\(name.quoted)", noting: values, in: store)
   }
 
   /// A table whose columns compare as those it notes do; of a table without a key it notes the rowid.
@@ -91,7 +91,7 @@ struct ForeignKeyWatch {
     if clauses.isEmpty { clauses = ["k0 INTEGER"] }
     let names = clauses.indices.map { "k\($0)" }.joined(separator: ", ")
     let definition = "(\(clauses.joined(separator: ", ")), UNIQUE (\(names)))"
-    // Named after its definition: such a table stays, empty, because dropping one needs that nobody is reading.
+    // Named after its definition: such a table stays, empty, because SQLite drops no table while any statement reads.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in definition.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     let name = "\(prefix)\(String(hash, radix: 16))_\(suffix)"
@@ -99,14 +99,12 @@ struct ForeignKeyWatch {
     return name
   }
 
-  private mutating func addTrigger(
-    _ event: String, noting values: String, in store: String, on connection: borrowing SQLiteConnection
-  ) throws {
+  private mutating func addTrigger(_ event: String, noting values: String, in store: String) throws {
     let name = "\(Self.prefix)trigger_\(triggers.count)"
-    try connection.execute("DROP TRIGGER IF EXISTS temp.\(name)")
     // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
-    try connection.execute(
+    try session.connection.execute(
       """
+      DROP TRIGGER IF EXISTS temp.\(name);
       CREATE TEMP TRIGGER \(name) \(event) BEGIN
         INSERT INTO \(store) VALUES (\(values)) ON CONFLICT DO NOTHING;
       END
@@ -128,10 +126,10 @@ struct ForeignKeyWatch {
   /// Takes the triggers away, and what they noted.
   ///
   /// The connection may be the application's, and stay open for days.
-  func stop(on connection: borrowing SQLiteConnection) throws {
-    for name in triggers { try connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
+  func stop() throws {
+    for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for store in Array(removed.values) + Array(written.values) {
-      try connection.execute("DELETE FROM temp.\(store)")
+      try session.connection.execute("DELETE FROM temp.\(store)")
     }
   }
 }

@@ -7,7 +7,7 @@ import SQLiteSchemas
 ///
 /// TEMP triggers note each row that is written in the tables which such an action can reach, in TEMP tables that a rolled-back
 /// savepoint takes back with the rows. They fire whoever writes, so the rows of these tables are all reported by
-/// ``report(to:on:)``, and by nobody else. A row that is written while changes of its own table are applied counts as
+/// ``report(to:)`` alone. A row that is written while changes of its own table are applied counts as
 /// written by a change.
 struct IndirectEffects {
   /// A table whose rows are noted.
@@ -23,6 +23,7 @@ struct IndirectEffects {
   private static let prefix = "buckia_effect_"
   private static let current = "temp.\(prefix)current"
 
+  private let session: ApplySession
   private var watched: [Watched] = []
   private var places: [TableName: Int] = [:]
   private var triggers: [String] = []
@@ -34,18 +35,17 @@ struct IndirectEffects {
   ///   - wantsRows: Whether whole rows are wanted.
   ///   - session: What is known of the schema.
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
-  init(
-    seesTriggers: Bool, wantsRows: Bool, _ session: ApplySession, on connection: borrowing SQLiteConnection
-  ) throws {
-    let children = try session.references(on: connection).filter(\.hasAction).map(\.child)
+  init(seesTriggers: Bool, wantsRows: Bool, _ session: ApplySession) throws {
+    self.session = session
+    let children = try session.references().filter(\.hasAction).map(\.child)
     let reachable = Set(children)
     guard seesTriggers || !reachable.isEmpty else { return }
-    let box = try session.schema(on: connection)
-    for entry in box.schema.entries where entry.kind == .table && (seesTriggers || reachable.contains(entry.name)) {
-      try watch(box.schema.definition(of: entry, on: connection), wantsRows: wantsRows, on: connection)
+    let schema = try session.schema()
+    for entry in schema.entries where entry.kind == .table && (seesTriggers || reachable.contains(entry.name)) {
+      try watch(schema.definition(of: entry), wantsRows: wantsRows)
     }
     guard !watched.isEmpty else { return }
-    try connection.execute(
+    try session.connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS \(Self.prefix)current(place); DELETE FROM \(Self.current); INSERT INTO \(Self.current) VALUES (-1)"
     )
   }
@@ -54,38 +54,34 @@ struct IndirectEffects {
   func watches(_ table: TableName) -> Bool { places[table] != nil }
 
   /// Says of which table changes are applied from now on.
-  func begin(_ table: TableName, on connection: borrowing SQLiteConnection) throws {
+  func begin(_ table: TableName) throws {
     guard !watched.isEmpty else { return }
-    let update = try connection.cached("UPDATE \(Self.current) SET place = ?1")
-    try update.statement.bind(Int64(places[table] ?? -1), at: 0)
-    try update.statement.run()
+    try session.connection.run(cached: "UPDATE \(Self.current) SET place = ?1", Int64(places[table] ?? -1))
   }
 
   /// Reports the rows that were noted, and takes the triggers away.
-  func report(to observer: any RowEffectObserver, on connection: borrowing SQLiteConnection) throws {
-    for name in triggers { try connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
+  func report(to observer: any RowEffectObserver) throws {
+    for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for table in watched {
-      let rows = try connection.prepare("SELECT * FROM temp.\(table.store) ORDER BY rowid")
+      let rows = try session.connection.prepare("SELECT * FROM temp.\(table.store) ORDER BY rowid")
       while try rows.step() { try report(rows, of: table, to: observer) }
-      try connection.execute("DELETE FROM temp.\(table.store)")
+      try session.connection.execute("DELETE FROM temp.\(table.store)")
     }
   }
 
   // MARK: Noting
 
-  private mutating func watch(
-    _ table: TableDefinition, wantsRows: Bool, on connection: borrowing SQLiteConnection
-  ) throws {
+  private mutating func watch(_ table: TableDefinition, wantsRows: Bool) throws {
     let key =
-      table.goesByRowID ? [table.rowIDName].compactMap { $0 } : table.primaryKey.map { table.quotedName(of: $0) }
+      table.isKeyedByRowID ? [table.rowIDName].compactMap { $0 } : table.primaryKey.map { table.quotedName(of: $0) }
     let row = wantsRows ? table.changesetColumnsSQL : []
     // Operation and cause, the key and the row, old and new.
-    let fits = 2 + 2 * (key.count + row.count) <= connection.columnLimit
+    let fits = 2 + 2 * (key.count + row.count) <= session.connection.columnLimit
     let columns = fits ? row : []
     let place = watched.count
     let store = "\(Self.prefix)\(key.count)_\(columns.count)_\(place)"
     let names = ["operation", "direct"] + (0..<2 * (key.count + columns.count)).map { "v\($0)" }
-    try connection.execute(
+    try session.connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS \(store)(\(names.joined(separator: ", "))); DELETE FROM temp.\(store)")
     func values(_ prefix: String?) -> [String] {
       (key + columns).map { name in prefix.map { "\($0).\(name)" } ?? "NULL" }
@@ -97,7 +93,7 @@ struct IndirectEffects {
       let trigger = "\(Self.prefix)trigger_\(triggers.count)"
       let noted =
         ["\(operation.rawValue)", "(SELECT place = \(place) FROM \(Self.prefix)current)"] + values(old) + values(new)
-      try connection.execute(
+      try session.connection.execute(
         """
         DROP TRIGGER IF EXISTS temp.\(trigger);
         CREATE TEMP TRIGGER \(trigger) AFTER \(event) ON main.\(TableName(table.name).quoted) BEGIN

@@ -22,15 +22,15 @@ package struct RowEffect: Sendable, Equatable {
   /// The values of its key in the order of the key, as a record of the changeset format. Empty where only its content tells the
   /// row apart.
   package let key: [UInt8]
-  /// The row before, as a record with a value for each local column; nil for an INSERT, and where nobody wants whole rows.
+  /// The row before, as a record with a value for each local column; nil for an INSERT, and where the observer wants no whole rows.
   package let before: [UInt8]?
-  /// The row afterwards; nil for a DELETE, and where nobody wants whole rows.
+  /// The row afterwards; nil for a DELETE, and where the observer wants no whole rows.
   package let after: [UInt8]?
 }
 
-/// Hears of every row that applying writes.
+/// Is told of every row that applying writes.
 ///
-/// Effects are heard when the row is written, those of foreign-key actions and triggers when all changes of a diff are. A
+/// Effects are reported when the row is written, those of foreign-key actions and triggers when all changes of a diff are. A
 /// savepoint or a transaction may be rolled back afterwards: then the observer is rewound to where it was.
 package protocol RowEffectObserver: AnyObject {
   /// Whether whole rows are wanted, which costs two queries a row. Otherwise `before` and `after` are nil.

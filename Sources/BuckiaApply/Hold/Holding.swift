@@ -26,24 +26,23 @@ struct Holding {
   ///   - resumed: The held part of an earlier diff that the changes are; nil for a new diff.
   ///   - entry: The diff's ledger entry.
   init(
-    _ admitted: AdmittedChanges, _ plan: SchemaPlan, resuming resumed: HeldPart?, entry: Int64,
-    in session: ApplySession, on connection: borrowing SQLiteConnection
+    _ admitted: AdmittedChanges, _ plan: SchemaPlan, resuming resumed: HeldPart?, entry: Int64, in session: ApplySession
   ) throws {
     self.entry = entry
     self.plan = plan
     self.session = session
-    store = HeldParts(of: entry)
-    earlier = try resumed == nil && HeldParts.exist(on: connection) ? HeldParts.tables(on: connection) : []
+    store = HeldParts(of: entry, on: session.connection)
+    earlier =
+      try resumed == nil && HeldParts.exist(on: session.connection) ? HeldParts.tables(on: session.connection) : []
     guard !plan.held.isEmpty || resumed != nil else {
       known = admitted
       keys = [:]
       return
     }
     var defaults: [Int: [UInt8]]?
-    if let resumed, !resumed.isWhole { defaults = try Self.defaults(of: resumed, plan, on: connection) }
-    var split = HoldingSplit(
-      plan.held, into: store, resumingFrom: defaults, of: admitted.changes.changeset)
-    known = admitted.replaced(by: try split.run(admitted.changes, on: connection))
+    if let resumed, !resumed.isWhole { defaults = try Self.defaults(of: resumed, plan, on: session.connection) }
+    var split = HoldingSplit(plan.held, into: store, resumingFrom: defaults, of: admitted.changes.changeset)
+    known = admitted.replaced(by: try split.run(admitted.changes))
     var keys: [TableName: RowKey] = [:]
     for table in try known.changes.feed.summary().tables {
       let name = TableName(table.table.name)
@@ -58,7 +57,7 @@ struct Holding {
     of part: HeldPart, _ plan: SchemaPlan, on connection: borrowing SQLiteConnection
   ) throws -> [Int: [UInt8]] {
     guard let local = plan.matches[TableName(part.table)]?.local else { return [:] }
-    let offset = part.definition.goesByRowID ? 1 : 0
+    let offset = part.definition.isKeyedByRowID ? 1 : 0
     var defaults: [Int: [UInt8]] = [:]
     for index in part.columns {
       guard let place = local.column(named: part.definition.columns[index].name) else { continue }
@@ -75,17 +74,15 @@ struct Holding {
   /// Forgets what is no longer wanted, once the known changes have been applied.
   ///
   /// - Returns: What is kept of this diff.
-  func finish(
-    after decider: ConflictDecider, on connection: borrowing SQLiteConnection
-  ) throws -> [HeldSummary] {
+  func finish(after decider: ConflictDecider) throws -> [HeldSummary] {
     for omission in decider.omissions {
-      for change in try store.remove(omission.key, of: omission.table, on: connection) {
-        try record(change, omission, with: decider, on: connection)
+      for change in try store.remove(omission.key, of: omission.table) {
+        try record(change, omission, with: decider)
       }
     }
-    if !earlier.isEmpty { try forgetRowsThatAreGone(on: connection) }
+    if !earlier.isEmpty { try forgetRowsThatAreGone() }
     let held = store.held.filter { $0.changes > 0 }
-    if held.count < store.held.count || !earlier.isEmpty { try HeldParts.removeEmpty(on: connection) }
+    if held.count < store.held.count || !earlier.isEmpty { try HeldParts.removeEmpty(on: session.connection) }
     return held.map { table, changes in
       HeldSummary(
         table: table.definition.name,
@@ -95,15 +92,12 @@ struct Holding {
   }
 
   /// Writes down what a change that was left out says of unknown columns.
-  private func record(
-    _ change: [UInt8], _ omission: ConflictDecider.Omission, with decider: ConflictDecider,
-    on connection: borrowing SQLiteConnection
-  ) throws {
+  private func record(_ change: [UInt8], _ omission: ConflictDecider.Omission, with decider: ConflictDecider) throws {
     guard let held = plan.held[omission.table] else { return }
     let definition = held.definition
     let table = ChangesetTable(name: definition.name, keyFlags: definition.keyFlags)
-    let offset = definition.goesByRowID ? 1 : 0
-    let columns = definition.keyPlaces.sorted() + held.columns.map { $0 + offset }
+    let offset = definition.isKeyedByRowID ? 1 : 0
+    let columns = definition.keyIndexes.sorted() + held.columns.map { $0 + offset }
     var values = ChangesetWriter()
     change.withRawSpan { bytes in
       guard let place = ChangePlace(at: 0, in: bytes) else { return }
@@ -115,36 +109,29 @@ struct Holding {
     }
     let names = definition.changesetColumns
     try decider.record(
-      omission, columns: columns.map { names[$0] }, key: Set(definition.keyPlaces.indices), values: values.bytes,
-      on: connection)
+      omission, columns: columns.map { names[$0] }, key: Set(definition.keyIndexes.indices), values: values.bytes)
   }
 
   /// What earlier diffs have said of rows that this one has deleted is not to come back with a row of the same key.
-  private func forgetRowsThatAreGone(on connection: borrowing SQLiteConnection) throws {
+  private func forgetRowsThatAreGone() throws {
     let summary = try known.changes.feed.summary()
     let sections = TableSections(summary, of: known.changes.changeset)
     for table in summary.tables where table.deleted > 0 {
       let name = TableName(table.table.name)
-      guard earlier.contains(name), let match = plan.matches[name], var walk = sections.walk(of: name) else { continue }
+      guard earlier.contains(name), let match = plan.matches[name] else { continue }
       // Any of them says whether the row is there.
-      let queries = try session.statements(for: match, header: table.table, on: connection).select(on: connection)
-      guard let select = queries.first else { continue }
+      let statements = try session.statements(for: match, header: table.table)
+      guard let select = try statements.selection.get().first else { continue }
       let key = RowKey(of: table.table)
-      while try walk.advance() {
-        try walk.window.withBytes { bytes in
-          while walk.next(in: bytes) {
-            guard walk.change.operation == .delete, !walk.change.hasNullKey else { continue }
-            for column in table.table.keyFlags.indices where table.table.isKey(column) {
-              try select.statement.bind(walk.change.old(column), in: bytes, at: column)
-            }
-            let isThere = try select.statement.step()
-            select.statement.reset()
-            if isThere { continue }
-            try HeldParts.remove(key.bytes(of: walk.change, bytes), of: name, before: entry, on: connection)
-          }
-          select.statement.clearBindings()
-        }
+      try sections.forEachChange(of: name) { change, bytes in
+        guard change.operation == .delete, !change.hasNullKey else { return }
+        try statements.bindKey(of: change, bytes, to: select)
+        let isThere = try select.statement.step()
+        select.statement.reset()
+        if isThere { return }
+        try HeldParts.remove(key.bytes(of: change, bytes), of: name, before: entry, on: session.connection)
       }
+      select.statement.clearBindings()
     }
   }
 }

@@ -13,8 +13,8 @@ import SQLiteSchemas
 struct HoldingSplit {
   private let held: [TableName: HeldTable]
   private let store: HeldParts
-  /// Where the changes are kept ones of columns: what a row holds, as changeset bytes by column, that nobody has written
-  /// into since an upgrade has given it the column.
+  /// Where the changes are held ones of columns: what a row has in a column since an upgrade has added that, as changeset
+  /// bytes by column.
   private let defaults: [Int: [UInt8]]?
   private let known: TemporaryBuffer
   private var writer = ChangesetWriter()
@@ -25,7 +25,7 @@ struct HoldingSplit {
   /// - Parameters:
   ///   - held: What is unknown of which table.
   ///   - store: Takes it.
-  ///   - defaults: For changes that are such kept ones of columns: what rows hold where nobody has written into them.
+  ///   - defaults: For changes that are held ones of columns: what rows have in columns that an upgrade has added.
   ///   - changeset: The changes; the known ones are kept alike.
   init(
     _ held: [TableName: HeldTable], into store: HeldParts, resumingFrom defaults: [Int: [UInt8]]? = nil,
@@ -41,7 +41,7 @@ struct HoldingSplit {
   ///
   /// - Returns: The known ones, with the definitions that go with them.
   /// - Throws: `SQLiteError` when they cannot be kept, `ByteStreamError` when there is no room.
-  mutating func run(_ incoming: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> IncomingChanges {
+  mutating func run(_ incoming: IncomingChanges) throws -> IncomingChanges {
     let summary = try incoming.feed.summary()
     let window = ChangesetWindow(incoming.changeset)
     for section in summary.sections {
@@ -50,20 +50,14 @@ struct HoldingSplit {
         try copy(section.changes, of: table, incoming.changeset)
         continue
       }
-      let stretches = ChangeStretches(section.changes, of: table, in: window)
-      if part.isWhole {
-        try keep(stretches, of: table, part, on: connection)
-      } else {
-        try split(stretches, of: table, part, on: connection)
-      }
+      try split(ChangeStretches(section.changes, of: table, in: window), of: table, part)
     }
     try flush()
     let definitions = incoming.definitions?.compactMap { definition -> TableDefinition? in
       guard let part = held[TableName(definition.name)] else { return definition }
       return part.isWhole ? nil : part.known
     }
-    return try IncomingChanges(
-      key: incoming.key, file: incoming.file, definitions: definitions, changeset: known)
+    return try IncomingChanges(key: incoming.key, file: incoming.file, definitions: definitions, changeset: known)
   }
 
   /// Of kept changes of columns all are cut, even where nothing is unknown any more: some have old values to be filled in.
@@ -83,48 +77,24 @@ struct HoldingSplit {
     try changeset.forEachPiece(changes) { try known.write($0) }
   }
 
-  private func keep(
-    _ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable,
-    on connection: borrowing SQLiteConnection
-  ) throws {
+  private mutating func split(_ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable) throws {
     var stretches = stretches
-    let change = DecodedChange(of: table)
-    let key = RowKey(of: table)
-    while try stretches.advance() {
-      try stretches.window.withBytes { bytes in
-        while let place = stretches.next(in: bytes) {
-          change.read(place, in: bytes)
-          try store.add(
-            bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table,
-            on: connection)
-        }
-      }
-    }
-  }
-
-  private mutating func split(
-    _ stretches: ChangeStretches, of table: ChangesetTable, _ part: HeldTable,
-    on connection: borrowing SQLiteConnection
-  ) throws {
-    var stretches = stretches
-    let offset = part.definition.goesByRowID ? 1 : 0
+    let offset = part.definition.isKeyedByRowID ? 1 : 0
     let isHeld = Self.mask(part.columns.map { $0 + offset }, of: table)
     let isKnown = isHeld.map { !$0 }
     let header = ChangesetTable(
       name: table.name, format: table.format,
       keyFlags: table.keyFlags.indices.filter { isKnown[$0] }.map { table.keyFlags[$0] })
-    writer.beginTable(header)
+    if !part.isWhole { writer.beginTable(header) }
     let change = DecodedChange(of: table)
     let key = RowKey(of: table)
     while try stretches.advance() {
       try stretches.window.withBytes { bytes in
         while let place = stretches.next(in: bytes) {
           change.read(place, in: bytes)
-          if change.hasNullKey, !part.columns.isEmpty {
-            // Only all of its content tells such a row apart: half of it would be any row.
-            try store.add(
-              bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table,
-              on: connection)
+          // Only all of its content tells a row with NULL in the key apart: half of it would be any row.
+          if part.isWhole || change.hasNullKey && !part.columns.isEmpty {
+            try store.add(bytes.array(place.start..<stretches.changeEnd), of: key.bytes(of: change, bytes), part, table)
             continue
           }
           let isIndirect = place.isIndirect(in: bytes)
@@ -133,7 +103,7 @@ struct HoldingSplit {
             comesOfInsert: defaults != nil && isIndirect)
           pieces.writeKnown(where: isKnown, defaults: defaults ?? [:], bytes, to: &writer)
           if let rest = pieces.held(where: isHeld, bytes) {
-            try store.add(rest, of: key.bytes(of: change, bytes), part, table, on: connection)
+            try store.add(rest, of: key.bytes(of: change, bytes), part, table)
           }
           if writer.count > Self.flushLimit { try flush() }
         }
@@ -166,9 +136,7 @@ private struct ChangePieces {
   private var isPatchset: Bool { table.format == .patchset }
 
   /// Writes what the change does to known columns, if anything.
-  func writeKnown(
-    where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter
-  ) {
+  func writeKnown(where isKnown: [Bool], defaults: [Int: [UInt8]], _ bytes: RawSpan, to writer: inout ChangesetWriter) {
     let columns = isKnown.indices.filter { isKnown[$0] }
     switch change.operation {
     case .insert:

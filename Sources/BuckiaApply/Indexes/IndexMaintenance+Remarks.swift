@@ -8,8 +8,8 @@ extension IndexMaintenance {
   /// - Parameter changed: The tables that were written.
   /// - Returns: Messages for the report about indexes that are or may be incomplete.
   /// - Throws: `SQLiteError` when the database fails.
-  func rebuildIncompleteIndexes(changed: [TableName], on connection: borrowing SQLiteConnection) throws -> [String] {
-    let reached = try schema.tablesChanged(with: Set(changed), on: connection)
+  func rebuildIncompleteIndexes(changed: [TableName]) throws -> [String] {
+    let reached = try session.tablesChanged(with: Set(changed))
     var remarks: [String] = []
     for item in unmaintained where reached.contains(item.table) && schema.index(named: item.name) == nil {
       remarks.append(Self.remark(item))
@@ -17,11 +17,11 @@ extension IndexMaintenance {
     for index in schema.indexes {
       let problems = problems(of: index, reached)
       if problems.isEmpty {
-        if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: connection) {
+        if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
           remarks.append(remark)
         }
       } else if canRebuild(index) {
-        if let reason = try connection.failure(ofRunning: index.rebuildStatement) {
+        if let reason = try session.connection.failure(ofRunning: index.rebuildStatement) {
           remarks += problems.map { "\($0), and cannot be rebuilt (\(reason))" }
         } else if known.contains(where: { $0.index == index && !$0.callsNothing(but: schema) }) {
           remarks.append(

@@ -14,6 +14,7 @@ import SQLiteSchemas
 /// if it has external content, and reported otherwise.
 final class IndexMaintenance {
   let schema: IndexSchema
+  let session: ApplySession
   private let control = IndexTriggerSwitch()
   private var functions: SQLiteFunctions
   /// The copies; their indexes are their numbers.
@@ -27,26 +28,25 @@ final class IndexMaintenance {
   /// The results of `canRebuild`.
   private var rebuildable: [TableName: Bool] = [:]
 
-  private init(_ schema: IndexSchema, on connection: borrowing SQLiteConnection) {
-    self.schema = schema
-    functions = SQLiteFunctions(on: connection)
+  private init(_ session: ApplySession) throws {
+    self.session = session
+    schema = try IndexSchema(session.connection)
+    functions = SQLiteFunctions(on: session.connection)
   }
 
   /// Copies the triggers that maintain the indexes of some tables.
   ///
   /// - Parameters:
   ///   - tables: The tables that will be written.
-  ///   - connection: The connection, inside the transaction that writes them.
+  ///   - session: That of the transaction that writes them.
   /// - Throws: `SQLiteError` when the database fails; nothing is left behind. A trigger that cannot be copied is reported
   ///   later.
-  static func begin(
-    over tables: Set<TableName>, on connection: borrowing SQLiteConnection
-  ) throws -> IndexMaintenance {
-    let maintenance = IndexMaintenance(try IndexSchema(connection), on: connection)
+  static func begin(over tables: Set<TableName>, in session: ApplySession) throws -> IndexMaintenance {
+    let maintenance = try IndexMaintenance(session)
     do {
-      try maintenance.copyTriggers(of: tables, on: connection)
+      try maintenance.copyTriggers(of: tables)
     } catch {
-      _ = try maintenance.end(on: connection)
+      _ = try maintenance.end()
       throw error
     }
     return maintenance
@@ -56,13 +56,15 @@ final class IndexMaintenance {
   ///
   /// - Returns: Messages for the report about what could not be removed.
   /// - Throws: `SQLiteError`. Rolling the transaction back removes the rest.
-  func end(on connection: borrowing SQLiteConnection) throws -> [String] {
-    for number in copies.indices { try remove(number, on: connection) }
+  func end() throws -> [String] {
+    for number in copies.indices { try remove(number) }
     copies = []
     control.isOn = []
     // R-trees keep a statement running until the transaction ends or a savepoint begins, and SQLite removes no function
     // meanwhile.
-    if connection.isInTransaction { try connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes") }
+    if session.connection.isInTransaction {
+      try session.connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes")
+    }
     let kept = functions.removeAll()
     guard !kept.isEmpty else { return [] }
     return [
@@ -73,19 +75,19 @@ final class IndexMaintenance {
 
   // MARK: Copying
 
-  private func copyTriggers(of tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws {
+  private func copyTriggers(of tables: Set<TableName>) throws {
     var finder = IndexTriggerFinder(schema)
     // The TEMP triggers of the application may write to any table.
     let candidates =
       schema.temporaryTriggers.isEmpty
-      ? try schema.tablesChanged(with: tables, on: connection) : Set(schema.triggers.keys)
+      ? try session.tablesChanged(with: tables) : Set(schema.triggers.keys)
     let tables = schema.triggers.keys.filter(candidates.contains)
     for table in tables.sorted(by: { $0.text < $1.text }) { finder.addTriggers(of: table) }
     unmaintained = finder.unmaintained
     known = finder.found
     guard !known.isEmpty else { return }
 
-    let rules = try TriggerRules(connection)
+    let rules = try TriggerRules(session.connection)
     let called = known.reduce(into: Set<String>()) { $0.formUnion($1.references.functions) }
     let missing = called.intersection(GeoPackageFunctions.names).filter { !rules.hasUnaryFunction($0) }
     guard try addFunctions(missing) else {
@@ -94,9 +96,9 @@ final class IndexMaintenance {
     }
     for group in finder.groups() {
       // The merged trigger if it can be copied, else each by itself.
-      if group.count > 1, try refusal(ofCopying: group[0], rules, on: connection) == nil { continue }
+      if group.count > 1, try refusal(ofCopying: group[0], rules) == nil { continue }
       for trigger in group.count > 1 ? Array(group.dropFirst()) : group {
-        if let reason = try refusal(ofCopying: trigger, rules, on: connection) { addUnmaintained(trigger, reason) }
+        if let reason = try refusal(ofCopying: trigger, rules) { addUnmaintained(trigger, reason) }
       }
     }
   }
@@ -125,28 +127,27 @@ final class IndexMaintenance {
 
   private func name(of number: Int) -> String { "buckia_index_\(number)" }
 
-  private func remove(_ number: Int, on connection: borrowing SQLiteConnection) throws(SQLiteError) {
-    try connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")
+  private func remove(_ number: Int) throws(SQLiteError) {
+    try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")
   }
 
   /// Creates the copy of a trigger.
   ///
   /// - Returns: Why it could not be created; nil when it was.
-  private func refusal(
-    ofCopying trigger: IndexTrigger, _ rules: TriggerRules, on connection: borrowing SQLiteConnection
-  ) throws -> String? {
+  private func refusal(ofCopying trigger: IndexTrigger, _ rules: TriggerRules) throws -> String? {
     if let reason = rules.refusal(of: trigger, in: schema) { return reason }
     // The conflict clause of a statement overrides those of the triggers that it fires
     // (https://sqlite.org/lang_createtrigger.html), and ours have one where the table would lose rows otherwise.
-    if trigger.hasConflictClause, try !TableStatements.conflictClause(of: trigger.table, on: connection).isEmpty {
+    if trigger.hasConflictClause, try !TableStatements.conflictClause(of: trigger.table, on: session.connection).isEmpty
+    {
       return "its trigger says what to do about a conflict, and so does the table itself"
     }
     let number = copies.count
     let creation = trigger.createStatement(name: name(of: number), number: number)
-    if let reason = try connection.failure(ofRunning: creation) { return reason }
-    let writable = try connection.writableColumns(of: trigger.table)
-    if let reason = try connection.failure(ofPreparing: trigger.firingStatement(writable: writable)) {
-      try remove(number, on: connection)
+    if let reason = try session.connection.failure(ofRunning: creation) { return reason }
+    let writable = try session.connection.writableColumns(of: trigger.table)
+    if let reason = try session.connection.failure(ofPreparing: trigger.firingStatement(writable: writable)) {
+      try remove(number)
       return reason
     }
     copies.append(trigger)

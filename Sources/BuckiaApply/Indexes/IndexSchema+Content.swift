@@ -58,16 +58,14 @@ extension IndexMaintenance {
   /// - Parameter changed: The tables that were written.
   /// - Returns: Messages for the report.
   /// - Throws: `SQLiteError` when the database fails.
-  static func rebuildIndexesWithoutTriggers(changed: [TableName], on connection: borrowing SQLiteConnection) throws
-    -> [String]
-  {
+  static func rebuildIndexesWithoutTriggers(changed: [TableName], in session: ApplySession) throws -> [String] {
     guard !changed.isEmpty else { return [] }
-    let schema = try IndexSchema(connection)
+    let schema = try IndexSchema(session.connection)
     guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }
-    let reached = try schema.tablesChanged(with: Set(changed), on: connection)
+    let reached = try session.tablesChanged(with: Set(changed))
     var remarks: [String] = []
     for index in schema.indexes {
-      if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: connection) {
+      if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
         remarks.append(remark)
       }
     }

@@ -102,26 +102,4 @@ struct IndexSchema {
     }
     return found
   }
-
-  /// Tables, and all tables whose rows change with theirs through foreign key actions.
-  ///
-  /// - Throws: `SQLiteError` when the schema cannot be read.
-  func tablesChanged(with tables: Set<TableName>, on connection: borrowing SQLiteConnection) throws -> Set<TableName> {
-    guard try connection.integer("PRAGMA foreign_keys") == 1 else { return tables }
-    var children: [TableName: [TableName]] = [:]
-    let query = """
-      SELECT t.name, f."table" FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
-      WHERE t.type = 'table' AND t.rootpage <> 0
-        AND (f.on_update NOT IN ('NO ACTION', 'RESTRICT') OR f.on_delete NOT IN ('NO ACTION', 'RESTRICT'))
-      """
-    try connection.forEachRow(of: query) { row in
-      children[TableName(row.text(at: 1) ?? ""), default: []].append(TableName(row.text(at: 0) ?? ""))
-    }
-    var reached = tables
-    var open = Array(tables)
-    while let next = open.popLast() {
-      for child in children[next] ?? [] where reached.insert(child).inserted { open.append(child) }
-    }
-    return reached
-  }
 }

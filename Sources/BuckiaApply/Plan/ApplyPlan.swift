@@ -11,7 +11,9 @@ package struct ApplyPlan {
   let admitted: AdmittedChanges
   let settings: ApplySettings
   let schema: SchemaPlan
-  private let session: ApplySession?
+  private let session: ApplySession
+  /// Whether the session is for this plan alone, which begins and ends it.
+  private let ownsSession: Bool
 
   var incoming: IncomingChanges { admitted.changes }
 
@@ -24,38 +26,26 @@ package struct ApplyPlan {
   ///
   /// - Parameters:
   ///   - admitted: The changes.
-  ///   - connection: The database, with a transaction open.
   ///   - settings: How to apply.
-  ///   - session: What is kept from one diff to the next; nil to begin afresh.
+  ///   - session: What is kept from one diff to the next, of a connection with a transaction open.
+  ///   - ownsSession: Whether the session is for this plan alone, which begins and ends it then.
   /// - Throws: `ReplicationError` when the diff cannot or may not be applied, `SQLiteError` when the schema cannot be read,
   ///   `ChangesetError` when the changes are damaged. Nothing has been changed.
-  package init(
-    _ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
-    session: ApplySession? = nil
-  ) throws {
+  init(_ admitted: AdmittedChanges, settings: ApplySettings, session: ApplySession, ownsSession: Bool = false) throws {
     self.admitted = admitted
     self.settings = settings
     self.session = session
+    self.ownsSession = ownsSession
     let incoming = admitted.changes
-    let isCached = session != nil && incoming.renames.isEmpty
-    let renames =
-      isCached ? ColumnRenames() : ColumnRenames(try KnownRenames.all(on: connection) + incoming.renames)
+    let renames = try session.renames(and: incoming.renames)
     let schema: SchemaPlan
     if let definitions = incoming.definitions {
-      if isCached, let session {
-        schema = try session.plan(for: definitions, mode: settings.schema, on: connection)
-      } else {
-        schema = try SchemaPlan(
-          definitions: definitions, mode: settings.schema, renames: renames, local: SchemaReader(connection),
-          on: connection)
-      }
+      schema =
+        incoming.renames.isEmpty
+        ? try session.plan(for: definitions, mode: settings.schema)
+        : try SchemaPlan(definitions: definitions, mode: settings.schema, renames: renames, local: session.schema())
     } else {
-      let tables = try incoming.feed.summary().tables.map(\.table)
-      if let session {
-        schema = try SchemaPlan(positional: tables, local: session.schema(on: connection).schema, on: connection)
-      } else {
-        schema = try SchemaPlan(positional: tables, local: SchemaReader(connection), on: connection)
-      }
+      schema = try SchemaPlan(positional: incoming.feed.summary().tables.map(\.table), local: session.schema())
     }
     // Tables of changes that still arrive are checked as they come, unless all changes are needed to plan.
     let hasChecks = schema.matches.values.contains { !$0.checkedValues.isEmpty }
@@ -65,8 +55,7 @@ package struct ApplyPlan {
     }
     let summary = try incoming.feed.summary()
     for table in summary.tables { try incoming.requireDefinition(of: table.table) }
-    self.schema = try ValueCompatibilityCheck(schema, settings.schema, renames)
-      .run(incoming, summary, on: connection)
+    self.schema = try ValueCompatibilityCheck(schema, settings.schema, renames, session).run(incoming, summary)
   }
 
   /// Carries the plan out inside a transaction that the application has open on its own connection.
@@ -77,23 +66,23 @@ package struct ApplyPlan {
   /// (<https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>); so can a trigger. Then nothing
   /// of the application's own work is left either, and the error says so: its code is `transactionLost`.
   ///
-  /// It takes a savepoint, for which SQLite copies each page that changes. Whoever owns the transaction does without: see
-  /// ``apply(in:on:)``.
+  /// It takes a savepoint, for which SQLite copies each page that changes. Whoever owns the transaction does without: see ``apply(in:)``.
   ///
-  /// - Parameter connection: The connection that the plan was made on, in the same transaction.
   /// - Returns: What was done.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`, with `transactionLost` as said above; `SQLiteError`
   ///   when the database fails; what the resolver or `progress` throws.
-  package consuming func apply(on connection: borrowing SQLiteConnection) throws -> ApplyResult {
-    guard connection.isInTransaction else {
-      throw SQLiteError(code: 21, message: "apply needs an open transaction", path: connection.path)
+  package consuming func apply() throws -> ApplyResult {
+    let session = session
+    guard session.connection.isInTransaction else {
+      throw SQLiteError(code: 21, message: "apply needs an open transaction", path: session.connection.path)
     }
-    let savepoint = try SQLiteTransaction(on: connection)
+    let savepoint = try SQLiteTransaction(on: session.connection)
     let result: ApplyResult
     do {
-      result = try apply(in: savepoint, on: connection)
+      result = try apply(in: savepoint)
     } catch {
-      guard connection.isInTransaction else { throw ReplicationError.transactionLost(error) }
+      let session = session
+      guard session.connection.isInTransaction else { throw ReplicationError.transactionLost(error) }
       throw error
     }
     try savepoint.commit()
@@ -105,44 +94,35 @@ package struct ApplyPlan {
   /// Triggers are off meanwhile, unless the settings say otherwise, and as before afterwards, whatever happens; so is the
   /// deferral of foreign keys.
   ///
-  /// - Parameters:
-  ///   - transaction: To be committed when this returns; it must be left to roll back when this throws.
-  ///   - connection: The connection that the plan and the transaction were made on.
+  /// - Parameter transaction: That of the plan's connection, to be committed when this returns; it must be left to roll
+  ///   back when this throws.
   /// - Returns: What was done.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
   ///   resolver or `progress` throws.
-  package consuming func apply(
-    in transaction: borrowing SQLiteTransaction, on connection: borrowing SQLiteConnection
-  ) throws -> ApplyResult {
-    if let session {
-      // What was read and prepared may refer to a schema that is rolled back now.
-      do { return try apply(in: session, on: connection) } catch {
-        session.forget()
-        throw error
-      }
-    }
-    let session = try ApplySession(on: connection, firesTriggers: settings.firesTriggers)
+  package consuming func apply(in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
     do {
-      let result = try apply(in: session, on: connection)
-      try session.end(on: connection)
+      if ownsSession { try session.begin() }
+      let result = try carryOut()
+      if ownsSession { try session.end() }
       return result
     } catch {
-      try session.end(on: connection)
+      // What was read and prepared may refer to a schema that is rolled back now.
+      session.forget()
+      if ownsSession { try session.end() }
       throw error
     }
   }
 
-  private func apply(in session: ApplySession, on connection: borrowing SQLiteConnection) throws -> ApplyResult {
-    try session.requireLedger(on: connection)
-    for step in schema.steps { try step.carryOut(on: connection) }
+  private func carryOut() throws -> ApplyResult {
+    try session.requireLedger()
+    for step in schema.steps { try step.carryOut(on: session.connection) }
     if !incoming.renames.isEmpty {
-      try KnownRenames.add(incoming.renames, on: connection)
+      try KnownRenames.add(incoming.renames, on: session.connection)
       session.forget()
     }
     // What is held of earlier diffs comes first, now that there may be a place for it.
-    let released = try HeldRelease(settings, session).run(on: connection)
-    var result = try ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session)
-      .run(on: connection)
+    let released = try HeldRelease(settings, session).run()
+    var result = try ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session).run()
     result.schemaChanges = schema.steps.map(\.description)
     result.released = released
     return result

@@ -38,27 +38,27 @@ struct HeldRelease {
   /// - Parameter connection: The database, with a transaction open, to be rolled back when this throws.
   /// - Returns: The diffs of which something was applied, in the order of arrival.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError`. What is damaged stays, and is told of.
-  func run(on connection: borrowing SQLiteConnection) throws -> [ReleasedDiff] {
-    try session.requireLedger(on: connection)
-    if try session.hasTriedHeld(on: connection) { return [] }
-    guard try HeldParts.exist(on: connection) else {
+  func run() throws -> [DiffOutcome] {
+    try session.requireLedger()
+    if try session.hasTriedHeld() { return [] }
+    guard try HeldParts.exist(on: session.connection) else {
       session.noteTriedHeld()
       return []
     }
-    var released: [ReleasedDiff] = []
+    var released: [Release] = []
     var blocked: [TableName: Blocked] = [:]
-    for part in try HeldPart.all(on: connection) {
+    for part in try HeldPart.all(on: session.connection) {
       let name = TableName(part.table)
       if blocked[name]?.isWhole == true { continue }
       do {
-        let attempt = try attempt(part, after: blocked[name] ?? Blocked(), on: connection)
+        let attempt = try attempt(part, after: blocked[name] ?? Blocked())
         blocked[name, default: Blocked()].add(attempt.rest)
-        if let result = attempt.result { note(result, of: part, in: &released) }
+        if let result = attempt.result { Self.release(of: part, in: &released) { $0.add(result) } }
       } catch let error as ChangesetError {
-        // The others need not wait for it, and somebody has to know.
+        // The others need not wait for it, and the report says so.
         blocked[name, default: Blocked()].isWhole = true
-        place(of: part, in: &released) {
-          $0.warnings.append("what is held of table \"\(part.table)\" is damaged: \(error)")
+        Self.release(of: part, in: &released) {
+          $0.outcome.warnings.append("what is held of table \"\(part.table)\" is damaged: \(error)")
         }
       } catch let error as ReplicationError where error.code == .conflict {
         throw ReplicationError(
@@ -68,59 +68,73 @@ struct HeldRelease {
     }
     session.noteTriedHeld()
     guard !released.isEmpty else { return [] }
-    try HeldParts.removeEmpty(on: connection)
-    for part in try HeldPart.all(on: connection) {
-      guard let place = released.firstIndex(where: { $0.entry == part.entry }) else { continue }
-      released[place].held.append(HeldSummary(part))
+    try HeldParts.removeEmpty(on: session.connection)
+    let rest = try HeldPart.all(on: session.connection)
+    return released.map { release in
+      release.outcome(holding: rest.filter { $0.entry == release.entry }.map { HeldSummary($0) })
     }
-    return released
   }
 
   /// Applies a part, if there is a place for any of it that there was not before.
   ///
   /// - Returns: What was done, if anything, and what still has no place.
-  private func attempt(
-    _ part: HeldPart, after blocked: Blocked, on connection: borrowing SQLiteConnection
-  ) throws -> (result: ApplyResult?, rest: HeldTable?) {
+  private func attempt(_ part: HeldPart, after blocked: Blocked) throws -> (result: ApplyResult?, rest: HeldTable?) {
     let name = TableName(part.table)
     var withheld: [Int: String] = [:]
     for index in part.columns where blocked.columns.contains(part.foldedName(of: index)) {
       withheld[index] = "waits for what came before"
     }
-    let renames = try session.renames(on: connection)
+    let renames = try session.renames()
     let plan = try SchemaPlan(
       definitions: [part.definition], mode: .hold, withholding: [name: withheld], renames: renames,
-      local: session.schema(on: connection).schema, on: connection)
+      local: session.schema())
     guard part.isAnyNew(beside: plan.held[name]) else { return (nil, plan.held[name]) }
-    let admitted = try AdmittedChanges(held: part, on: connection)
-    let settled = try ValueCompatibilityCheck(plan, .hold, renames, withholding: [name: withheld])
-      .run(admitted.changes, admitted.changes.feed.summary(), on: connection)
-    let rest = settled.held[name]
+    let admitted = try AdmittedChanges(held: part, on: session.connection)
+    let checked = try ValueCompatibilityCheck(plan, .hold, renames, session, withholding: [name: withheld])
+      .run(admitted.changes, admitted.changes.feed.summary())
+    let rest = checked.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
     // What cannot be applied now either is kept anew.
-    try HeldParts.remove(part: part.number, on: connection)
+    try HeldParts.remove(part: part.number, on: session.connection)
     let execution = ApplyExecution(
-      admitted: admitted, schema: settled, settings: settings, session: session, resumed: part)
-    let result = try execution.run(on: connection)
+      admitted: admitted, schema: checked, settings: settings, session: session, resumed: part)
+    let result = try execution.run()
     return (result, rest)
   }
 
-  private func note(_ result: ApplyResult, of part: HeldPart, in released: inout [ReleasedDiff]) {
-    place(of: part, in: &released) { diff in
-      diff.counts += result.counts
-      diff.changedTables += result.changedTables
-      diff.warnings += result.warnings
-    }
+  private static func release(of part: HeldPart, in released: inout [Release], _ change: (inout Release) -> Void) {
+    if released.last?.entry != part.entry { released.append(Release(part)) }
+    change(&released[released.count - 1])
+  }
+}
+
+/// What has been applied now of a diff of which parts were held.
+private struct Release {
+  let entry: Int64
+  var outcome: DiffOutcome
+  private var counts = ApplyCounts()
+
+  init(_ part: HeldPart) {
+    entry = part.entry
+    outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .applied)
   }
 
-  private func place(of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void) {
-    if released.last?.entry != part.entry {
-      released.append(
-        ReleasedDiff(
-          diff: part.diff, sender: part.sender, file: part.file, changedTables: [], counts: ApplyCounts(), held: [],
-          warnings: [], entry: part.entry))
-    }
-    change(&released[released.count - 1])
+  mutating func add(_ result: ApplyResult) {
+    counts += result.counts
+    outcome.set(counts)
+    outcome.changedTables += result.changedTables
+    outcome.warnings += result.warnings
+  }
+
+  /// The outcome, given what is still held.
+  func outcome(holding held: [HeldSummary]) -> DiffOutcome {
+    var outcome = outcome
+    outcome.reason = "what was kept of it has found its place"
+    guard !held.isEmpty else { return outcome }
+    outcome.state = .held
+    outcome.heldParts = held.reduce(0) { $0 + $1.partCount }
+    outcome.reason? += "; \(HeldSummary.reason(held))"
+    return outcome
   }
 }
 

@@ -8,18 +8,20 @@ struct ValueCompatibilityCheck {
   private let schema: SchemaPlan
   private let mode: SchemaMode
   private let renames: ColumnRenames
+  private let session: ApplySession
   private let withheld: SchemaPlan.Withheld
 
   /// - Parameters:
   ///   - schema: The plan so far.
   ///   - mode: The mode, the renames and what was withheld when it was made.
   init(
-    _ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames,
+    _ schema: SchemaPlan, _ mode: SchemaMode, _ renames: ColumnRenames, _ session: ApplySession,
     withholding withheld: SchemaPlan.Withheld = [:]
   ) {
     self.schema = schema
     self.mode = mode
     self.renames = renames
+    self.session = session
     self.withheld = withheld
   }
 
@@ -27,9 +29,7 @@ struct ValueCompatibilityCheck {
   ///
   /// - Returns: The plan as it was; in the mode `hold` one that holds the columns with such values, too.
   /// - Throws: `ReplicationError` with `incompatibleType` for the first such value, in other modes.
-  func run(
-    _ incoming: IncomingChanges, _ summary: ChangesetSummary, on connection: borrowing SQLiteConnection
-  ) throws -> SchemaPlan {
+  func run(_ incoming: IncomingChanges, _ summary: ChangesetSummary) throws -> SchemaPlan {
     let checks = summary.tables.map { schema.matches[TableName($0.table.name)]?.checkedValues ?? [] }
     guard checks.contains(where: { !$0.isEmpty }) else { return schema }
     var withheld = self.withheld
@@ -42,15 +42,14 @@ struct ValueCompatibilityCheck {
       let stretches = ChangeStretches(section.changes, of: table, in: window)
       for check in try altered(stretches, of: table, checks[section.table], into: match) {
         isAnyAltered = true
-        let offset = match.local.goesByRowID ? 1 : 0
+        let offset = match.local.isKeyedByRowID ? 1 : 0
         withheld[name, default: [:]][check.column - offset] =
           "is of type \(ASCIIName.uppercased(check.affinity.rawValue)) here, which would alter incoming values"
       }
     }
     guard isAnyAltered, let definitions = incoming.definitions else { return schema }
     return try SchemaPlan(
-      definitions: definitions, mode: mode, withholding: withheld, renames: renames, local: SchemaReader(connection),
-      on: connection)
+      definitions: definitions, mode: mode, withholding: withheld, renames: renames, local: session.schema())
   }
 
   /// The columns with values that would be altered.

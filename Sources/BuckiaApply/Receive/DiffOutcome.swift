@@ -52,31 +52,18 @@ extension DiffOutcome {
     state = result.held.isEmpty ? .applied : .held
     if !result.held.isEmpty { reason = HeldSummary.reason(result.held) }
     heldParts = result.held.reduce(0) { $0 + $1.partCount }
-    inserted = result.counts.inserted
-    updated = result.counts.updated
-    deleted = result.counts.deleted
-    conflicts = result.counts.conflicts
-    omitted = result.counts.omitted
+    set(result.counts)
     schemaChanges = result.schemaChanges
     changedTables = result.changedTables
     warnings += result.warnings
-    warnings += result.released.map { "what was held of \($0.file) has been applied first" }
+    warnings += result.released.map { "what was held of \($0.path) has been applied first" }
   }
 
-  /// What was kept of an earlier file and has been applied now.
-  init(_ released: ReleasedDiff) {
-    self.init(
-      id: released.diff, path: released.file, sender: released.sender, state: released.held.isEmpty ? .applied : .held)
-    inserted = released.counts.inserted
-    updated = released.counts.updated
-    deleted = released.counts.deleted
-    conflicts = released.counts.conflicts
-    omitted = released.counts.omitted
-    heldParts = released.held.reduce(0) { $0 + $1.partCount }
-    let isRest = !released.held.isEmpty
-    reason =
-      "what was kept of it has found its place" + (isRest ? "; \(HeldSummary.reason(released.held))" : "")
-    warnings = released.warnings
-    changedTables = released.changedTables
+  mutating func set(_ counts: ApplyCounts) {
+    inserted = counts.inserted
+    updated = counts.updated
+    deleted = counts.deleted
+    conflicts = counts.conflicts
+    omitted = counts.omitted
   }
 }

@@ -44,8 +44,7 @@ struct InboundFileProcessor {
   ///   - transaction: That of the group.
   /// - Throws: What is not the file's fault.
   mutating func process(
-    with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction,
-    on connection: borrowing SQLiteConnection
+    with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction
   ) throws -> Result {
     do {
       let changes: IncomingChanges
@@ -58,11 +57,13 @@ struct InboundFileProcessor {
       case .arriving(let arriving, let finish):
         changes = arriving
         // Behind a savepoint, and where it will not be applied, all of it is verified first.
-        if try usesSavepoint || !mayApply(gate.admit(arriving, at: settings.time, on: connection)) { try finish() }
+        if try usesSavepoint || !mayApply(gate.admit(arriving, at: settings.time, on: session.connection)) {
+          try finish()
+        }
       }
-      return try receive(changes, with: &batch, in: transaction, on: connection)
+      return try receive(changes, with: &batch, in: transaction)
     } catch {
-      return .done(try refuse(error, on: connection))
+      return .done(try refuse(error))
     }
   }
 
@@ -71,11 +72,10 @@ struct InboundFileProcessor {
   }
 
   private mutating func receive(
-    _ changes: IncomingChanges, with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction,
-    on connection: borrowing SQLiteConnection
+    _ changes: IncomingChanges, with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction
   ) throws -> Result {
     let admitted: AdmittedChanges
-    switch try gate.admit(changes, at: settings.time, on: connection) {
+    switch try gate.admit(changes, at: settings.time, on: session.connection) {
     case .admitted(let changes): admitted = changes
     case .alreadyRecorded:
       outcome.state = .alreadyApplied
@@ -86,27 +86,28 @@ struct InboundFileProcessor {
       let waiting = Refusal.waiting(seconds: seconds)
       note(waiting)
       try LedgerEntries.record(
-        changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time, on: connection)
+        changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time,
+        on: session.connection)
       return .done(outcome)
     }
-    let plan = try plan(admitted, on: connection)
+    let plan = try plan(admitted)
     outcome.plan = plan.notes
-    switch try batch?.add(plan, on: connection) ?? .notEligible {
+    switch try batch?.add(plan) ?? .notEligible {
     case .conflict: return .batchConflict
-    case .added(let result): return .done(try finish(result, on: connection))
+    case .added(let result): return .done(try finish(result))
     case .notEligible: break
     }
     // What came before is written before.
-    if try batch?.write(on: connection) != nil { return .batchConflict }
+    if try batch?.write() != nil { return .batchConflict }
     guard usesSavepoint else {
-      do { return .done(try finish(plan.apply(in: transaction, on: connection), on: connection)) } catch {
+      do { return .done(try finish(plan.apply(in: transaction))) } catch {
         return .failed(error)
       }
     }
     let effects = settings.observer?.mark ?? 0
     do {
-      let savepoint = try SQLiteTransaction(on: connection)
-      let done = try finish(plan.apply(in: savepoint, on: connection), on: connection)
+      let savepoint = try SQLiteTransaction(on: session.connection)
+      let done = try finish(plan.apply(in: savepoint))
       try savepoint.commit()
       return .done(done)
     } catch {
@@ -115,9 +116,9 @@ struct InboundFileProcessor {
     }
   }
 
-  private func plan(_ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection) throws -> ApplyPlan {
+  private func plan(_ admitted: AdmittedChanges) throws -> ApplyPlan {
     do {
-      return try ApplyPlan(admitted, on: connection, settings: settings, session: session)
+      return try ApplyPlan(admitted, settings: settings, session: session)
     } catch {
       // A damaged file is reported as damaged, whatever else is wrong with it.
       if case .arriving(_, let finish) = file.content { try finish() }
@@ -125,8 +126,8 @@ struct InboundFileProcessor {
     }
   }
 
-  private mutating func finish(_ result: ApplyResult, on connection: borrowing SQLiteConnection) throws -> DiffOutcome {
-    try RefusedFiles.remove(digest: file.digest(), on: connection)
+  private mutating func finish(_ result: ApplyResult) throws -> DiffOutcome {
+    try RefusedFiles.remove(digest: file.digest(), on: session.connection)
     outcome.warnings += try file.remarks()
     outcome.add(result)
     return outcome
@@ -137,15 +138,14 @@ struct InboundFileProcessor {
   /// Writes down that the file was refused.
   ///
   /// - Throws: The error, when it is not the file's fault.
-  private mutating func refuse(_ error: any Error, on connection: borrowing SQLiteConnection) throws -> DiffOutcome {
+  private mutating func refuse(_ error: any Error) throws -> DiffOutcome {
     guard let refusal = (error as? any FileFault)?.refusal else { throw error }
     note(refusal)
     guard refusal.isRecorded else { return outcome }
     do {
-      let entry = RefusedFiles.Entry(
-        digest: try file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
-        reason: outcome.reason ?? "", file: file.name)
-      try RefusedFiles.record(entry, at: settings.time, on: connection)
+      try RefusedFiles.record(
+        digest: file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
+        reason: outcome.reason ?? "", file: file.name, at: settings.time, on: session.connection)
     } catch let error as SQLiteError {
       throw error
     } catch {
@@ -157,6 +157,6 @@ struct InboundFileProcessor {
   private mutating func note(_ refusal: Refusal) {
     outcome.state = refusal.state
     outcome.code = refusal.code
-    outcome.reason = settings.escaping(refusal.reason)
+    outcome.reason = EscapedText.line(refusal.reason)
   }
 }

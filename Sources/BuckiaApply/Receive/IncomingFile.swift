@@ -31,7 +31,7 @@ package struct IncomingFile {
   package let digest: () throws -> [UInt8]
   /// Remarks about the file itself, known once it has been verified.
   package let remarks: () throws -> [String]
-  /// Stops whoever still verifies it, when nobody wants it any more.
+  /// Stops verifying it, when it is not wanted any more.
   package let abandon: () -> Void
 
   /// Describes a file.
@@ -52,7 +52,7 @@ package struct IncomingFile {
   }
 }
 
-/// Gives the receiver files in their order, and hears what became of them.
+/// Gives the receiver files in their order, and is told what became of them.
 package protocol IncomingFileSource: AnyObject {
   /// How many files there are.
   var count: Int { get }

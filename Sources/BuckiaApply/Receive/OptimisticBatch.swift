@@ -32,7 +32,7 @@ struct OptimisticBatch {
   private let session: ApplySession
   private let observer: (any RowEffectObserver)?
   /// Whether the transaction allows batches; asked once.
-  private var isPossible: Bool?
+  private var knownPossible: Bool?
   /// The tables that foreign keys refer to, and those that have foreign keys.
   private var parents: Set<TableName> = []
   private var children: Set<TableName> = []
@@ -57,17 +57,17 @@ struct OptimisticBatch {
   /// Adds a diff, and writes its ledger entry at once; its changes follow, with ``write(on:)`` at the latest.
   ///
   /// - Throws: `SQLiteError` when the database fails.
-  mutating func add(_ plan: borrowing ApplyPlan, on connection: borrowing SQLiteConnection) throws -> Attempt {
+  mutating func add(_ plan: borrowing ApplyPlan) throws -> Attempt {
     let incoming = plan.incoming
     guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty,
       incoming.renames.isEmpty, incoming.changeset.count <= Self.diffByteLimit,
-      incoming.feed.isAllThere, try isPossible(on: connection), try !HeldParts.exist(on: connection)
+      incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection)
     else { return .notEligible }
     let added = try incoming.feed.summary()
     guard added.tables.count <= Self.tableLimit, isIndependent(added) else { return .notEligible }
     let isOfSameTables = definitions.elementsEqual(tables, by: { $0.isIdentical(to: $1) })
     if diffs == Self.diffLimit || bytes.count > Self.byteLimit || !isOfSameTables || !summary.canAppend(added) {
-      if let conflict = try write(on: connection) { return .conflict(conflict) }
+      if let conflict = try write() { return .conflict(conflict) }
     }
     if diffs == 0 {
       schema = plan.schema
@@ -80,7 +80,8 @@ struct OptimisticBatch {
 
     let counts = ApplyCounts(expecting: added)
     try LedgerEntries.record(
-      incoming.key, state: .applied, file: incoming.file, counts: counts, at: plan.settings.time, on: connection)
+      incoming.key, state: .applied, file: incoming.file, counts: counts, at: plan.settings.time, on: session.connection
+    )
     return .added(
       ApplyResult(
         counts: counts,
@@ -91,22 +92,22 @@ struct OptimisticBatch {
   /// Writes all changes that have been gathered.
   ///
   /// - Returns: The conflict that one of them met: the transaction has to be rolled back. Nil when all were written.
-  mutating func write(on connection: borrowing SQLiteConnection) throws -> (any Error)? {
+  mutating func write() throws -> (any Error)? {
     guard diffs > 0, let schema, let admitted else { return nil }
     var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
-      rules: ChangesetApplier.Rules(enforcesForeignKeys: false, isOrderFree: true, endsAtRefusals: true),
-      session: session, keeping: nil, reportingTo: observer, on: connection, progress: { _ in })
+      rules: ChangesetApplier.Rules(enforcesForeignKeys: false, endsAtRefusals: true),
+      session: session, keeping: nil, reportingTo: observer, progress: { _ in })
     let all = admitted.replaced(
       by: IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
-        changeset: TemporaryBuffer(bytes), summary: summary))
+        changeset: TemporaryBuffer(bytes), feed: ChangesetFeed(summary)))
     let expected = ApplyCounts(expecting: summary)
     bytes = []
     summary = ChangesetSummary()
     diffs = 0
     do {
-      try applier.applyAll(all, on: connection) { _ in }
+      try applier.applyAll(all) { _ in }
       // A change with nothing left to do counts as none here, and has to be reported for its own file.
       guard applier.counts == expected else { throw ChangesetApplier.Refused() }
       return nil
@@ -117,17 +118,17 @@ struct OptimisticBatch {
   }
 
   /// Whether nothing sees in which order changes are written.
-  private mutating func isPossible(on connection: borrowing SQLiteConnection) throws -> Bool {
-    if let isPossible { return isPossible }
+  private mutating func isPossible() throws -> Bool {
+    if let knownPossible { return knownPossible }
     let found =
-      try !session.firesTriggers && connection.cachedInteger("PRAGMA foreign_keys") != 1
-      && !session.hasTemporaryTriggers(on: connection) && !session.hasVirtualTables(on: connection)
+      try !session.firesTriggers && session.connection.cachedInteger("PRAGMA foreign_keys") != 1
+      && !session.hasTemporaryTriggers() && !session.hasVirtualTables()
     if found {
-      let references = try session.references(on: connection)
+      let references = try session.references()
       parents = Set(references.map(\.parent))
       children = Set(references.map(\.child))
     }
-    isPossible = found
+    knownPossible = found
     return found
   }
 

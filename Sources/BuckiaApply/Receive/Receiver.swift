@@ -12,9 +12,9 @@ import SQLiteSchemas
 /// database fails, each in a transaction of its own.
 ///
 /// ```swift
-/// var receiver = try Receiver(on: connection, settings: settings)
-/// try receiver.receive(files, on: connection)
-/// try receiver.end(on: connection)
+/// var receiver = try Receiver(on: connection, settings: settings, clock: clock)
+/// try receiver.receive(files)
+/// try receiver.end()
 /// ```
 package struct Receiver {
   /// Who is trusted.
@@ -53,11 +53,15 @@ package struct Receiver {
     try transaction.commit()
     self.settings = settings
     self.clock = clock
-    session = try ApplySession(on: connection, firesTriggers: settings.firesTriggers)
+    session = ApplySession(on: connection, firesTriggers: settings.firesTriggers)
+    do { try session.begin() } catch {
+      try session.end()
+      throw error
+    }
   }
 
   /// Puts the connection back as it was.
-  package func end(on connection: borrowing SQLiteConnection) throws { try session.end(on: connection) }
+  package func end() throws { try session.end() }
 
   /// The settings with the present time.
   private var present: ApplySettings {
@@ -71,24 +75,24 @@ package struct Receiver {
   /// Applies what is held of earlier files, as far as the application's own upgrade has made a place for it since.
   ///
   /// - Returns: What became of the files of which something was applied, or could not be.
-  package func releaseHeld(on connection: borrowing SQLiteConnection) throws -> [DiffOutcome] {
+  package func releaseHeld() throws -> [DiffOutcome] {
     let effects = settings.observer?.mark ?? 0
     do {
-      let transaction = try SQLiteTransaction(on: connection)
-      let released = try HeldRelease(present, session).run(on: connection)
+      let transaction = try SQLiteTransaction(on: session.connection)
+      let released = try HeldRelease(present, session).run()
       try transaction.commit()
-      return released.map { DiffOutcome($0) }
+      return released
     } catch let error as ReplicationError where error.code == .conflict {
       // It stays held.
       settings.observer?.rewind(to: effects)
       session.forget()
       let table = TableName(error.table ?? "")
-      guard let part = try HeldPart.all(on: connection).first(where: { TableName($0.table) == table }) else {
+      guard let part = try HeldPart.all(on: session.connection).first(where: { TableName($0.table) == table }) else {
         throw error
       }
       var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)
       outcome.code = error.code.rawValue
-      outcome.reason = settings.escaping(error.message)
+      outcome.reason = EscapedText.line(error.message)
       return [outcome]
     }
   }
@@ -111,29 +115,23 @@ package struct Receiver {
   ///
   /// - Throws: What is not a file's fault: the database locked or damaged, a full disk, the application's wish to stop. The
   ///   files before it are done.
-  package mutating func receive(
-    _ source: some IncomingFileSource, on connection: borrowing SQLiteConnection
-  ) throws {
+  package mutating func receive(_ source: some IncomingFileSource) throws {
     var next = 0
     while next < source.count {
       source.start(at: next)
       defer { source.stop() }
-      next = try receiveGroups(of: source, from: next, on: connection)
+      next = try receiveGroups(of: source, from: next)
     }
   }
 
   /// Receives group after group, until one has to be applied again.
   ///
   /// - Returns: Where the source has to start anew.
-  private mutating func receiveGroups(
-    of source: some IncomingFileSource, from start: Int, on connection: borrowing SQLiteConnection
-  ) throws -> Int {
+  private mutating func receiveGroups(of source: some IncomingFileSource, from start: Int) throws -> Int {
     var next = start
     while next < source.count {
       let range = next..<min(source.count, next + Self.groupFileLimit)
-      let end = try receiveGroup(of: source, range, usesSavepoints: false, on: connection) { _ in
-        try source.next()
-      }
+      let end = try receiveGroup(of: source, range, usesSavepoints: false) { _ in try source.next() }
       switch end {
       case .committed(let after):
         noteGroupWithoutConflict()
@@ -146,7 +144,7 @@ package struct Receiver {
         return next
       case .failed(let error, let index):
         let again = next..<min(source.count, index + 1)
-        try receiveAgain(again, of: source, after: error, on: connection)
+        try receiveAgain(again, of: source, after: error)
         return again.upperBound
       }
     }
@@ -159,14 +157,9 @@ package struct Receiver {
 
   /// Applies files of a group that failed again: with a savepoint for each where a file is to blame, otherwise, and where
   /// that fails too, in a transaction for each.
-  private func receiveAgain(
-    _ range: Range<Int>, of source: some IncomingFileSource, after error: any Error,
-    on connection: borrowing SQLiteConnection
-  ) throws {
+  private func receiveAgain(_ range: Range<Int>, of source: some IncomingFileSource, after error: any Error) throws {
     if (error as? any FileFault)?.refusal != nil {
-      let end = try receiveGroup(of: source, range, usesSavepoints: true, on: connection) {
-        try source.reopen($0)
-      }
+      let end = try receiveGroup(of: source, range, usesSavepoints: true) { try source.reopen($0) }
       switch end {
       case .committed: return
       case .stopped(let error, _): throw error
@@ -174,7 +167,7 @@ package struct Receiver {
       }
     }
     for index in range {
-      let end = try receiveGroup(of: source, index..<(index + 1), usesSavepoints: true, on: connection) {
+      let end = try receiveGroup(of: source, index..<(index + 1), usesSavepoints: true) {
         try source.reopen($0)
       }
       switch end {
@@ -188,14 +181,12 @@ package struct Receiver {
   ///
   /// - Throws: `SQLiteError` when no transaction can be begun.
   private func receiveGroup(
-    of source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool,
-    on connection: borrowing SQLiteConnection, open: (Int) throws -> IncomingFile
+    of source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool, open: (Int) throws -> IncomingFile
   ) throws -> GroupEnd {
-    let transaction = try SQLiteTransaction(on: connection)
+    let transaction = try SQLiteTransaction(on: session.connection)
     let effects = settings.observer?.mark ?? 0
     var outcomes: [(index: Int, outcome: DiffOutcome)] = []
-    let end = process(
-      source, range, usesSavepoints: usesSavepoints, into: &outcomes, in: transaction, on: connection, open: open)
+    let end = process(source, range, usesSavepoints: usesSavepoints, into: &outcomes, in: transaction, open: open)
     switch end {
     case .committed(let next), .stopped(_, at: let next):
       do { try transaction.commit() } catch {
@@ -216,7 +207,7 @@ package struct Receiver {
   private func process(
     _ source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool,
     into outcomes: inout [(index: Int, outcome: DiffOutcome)], in transaction: borrowing SQLiteTransaction,
-    on connection: borrowing SQLiteConnection, open: (Int) throws -> IncomingFile
+    open: (Int) throws -> IncomingFile
   ) -> GroupEnd {
     var batch =
       usesSavepoints || groupsWithoutBatch > 0 ? nil : OptimisticBatch(session, reportingTo: settings.observer)
@@ -237,7 +228,7 @@ package struct Receiver {
       }
       do {
         var processor = InboundFileProcessor(file, gate, present, usesSavepoint: usesSavepoints, session)
-        switch try processor.process(with: &batch, in: transaction, on: connection) {
+        switch try processor.process(with: &batch, in: transaction) {
         case .done(let outcome): outcomes.append((index, outcome))
         case .vanished: break
         case .batchConflict:
@@ -254,7 +245,7 @@ package struct Receiver {
       bytes += file.byteCount
     }
     do {
-      return try batch?.write(on: connection) == nil ? end : .batchConflict
+      return try batch?.write() == nil ? end : .batchConflict
     } catch {
       return .failed(error, at: range.upperBound - 1)
     }
@@ -268,7 +259,7 @@ extension Receiver {
   ///   - changes: The verified changes.
   ///   - connection: The database, with a transaction open.
   ///   - settings: How to apply, and the present time.
-  ///   - session: What is kept from one diff to the next; nil to begin afresh.
+  ///   - session: What is kept from one diff to the next; nil for one of the plan's own.
   /// - Throws: `Refusal` when the gate does not admit them, and as `ApplyPlan.init`.
   package static func plan(
     _ changes: IncomingChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
@@ -276,7 +267,10 @@ extension Receiver {
   ) throws -> ApplyPlan {
     switch try ReceiverGate(on: connection).admit(changes, at: settings.time, on: connection) {
     case .admitted(let admitted):
-      return try ApplyPlan(admitted, on: connection, settings: settings, session: session)
+      return try ApplyPlan(
+        admitted, settings: settings,
+        session: session ?? ApplySession(on: connection, firesTriggers: settings.firesTriggers),
+        ownsSession: session == nil)
     case .alreadyRecorded:
       throw Refusal(.alreadyApplied, code: "already-applied", reason: "it was applied before", isRecorded: false)
     case .equivocation: throw Refusal.equivocation

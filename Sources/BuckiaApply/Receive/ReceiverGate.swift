@@ -44,7 +44,7 @@ package struct ReceiverGate: Sendable {
 
   private let hasLedger: Bool
 
-  /// Makes the gate of a database. One without ledger tables has applied nothing, and trusts anybody.
+  /// Makes the gate of a database. One without ledger tables has applied nothing, and trusts any sender.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package init(on connection: borrowing SQLiteConnection) throws {

@@ -20,15 +20,14 @@ enum ApplyOrder {
     // An author who sorts deletes, updates and inserts each by key begins anew twice.
     guard table.descents > 2 + table.changeCount / 64 else { return false }
     let keyColumns = table.table.keyFlags.indices.filter { table.table.isKey($0) }
-    let offset = match.local.goesByRowID ? 1 : 0
+    let offset = match.local.isKeyedByRowID ? 1 : 0
     for (column, kinds) in zip(keyColumns, table.keyKinds) {
       let place = match.columns[column] - offset
       guard place >= 0 else { continue }
       let isBinary = ASCIIName.matches(match.local.columns[place].collation, "BINARY")
       guard isBinary, keepApart(kinds, in: match.local.affinity(at: place)) else { return false }
     }
-    let query = try connection.cached(
-      "SELECT 1 FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'")
+    let query = try connection.cached("SELECT 1 FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'")
     defer { query.statement.reset() }
     try query.statement.bind(match.local.name, at: 0)
     return try !query.statement.step()

@@ -11,26 +11,28 @@ import SQLiteSchemas
 /// serves any number of diffs and transactions; many small diffs are several times faster with it.
 ///
 /// ```swift
-/// let session = try ApplySession(on: connection)
-/// defer { session.end(on: connection) }
+/// let session = ApplySession(on: connection)
+/// try session.begin()
 /// for changes in diffs {
-///   let plan = try ApplyPlan(changes, on: connection, settings: settings, session: session)
-///   reports.append(try plan.apply(in: transaction, on: connection))
+///   reports.append(try ApplyPlan(changes, settings: settings, session: session).apply(in: transaction))
 /// }
+/// try session.end()
 /// ```
 package final class ApplySession {
+  /// The connection that all diffs are applied on.
+  let connection: SQLiteConnection
   /// Whether the local triggers fire.
-  package let firesTriggers: Bool
-  private let firedTriggers: Bool
-  private let cacheSize: Int64
+  let firesTriggers: Bool
+  /// What ``end()`` sets again; nil where the connection has not been made ready.
+  private var previous: (firesTriggers: Bool, cacheSize: Int64)?
   /// SQLite's own default keeps 2 MB, and every page that does not fit is written and read again.
   private static let cacheKibibytes: Int64 = 32 << 10
 
   /// Whether the database stores text as UTF-16.
-  let storesUTF16: Bool
+  private(set) var storesUTF16 = false
   /// The version of the schema that everything below speaks of.
   private var schemaVersion: Int64?
-  private var reader: SchemaBox?
+  private var reader: SchemaReader?
   private var hasLedger = false
   private var triedHeld = false
   private var knownToHaveVirtualTables: Bool?
@@ -41,31 +43,30 @@ package final class ApplySession {
   /// The most tables whose statements are kept.
   private static let tableLimit = 256
 
-  /// A box, because what cannot be copied cannot be optional in a class.
-  final class SchemaBox {
-    let schema: SchemaReader
-    init(_ schema: consuming SchemaReader) { self.schema = schema }
-  }
-
   private struct StatementKey: Hashable {
     let table: TableName
     let columns: [Int]
     let keyFlags: [UInt8]
   }
 
-  /// Makes a connection ready.
-  ///
   /// - Parameters:
-  ///   - connection: The connection that all diffs are applied on.
+  ///   - connection: The connection that all diffs are applied on. It must outlive the session.
   ///   - firesTriggers: Whether the local triggers fire.
-  /// - Throws: `SQLiteError`; nothing has been changed then.
-  package init(on connection: borrowing SQLiteConnection, firesTriggers: Bool = false) throws {
+  package init(on connection: borrowing SQLiteConnection, firesTriggers: Bool = false) {
+    self.connection = SQLiteConnection(sharing: connection)
     self.firesTriggers = firesTriggers
-    firedTriggers = try connection.triggersEnabled
-    cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
+  }
+
+  /// Makes the connection ready.
+  ///
+  /// - Throws: `SQLiteError`; ``end()`` must follow then, too.
+  package func begin() throws {
+    let fired = try connection.triggersEnabled
+    let cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
+    previous = (fired, cacheSize)
     storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
     // Each switch makes SQLite prepare all statements anew.
-    if firedTriggers != firesTriggers { try connection.enableTriggers(firesTriggers) }
+    if fired != firesTriggers { try connection.enableTriggers(firesTriggers) }
     let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096
     let kibibytes = cacheSize < 0 ? -cacheSize : cacheSize * pageSize / 1_024
     if kibibytes < Self.cacheKibibytes { try connection.execute("PRAGMA main.cache_size = -\(Self.cacheKibibytes)") }
@@ -74,15 +75,13 @@ package final class ApplySession {
   /// Puts the connection back as it was. All statements that the session keeps are of no more use.
   ///
   /// - Throws: `SQLiteError`; what could be put back has been.
-  package func end(on connection: borrowing SQLiteConnection) throws {
+  package func end() throws {
     forget()
-    do {
-      if firedTriggers != firesTriggers { try connection.enableTriggers(firedTriggers) }
-    } catch {
-      try connection.execute("PRAGMA main.cache_size = \(cacheSize)")
-      throw error
-    }
+    guard let (fired, cacheSize) = previous else { return }
+    previous = nil
+    let triggers = Result { if fired != firesTriggers { try connection.enableTriggers(fired) } }
     try connection.execute("PRAGMA main.cache_size = \(cacheSize)")
+    try triggers.get()
   }
 
   /// Forgets everything that was read and prepared: to be called when changes of the schema have been rolled back, since
@@ -100,7 +99,7 @@ package final class ApplySession {
   }
 
   /// Forgets what is no longer true.
-  private func refresh(on connection: borrowing SQLiteConnection) throws {
+  private func refresh() throws {
     let version = try connection.cachedInteger("PRAGMA main.schema_version")
     guard version != schemaVersion else { return }
     forget()
@@ -108,40 +107,40 @@ package final class ApplySession {
   }
 
   /// The schema as it is now.
-  func schema(on connection: borrowing SQLiteConnection) throws -> SchemaBox {
-    try refresh(on: connection)
+  func schema() throws -> SchemaReader {
+    try refresh()
     if let reader { return reader }
-    let made = SchemaBox(try SchemaReader(connection))
+    let made = try SchemaReader(connection)
     reader = made
     return made
   }
 
   /// Makes sure of the ledger tables.
-  func requireLedger(on connection: borrowing SQLiteConnection) throws {
-    try refresh(on: connection)
+  func requireLedger() throws {
+    try refresh()
     if hasLedger { return }
     try Ledger.prepare(on: connection)
     hasLedger = true
   }
 
   /// Whether the application has TEMP triggers.
-  func hasTemporaryTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+  func hasTemporaryTriggers() throws -> Bool {
     try connection.cachedInteger(
       "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(RowSideEffects.isNotOurs) LIMIT 1") != nil
   }
 
   /// Whether what is held has been tried with the schema as it is now: trying it again would change nothing.
-  func hasTriedHeld(on connection: borrowing SQLiteConnection) throws -> Bool {
-    try refresh(on: connection)
+  func hasTriedHeld() throws -> Bool {
+    try refresh()
     return triedHeld
   }
 
   /// Remembers that what is held has been tried with the schema as it is now.
   func noteTriedHeld() { triedHeld = true }
 
-  /// Whether there is any virtual table; most databases have none, and then nobody need look for indexes to keep.
-  func hasVirtualTables(on connection: borrowing SQLiteConnection) throws -> Bool {
-    try refresh(on: connection)
+  /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
+  func hasVirtualTables() throws -> Bool {
+    try refresh()
     if let knownToHaveVirtualTables { return knownToHaveVirtualTables }
     let found = try IndexSchema.hasVirtualTables(on: connection)
     knownToHaveVirtualTables = found
@@ -159,8 +158,8 @@ package final class ApplySession {
   }
 
   /// All foreign keys of the schema as it is now.
-  func references(on connection: borrowing SQLiteConnection) throws -> Set<Reference> {
-    try refresh(on: connection)
+  func references() throws -> Set<Reference> {
+    try refresh()
     if let knownReferences { return knownReferences }
     var found: Set<Reference> = []
     let query = """
@@ -180,41 +179,49 @@ package final class ApplySession {
     return found
   }
 
+  /// Tables, and all tables whose rows change with theirs through foreign-key actions.
+  func tablesChanged(with tables: Set<TableName>) throws -> Set<TableName> {
+    guard try connection.cachedInteger("PRAGMA foreign_keys") == 1 else { return tables }
+    let acting = try references().filter(\.hasAction)
+    var reached = tables
+    var open = Array(tables)
+    while let next = open.popLast() {
+      for reference in acting where reference.parent == next && reached.insert(reference.child).inserted {
+        open.append(reference.child)
+      }
+    }
+    return reached
+  }
+
   /// A plan for all tables of a diff; the one for the same definitions, when that was made last.
-  func plan(
-    for definitions: [TableDefinition], mode: SchemaMode, on connection: borrowing SQLiteConnection
-  ) throws -> SchemaPlan {
-    let local = try schema(on: connection)
+  func plan(for definitions: [TableDefinition], mode: SchemaMode) throws -> SchemaPlan {
+    let local = try schema()
     if let latestPlan, latestPlan.mode == mode,
       latestPlan.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
     {
       return latestPlan.plan
     }
-    let plan = try SchemaPlan(
-      definitions: definitions, mode: mode, renames: renames(on: connection), local: local.schema, on: connection)
+    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames(), local: local)
     latestPlan = (definitions, mode, plan)
     return plan
   }
 
-  /// The renames that applied diffs have declared.
-  func renames(on connection: borrowing SQLiteConnection) throws -> ColumnRenames {
-    try refresh(on: connection)
-    if let knownRenames { return knownRenames }
-    let found = ColumnRenames(try KnownRenames.all(on: connection))
-    knownRenames = found
+  /// The renames that applied diffs have declared, and others.
+  func renames(and others: [ColumnRename] = []) throws -> ColumnRenames {
+    try refresh()
+    if others.isEmpty, let knownRenames { return knownRenames }
+    let found = ColumnRenames(try KnownRenames.all(on: connection) + others)
+    if others.isEmpty { knownRenames = found }
     return found
   }
 
   /// The statements for changes of one table.
-  func statements(
-    for match: TableMatch, header: ChangesetTable, on connection: borrowing SQLiteConnection
-  ) throws -> TableStatements {
-    let key = StatementKey(
-      table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
+  func statements(for match: TableMatch, header: ChangesetTable) throws -> TableStatements {
+    let key = StatementKey(table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
     if let known = statements[key] { return known }
     if statements.count >= Self.tableLimit { statements.removeAll() }
     // What has been read may be older than the table: then it does not know it.
-    let sql = reader?.schema.entry(named: key.table)?.sql
+    let sql = reader?.entry(named: key.table)?.sql
     let made = try TableStatements(match, header: header, createdBy: sql, on: connection)
     statements[key] = made
     return made

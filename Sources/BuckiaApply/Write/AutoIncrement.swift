@@ -13,23 +13,14 @@ enum AutoIncrement {
   static func raise(_ table: TableName, to rowID: Int64, on connection: borrowing SQLiteConnection) throws {
     guard rowID > 0 else { return }
     // SQLite compares the name byte for byte, and takes what is no number for 0.
-    try run(
-      "UPDATE main.sqlite_sequence SET seq = ?1 WHERE name = ?2 AND coalesce(CAST(seq AS INTEGER), 0) < ?1", table,
-      rowID, on: connection)
+    try connection.run(
+      cached: "UPDATE main.sqlite_sequence SET seq = ?1 WHERE name = ?2 AND coalesce(CAST(seq AS INTEGER), 0) < ?1",
+      rowID, table.text)
     guard connection.changes == 0 else { return }
-    try run(
-      """
-      INSERT INTO main.sqlite_sequence(seq, name) SELECT ?1, ?2
-      WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_sequence WHERE name = ?2)
-      """, table, rowID, on: connection)
-  }
-
-  private static func run(
-    _ sql: String, _ table: TableName, _ rowID: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
-    let query = try connection.cached(sql)
-    try query.statement.bind(rowID, at: 0)
-    try query.statement.bind(table.text, at: 1)
-    try query.statement.run()
+    try connection.run(
+      cached: """
+        INSERT INTO main.sqlite_sequence(seq, name) SELECT ?1, ?2
+        WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_sequence WHERE name = ?2)
+        """, rowID, table.text)
   }
 }

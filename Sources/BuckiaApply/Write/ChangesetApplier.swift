@@ -13,10 +13,12 @@ struct ChangesetApplier {
     let enforcesForeignKeys: Bool
     /// Whether triggers of the application may fire.
     var seesTriggers = false
-    /// Whether the order of changes is ours to choose, and several may go in with one statement.
-    let isOrderFree: Bool
     /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
     var endsAtRefusals = false
+
+    /// Whether the order of changes is ours to choose, and several may go in with one statement: foreign-key actions and
+    /// triggers would see it.
+    var isOrderFree: Bool { !enforcesForeignKeys && !seesTriggers }
   }
 
   /// A constraint refused a change, where the rules say that this ends the work.
@@ -28,7 +30,7 @@ struct ChangesetApplier {
   let session: ApplySession
   let indexes: IndexMaintenance?
   private let observer: (any RowEffectObserver)?
-  /// Watches what foreign-key actions and triggers write, where somebody observes and there may be any.
+  /// Watches what foreign-key actions and triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
@@ -42,8 +44,7 @@ struct ChangesetApplier {
 
   init(
     schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
-    keeping indexes: IndexMaintenance?,
-    reportingTo observer: (any RowEffectObserver)?, on connection: borrowing SQLiteConnection,
+    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
     progress: @escaping (Int) throws -> Void
   ) throws {
     self.schema = schema
@@ -53,8 +54,7 @@ struct ChangesetApplier {
     self.indexes = indexes
     self.observer = observer
     if let observer, rules.enforcesForeignKeys || rules.seesTriggers {
-      indirect = try IndirectEffects(
-        seesTriggers: rules.seesTriggers, wantsRows: observer.wantsRows, session, on: connection)
+      indirect = try IndirectEffects(seesTriggers: rules.seesTriggers, wantsRows: observer.wantsRows, session)
     }
     self.progress = progress
   }
@@ -65,9 +65,7 @@ struct ChangesetApplier {
   /// Applies all changes, as far as need be while they are still arriving.
   ///
   /// - Parameter check: Is asked about each table when its first changes are there.
-  mutating func applyAll(
-    _ admitted: AdmittedChanges, on connection: borrowing SQLiteConnection, check: (ChangesetTable) throws -> Void
-  ) throws {
+  mutating func applyAll(_ admitted: AdmittedChanges, check: (ChangesetTable) throws -> Void) throws {
     let incoming = admitted.changes
     let window = ChangesetWindow(incoming.changeset)
     var arrival = try incoming.feed.arrival(beyond: 0)
@@ -86,28 +84,28 @@ struct ChangesetApplier {
           }
           let match = try match(of: table.table)
           orderings.append(
-            try canSort && ApplyOrder.isBetterByKey(table, into: match, on: connection) ? .byKey : .asGiven)
+            try canSort && ApplyOrder.isBetterByKey(table, into: match, on: session.connection) ? .byKey : .asGiven)
         }
         let section = arrival.summary.sections[next]
         next += 1
         if orderings[section.table] == .done { continue }
         let table = arrival.summary.tables[section.table].table
-        let applier = try tableApplier(for: table, of: incoming.changeset, on: connection)
+        let applier = try tableApplier(for: table, of: incoming.changeset)
         if orderings[section.table] == .byKey {
           orderings[section.table] = .done
           let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
           let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset) { [progress, done] in
             try progress(done)
           }
-          try apply(sorter, with: applier, on: connection)
+          try apply(sorter, with: applier)
         } else {
-          try apply(section: next - 1, of: incoming, in: window, &arrival, with: applier, on: connection)
+          try apply(section: next - 1, of: incoming, in: window, &arrival, with: applier)
         }
       }
       if arrival.isComplete { break }
       arrival = try incoming.feed.arrival(beyond: arrival.end)
     }
-    if let observer { try indirect?.report(to: observer, on: connection) }
+    if let observer { try indirect?.report(to: observer) }
     try progress(done)
   }
 
@@ -121,20 +119,18 @@ struct ChangesetApplier {
     case done
   }
 
-  private func tableApplier(
-    for table: ChangesetTable, of changeset: TemporaryBuffer, on connection: borrowing SQLiteConnection
-  ) throws -> TableApplier {
-    let statements = try session.statements(for: try match(of: table), header: table, on: connection)
+  private func tableApplier(for table: ChangesetTable, of changeset: TemporaryBuffer) throws -> TableApplier {
+    let statements = try session.statements(for: try match(of: table), header: table)
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
     // each statement of several rows, which costs more than these save.
     let canBatch =
-      rules.isOrderFree && !statements.isFullText && (observer == nil || !statements.match.local.goesByRowID)
+      rules.isOrderFree && !statements.isFullText && (observer == nil || !statements.match.local.isKeyedByRowID)
       && indexes?.copies.contains { $0.table == statements.name } != true
-    try indirect?.begin(statements.name, on: connection)
+    try indirect?.begin(statements.name)
     let isReportedOtherwise = indirect?.watches(statements.name) == true
-    let effects = isReportedOtherwise ? nil : observer.map { TableEffects($0, statements, table) }
     return TableApplier(
-      RowWriter(statements, keeping: indexes, reportingTo: effects), header: table, of: changeset, decider: decider,
+      RowWriter(statements, table, keeping: indexes, reportingTo: isReportedOtherwise ? nil : observer), header: table,
+      of: changeset, decider: decider,
       enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16)
   }
 
@@ -148,40 +144,38 @@ struct ChangesetApplier {
   /// Applies the changes of a section, and waits for more of it while it may go on.
   private mutating func apply(
     section place: Int, of incoming: IncomingChanges, in window: ChangesetWindow,
-    _ arrival: inout ChangesetFeed.Arrival, with applier: TableApplier, on connection: borrowing SQLiteConnection
+    _ arrival: inout ChangesetFeed.Arrival, with applier: TableApplier
   ) throws {
     var stretches = ChangeStretches(arrival.summary.sections[place].changes, of: applier.header, in: window)
     while true {
       while try stretches.advance() {
         try window.withBytes { bytes in
           while let change = stretches.next(in: bytes) {
-            try applier.apply(change, bytes, on: connection)
+            try applier.apply(change, bytes)
             try advance()
           }
-          try applier.flush(bytes, on: connection)
+          try applier.flush(bytes)
         }
       }
       guard !arrival.isComplete, place + 1 == arrival.summary.sections.count else { break }
       arrival = try incoming.feed.arrival(beyond: arrival.summary.sections[place].changes.upperBound)
       stretches.extend(to: arrival.summary.sections[place].changes.upperBound)
     }
-    try finish(applier, on: connection)
+    try finish(applier)
   }
 
-  private mutating func apply(
-    _ sorter: consuming ChangeSorter, with applier: TableApplier, on connection: borrowing SQLiteConnection
-  ) throws {
+  private mutating func apply(_ sorter: consuming ChangeSorter, with applier: TableApplier) throws {
     var sorter = sorter
     while try sorter.advance() {
       try sorter.bytes.withRawSpan { bytes in
         while let change = sorter.next(in: bytes) {
-          try applier.apply(change, bytes, on: connection)
+          try applier.apply(change, bytes)
           try advance()
         }
-        try applier.flush(bytes, on: connection)
+        try applier.flush(bytes)
       }
     }
-    try finish(applier, on: connection)
+    try finish(applier)
   }
 
   @inline(__always)
@@ -190,17 +184,17 @@ struct ChangesetApplier {
     if done.isMultiple(of: Self.progressInterval) { try progress(done) }
   }
 
-  private mutating func finish(_ applier: TableApplier, on connection: borrowing SQLiteConnection) throws {
+  private mutating func finish(_ applier: TableApplier) throws {
     if rules.endsAtRefusals, !applier.deferred.isEmpty { throw Refused() }
     let done = done
-    try ConstraintRetry(applier).run(on: connection) { [progress] in try progress(done) }
+    try ConstraintRetry(applier).run() { [progress] in try progress(done) }
     if !applier.alteredText.isEmpty {
       // What is to be told of one file must not be lost among many.
       if rules.endsAtRefusals { throw Refused() }
       warnings += applier.textWarnings
     }
     if applier.statements.match.local.isAutoIncrement {
-      try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: connection)
+      try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: session.connection)
     }
     counts += applier.counts
     let name = applier.statements.name
@@ -209,24 +203,22 @@ struct ChangesetApplier {
   }
 
   /// The application enforces foreign keys: what is violated at the end is asked about once, as SQLite does.
-  mutating func settleDeferredForeignKeys(on connection: borrowing SQLiteConnection) throws {
-    guard connection.hasDeferredForeignKeyViolations else { return }
+  mutating func decideDeferredForeignKeys() throws {
+    guard session.connection.hasDeferredForeignKeyViolations else { return }
     counts.conflicts += 1
-    try decider.decideForeignKeys(ForeignKeyCount(on: connection))
+    try decider.decideForeignKeys(ForeignKeyCount(on: session.connection))
     let nowhere = ConflictLayout(name: TableName("(foreign keys)"), columns: [], key: [], sources: [], isKey: [])
     try decider.recordViolation(
-      nil, nowhere, message: "rows refer to others that are not there; see PRAGMA foreign_key_check", on: connection)
+      nil, nowhere, message: "rows refer to others that are not there; see PRAGMA foreign_key_check")
   }
 
-  /// Nobody enforces foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
-  mutating func auditForeignKeys(
-    _ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch, on connection: borrowing SQLiteConnection
-  ) throws {
+  /// The connection does not enforce foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
+  mutating func auditForeignKeys(_ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch) throws {
     // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
     let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
-    let found = try ForeignKeyAudit(changed: changed, watch: watch).recordViolations(
-      TableSections(incoming.feed.summary(), of: incoming.changeset), decider, session, on: connection)
+    let found = try ForeignKeyAudit(session: session, changed: changed, watch: watch).recordViolations(
+      TableSections(incoming.feed.summary(), of: incoming.changeset), decider)
     guard found > 0 else { return }
     counts.conflicts += found
     try decider.decideForeignKeys(ForeignKeyCount(found))

@@ -19,24 +19,22 @@ struct ConstraintRetry {
   /// Tries the refused changes again until no more of them can be applied.
   ///
   /// - Parameter poll: Is called now and then; may throw to stop.
-  func run(on connection: borrowing SQLiteConnection, poll: () throws -> Void) throws {
+  func run(poll: () throws -> Void) throws {
     guard !applier.deferred.isEmpty else { return }
     let reader = applier.readDeferred()
     let isShort = applier.deferred.count <= Self.shortList
-    if isShort { try retryAll(reader, on: connection, poll: poll) }
+    if isShort { try retryAll(reader, poll: poll) }
     var isWorthAnother = !isShort
     if applier.deferred.contains(where: \.isUniqueViolation) {
-      var resolver = try UniqueCycleResolver(applier, reader, on: connection)
-      if try resolver.run(on: connection, poll: poll) { isWorthAnother = true }
+      var resolver = try UniqueCycleResolver(applier, reader)
+      if try resolver.run(poll: poll) { isWorthAnother = true }
     }
-    if isWorthAnother { try retryAll(reader, on: connection, poll: poll) }
-    try giveUp(reader, on: connection, poll: poll)
+    if isWorthAnother { try retryAll(reader, poll: poll) }
+    try giveUp(reader, poll: poll)
   }
 
   /// Tries all deferred changes again, and those that remain once more, while any of them succeeds.
-  private func retryAll(
-    _ reader: DeferredChangeReader, on connection: borrowing SQLiteConnection, poll: () throws -> Void
-  ) throws {
+  private func retryAll(_ reader: DeferredChangeReader, poll: () throws -> Void) throws {
     var goesBackward = false
     for _ in 0..<Self.rounds {
       let items = applier.takeDeferred()
@@ -47,7 +45,7 @@ struct ConstraintRetry {
         _ = try reader.read(item) { place, bytes in
           // Whether an INSERT may replace a row is asked once, as SQLite does, which has deleted the row by now.
           applier.isDecided = item.isDecided && place.operation == .insert
-          try applier.retry(item, place, bytes, on: connection)
+          try applier.retry(item, place, bytes)
           applier.isDecided = false
         }
         if index % 4_096 == 4_095 { try poll() }
@@ -58,19 +56,17 @@ struct ConstraintRetry {
   }
 
   /// Tries each deferred change for the last time; what is refused now is a conflict.
-  private func giveUp(
-    _ reader: DeferredChangeReader, on connection: borrowing SQLiteConnection, poll: () throws -> Void
-  ) throws {
+  private func giveUp(_ reader: DeferredChangeReader, poll: () throws -> Void) throws {
     let remaining = applier.takeDeferred()
     applier.writer.keepsMessages = true
     for (index, item) in remaining.enumerated() {
       if index % 4_096 == 4_095 { try poll() }
       _ = try reader.read(item) { place, bytes in
         applier.isDecided = item.isDecided && place.operation == .insert
-        if try applier.attempt(place, bytes, on: connection) == nil {
+        if try applier.attempt(place, bytes) == nil {
           applier.isDecided = false
         } else {
-          try applier.giveUp(applier.change, bytes, on: connection)
+          try applier.giveUp(bytes)
         }
       }
     }

@@ -43,9 +43,6 @@ package final class DecodedChange {
   @inline(__always)
   package func row(_ column: Int) -> ValueSlice { operation == .insert ? new(column) : old(column) }
 
-  /// All old values, undefined where there is none.
-  package var oldRow: [ValueSlice] { Array(values[..<columnCount]) }
-
   /// All new values, undefined where there is none.
   package var newRow: [ValueSlice] { Array(values[columnCount...]) }
 

@@ -10,13 +10,8 @@ struct RowKey {
 
   /// The key of the row that a change is about.
   func bytes(of change: DecodedChange, _ bytes: RawSpan) -> [UInt8] {
-    self.bytes(of: { change.row($0) }, bytes)
-  }
-
-  /// The key of a row.
-  func bytes(of value: (Int) -> ValueSlice, _ bytes: RawSpan) -> [UInt8] {
     var writer = ChangesetWriter()
-    for column in columns { writer.append(value(column), of: bytes) }
+    for column in columns { writer.append(change.row(column), of: bytes) }
     return writer.bytes
   }
 }

@@ -10,7 +10,7 @@ struct RowSideEffects {
   let hasTriggers: Bool
   /// Whether enforced foreign keys refer to the table.
   let isReferenced: Bool
-  /// Whether a row can be deleted and come back with nobody noticing.
+  /// Whether a row can be deleted and inserted again without any side effect.
   let allowsUnseenDeletes: Bool
   /// The places in the local layout that enforced foreign keys refer to: who refers to such a value follows it.
   let referenced: Set<Int>
@@ -19,8 +19,8 @@ struct RowSideEffects {
   /// difference that SQLite deletes the old row first.
   var rewritesInPlace: Bool { !hasTriggers && !isReferenced }
 
-  init(of statements: TableStatements, enforcesForeignKeys: Bool, on connection: borrowing SQLiteConnection) throws {
-    hasTriggers = try statements.hasTriggers(on: connection)
+  init(of statements: TableStatements, enforcesForeignKeys: Bool) throws {
+    hasTriggers = try statements.hasTriggers()
     var isReferenced = false
     var acts = false
     var referenced: Set<Int> = []
@@ -28,12 +28,12 @@ struct RowSideEffects {
       let local = statements.match.local
       // A reference that was broken before would count as newly broken when its row comes back.
       if !local.foreignKeys.isEmpty { acts = true }
-      let offset = local.goesByRowID ? 1 : 0
+      let offset = local.isKeyedByRowID ? 1 : 0
       let query = """
         SELECT f."to", f.on_delete FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
         WHERE t.type = 'table' AND f."table" = ?1 COLLATE NOCASE
         """
-      try connection.forEachRow(of: query, binding: [local.name]) { row in
+      try statements.connection.forEachRow(of: query, binding: [local.name]) { row in
         isReferenced = true
         if row.text(at: 1) != ForeignKey.Action.noAction.rawValue { acts = true }
         if let column = row.text(at: 0).flatMap({ local.column(named: $0) }) { referenced.insert(column + offset) }

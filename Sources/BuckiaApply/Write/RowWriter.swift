@@ -17,9 +17,14 @@ final class RowWriter {
     case noRow
     /// A constraint refused it.
     case refused(SQLiteRefusal)
+
+    /// Why a constraint refused it; nil when none did.
+    var refusal: SQLiteRefusal? { if case .refused(let refusal) = self { refusal } else { nil } }
   }
 
   let statements: TableStatements
+  /// The change in hand, which all that follows is about.
+  let change: DecodedChange
   /// The rows written: inserted, updated and deleted.
   var counts = ApplyCounts()
   /// Whether what is refused now is refused for good, so that SQLite's message about it is kept.
@@ -27,79 +32,108 @@ final class RowWriter {
   private(set) var lastMessage: [UInt8] = []
   /// Keeps the indexes over the table, where triggers would.
   private let indexes: IndexMaintenance?
-  let effects: TableEffects?
+  let observer: (any RowEffectObserver)?
+  private let key: RowKey
 
-  init(_ statements: TableStatements, keeping indexes: IndexMaintenance?, reportingTo effects: TableEffects?) {
+  init(
+    _ statements: TableStatements, _ header: ChangesetTable, keeping indexes: IndexMaintenance?,
+    reportingTo observer: (any RowEffectObserver)?
+  ) {
     self.statements = statements
     self.indexes = indexes
-    self.effects = effects
+    self.observer = observer
+    key = RowKey(of: header)
+    change = DecodedChange(of: header)
   }
 
-  /// Runs a statement.
+  /// Runs a statement that writes a row, which is not counted.
   ///
   /// - Returns: Why a constraint refused it; nil when it ran.
-  private func run(
-    _ prepared: TableStatements.Prepared, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
+  func run(_ prepared: PreparedStatement) throws -> SQLiteRefusal? {
     let refusal =
       if let indexes { try indexes.attempt(prepared.statement) } else { try prepared.statement.attempt() }
     guard let refusal else { return nil }
     // A trigger may say `RAISE(ROLLBACK)`: nothing must be written behind the end of the transaction.
-    guard connection.isInTransaction else {
+    guard statements.connection.isInTransaction else {
       throw SQLiteError(
-        code: refusal.code, message: connection.withLastMessage { String(decoding: $0, as: UTF8.self) },
-        path: connection.path)
+        code: refusal.code, message: statements.connection.withLastMessage { String(decoding: $0, as: UTF8.self) },
+        path: statements.connection.path)
     }
-    if keepsMessages { lastMessage = connection.withLastMessage { Array($0) } }
+    if keepsMessages { lastMessage = statements.connection.withLastMessage { Array($0) } }
     return refusal
   }
 
   /// Keeps a message of the engine's own about a change that is refused.
   func refuse(_ message: String) { lastMessage = Array(message.utf8) }
 
-  // MARK: Changes
-
-  /// Inserts the row of a change.
-  func insert(
-    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    let prepared = try statements.insert(on: connection)
-    for column in 0..<statements.columnCount {
-      try prepared.statement.bind(change.new(column), in: bytes, at: column)
-    }
-    if let refusal = try run(prepared, on: connection) { return refusal }
-    // A trigger may have kept the row out without an error.
-    let written = connection.changes
-    counts.inserted += written
-    if let effects, written > 0 {
-      let row = try observedRow(of: change, bytes, on: connection)
-      try effects.didInsert(change, bytes, after: row, on: connection)
-    }
-    return nil
-  }
-
-  /// Updates the row of a change.
-  func update(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
-    on connection: borrowing SQLiteConnection
+  /// Runs an UPDATE or DELETE of the row with the key of the change, counts the row and reports it.
+  private func write(
+    _ prepared: PreparedStatement, _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan
   ) throws -> Result {
-    let before = try observedRow(of: change, bytes, on: connection)
-    if let refusal = try runUpdate(change, bytes, guardedBy: guardKind, on: connection) { return .refused(refusal) }
-    guard connection.changes > 0 else { return .noRow }
-    counts.updated += 1
-    if let effects {
-      try effects.didUpdate(
-        change, bytes, .change, before: before,
-        after: observedRow(of: change, bytes, on: connection))
-    }
+    let before = try observedRow(bytes)
+    if let refusal = try run(prepared) { return .refused(refusal) }
+    guard statements.connection.changes > 0 else { return .noRow }
+    try didWrite(operation, cause, bytes, before: before)
     return .written
   }
 
-  private func runUpdate(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
-    on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    let prepared = try statements.update(change, guardedBy: guardKind, on: connection)
+  /// Runs an INSERT of the row of the change, counts the row and reports it.
+  private func insert(_ prepared: PreparedStatement, _ bytes: RawSpan) throws -> SQLiteRefusal? {
+    if let refusal = try run(prepared) { return refusal }
+    // A trigger may have kept the row out without an error.
+    if statements.connection.changes > 0 { try didWrite(.insert, .change, bytes, before: nil) }
+    return nil
+  }
+
+  /// Counts a row that was written, and reports it.
+  private func didWrite(
+    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?
+  ) throws {
+    switch operation {
+    case .insert: counts.inserted += 1
+    case .update: counts.updated += 1
+    case .delete: counts.deleted += 1
+    }
+    if observer != nil { try report(operation, cause, bytes, before: before) }
+  }
+
+  private func report(
+    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?
+  ) throws {
+    guard let observer else { return }
+    let after = operation == .delete ? nil : try observedRow(bytes)
+    var key = change.hasNullKey ? [] : key.bytes(of: change, bytes)
+    if operation == .insert, change.hasNullKey, statements.match.local.isKeyedByRowID,
+      let rowID = try statements.connection.cachedInteger("SELECT last_insert_rowid()")
+    {
+      var writer = ChangesetWriter()
+      writer.append(integer: rowID)
+      key = writer.bytes
+    }
+    try observer.didWrite(
+      RowEffect(
+        table: statements.name, operation: operation, cause: cause, key: key,
+        before: observer.wantsRows ? before : nil, after: after))
+  }
+
+  // MARK: Changes
+
+  /// Inserts the row of the change.
+  func insert(_ bytes: RawSpan) throws -> SQLiteRefusal? {
+    let prepared = try statements.insertion.get()
+    for column in 0..<statements.columnCount {
+      try prepared.statement.bind(change.new(column), in: bytes, at: column)
+    }
+    return try insert(prepared, bytes)
+  }
+
+  /// Updates the row of the change.
+  func update(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
+    try write(boundUpdate(bytes, guardedBy: guardKind), .update, .change, bytes)
+  }
+
+  private func boundUpdate(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
+    let prepared = try statements.update(change, guardedBy: guardKind)
     let columns = statements.columnCount
     for column in 0..<columns {
       if change.new(column).isDefined { try prepared.statement.bind(change.new(column), in: bytes, at: column) }
@@ -107,112 +141,41 @@ final class RowWriter {
       let isCompared = statements.isKey[column] || (guardKind == .oldValues && change.old(column).isDefined)
       if isCompared { try prepared.statement.bind(change.old(column), in: bytes, at: columns + column) }
     }
-    return try run(prepared, on: connection)
+    return prepared
   }
 
-  /// Gives some columns of the row with the key of a change the change's new values.
-  func update(
-    _ columns: ColumnMask, of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Result {
-    let before = try observedRow(of: change, bytes, on: connection)
-    let prepared = try statements.update(
-      changed: columns, compared: ColumnMask(), nullKeys: change.nullKeys, on: connection)
-    for column in 0..<statements.columnCount {
-      if columns.contains(column) { try prepared.statement.bind(change.new(column), in: bytes, at: column) }
-      if statements.isKey[column] {
-        try prepared.statement.bind(change.row(column), in: bytes, at: statements.columnCount + column)
-      }
+  /// Gives some columns of the row with the key of the change the change's new values.
+  func update(_ columns: ColumnMask, _ bytes: RawSpan) throws -> Result {
+    let prepared = try statements.update(changed: columns, compared: ColumnMask(), nullKeys: change.nullKeys)
+    for column in 0..<statements.columnCount where columns.contains(column) {
+      try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
-    if let refusal = try run(prepared, on: connection) { return .refused(refusal) }
-    guard connection.changes > 0 else { return .noRow }
-    counts.updated += 1
-    try effects?.didUpdate(
-      change, bytes, change.operation == .insert ? .replacement : .change, before: before,
-      after: observedRow(of: change, bytes, on: connection))
-    return .written
+    try statements.bindKey(of: change, bytes, to: prepared, from: statements.columnCount)
+    return try write(prepared, .update, change.operation == .insert ? .replacement : .change, bytes)
   }
 
-  // MARK: A resolver's rows
+  /// Deletes the row of the change.
+  func delete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
+    try write(boundDelete(bytes, guardedBy: guardKind), .delete, .change, bytes)
+  }
 
-  /// Gives columns of the local row with the key of a change other values.
-  ///
-  /// - Parameter values: By place in the local layout.
-  func update(
-    _ values: [Int: ChangesetValue], of change: DecodedChange, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    guard !values.isEmpty else { return nil }
-    let before = try observedRow(of: change, bytes, on: connection)
-    let places = values.keys.sorted()
-    let prepared = try statements.assign(places, on: connection)
-    for column in 0..<statements.columnCount where statements.isKey[column] {
+  private func boundDelete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
+    let prepared = try statements.delete(change, guardedBy: guardKind)
+    for column in 0..<statements.columnCount {
+      let isCompared = guardKind == .oldValues && change.compared.contains(column)
+      guard statements.isKey[column] || isCompared else { continue }
       try prepared.statement.bind(change.row(column), in: bytes, at: column)
     }
-    for (index, place) in places.enumerated() {
-      try prepared.statement.bind(values[place] ?? .null, at: statements.columnCount + index)
-    }
-    if let refusal = try run(prepared, on: connection) { return refusal }
-    guard connection.changes > 0 else { return nil }
-    counts.updated += 1
-    try effects?.didUpdate(
-      change, bytes, .change, before: before, after: observedRow(of: change, bytes, on: connection))
-    return nil
-  }
-
-  /// Inserts the row of a change with some values replaced.
-  ///
-  /// - Parameter values: By place in the local layout. Columns that are neither here nor in the change get their default.
-  func insert(
-    _ values: [Int: ChangesetValue], completing change: DecodedChange, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    var sources: [Int: Int] = [:]
-    for (column, place) in statements.match.columns.enumerated()
-    where values[place] == nil && (change.new(column).isDefined || change.row(column).isDefined) {
-      sources[place] = column
-    }
-    let places = (Array(values.keys) + Array(sources.keys)).sorted()
-    let prepared = try statements.insert(places: places, on: connection)
-    for (index, place) in places.enumerated() {
-      if let column = sources[place] {
-        let value = change.new(column).isDefined ? change.new(column) : change.row(column)
-        try prepared.statement.bind(value, in: bytes, at: index)
-      } else {
-        try prepared.statement.bind(values[place] ?? .null, at: index)
-      }
-    }
-    if let refusal = try run(prepared, on: connection) { return refusal }
-    counts.inserted += connection.changes
-    try effects?.didInsert(
-      change, bytes, after: observedRow(of: change, bytes, on: connection), on: connection)
-    return nil
-  }
-
-  /// Deletes the row of a change.
-  func delete(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
-    on connection: borrowing SQLiteConnection
-  ) throws -> Result {
-    let before = try observedRow(of: change, bytes, on: connection)
-    if let refusal = try takeOut(change, bytes, guardedBy: guardKind, on: connection) { return .refused(refusal) }
-    guard connection.changes > 0 else { return .noRow }
-    counts.deleted += 1
-    try effects?.didDelete(change, bytes, before: before)
-    return .written
+    return prepared
   }
 
   /// Writes the row of an INSERT over the local row with its key.
-  func overwrite(
-    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    let before = try observedRow(of: change, bytes, on: connection)
-    let prepared = try statements.overwrite(on: connection)
+  func overwrite(_ bytes: RawSpan) throws -> SQLiteRefusal? {
+    let prepared = try statements.overwriting.get()
     for column in 0..<statements.columnCount {
       try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
-    if let refusal = try run(prepared, on: connection) { return refusal }
-    try didReplace(change, bytes, before: before, on: connection)
-    return nil
+    return try write(prepared, .update, .replacement, bytes).refusal
   }
 
   /// Deletes the local row with the key of an INSERT and inserts the new row, as triggers and foreign-key actions expect.
@@ -223,35 +186,25 @@ final class RowWriter {
   /// - Returns: Why the new row was refused, and whether the old one could be deleted at all; both rows are then as before.
   /// - Throws: `ReplicationError` with `conflict` when the old row cannot be deleted: SQLite stops the whole then, too.
   func replace(
-    _ local: LocalRow, by row: LocalRow, _ change: DecodedChange, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
+    _ local: RowCopy, by row: RowCopy, _ bytes: RawSpan
   ) throws -> (refusal: SQLiteRefusal, wasDeleted: Bool)? {
-    try connection.execute("SAVEPOINT buckia_replace")
-    if let refusal = try takeOut(change, bytes, guardedBy: .none, on: connection) {
-      try connection.execute("RELEASE buckia_replace")
+    try statements.connection.execute("SAVEPOINT buckia_replace")
+    if let refusal = try remove(bytes, guardedBy: .none) {
+      try statements.connection.execute("RELEASE buckia_replace")
       throw ReplicationError(
         .conflict,
         "a row of table \"\(statements.name)\" is to be replaced and cannot be deleted (SQLite error \(refusal.code)); "
           + "nothing of this file is applied", table: statements.name.text)
     }
-    let wasDeleted = connection.changes > 0
-    if let refusal = try putBack(row, on: connection) {
+    let wasDeleted = statements.connection.changes > 0
+    if let refusal = try restore(row) {
       // The local row must not be lost for one that cannot be written.
-      try connection.execute("ROLLBACK TO buckia_replace; RELEASE buckia_replace")
+      try statements.connection.execute("ROLLBACK TO buckia_replace; RELEASE buckia_replace")
       return (refusal, wasDeleted)
     }
-    try connection.execute("RELEASE buckia_replace")
-    try didReplace(change, bytes, before: local.record, on: connection)
+    try statements.connection.execute("RELEASE buckia_replace")
+    try didWrite(.update, .replacement, bytes, before: local.record)
     return nil
-  }
-
-  private func didReplace(
-    _ change: DecodedChange, _ bytes: RawSpan, before: [UInt8]?, on connection: borrowing SQLiteConnection
-  ) throws {
-    counts.updated += 1
-    guard let effects else { return }
-    let row = try observedRow(of: change, bytes, on: connection)
-    try effects.didUpdate(change, bytes, .replacement, before: effects.observer.wantsRows ? before : nil, after: row)
   }
 
   /// Inserts some rows that lie one after the other in a batch, of which the values are bound.
@@ -260,96 +213,105 @@ final class RowWriter {
   ///   - prepared: A statement for so many rows.
   ///   - starts: Where their changes stand.
   /// - Returns: How many went in: fewer than all when one was refused.
-  func insert(
-    _ prepared: TableStatements.Prepared, starts: ArraySlice<Int>, _ change: DecodedChange, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
-  ) throws -> Int {
+  func insert(_ prepared: PreparedStatement, starts: ArraySlice<Int>, _ bytes: RawSpan) throws -> Int {
     let refused = try prepared.statement.attempt() != nil
-    let inserted = refused ? connection.changes : starts.count
+    let inserted = refused ? statements.connection.changes : starts.count
     counts.inserted += inserted
-    if let effects {
-      for start in starts.prefix(inserted) {
-        guard let place = ChangePlace(at: start, in: bytes) else { continue }
-        change.read(place, in: bytes)
-        try effects.didInsert(
-          change, bytes, after: observedRow(of: change, bytes, on: connection), on: connection)
-      }
+    guard observer != nil else { return inserted }
+    for start in starts.prefix(inserted) {
+      guard let place = ChangePlace(at: start, in: bytes) else { continue }
+      change.read(place, in: bytes)
+      try report(.insert, .change, bytes, before: nil)
     }
     return inserted
   }
 
-  // MARK: Rows out of the way
+  // MARK: A resolver's rows
 
-  /// Takes the row with the key of a change out of the table, whatever the change itself does. Not counted.
+  /// Gives columns of the local row with the key of the change other values.
+  ///
+  /// - Parameter values: By place in the local layout.
+  func update(_ values: [Int: ChangesetValue], _ bytes: RawSpan) throws -> SQLiteRefusal? {
+    guard !values.isEmpty else { return nil }
+    let places = values.keys.sorted()
+    let prepared = try statements.assign(places)
+    try statements.bindKey(of: change, bytes, to: prepared)
+    for (index, place) in places.enumerated() {
+      try prepared.statement.bind(values[place] ?? .null, at: statements.columnCount + index)
+    }
+    return try write(prepared, .update, .change, bytes).refusal
+  }
+
+  /// Inserts the row of the change with some values replaced.
+  ///
+  /// - Parameter values: By place in the local layout. Columns that are neither here nor in the change get their default.
+  func insert(_ values: [Int: ChangesetValue], _ bytes: RawSpan) throws -> SQLiteRefusal? {
+    var sources: [Int: Int] = [:]
+    for (column, place) in statements.match.columns.enumerated()
+    where values[place] == nil && (change.new(column).isDefined || change.row(column).isDefined) {
+      sources[place] = column
+    }
+    let places = (Array(values.keys) + Array(sources.keys)).sorted()
+    let prepared = try statements.insert(places: places)
+    for (index, place) in places.enumerated() {
+      if let column = sources[place] {
+        let value = change.new(column).isDefined ? change.new(column) : change.row(column)
+        try prepared.statement.bind(value, in: bytes, at: index)
+      } else {
+        try prepared.statement.bind(values[place] ?? .null, at: index)
+      }
+    }
+    return try insert(prepared, bytes)
+  }
+
+  // MARK: Parked rows
+
+  /// Deletes the row with the key of the change, whatever the change itself does. Not counted.
   ///
   /// - Returns: Why that was refused. `changes` of the connection says whether there was such a row.
-  func takeOut(
-    _ change: DecodedChange, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
-    on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    let prepared = try statements.delete(change, guardedBy: guardKind, on: connection)
-    for column in 0..<statements.columnCount {
-      let isCompared = guardKind == .oldValues && change.compared.contains(column)
-      guard statements.isKey[column] || isCompared else { continue }
-      try prepared.statement.bind(change.row(column), in: bytes, at: column)
+  func remove(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> SQLiteRefusal? {
+    try run(boundDelete(bytes, guardedBy: guardKind))
+  }
+
+  /// Inserts a row that was removed, in its old form or a new one. Not counted.
+  func restore(_ row: RowCopy) throws -> SQLiteRefusal? {
+    let prepared = try statements.restoring.get()
+    defer { prepared.statement.clearBindings() }
+    // The values are bound where they lie, so the statement runs while they are sure to stay there.
+    return try row.record.withRawSpan { bytes in
+      try prepared.statement.bind(row.values, in: bytes)
+      return try run(prepared)
     }
-    return try run(prepared, on: connection)
   }
 
-  /// Puts a row that was taken out into the table, in its old form or a new one. Not counted.
-  func putBack(_ row: LocalRow, on connection: borrowing SQLiteConnection) throws -> SQLiteRefusal? {
-    let restore = try statements.restore(on: connection)
-    defer { restore.statement.clearBindings() }
-    return try row.insert(with: restore) { try run($0, on: connection) }
-  }
-
-  /// Gives a row that was set aside the new values of its change.
+  /// Gives a row that has other values for a while the new values of its change.
   ///
-  /// - Parameter before: The row as it was before it was set aside.
+  /// - Parameter before: The row as it was before that.
   /// - Returns: Whether it could be written.
-  func settle(
-    _ change: DecodedChange, _ bytes: RawSpan, before: LocalRow, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
-    guard try runUpdate(change, bytes, guardedBy: .none, on: connection) == nil, connection.changes == 1 else {
+  func updateParked(_ bytes: RawSpan, before: RowCopy) throws -> Bool {
+    guard try run(boundUpdate(bytes, guardedBy: .none)) == nil, statements.connection.changes == 1 else {
       return false
     }
-    try didSettle(change, bytes, before: before, on: connection)
+    try didUpdateParked(bytes, before: before)
     return true
   }
 
-  /// Runs an UPDATE that gives a row values for a while. Not counted.
-  func setAside(
-    with statement: TableStatements.Prepared, on connection: borrowing SQLiteConnection
-  ) throws -> SQLiteRefusal? {
-    try run(statement, on: connection)
-  }
-
-  /// Counts and reports that the row of a change, which was out of the way, has its new values.
-  func didSettle(
-    _ change: DecodedChange, _ bytes: RawSpan, before: LocalRow, on connection: borrowing SQLiteConnection
-  ) throws {
-    counts.updated += 1
-    guard let effects else { return }
-    let row = try observedRow(of: change, bytes, on: connection)
-    try effects.didUpdate(change, bytes, .change, before: effects.observer.wantsRows ? before.record : nil, after: row)
+  /// Counts and reports that a row that was parked has the new values of its change.
+  func didUpdateParked(_ bytes: RawSpan, before: RowCopy) throws {
+    try didWrite(.update, .change, bytes, before: before.record)
   }
 
   // MARK: Reading
 
   /// The columns in which the local row with the key of an UPDATE has the old values, of those that the change sets. They are
   /// compared as the UPDATE itself does.
-  func unchangedColumns(
-    of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> ColumnMask {
+  func unchangedColumns(_ bytes: RawSpan) throws -> ColumnMask {
     var unchanged = ColumnMask()
     guard !change.hasNullKey, !change.compared.isEmpty else { return unchanged }
-    let query = try statements.comparison(of: change.compared, on: connection)
-    for column in 0..<statements.columnCount {
-      if statements.isKey[column] {
-        try query.statement.bind(change.old(column), in: bytes, at: column)
-      } else if change.compared.contains(column) {
-        try query.statement.bind(change.old(column), in: bytes, at: statements.columnCount + column)
-      }
+    let query = try statements.comparison(of: change.compared)
+    try statements.bindKey(of: change, bytes, to: query)
+    for column in 0..<statements.columnCount where change.compared.contains(column) {
+      try query.statement.bind(change.old(column), in: bytes, at: statements.columnCount + column)
     }
     guard try query.statement.step() else { return unchanged }
     var result = 0
@@ -360,34 +322,28 @@ final class RowWriter {
     return unchanged
   }
 
-  /// The local row with the key of a change; nil when there is none, or when the key holds NULL and identifies no row.
+  /// The local row with the key of the change; nil when there is none, or when the key holds NULL and identifies no row.
   ///
   /// The statement stands on the row until that is released.
-  func currentRow(
-    of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> CurrentRow? {
-    try currentRow(of: change, bytes, by: statements.select(on: connection), on: connection)
+  func currentRow(_ bytes: RawSpan) throws -> CurrentRow? {
+    try currentRow(bytes, by: statements.selection.get())
   }
 
-  /// The local row with the key of a change, where the observer wants whole rows.
-  private func observedRow(
-    of change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> [UInt8]? {
-    guard let effects, effects.observer.wantsRows else { return nil }
-    let row = try currentRow(of: change, bytes, by: statements.observe(on: connection), on: connection)
-    defer { row?.release() }
-    return row.map { effects.record(of: $0) }
+  /// The local row with the key of the change as a record, where the observer wants whole rows.
+  private func observedRow(_ bytes: RawSpan) throws -> [UInt8]? {
+    guard let observer, observer.wantsRows,
+      let row = try currentRow(bytes, by: statements.observation.get())
+    else { return nil }
+    defer { row.release() }
+    var writer = ChangesetWriter()
+    row.append(statements.layout.count, to: &writer)
+    return writer.bytes
   }
 
-  private func currentRow(
-    of change: DecodedChange, _ bytes: RawSpan, by queries: [TableStatements.Prepared],
-    on connection: borrowing SQLiteConnection
-  ) throws -> CurrentRow? {
+  private func currentRow(_ bytes: RawSpan, by queries: [PreparedStatement]) throws -> CurrentRow? {
     guard !change.hasNullKey else { return nil }
     for query in queries {
-      for column in 0..<statements.columnCount where statements.isKey[column] {
-        try query.statement.bind(change.row(column), in: bytes, at: column)
-      }
+      try statements.bindKey(of: change, bytes, to: query)
       guard try query.statement.step() else {
         for query in queries { query.statement.reset() }
         return nil
@@ -396,7 +352,7 @@ final class RowWriter {
     guard statements.isVirtual, queries.count == 1, let query = queries.first else { return CurrentRow(queries) }
     // An R-tree cannot be written while a statement stands on one of its rows.
     defer { query.statement.reset() }
-    let copy = try statements.copy(on: connection)
+    let copy = try statements.copying.get()
     copy.statement.reset()
     for place in 0..<query.statement.columnCount {
       try copy.statement.bind(column: place, of: query.statement, at: place)

@@ -9,8 +9,8 @@ import SQLiteSchemas
 ///
 /// The semantics are those of `sqlite3changeset_apply_v2` (<https://sqlite.org/session/sqlite3changeset_apply.html>):
 /// an UPDATE or DELETE finds its row by the key and by every old value it has, a change that breaks a constraint is tried
-/// again when the others of its table are done. Beyond them: columns go by name, tables without a key go by rowid, rows
-/// with NULL in the key by content, and values swapped under a UNIQUE constraint are settled by parking.
+/// again when the others of its table are done. Beyond them: columns are matched by name, rows of tables without a key by rowid, rows
+/// with NULL in the key by content, and values swapped under a UNIQUE constraint are resolved by parking.
 final class TableApplier {
   /// A change that a constraint refused; it is worth another attempt when the table's other changes are done.
   struct Refused {
@@ -35,7 +35,7 @@ final class TableApplier {
   var batch: InsertBatch
   /// Whether the answer to what the next attempt may ask is known: the incoming version is wanted.
   var isDecided = false
-  /// Whether the last INSERT met a row with its key: the next one then looks before it leaps, unless a trigger would see
+  /// Whether the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
   private var expectsConflict = false
   private var knownSideEffects: RowSideEffects?
@@ -59,7 +59,7 @@ final class TableApplier {
     self.header = header
     self.decider = decider
     self.enforcesForeignKeys = enforcesForeignKeys
-    change = DecodedChange(of: header)
+    change = writer.change
     walk = ChangeWalk(0..<0, of: header)
     deferredBytes = changeset.makeEmpty()
     batch = InsertBatch(columns: header.columnCount, limit: canBatch ? writer.statements.batchLimit : 1)
@@ -74,21 +74,20 @@ final class TableApplier {
   }
 
   /// Applies a change, or keeps it for the next batch: `flush` must follow the last one in these bytes.
-  func apply(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+  func apply(_ place: ChangePlace, _ bytes: RawSpan) throws {
     if place.operation == .insert, batch.isUsed {
       batch.add(place.start)
-      if batch.isFull { try flush(bytes, on: connection) }
+      if batch.isFull { try flush(bytes) }
       return
     }
-    if !batch.isEmpty { try flush(bytes, on: connection) }
-    try applyAlone(place, bytes, on: connection)
+    if !batch.isEmpty { try flush(bytes) }
+    try applyAlone(place, bytes)
   }
 
   /// Applies a change, and defers it where a constraint refuses it.
-  private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    if let refused = try attempt(place, bytes, on: connection) {
-      deferred.append(
-        DeferredChange(offset: deferredBytes.count, refused.refusal, isDecided: refused.isDecided))
+  private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan) throws {
+    if let refused = try attempt(place, bytes) {
+      deferred.append(DeferredChange(offset: deferredBytes.count, refused.refusal, isDecided: refused.isDecided))
       try deferredBytes.write(bytes.extracting(place.start..<walk.end(of: place, in: bytes)))
     }
   }
@@ -97,10 +96,8 @@ final class TableApplier {
   func readDeferred() -> DeferredChangeReader { DeferredChangeReader(deferredBytes, walk) }
 
   /// Applies a deferred change, and defers it again where a constraint still refuses it.
-  func retry(
-    _ item: DeferredChange, _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws {
-    if let refused = try attempt(place, bytes, on: connection) {
+  func retry(_ item: DeferredChange, _ place: ChangePlace, _ bytes: RawSpan) throws {
+    if let refused = try attempt(place, bytes) {
       deferred.append(DeferredChange(offset: item.offset, refused.refusal, isDecided: refused.isDecided))
     }
   }
@@ -113,23 +110,23 @@ final class TableApplier {
   }
 
   /// What hangs on the table's rows, looked up when it first matters.
-  func sideEffects(on connection: borrowing SQLiteConnection) throws -> RowSideEffects {
+  func sideEffects() throws -> RowSideEffects {
     if let knownSideEffects { return knownSideEffects }
-    let found = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys, on: connection)
+    let found = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys)
     knownSideEffects = found
     return found
   }
 
   /// Applies the INSERTs that wait for a batch to be full.
-  func flush(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
+  func flush(_ bytes: RawSpan) throws {
     var next = 0
     while next < batch.count {
       let rows = batch.rows(from: next)
-      if rows > 1 { next += try insert(rows, from: next, bytes, on: connection) }
+      if rows > 1 { next += try insert(rows, from: next, bytes) }
       // The rest of a batch that was refused begins with the row that is to blame, or goes in row by row at any rate.
       guard next < batch.count, batch.rows(from: next) == 1 else { continue }
       let before = counts.inserted
-      if let place = ChangePlace(at: batch.start(next), in: bytes) { try applyAlone(place, bytes, on: connection) }
+      if let place = ChangePlace(at: batch.start(next), in: bytes) { try applyAlone(place, bytes) }
       batch.noteSingle(wasRefused: counts.inserted == before)
       next += 1
     }
@@ -142,14 +139,12 @@ final class TableApplier {
   /// Inserts several rows with one statement.
   ///
   /// - Returns: How many went in.
-  private func insert(
-    _ rows: Int, from first: Int, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Int {
-    let prepared = try statements.insert(rows: rows, on: connection)
+  private func insert(_ rows: Int, from first: Int, _ bytes: RawSpan) throws -> Int {
+    let prepared = try statements.insert(rows: rows)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
     let storageRules = statements.storageRules
-    // Rows that go by their content have none, and get one.
-    let needsRowID = !statements.match.local.goesByRowID
+    // Rows that are identified by their content have none, and get one.
+    let needsRowID = !statements.match.local.isKeyedByRowID
     // Taken out of their objects: this is done for every value.
     let (columnCount, rowIDKey, looksAtText) = (statements.columnCount, statements.rowIDKey, storesUTF16)
     var greatest = greatestRowID
@@ -178,8 +173,7 @@ final class TableApplier {
         parameter += 1
       }
     }
-    let inserted = try writer.insert(
-      prepared, starts: batch.starts(first..<(first + rows)), change, bytes, on: connection)
+    let inserted = try writer.insert(prepared, starts: batch.starts(first..<(first + rows)), bytes)
     if inserted < rows { batch.noteRefusal(of: rows) }
     return inserted
   }
@@ -187,9 +181,7 @@ final class TableApplier {
   /// Tries a change.
   ///
   /// - Returns: Why a constraint refuses it; nil when it was applied or decided as a conflict.
-  func attempt(
-    _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
+  func attempt(_ place: ChangePlace, _ bytes: RawSpan) throws -> Refused? {
     change.read(place, in: bytes)
     if let key = statements.rowIDKey, change.row(key).kind == .integer {
       greatestRowID = max(greatestRowID, change.row(key).integer(in: bytes))
@@ -197,7 +189,7 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
-    return try attempt(change, bytes, on: connection)
+    return try attempt(bytes)
   }
 
   private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
@@ -206,161 +198,140 @@ final class TableApplier {
   }
 
   /// Tries a change that has been taken apart.
-  func attempt(
-    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
+  func attempt(_ bytes: RawSpan) throws -> Refused? {
     if let storageRules = statements.storageRules, !storageRules.admit(change, in: bytes) {
       writer.refuse("the virtual table \(statements.name) would store another value than the one that came")
       return Refused(refusal: .altered)
     }
     switch change.operation {
-    case .insert: return try insert(change, bytes, on: connection)
-    case .update: return try update(change, bytes, on: connection)
-    case .delete: return try delete(change, bytes, on: connection)
+    case .insert: return try insert(bytes)
+    case .update: return try update(bytes)
+    case .delete: return try delete(bytes)
     }
   }
 
-  private func insert(
-    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
+  private func insert(_ bytes: RawSpan) throws -> Refused? {
     if expectsConflict, !writer.keepsMessages {
-      if let local = try writer.currentRow(of: change, bytes, on: connection) {
+      if let local = try writer.currentRow(bytes) {
         defer { local.release() }
-        return try meet(local, change, bytes, on: connection)
+        return try meet(local, bytes)
       }
       expectsConflict = false
     }
-    guard let refusal = try writer.insert(change, bytes, on: connection) else { return nil }
-    guard let local = try writer.currentRow(of: change, bytes, on: connection) else {
+    guard let refusal = try writer.insert(bytes) else { return nil }
+    guard let local = try writer.currentRow(bytes) else {
       return Refused(refusal: refusal)
     }
     defer { local.release() }
-    if !expectsConflict { expectsConflict = try !sideEffects(on: connection).hasTriggers }
-    return try meet(local, change, bytes, on: connection)
+    if !expectsConflict { expectsConflict = try !sideEffects().hasTriggers }
+    return try meet(local, bytes)
   }
 
   /// An INSERT meets a row with its key.
-  private func meet(
-    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
-    if !decider.asksAboutEverything, holdsNew(local, change, bytes) {
+  private func meet(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
+    if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       return nil
     }
-    let incident = ConflictIncident(
-      kind: .conflict, operation: .insert, old: [], new: change.newRow, local: local)
+    let incident = ConflictIncident(kind: .conflict, change: change, local: local)
     switch try resolve(incident, bytes) {
-    case .keepLocal: try record(incident, .keptLocal, bytes, on: connection)
-    case .merge: return try merge(incident, change, bytes, on: connection)
-    case .write(let values): return try write(values, incident, change, bytes, on: connection)
+    case .keepLocal: try record(incident, .keptLocal, bytes)
+    case .merge: return try merge(incident, bytes)
+    case .write(let values): return try write(values, incident, bytes)
     case .takeIncoming:
-      if let refused = try replace(local, change, bytes, on: connection) { return refused }
-      try record(incident, .tookIncoming, bytes, on: connection)
+      if let refused = try replace(local, bytes) { return refused }
+      try record(incident, .tookIncoming, bytes)
     }
     return nil
   }
 
   /// Writes the row of an INSERT in the place of the one that has its key.
-  private func replace(
-    _ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
-    if try sideEffects(on: connection).rewritesInPlace {
-      let refusal = try writer.overwrite(change, bytes, on: connection)
+  private func replace(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
+    if try sideEffects().rewritesInPlace {
+      let refusal = try writer.overwrite(bytes)
       return refusal.map { Refused(refusal: $0, isDecided: true) }
     }
     let old = try local.copied()
     let new = try old.replacing(change.newRow, in: bytes, columns: statements.match.columns)
-    let failed = try writer.replace(old, by: new, change, bytes, on: connection)
+    let failed = try writer.replace(old, by: new, bytes)
     return failed.map { Refused(refusal: $0.refusal, isDecided: $0.wasDeleted) }
   }
 
-  private func update(
-    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
+  private func update(_ bytes: RawSpan) throws -> Refused? {
     // Only a key became another that SQLite takes for equal, which it writes and never applies.
     guard !change.changed.isEmpty else {
       counts.unchanged += 1
       return nil
     }
-    switch try writer.update(change, bytes, guardedBy: .oldValues, on: connection) {
+    switch try writer.update(bytes, guardedBy: .oldValues) {
     case .written: return nil
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: break
     }
-    let local = try writer.currentRow(of: change, bytes, on: connection)
+    let local = try writer.currentRow(bytes)
     defer { local?.release() }
-    if let local, !decider.asksAboutEverything, holdsNew(local, change, bytes) {
+    if let local, !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       return nil
     }
-    let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .update, old: change.oldRow, new: change.newRow, local: local)
-    return try settle(incident, change, bytes, on: connection) {
-      try writer.update(change, bytes, guardedBy: .none, on: connection)
+    let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
+    return try resolveChanged(incident, bytes) {
+      try writer.update(bytes, guardedBy: .none)
     }
   }
 
-  private func delete(
-    _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
-    switch try writer.delete(change, bytes, guardedBy: .oldValues, on: connection) {
+  private func delete(_ bytes: RawSpan) throws -> Refused? {
+    switch try writer.delete(bytes, guardedBy: .oldValues) {
     case .written: return nil
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: break
     }
-    let local = try writer.currentRow(of: change, bytes, on: connection)
+    let local = try writer.currentRow(bytes)
     defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
       return nil
     }
-    let incident = ConflictIncident(
-      kind: local == nil ? .notFound : .data, operation: .delete, old: change.oldRow, new: [], local: local)
-    return try settle(incident, change, bytes, on: connection) {
-      try writer.delete(change, bytes, guardedBy: .none, on: connection)
+    let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
+    return try resolveChanged(incident, bytes) {
+      try writer.delete(bytes, guardedBy: .none)
     }
   }
 
   /// Settles an UPDATE or DELETE whose row is not as its author saw it.
   ///
   /// - Parameter overwrite: Writes all that came in.
-  private func settle(
-    _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection,
-    overwrite: () throws -> RowWriter.Result
+  private func resolveChanged(
+    _ incident: ConflictIncident, _ bytes: RawSpan, overwrite: () throws -> RowWriter.Result
   ) throws -> Refused? {
     switch (try resolve(incident, bytes), incident.local != nil) {
-    case (.write(let values), _): return try write(values, incident, change, bytes, on: connection)
-    case (_, false): try record(incident, .omitted, bytes, on: connection)
-    case (.keepLocal, true): try record(incident, .keptLocal, bytes, on: connection)
-    case (.merge, true): return try merge(incident, change, bytes, on: connection)
+    case (.write(let values), _): return try write(values, incident, bytes)
+    case (_, false): try record(incident, .omitted, bytes)
+    case (.keepLocal, true): try record(incident, .keptLocal, bytes)
+    case (.merge, true): return try merge(incident, bytes)
     case (.takeIncoming, true):
       switch try overwrite() {
       case .refused(let refusal): return Refused(refusal: refusal, isDecided: true)
-      case .noRow: try omitUnwritten(incident, bytes, on: connection)
-      case .written: try record(incident, .tookIncoming, bytes, on: connection)
+      case .noRow: try omitUnwritten(incident, bytes)
+      case .written: try record(incident, .tookIncoming, bytes)
       }
     }
     return nil
   }
 
   /// A trigger keeps a row as it is: SQLite asks about it as about one that is not there.
-  private func omitUnwritten(
-    _ incident: ConflictIncident, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws {
-    let missing = ConflictIncident(
-      kind: .notFound, operation: incident.operation, old: incident.old, new: incident.new, local: nil)
+  private func omitUnwritten(_ incident: ConflictIncident, _ bytes: RawSpan) throws {
+    let missing = ConflictIncident(kind: .notFound, change: incident.change, local: nil)
     _ = try decider.decide(missing, layout, bytes)
-    try record(missing, .omitted, bytes, on: connection)
+    try record(missing, .omitted, bytes)
   }
 
   /// Merges base, local and incoming row: a column that only the author has changed gets the incoming value; one that both
-  /// have changed goes by its policy.
-  private func merge(
-    _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Refused? {
+  /// have changed follows its policy.
+  private func merge(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Refused? {
     guard let local = incident.local else { return nil }
     var taken = ColumnMask()
-    if change.operation == .update { taken = try writer.unchangedColumns(of: change, bytes, on: connection) }
+    if change.operation == .update { taken = try writer.unchangedColumns(bytes) }
     var isAllTaken = true
     for column in 0..<statements.columnCount where !taken.contains(column) {
       let incoming = change.new(column)
@@ -372,21 +343,20 @@ final class TableApplier {
       }
     }
     guard !taken.isEmpty else {
-      try record(incident, .keptLocal, bytes, on: connection)
+      try record(incident, .keptLocal, bytes)
       return nil
     }
-    switch try writer.update(taken, of: change, bytes, on: connection) {
+    switch try writer.update(taken, bytes) {
     case .refused(let refusal): return Refused(refusal: refusal)
-    case .noRow: try omitUnwritten(incident, bytes, on: connection)
-    case .written: try record(incident, isAllTaken ? .tookIncoming : .merged, bytes, on: connection)
+    case .noRow: try omitUnwritten(incident, bytes)
+    case .written: try record(incident, isAllTaken ? .tookIncoming : .merged, bytes)
     }
     return nil
   }
 
   /// Writes a row that a resolver has given.
   private func write(
-    _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ change: DecodedChange, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
+    _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ bytes: RawSpan
   ) throws -> Refused? {
     var places: [Int: ChangesetValue] = [:]
     for (column, value) in values {
@@ -405,17 +375,17 @@ final class TableApplier {
           table: layout.name.text, column: layout.columns[place])
       }
       for place in layout.key { places[place] = nil }
-      refusal = try writer.update(places, of: change, bytes, on: connection)
+      refusal = try writer.update(places, bytes)
     } else {
-      refusal = try writer.insert(places, completing: change, bytes, on: connection)
+      refusal = try writer.insert(places, bytes)
     }
     if let refusal, !writer.keepsMessages { return Refused(refusal: refusal) }
-    try record(incident, refusal == nil ? .resolved : .omitted, bytes, on: connection)
+    try record(incident, refusal == nil ? .resolved : .omitted, bytes)
     return nil
   }
 
   /// Whether the local row already is what the change makes of it.
-  private func holdsNew(_ local: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) -> Bool {
+  private func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
   }
@@ -432,27 +402,22 @@ final class TableApplier {
   }
 
   /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row.
-  func giveUp(_ change: DecodedChange, _ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws {
-    let local = try writer.currentRow(of: change, bytes, on: connection)
+  func giveUp(_ bytes: RawSpan) throws {
+    let local = try writer.currentRow(bytes)
     defer { local?.release() }
-    let incident = ConflictIncident(
-      kind: .constraint, operation: change.operation, old: change.oldRow, new: change.newRow, local: local,
-      message: writer.lastMessage)
+    let incident = ConflictIncident(kind: .constraint, change: change, local: local, message: writer.lastMessage)
     if case .write(let values) = try resolve(incident, bytes) {
-      _ = try write(values, incident, change, bytes, on: connection)
+      _ = try write(values, incident, bytes)
     } else {
       // No other answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
-      try record(incident, .omitted, bytes, on: connection)
+      try record(incident, .omitted, bytes)
     }
   }
 
   /// Counts a conflict and writes it down.
-  func record(
-    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan,
-    on connection: borrowing SQLiteConnection
-  ) throws {
+  func record(_ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan) throws {
     counts.conflicts += 1
     if outcome == .keptLocal || outcome == .omitted { counts.omitted += 1 }
-    try decider.record(incident, outcome, layout, bytes, on: connection)
+    try decider.record(incident, outcome, layout, bytes)
   }
 }

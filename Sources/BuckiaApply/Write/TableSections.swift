@@ -22,44 +22,22 @@ struct TableSections {
     places[table].map { summary.tables[$0].updated + summary.tables[$0].deleted > 0 } ?? false
   }
 
-  /// A walk over the changes of one table, in their order; nil when it has none.
-  func walk(of table: TableName) -> TableWalk? {
-    guard let place = places[table] else { return nil }
-    return TableWalk(
-      summary.tables[place].table, sections: summary.sections.filter { $0.table == place }.map(\.changes),
-      of: changeset)
-  }
-}
-
-/// A walk over the changes of one table only, some of them at a time.
-struct TableWalk {
-  /// The change that was read last.
-  let change: DecodedChange
-  /// The window that the changes are in.
-  let window: ChangesetWindow
-  private var sections: ArraySlice<Range<Int>>
-  private var stretches: ChangeStretches
-
-  fileprivate init(_ table: ChangesetTable, sections: [Range<Int>], of changeset: TemporaryBuffer) {
-    self.sections = sections[...]
-    window = ChangesetWindow(changeset)
-    stretches = ChangeStretches(0..<0, of: table, in: window)
-    change = DecodedChange(of: table)
-  }
-
-  /// Brings the next changes into the window; false when there are no more.
-  mutating func advance() throws -> Bool {
-    while true {
-      if try stretches.advance() { return true }
-      guard let section = sections.popFirst() else { return false }
-      stretches.begin(section)
+  /// Passes each change of a table to `body`, in their order.
+  func forEachChange(of name: TableName, _ body: (DecodedChange, RawSpan) throws -> Void) throws {
+    guard let place = places[name] else { return }
+    let table = summary.tables[place].table
+    let window = ChangesetWindow(changeset)
+    let change = DecodedChange(of: table)
+    for section in summary.sections where section.table == place {
+      var stretches = ChangeStretches(section.changes, of: table, in: window)
+      while try stretches.advance() {
+        try window.withBytes { bytes in
+          while let place = stretches.next(in: bytes) {
+            change.read(place, in: bytes)
+            try body(change, bytes)
+          }
+        }
+      }
     }
-  }
-
-  /// Reads the next change of those in the window; false when there is no other.
-  mutating func next(in bytes: RawSpan) -> Bool {
-    guard let place = stretches.next(in: bytes) else { return false }
-    change.read(place, in: bytes)
-    return true
   }
 }

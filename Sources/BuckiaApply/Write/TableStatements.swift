@@ -9,12 +9,6 @@ import SQLiteSchemas
 /// old values. Writing statements say `OR ABORT` where a schema's own `ON CONFLICT REPLACE` or `IGNORE` would lose rows
 /// without a word.
 final class TableStatements {
-  /// A box, because collections cannot hold what cannot be copied.
-  final class Prepared {
-    let statement: SQLiteStatement
-    init(_ statement: consuming SQLiteStatement) { self.statement = statement }
-  }
-
   /// What an UPDATE or DELETE compares besides the key.
   enum Guard: Hashable {
     /// The old values, all that the change has.
@@ -32,7 +26,7 @@ final class TableStatements {
 
   let match: TableMatch
   let name: TableName
-  /// The names of the local layout as SQL: the rowid first where the table goes by it.
+  /// The names of the local layout as SQL: the rowid first where the table is keyed by it.
   let layout: [String]
   /// The changeset's columns as SQL, in its order.
   private let columns: [String]
@@ -57,25 +51,20 @@ final class TableStatements {
   /// of a bound one as UTF-8, also where all text of the database is UTF-16. What a function returns is taken for what it is.
   private let detoursBlobs: Bool
 
+  let connection: SQLiteConnection
   private let createStatement: String?
-  private var conflictClause: String?
-  private var insertion: Prepared?
-  private var selection: [Prepared]?
-  private var observation: [Prepared]?
-  private var overwriting: Prepared?
-  private var restoring: Prepared?
-  private var numbering: Prepared?
-  private var copying: Prepared?
-  private var probing: Prepared?
+  private lazy var conflictClause = Result {
+    try Self.conflictClause(of: name, createdBy: createStatement, on: connection)
+  }
   /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
   private static let shapeLimit = 256
-  private var updates: [Shape: Prepared] = [:]
-  private var deletes: [Shape: Prepared] = [:]
+  private var updates: [Shape: PreparedStatement] = [:]
+  private var deletes: [Shape: PreparedStatement] = [:]
   /// The one that was used last: neighbours are mostly alike.
-  private var latestUpdate: (shape: Shape, prepared: Prepared)?
-  private var latestDelete: (shape: Shape, prepared: Prepared)?
+  private var latestUpdate: (shape: Shape, prepared: PreparedStatement)?
+  private var latestDelete: (shape: Shape, prepared: PreparedStatement)?
   /// INSERTs of several rows, by their number.
-  private var batches: [Int: Prepared] = [:]
+  private var batches: [Int: PreparedStatement] = [:]
 
   /// - Parameter createStatement: The statement that the table was created with, where that has been read.
   init(
@@ -83,6 +72,7 @@ final class TableStatements {
     on connection: borrowing SQLiteConnection
   ) throws(SQLiteError) {
     self.match = match
+    self.connection = SQLiteConnection(sharing: connection)
     self.createStatement = createStatement
     storageRules = LosslessStorageRules(match)
     isFullText = if case .fullText = match.local.module { true } else { false }
@@ -99,11 +89,11 @@ final class TableStatements {
     let isRowIDKey =
       local.primaryKey.count == 1
       && ASCIIName.matches(local.columns[local.primaryKey[0]].declaredType, "INTEGER")
-    hiddenRowID = local.goesByRowID || isRowIDKey ? nil : rowID
+    hiddenRowID = local.isKeyedByRowID || isRowIDKey ? nil : rowID
     self.rowID = rowID
     rowIDKey =
-      local.goesByRowID || (isRowIDKey && !local.isWithoutRowID) ? header.keyFlags.firstIndex { $0 != 0 } : nil
-    affinities = (local.goesByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
+      local.isKeyedByRowID || (isRowIDKey && !local.isWithoutRowID) ? header.keyFlags.firstIndex { $0 != 0 } : nil
+    affinities = (local.isKeyedByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
   }
 
   /// The most parameters that one statement may have here, and the most bytes that a value or row may have.
@@ -116,9 +106,9 @@ final class TableStatements {
 
   /// What tells the table's rows apart, as SQL: the rowid, or the columns of the key where there is none or no name for it.
   var identity: String {
-    if match.local.goesByRowID { return layout[0] }
+    if match.local.isKeyedByRowID { return layout[0] }
     if let rowID { return rowID }
-    return match.local.keyPlaces.map { layout[$0] }.joined(separator: ", ")
+    return match.local.keyIndexes.map { layout[$0] }.joined(separator: ", ")
   }
 
   /// The layout and, where it is hidden, the rowid: all that a row must come back with after it was parked.
@@ -136,8 +126,8 @@ final class TableStatements {
       guard isKey[index] || compared.contains(index) else { return nil }
       let parameter = "?\(firstParameter + index)"
       // The key's index serves = and IS NULL, not IS with a parameter. The parameter is named all the same: it is bound.
-      // A row without a rowid is one that goes by its content alone.
-      if nullKeys.contains(index), match.local.goesByRowID { return "\(parameter) IS NULL" }
+      // A row without a rowid is identified by its content alone.
+      if nullKeys.contains(index), match.local.isKeyedByRowID { return "\(parameter) IS NULL" }
       if nullKeys.contains(index) { return "\(columns[index]) IS NULL AND \(parameter) IS NULL" }
       return "\(columns[index]) \(isKey[index] ? "=" : "IS") \(parameter)"
     }
@@ -162,27 +152,37 @@ final class TableStatements {
     return "(\(conjunction(terms[..<middle]))) AND (\(conjunction(terms[middle...])))"
   }
 
-  /// The statement that begins with `verb`, which writes and says what to do about conflicts.
-  private func prepare(
-    _ verb: String, _ rest: String, on connection: borrowing SQLiteConnection
-  ) throws -> Prepared {
-    let clause = try conflictClause ?? Self.conflictClause(of: name, createdBy: createStatement, on: connection)
-    conflictClause = clause
-    return Prepared(try connection.prepare("\(verb) \(clause)\(rest)", isPersistent: true))
+  private func prepare(_ sql: String) throws -> PreparedStatement {
+    PreparedStatement(try connection.prepare(sql, isPersistent: true))
   }
 
-  /// `?1…?n`: the new row.
-  func insert(on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if let insertion { return insertion }
+  /// The statement that begins with `verb`, which writes and says what to do about conflicts.
+  private func prepare(_ verb: String, _ rest: String) throws -> PreparedStatement {
+    try prepare("\(verb) \(conflictClause.get())\(rest)")
+  }
+
+  private func prepareInsert(_ columns: [String]) throws -> PreparedStatement {
     let values = columns.indices.map { value($0 + 1) }.joined(separator: ", ")
-    let made = try prepare(
-      "INSERT", "INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))", on: connection)
-    insertion = made
+    return try prepare("INSERT", "INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values))")
+  }
+
+  private func prepareUpdate(_ assignments: [String], where condition: String) throws -> PreparedStatement {
+    try prepare("UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
+  }
+
+  private func prepareSelection() throws -> [PreparedStatement] {
+    var made: [PreparedStatement] = []
+    var rest = wholeRow[...]
+    while !rest.isEmpty {
+      let results = rest.prefix(resultLimit).joined(separator: ", ")
+      made.append(try prepare("SELECT \(results) FROM \(table) WHERE " + condition(firstParameter: 1)))
+      rest = rest.dropFirst(resultLimit)
+    }
     return made
   }
 
   /// Whether any trigger fires on the table: one of the schema's, while these are on, or a TEMP one of the application's, always.
-  func hasTriggers(on connection: borrowing SQLiteConnection) throws -> Bool {
+  func hasTriggers() throws -> Bool {
     let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, name, tbl_name FROM main.sqlite_schema" : ""
     let query = """
       SELECT 1 FROM (SELECT type, name, tbl_name FROM temp.sqlite_schema \(ofSchema))
@@ -191,100 +191,57 @@ final class TableStatements {
     return try connection.integer(query, binding: [name.text]) != nil
   }
 
+  // MARK: Statements prepared when they are first used
+
+  /// `?1…?n`: the new row.
+  private(set) lazy var insertion = Result { try prepareInsert(columns) }
+
   /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last. As many
   /// queries as it takes, one but for the widest tables.
-  func select(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
-    if let selection { return selection }
-    let made = try makeSelection(on: connection)
-    selection = made
-    return made
-  }
+  private(set) lazy var selection = Result { try prepareSelection() }
 
-  /// As ``select(on:)``, for reading a row while that stands on one.
-  func observe(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
-    if let observation { return observation }
-    let made = try makeSelection(on: connection)
-    observation = made
-    return made
-  }
-
-  private func makeSelection(on connection: borrowing SQLiteConnection) throws -> [Prepared] {
-    var made: [Prepared] = []
-    var rest = wholeRow[...]
-    while !rest.isEmpty {
-      let results = rest.prefix(resultLimit).joined(separator: ", ")
-      made.append(
-        Prepared(
-          try connection.prepare(
-            "SELECT \(results) FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true)))
-      rest = rest.dropFirst(resultLimit)
-    }
-    return made
-  }
+  /// As ``selection``, for reading a row while that stands on one.
+  private(set) lazy var observation = Result { try prepareSelection() }
 
   /// `?1…?n`: the new row, written over the one with its key; columns that only exist here stay.
-  func overwrite(on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if let overwriting { return overwriting }
+  private(set) lazy var overwriting = Result {
     // The rowid is what it is, and SQLite takes no more assignments than a table may have columns.
     let assignments = columns.indices.filter { $0 != rowIDKey }.map { "\(columns[$0]) = \(value($0 + 1))" }
-      .joined(separator: ", ")
-    let made = try prepare(
-      "UPDATE", "\(table) SET \(assignments) WHERE " + condition(firstParameter: 1), on: connection)
-    overwriting = made
-    return made
+    return try prepareUpdate(assignments, where: condition(firstParameter: 1))
   }
 
-  /// `?1…`: a whole local row as `select` gives it, put back.
-  func restore(on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if let restoring { return restoring }
-    let values = wholeRow.indices.map { value($0 + 1) }.joined(separator: ", ")
-    let made = try prepare(
-      "INSERT", "INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))", on: connection)
-    restoring = made
-    return made
-  }
+  /// `?1…`: a whole local row as ``selection`` gives it, inserted again.
+  private(set) lazy var restoring = Result { try prepareInsert(wholeRow) }
 
   /// `?1…`: a whole local row. Gives it back, a copy that stays while the table is written.
-  func copy(on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if let copying { return copying }
-    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let made = Prepared(try connection.prepare("SELECT \(values)", isPersistent: true))
-    copying = made
-    return made
+  private(set) lazy var copying = Result {
+    try prepare("SELECT " + wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", "))
   }
 
   /// `?1…?n`, of which the key's are used: what tells the row apart.
-  func number(on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if let numbering { return numbering }
-    let made = Prepared(
-      try connection.prepare(
-        "SELECT \(identity) FROM \(table) WHERE " + condition(firstParameter: 1), isPersistent: true)
-    )
-    numbering = made
-    return made
+  private(set) lazy var numbering = Result {
+    try prepare("SELECT \(identity) FROM \(table) WHERE " + condition(firstParameter: 1))
   }
 
   /// `?1…`: a whole local row. Gives what tells the row apart that is in its way, or its own when none is.
-  func probe(on connection: borrowing SQLiteConnection) throws -> Prepared {
-    if let probing { return probing }
+  private(set) lazy var probing = Result {
     let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let some = layout[match.local.keyPlaces.first ?? 0]
-    let made = Prepared(
-      try connection.prepare(
-        """
-        INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))
-        ON CONFLICT DO UPDATE SET \(some) = \(some) RETURNING \(identity)
-        """, isPersistent: true))
-    probing = made
-    return made
+    let some = layout[match.local.keyIndexes.first ?? 0]
+    return try prepare(
+      """
+      INSERT OR ABORT INTO \(table) (\(wholeRow.joined(separator: ", "))) VALUES (\(values))
+      ON CONFLICT DO UPDATE SET \(some) = \(some) RETURNING \(identity)
+      """)
   }
+
+  // MARK: Statements by what they are for
 
   /// `?1…`: so many new rows, one after the other; two or more.
   ///
   /// They say `OR FAIL`: the rows before a refused one stay. With `OR ABORT` SQLite would keep a copy of each page that
   /// such a statement touches, beyond 64 KiB in a temporary file (<https://sqlite.org/tempfiles.html#statement_journal>).
   /// But in STRICT tables, where it does not say how many rows went in before one of the wrong type.
-  func insert(rows: Int, on connection: borrowing SQLiteConnection) throws -> Prepared {
+  func insert(rows: Int) throws -> PreparedStatement {
     if let known = batches[rows] { return known }
     let policy = match.local.isStrict ? "ABORT" : "FAIL"
     var sql = "INSERT OR \(policy) INTO \(table) (\(columns.joined(separator: ", "))) VALUES "
@@ -292,48 +249,38 @@ final class TableStatements {
       let values = columns.indices.map { value(row * columns.count + $0 + 1) }.joined(separator: ", ")
       sql += "\(row == 0 ? "" : ", ")(\(values))"
     }
-    let made = Prepared(try connection.prepare(sql, isPersistent: true))
+    let made = try prepare(sql)
     batches[rows] = made
     return made
   }
 
   /// `?1…?n`, of which the key's are used; `?n+1…`: values for these places of the local layout.
-  func assign(_ places: [Int], on connection: borrowing SQLiteConnection) throws -> Prepared {
+  func assign(_ places: [Int]) throws -> PreparedStatement {
     let assignments = places.enumerated().map { "\(layout[$1]) = \(value(columns.count + $0 + 1))" }
-    return try prepare(
-      "UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE " + condition(firstParameter: 1),
-      on: connection)
+    return try prepareUpdate(assignments, where: condition(firstParameter: 1))
   }
 
   /// `?1…?n`, of which the key's are used; `?n+1…?2n`: old values. Gives for each column of the mask, in their order, whether the
   /// local row has the old value.
-  func comparison(of compared: ColumnMask, on connection: borrowing SQLiteConnection) throws -> Prepared {
+  func comparison(of compared: ColumnMask) throws -> PreparedStatement {
     let terms = columns.indices.filter { compared.contains($0) }.map { "\(columns[$0]) IS ?\(columns.count + $0 + 1)" }
-    return Prepared(
-      try connection.prepare(
-        "SELECT \(terms.joined(separator: ", ")) FROM \(table) WHERE " + condition(firstParameter: 1)))
+    return try prepare("SELECT \(terms.joined(separator: ", ")) FROM \(table) WHERE " + condition(firstParameter: 1))
   }
 
   /// `?1…`: values for these places of the local layout, in a new row.
-  func insert(places: [Int], on connection: borrowing SQLiteConnection) throws -> Prepared {
-    let names = places.map { layout[$0] }.joined(separator: ", ")
-    let values = places.indices.map { value($0 + 1) }.joined(separator: ", ")
-    return try prepare("INSERT", "INTO \(table) (\(names)) VALUES (\(values))", on: connection)
-  }
+  func insert(places: [Int]) throws -> PreparedStatement { try prepareInsert(places.map { layout[$0] }) }
 
   /// `?1…?n`: the old row. Compares as the guard says.
-  func delete(
-    _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
-  ) throws -> Prepared {
+  func delete(_ change: DecodedChange, guardedBy guardKind: Guard) throws -> PreparedStatement {
     let shape = Shape(
       changed: ColumnMask(), compared: guardKind == .none ? ColumnMask() : change.compared, nullKeys: change.nullKeys)
     if let latestDelete, latestDelete.shape == shape { return latestDelete.prepared }
-    let made: Prepared
+    let made: PreparedStatement
     if let known = deletes[shape] {
       made = known
     } else {
       let condition = condition(compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: 1)
-      made = Prepared(try connection.prepare("DELETE FROM \(table) WHERE \(condition)", isPersistent: true))
+      made = try prepare("DELETE FROM \(table) WHERE \(condition)")
       if deletes.count >= Self.shapeLimit { deletes.removeAll() }
       deletes[shape] = made
     }
@@ -342,36 +289,37 @@ final class TableStatements {
   }
 
   /// `?1…?n`: the new values, at least one; `?n+1…?2n`: the old ones.
-  func update(
-    _ change: DecodedChange, guardedBy guardKind: Guard, on connection: borrowing SQLiteConnection
-  ) throws -> Prepared {
+  func update(_ change: DecodedChange, guardedBy guardKind: Guard) throws -> PreparedStatement {
     try update(
       changed: change.changed, compared: guardKind == .none ? ColumnMask() : change.compared,
-      nullKeys: change.nullKeys, on: connection)
+      nullKeys: change.nullKeys)
   }
 
   /// `?1…?n`: the new values of the columns that are changed; `?n+1…?2n`: the old ones of the key and of those compared.
-  func update(
-    changed: ColumnMask, compared: ColumnMask, nullKeys: ColumnMask, on connection: borrowing SQLiteConnection
-  ) throws -> Prepared {
+  func update(changed: ColumnMask, compared: ColumnMask, nullKeys: ColumnMask) throws -> PreparedStatement {
     let shape = Shape(changed: changed, compared: compared, nullKeys: nullKeys)
     if let latestUpdate, latestUpdate.shape == shape { return latestUpdate.prepared }
-    let made: Prepared
+    let made: PreparedStatement
     if let known = updates[shape] {
       made = known
     } else {
       let assignments = columns.indices.filter { shape.changed.contains($0) }.map {
         "\(columns[$0]) = \(value($0 + 1))"
       }
-      let condition = condition(
-        compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: columns.count + 1)
-      made = try prepare(
-        "UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE \(condition)", on: connection)
+      let condition = condition(compared: shape.compared, nullKeys: shape.nullKeys, firstParameter: columns.count + 1)
+      made = try prepareUpdate(assignments, where: condition)
       if updates.count >= Self.shapeLimit { updates.removeAll() }
       updates[shape] = made
     }
     latestUpdate = (shape, made)
     return made
+  }
+
+  /// Binds the key of the row that a change is about: that of column `c` to the parameter `start + c`, both from 0.
+  func bindKey(of change: DecodedChange, _ bytes: RawSpan, to prepared: PreparedStatement, from start: Int = 0) throws {
+    for column in 0..<columnCount where isKey[column] {
+      try prepared.statement.bind(change.row(column), in: bytes, at: start + column)
+    }
   }
 }
 

@@ -15,16 +15,16 @@ struct UniqueCycleResolver {
     case waiting
     /// On the path that is being followed.
     case open
-    case settled
+    case applied
     case stuck
   }
 
   /// A row that had to get out of the way of others.
   private enum Parked {
     /// It was taken out of the table. `new` is the form in which it comes back.
-    case removed(LocalRow, new: LocalRow)
+    case removed(RowCopy, new: RowCopy)
     /// It stands in the table with values that no row is likely to have.
-    case moved(LocalRow)
+    case moved(RowCopy)
   }
 
   private let applier: TableApplier
@@ -34,7 +34,7 @@ struct UniqueCycleResolver {
   private var states: [State]
   /// What tells the rows of the changes apart; 0 for those that have none.
   private var numbers: [UInt64]
-  /// The changes whose rows can be in somebody's way, in the order of the rows' numbers.
+  /// The changes whose rows can block others, in the order of the rows' numbers.
   private var holders: [Int32] = []
   /// The change in hand.
   private let change: DecodedChange
@@ -46,8 +46,8 @@ struct UniqueCycleResolver {
   private var path: [Int32] = []
   /// The parked rows of the path. There is a savepoint while there is any.
   private var parked: [Int32: Parked] = [:]
-  /// What has been settled since the savepoint was made, and what was counted before.
-  private var settledSince: [Int32] = []
+  /// What has been applied since the savepoint was made, and what was counted before.
+  private var appliedSince: [Int32] = []
   private var countsBefore = ApplyCounts()
   private var effectsBefore = 0
   /// Numbers for values that no row is likely to have.
@@ -55,24 +55,22 @@ struct UniqueCycleResolver {
   private var steps = 0
 
   /// Takes the deferred changes of a table.
-  init(
-    _ applier: TableApplier, _ reader: DeferredChangeReader, on connection: borrowing SQLiteConnection
-  ) throws {
+  init(_ applier: TableApplier, _ reader: DeferredChangeReader) throws {
     self.applier = applier
     self.reader = reader
     items = applier.deferred
-    unique = try UniqueIndexes(applier.statements, on: connection)
+    unique = try UniqueIndexes(applier.statements)
     states = [State](repeating: .waiting, count: items.count)
     numbers = [UInt64](repeating: 0, count: items.count)
-    change = DecodedChange(of: applier.header)
-    sideEffects = try applier.sideEffects(on: connection)
+    change = applier.change
+    sideEffects = try applier.sideEffects()
     var sources = [Int](repeating: -1, count: applier.statements.layout.count)
     for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
     self.sources = sources
     for index in items.indices where items[index].isUniqueViolation {
       let found = try reader.read(items[index]) { place, bytes in
         change.read(place, in: bytes)
-        return try number(bytes, on: connection)
+        return try number(bytes)
       }
       guard let number = found ?? nil else { continue }
       if change.operation == .insert, !items[index].isDecided {
@@ -86,21 +84,21 @@ struct UniqueCycleResolver {
     holders.sort { [numbers] in numbers[Int($0)] < numbers[Int($1)] }
   }
 
-  /// Settles what can be settled; the rest stays deferred.
+  /// Applies what can be applied; the rest stays deferred.
   ///
-  /// - Returns: Whether anything was settled.
+  /// - Returns: Whether anything was applied.
   /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
-  mutating func run(on connection: borrowing SQLiteConnection, poll: () throws -> Void) throws -> Bool {
+  mutating func run(poll: () throws -> Void) throws -> Bool {
     var again: [Int32] = []
     for index in items.indices where items[index].isUniqueViolation {
       again.append(Int32(index))
       // What had to be taken back comes first, so that it is not gone through anew with every later change.
       while let root = again.popLast() {
         guard states[Int(root)] == .waiting else { continue }
-        again += try follow(root, on: connection, poll: poll)
+        again += try follow(root, poll: poll)
       }
     }
-    applier.deferred = items.indices.filter { states[$0] != .settled }.map { items[$0] }
+    applier.deferred = items.indices.filter { states[$0] != .applied }.map { items[$0] }
     return applier.deferred.count < items.count
   }
 
@@ -108,72 +106,68 @@ struct UniqueCycleResolver {
 
   /// Follows a change to its end.
   ///
-  /// - Returns: Changes that were settled on the way and taken back.
-  private mutating func follow(
-    _ root: Int32, on connection: borrowing SQLiteConnection, poll: () throws -> Void
-  ) throws -> [Int32] {
+  /// - Returns: Changes that were applied on the way and taken back.
+  private mutating func follow(_ root: Int32, poll: () throws -> Void) throws -> [Int32] {
     path = [root]
     states[Int(root)] = .open
     while let top = path.last {
       steps += 1
       if steps.isMultiple(of: 4_096) { try poll() }
       let number: UInt64?
-      switch try reader.read(items[Int(top)], { try attempt(top, $0, $1, on: connection) }) {
+      switch try reader.read(items[Int(top)], { try attempt(top, $0, $1) }) {
       case .done?:
-        try settled(top, on: connection)
+        try finish(top)
         continue
       case .blockedBy(let other)?: number = other
       case .unable?, nil: number = nil
       }
-      guard let number, let next = item(of: number) else { return try giveUp(on: connection) }
+      guard let number, let next = item(of: number) else { return try giveUp() }
       switch states[Int(next)] {
       case .waiting:
         path.append(next)
         states[Int(next)] = .open
       case .open where parked[next] == nil:
-        let isParked = try reader.read(items[Int(next)]) { try park(next, $0, $1, on: connection) }
-        guard isParked == true else { return try giveUp(on: connection) }
-      case .open, .settled, .stuck: return try giveUp(on: connection)
+        let isParked = try reader.read(items[Int(next)]) { try park(next, $0, $1) }
+        guard isParked == true else { return try giveUp() }
+      case .open, .applied, .stuck: return try giveUp()
       }
     }
     return []
   }
 
   /// Applies a change if nothing is in its way.
-  private mutating func attempt(
-    _ top: Int32, _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Exchange {
+  private mutating func attempt(_ top: Int32, _ place: ChangePlace, _ bytes: RawSpan) throws -> Exchange {
     change.read(place, in: bytes)
-    if let number = try occupant(top, bytes, on: connection) { return .blockedBy(number) }
-    let exchanged = try exchange(top, bytes, on: connection)
+    if let number = try occupant(top, bytes) { return .blockedBy(number) }
+    let exchanged = try exchange(top, bytes)
     guard case .unable = exchanged else { return exchanged }
-    if try apply(top, bytes, on: connection) { return .done }
-    guard unique.hasOpaque, let number = try probe(top, bytes, on: connection) else { return .unable }
+    if try apply(top, bytes) { return .done }
+    guard unique.hasOpaque, let number = try probe(top, bytes) else { return .unable }
     return .blockedBy(number)
   }
 
-  private mutating func settled(_ top: Int32, on connection: borrowing SQLiteConnection) throws {
-    states[Int(top)] = .settled
+  private mutating func finish(_ top: Int32) throws {
+    states[Int(top)] = .applied
     path.removeLast()
-    if !parked.isEmpty { settledSince.append(top) }
+    if !parked.isEmpty { appliedSince.append(top) }
     if parked.removeValue(forKey: top) != nil, parked.isEmpty {
-      try connection.execute("RELEASE buckia_park")
-      settledSince.removeAll()
+      try applier.statements.connection.execute("RELEASE buckia_park")
+      appliedSince.removeAll()
     }
   }
 
   /// The end of the path cannot be applied, so all that wait on it cannot.
-  private mutating func giveUp(on connection: borrowing SQLiteConnection) throws -> [Int32] {
+  private mutating func giveUp() throws -> [Int32] {
     for item in path { states[Int(item)] = .stuck }
     path.removeAll()
     guard !parked.isEmpty else { return [] }
-    try connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
+    try applier.statements.connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
     applier.counts = countsBefore
-    applier.writer.effects?.observer.rewind(to: effectsBefore)
+    applier.writer.observer?.rewind(to: effectsBefore)
     applier.decider.rewind()
     parked.removeAll()
-    let undone = settledSince
-    settledSince.removeAll()
+    let undone = appliedSince
+    appliedSince.removeAll()
     for item in undone { states[Int(item)] = .waiting }
     return undone
   }
@@ -190,15 +184,13 @@ struct UniqueCycleResolver {
   }
 
   /// The number of the local row with the key of the change in hand; nil when there is none.
-  private func number(_ bytes: RawSpan, on connection: borrowing SQLiteConnection) throws -> UInt64? {
+  private func number(_ bytes: RawSpan) throws -> UInt64? {
     if change.operation == .update, let key = applier.statements.rowIDKey, change.old(key).kind == .integer {
       return UInt64(bitPattern: change.old(key).integer(in: bytes))
     }
     guard !change.hasNullKey else { return nil }
-    let query = try applier.statements.number(on: connection)
-    for column in 0..<applier.statements.columnCount where applier.statements.isKey[column] {
-      try query.statement.bind(change.row(column), in: bytes, at: column)
-    }
+    let query = try applier.statements.numbering.get()
+    try applier.statements.bindKey(of: change, bytes, to: query)
     defer { query.statement.reset() }
     return try query.statement.step() ? RowNumber.read(query.statement, from: 0) : nil
   }
@@ -206,14 +198,12 @@ struct UniqueCycleResolver {
   // MARK: Who is in the way
 
   /// The number of the row that has a place which the change gives its own; nil when none has, as far as can be looked up.
-  private mutating func occupant(
-    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> UInt64? {
+  private mutating func occupant(_ item: Int32, _ bytes: RawSpan) throws -> UInt64? {
     let hasRow = change.operation == .update || items[Int(item)].isDecided
     // Where an index has a column that stays, the row's own value counts.
     var local: CurrentRow?
     defer { local?.release() }
-    var removed: LocalRow?
+    var removed: RowCopy?
     if case .removed(_, let row)? = parked[item] { removed = row }
     return try unique.occupant(
       besides: hasRow ? numbers[Int(item)] : nil,
@@ -228,7 +218,7 @@ struct UniqueCycleResolver {
         try removed.bind(place, to: statement, at: parameter)
         return removed.values[place].kind != .null
       }
-      if local == nil { local = try applier.writer.currentRow(of: change, bytes, on: connection) }
+      if local == nil { local = try applier.writer.currentRow(bytes) }
       guard let local else { return false }
       try local.bind(place, to: statement, at: parameter)
       return !local.isNull(at: place)
@@ -242,45 +232,42 @@ struct UniqueCycleResolver {
     case unable
   }
 
-  /// Where there are indexes that cannot be looked up, and nobody notices: puts the row in its new form into the place of
+  /// Where there are indexes that cannot be looked up, and a delete has no side effects: puts the row in its new form into the place of
   /// the old one, or learns which row is in the way.
-  private mutating func exchange(
-    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Exchange {
+  private mutating func exchange(_ item: Int32, _ bytes: RawSpan) throws -> Exchange {
     guard unique.hasOpaque, sideEffects.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
-      !items[Int(item)].isDecided, let local = try applier.writer.currentRow(of: change, bytes, on: connection)
+      !items[Int(item)].isDecided, let local = try applier.writer.currentRow(bytes)
     else { return .unable }
     let old = try local.copied()
     local.release()
     let new = try old.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
-    try connection.execute("SAVEPOINT buckia_exchange")
+    try applier.statements.connection.execute("SAVEPOINT buckia_exchange")
     var result = Exchange.unable
-    if try applier.writer.takeOut(change, bytes, guardedBy: .oldValues, on: connection) == nil, connection.changes == 1,
-      let number = try new.probe(with: applier.statements.probe(on: connection))
+    if try applier.writer.remove(bytes, guardedBy: .oldValues) == nil,
+      applier.statements.connection.changes == 1,
+      let number = try new.probe(with: applier.statements.probing.get())
     {
       if number == numbers[Int(item)] {
-        try applier.writer.didSettle(change, bytes, before: old, on: connection)
+        try applier.writer.didUpdateParked(bytes, before: old)
         result = .done
-      } else if try applier.writer.putBack(old, on: connection) == nil {
+      } else if try applier.writer.restore(old) == nil {
         result = .blockedBy(number)
       }
     }
-    if case .unable = result { try connection.execute("ROLLBACK TO buckia_exchange") }
-    try connection.execute("RELEASE buckia_exchange")
+    if case .unable = result { try applier.statements.connection.execute("ROLLBACK TO buckia_exchange") }
+    try applier.statements.connection.execute("RELEASE buckia_exchange")
     return result
   }
 
   /// As `occupant`, for indexes that cannot be looked up: the row is put into the table in its new form, and SQLite
   /// says which one is in its way. Everything is taken back.
-  private mutating func probe(
-    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> UInt64? {
-    let row: LocalRow
+  private mutating func probe(_ item: Int32, _ bytes: RawSpan) throws -> UInt64? {
+    let row: RowCopy
     var hasOwn = false
     if case .removed(_, let whole)? = parked[item] {
       row = whole
     } else {
-      if let local = try applier.writer.currentRow(of: change, bytes, on: connection) {
+      if let local = try applier.writer.currentRow(bytes) {
         defer { local.release() }
         row = try local.copied().replacing(change.newRow, in: bytes, columns: applier.statements.match.columns)
         hasOwn = true
@@ -289,78 +276,72 @@ struct UniqueCycleResolver {
         return nil
       }
     }
-    try connection.execute("SAVEPOINT buckia_probe")
+    try applier.statements.connection.execute("SAVEPOINT buckia_probe")
     var number: UInt64?
-    if try !hasOwn || applier.writer.takeOut(change, bytes, guardedBy: .none, on: connection) == nil {
-      number = try row.probe(with: applier.statements.probe(on: connection))
+    if try !hasOwn || applier.writer.remove(bytes, guardedBy: .none) == nil {
+      number = try row.probe(with: applier.statements.probing.get())
     }
-    try connection.execute("ROLLBACK TO buckia_probe; RELEASE buckia_probe")
+    try applier.statements.connection.execute("ROLLBACK TO buckia_probe; RELEASE buckia_probe")
     return number
   }
 
   // MARK: Applying and parking
 
   /// Tries a change; false when it is refused.
-  private mutating func apply(
-    _ item: Int32, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
+  private mutating func apply(_ item: Int32, _ bytes: RawSpan) throws -> Bool {
     switch parked[item] {
     case .removed(let old, let new)?:
-      guard try applier.writer.putBack(new, on: connection) == nil else { return false }
-      try applier.writer.didSettle(change, bytes, before: old, on: connection)
+      guard try applier.writer.restore(new) == nil else { return false }
+      try applier.writer.didUpdateParked(bytes, before: old)
       return true
     case .moved(let old)?:
-      return try applier.writer.settle(change, bytes, before: old, on: connection)
+      return try applier.writer.updateParked(bytes, before: old)
     case nil:
       applier.isDecided = items[Int(item)].isDecided
       defer { applier.isDecided = false }
-      return try applier.attempt(change, bytes, on: connection) == nil
+      return try applier.attempt(bytes) == nil
     }
   }
 
   /// Gets a row out of the way of others; false when it cannot be done.
   ///
-  /// It is taken out where nobody notices, and otherwise gets other values: by an UPDATE, so that no foreign-key action
+  /// It is deleted where that has no side effects, and otherwise gets other values: by an UPDATE, so that no foreign-key action
   /// takes away what refers to it, and triggers see what happens to it.
-  private mutating func park(
-    _ item: Int32, _ place: ChangePlace, _ bytes: RawSpan, on connection: borrowing SQLiteConnection
-  ) throws -> Bool {
+  private mutating func park(_ item: Int32, _ place: ChangePlace, _ bytes: RawSpan) throws -> Bool {
     change.read(place, in: bytes)
-    guard let local = try applier.writer.currentRow(of: change, bytes, on: connection) else { return false }
+    guard let local = try applier.writer.currentRow(bytes) else { return false }
     defer { local.release() }
     let row = try local.copied()
     if parked.isEmpty {
-      try applier.decider.mark(on: connection)
+      try applier.decider.mark()
       countsBefore = applier.counts
-      effectsBefore = applier.writer.effects?.observer.mark ?? 0
-      try connection.execute("SAVEPOINT buckia_park")
+      effectsBefore = applier.writer.observer?.mark ?? 0
+      try applier.statements.connection.execute("SAVEPOINT buckia_park")
     }
     // Until it is known how, so that giving up takes everything back.
     parked[item] = .moved(row)
     if items[Int(item)].isDecided {
       let kind = change.operation == .insert ? ConflictKind.conflict : .data
-      let incident = ConflictIncident(
-        kind: kind, operation: change.operation, old: change.oldRow, new: change.newRow, local: local)
-      try applier.record(incident, .tookIncoming, bytes, on: connection)
+      let incident = ConflictIncident(kind: kind, change: change, local: local)
+      try applier.record(incident, .tookIncoming, bytes)
     }
     // The row must be as the author saw it, unless it has been asked about.
     let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
     // An INSERT takes the place of a row by deleting it, wherever that can be seen.
     if change.operation == .insert || sideEffects.allowsUnseenDeletes,
-      try applier.writer.takeOut(change, bytes, guardedBy: guardKind, on: connection) == nil, connection.changes == 1
+      try applier.writer.remove(bytes, guardedBy: guardKind) == nil, applier.statements.connection.changes == 1
     {
       parked[item] = .removed(
         row, new: try row.replacing(change.newRow, in: bytes, columns: applier.statements.match.columns))
       return true
     }
     guard change.operation == .update else { return false }
-    return try moveAside(row, bytes, guardedBy: guardKind, on: connection)
+    return try moveAside(row, bytes, guardedBy: guardKind)
   }
 
   /// Gives the row of the UPDATE in hand values that no row is likely to have, in place of those it is to lose.
   private mutating func moveAside(
-    _ row: LocalRow, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard,
-    on connection: borrowing SQLiteConnection
+    _ row: RowCopy, _ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard
   ) throws -> Bool {
     let columns = applier.statements.match.columns
     var leaving = ColumnMask()
@@ -373,8 +354,7 @@ struct UniqueCycleResolver {
     }
     guard !leaving.isEmpty else { return false }
     let compared = guardKind == .oldValues ? change.compared : ColumnMask()
-    let statement = try applier.statements.update(
-      changed: leaving, compared: compared, nullKeys: change.nullKeys, on: connection)
+    let statement = try applier.statements.update(changed: leaving, compared: compared, nullKeys: change.nullKeys)
     for sign in [-1, 1, 0] {
       for index in places {
         let place = columns[index]
@@ -389,9 +369,9 @@ struct UniqueCycleResolver {
       for index in columns.indices where applier.statements.isKey[index] || compared.contains(index) {
         try statement.statement.bind(change.old(index), in: bytes, at: columns.count + index)
       }
-      let refusal = try applier.writer.setAside(with: statement, on: connection)
+      let refusal = try applier.writer.run(statement)
       statement.statement.clearBindings()
-      if refusal == nil { return connection.changes == 1 }
+      if refusal == nil { return applier.statements.connection.changes == 1 }
     }
     return false
   }

@@ -2,9 +2,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The UNIQUE constraints and indexes of one table beside its key, with a way to ask whose row has a place in them.
+/// The UNIQUE constraints and indexes of one table beside its key, with a way to look up which row has a value in them.
 ///
-/// Made when the first row of the table is crowded out. Rows are told apart by a number: the rowid, or a hash of the key
+/// Made when the first row of the table violates one. Rows are told apart by a number: the rowid, or a hash of the key
 /// in tables without one.
 final class UniqueIndexes {
   /// An index over whole columns: who is in the way can be looked up.
@@ -12,7 +12,7 @@ final class UniqueIndexes {
     /// Places in the local layout.
     let members: [Int]
     /// `?1…`: the members' values. Gives the rows that have them.
-    let lookup: TableStatements.Prepared
+    let lookup: PreparedStatement
   }
 
   private let plain: [Plain]
@@ -21,12 +21,12 @@ final class UniqueIndexes {
   /// The places in the layout of all columns that a change can leave a unique place by; nil for any.
   let members: Set<Int>?
 
-  init(_ statements: TableStatements, on connection: borrowing SQLiteConnection) throws {
+  init(_ statements: TableStatements) throws {
     let local = statements.match.local
-    let offset = local.goesByRowID ? 1 : 0
+    let offset = local.isKeyedByRowID ? 1 : 0
     var names: [(name: String, isPartial: Bool)] = []
     let list = "SELECT name, partial FROM pragma_index_list(?1, 'main') WHERE \"unique\" AND origin <> 'pk'"
-    try connection.forEachRow(of: list, binding: [local.name]) {
+    try statements.connection.forEachRow(of: list, binding: [local.name]) {
       names.append(($0.text(at: 0) ?? "", $0.integer(at: 1) != 0))
     }
     var plain: [Plain] = []
@@ -37,7 +37,7 @@ final class UniqueIndexes {
       var terms: [String] = []
       var isWhole = !isPartial
       let parts = "SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key"
-      try connection.forEachRow(of: parts, binding: [name]) { row in
+      try statements.connection.forEachRow(of: parts, binding: [name]) { row in
         if let column = row.text(at: 0).flatMap({ local.column(named: $0) }) {
           columns.append(column + offset)
           // The column's affinity applies to the value, as it does when the value is stored.
@@ -56,7 +56,8 @@ final class UniqueIndexes {
       let query =
         "SELECT \(statements.identity) FROM main.\(statements.name.quoted) WHERE \(terms.joined(separator: " AND "))"
       plain.append(
-        Plain(members: columns, lookup: TableStatements.Prepared(try connection.prepare(query, isPersistent: true))))
+        Plain(members: columns, lookup: PreparedStatement(try statements.connection.prepare(query, isPersistent: true)))
+      )
     }
     self.plain = plain
     self.hasOpaque = hasOpaque
@@ -68,9 +69,9 @@ final class UniqueIndexes {
   /// - Parameters:
   ///   - own: The number of the row itself, when it is in the table.
   ///   - moves: Whether the row's value at a place of the layout is to change.
-  ///   - bind: Binds the value that the row is to have at a place of the layout; false when it is NULL, which is never in
-  ///     anybody's way.
-  /// - Returns: Nil when nobody is, as far as can be looked up.
+  ///   - bind: Binds the value that the row is to have at a place of the layout; false when it is NULL, which blocks no
+  ///     other row.
+  /// - Returns: Nil when there is none, as far as can be looked up.
   func occupant(
     besides own: UInt64?, moves: (Int) -> Bool, bind: (Int, borrowing SQLiteStatement, Int) throws -> Bool
   ) throws -> UInt64? {

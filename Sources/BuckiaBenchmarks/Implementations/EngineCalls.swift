@@ -23,7 +23,7 @@ package enum EngineCalls {
     var settings = ApplySettings(policies: policy, resolver: resolver, time: 2_000_000_000_000)
     settings.recordsConflicts = recordsConflicts
     let plan = try Receiver.plan(changes, on: connection, settings: settings)
-    _ = try plan.apply(in: transaction, on: connection)
+    _ = try plan.apply(in: transaction)
     try transaction.commit()
   }
 
@@ -78,7 +78,7 @@ package enum EngineCalls {
       guard let entry = schema.entry(named: TableName(name)) else {
         throw BenchmarkError(.nothingToMeasure, "there is no table \"\(name)\"")
       }
-      tables.append(try schema.definition(of: entry, on: connection))
+      tables.append(try schema.definition(of: entry))
     }
     return tables
   }

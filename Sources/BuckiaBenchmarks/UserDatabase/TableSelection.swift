@@ -34,7 +34,7 @@ struct TableSelection {
       if let reason = Replicability.refusal(of: entry) {
         leftOut.append(SkippedItem(name: entry.name.text, reason: reason))
       } else {
-        tables.append(try schema.definition(of: entry, on: connection))
+        tables.append(try schema.definition(of: entry))
       }
     }
     let parents = Set(tables.flatMap { $0.foreignKeys.map { TableName($0.parent) } })
@@ -63,6 +63,6 @@ struct TableSelection {
     if let refusal = Replicability.refusal(of: table) { return refusal }
     if table.module != nil { return "it is a virtual table, which SQLite's own calls do not know" }
     if !table.generated.isEmpty { return "it has generated columns, which SQLite's own calls do not know" }
-    return table.goesByRowID ? "it has no primary key, without which SQLite's own calls cannot be compared" : nil
+    return table.isKeyedByRowID ? "it has no primary key, without which SQLite's own calls cannot be compared" : nil
   }
 }

@@ -49,7 +49,7 @@ package final class UserDatabase {
     let original = folder.newFile()
     (older, newer) = (folder.newFile(), folder.newFile())
     progress("Copying \(path)…")
-    try SnapshotReader.open(path).copy(to: original)
+    try SQLiteConnection.reading(path).copy(to: original)
     try Self.copy(original, to: older)
     let selection = try TableSelection(of: original)
     var random = SeededGenerator(seed: 3)

@@ -28,7 +28,7 @@ extension ChangesetInspection {
       guard let table = definitions[TableName(name)], table.name.utf8.elementsEqual(name.utf8) else {
         throw Self.contradiction("the changeset changes \(shown), which schema.json does not define", name)
       }
-      guard table.goesByRowID == (claimed.key == .rowid) else {
+      guard table.isKeyedByRowID == (claimed.key == .rowid) else {
         throw Self.contradiction("manifest and schema.json disagree on the key of \(shown)", name)
       }
       guard table.changesetColumns.count == found.header.columnCount else {

@@ -69,7 +69,7 @@ enum SchemaRules {
     }
     for column in table.columns { try checkName(column.collation, "collation") }
     // In a table with a primary key such a column hides the rowid, which is not needed there.
-    if table.goesByRowID, names.contains(Folded(TableDefinition.rowIDColumn)) {
+    if table.isKeyedByRowID, names.contains(Folded(TableDefinition.rowIDColumn)) {
       throw document.invalid(
         "columns", "holds \"\(TableDefinition.rowIDColumn)\" in \(shown), whose rows are found by that name")
     }

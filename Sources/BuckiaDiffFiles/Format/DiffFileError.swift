@@ -1,5 +1,6 @@
 import BuckiaByteStreams
 import SQLiteChangesets
+import SQLiteSchemas
 
 /// Why a diff file, or a raw changeset, could not be read or written.
 ///

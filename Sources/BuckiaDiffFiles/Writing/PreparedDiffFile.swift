@@ -37,7 +37,7 @@ struct PreparedDiffFile {
   ) throws(DiffFileError) {
     let inspection = try ChangesetInspection(changeset, annotations: draft.annotations)
     let byRowID =
-      definitions.map { Set($0.filter(\.goesByRowID).map { TableName($0.name) }) } ?? draft.tablesByRowID
+      definitions.map { Set($0.filter(\.isKeyedByRowID).map { TableName($0.name) }) } ?? draft.tablesByRowID
     manifest.tables = inspection.tables.map { table in
       let name = TableName(table.header.name)
       return Manifest.Table(

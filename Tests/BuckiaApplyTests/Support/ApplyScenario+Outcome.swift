@@ -7,6 +7,7 @@ import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
+import TestSupport
 
 extension ApplyScenario {
   /// The outcome of applying the changes once.
@@ -223,7 +224,7 @@ extension ApplyScenario {
         policies: ConflictPolicies(policy), resolver: resolver, firesTriggers: firesTriggers, time: 2_000_000_000_000)
       let transaction = try SQLiteTransaction(on: connection)
       counts = try Receiver.plan(incoming(windowBytes: windowBytes), on: connection, settings: settings)
-        .apply(in: transaction, on: connection).counts
+        .apply(in: transaction).counts
       try transaction.commit()
     } catch let error as ReplicationError where error.code == .conflict {
       isRefused = true
@@ -260,8 +261,7 @@ extension ApplyScenario {
       }, firesTriggers: firesTriggers, time: 2_000_000_000_000)
     do {
       let transaction = try SQLiteTransaction(on: connection)
-      let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(
-        in: transaction, on: connection)
+      let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(in: transaction)
       try transaction.commit()
       return result
     } catch let error as ReplicationError where error.code == .conflict {

@@ -95,7 +95,7 @@ struct ApplyScenario {
       try empty.execute(ScenarioSchema.log)
       for table in schema.authors { try empty.execute(table.creation()) }
       let reader = try SchemaReader(empty)
-      definitions = try reader.entries.map { try reader.definition(of: $0, on: empty) }
+      definitions = try reader.entries.map { try reader.definition(of: $0) }
     }
   }
 

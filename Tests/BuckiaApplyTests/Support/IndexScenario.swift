@@ -53,7 +53,7 @@ struct IndexScenario {
     settings: ApplySettings = ApplySettings(time: 2_000_000_000_000)
   ) throws -> ApplyResult {
     let transaction = try SQLiteTransaction(on: connection)
-    let result = try Receiver.plan(incoming(changes), on: connection, settings: settings).apply(on: connection)
+    let result = try Receiver.plan(incoming(changes), on: connection, settings: settings).apply()
     try transaction.commit()
     return result
   }

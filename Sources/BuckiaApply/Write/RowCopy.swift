@@ -2,9 +2,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row as it is in the local database, kept as encoded values in the order of the table's layout, while the
-/// database has it no more.
-struct LocalRow {
+/// A copy of a local row as encoded values, in the order of the table's layout: what the row is restored from when it has
+/// been removed from the table.
+struct RowCopy {
   /// The values, one after the other, as in a changeset. Behind the layout's there may be the hidden rowid.
   let record: [UInt8]
   /// Where each value lies in the record.
@@ -24,7 +24,7 @@ struct LocalRow {
   /// The row with some values replaced by those of a change.
   ///
   /// - Parameter columns: For each value of the change its place in this row.
-  func replacing(_ new: [ValueSlice], in bytes: RawSpan, columns: [Int]) throws -> LocalRow {
+  func replacing(_ new: [ValueSlice], in bytes: RawSpan, columns: [Int]) throws -> RowCopy {
     var incoming: [Int: ValueSlice] = [:]
     for index in new.indices where new[index].isDefined { incoming[columns[index]] = new[index] }
     var writer = ChangesetWriter()
@@ -37,7 +37,7 @@ struct LocalRow {
         }
       }
     }
-    return try LocalRow(record: writer.bytes)
+    return try RowCopy(record: writer.bytes)
   }
 
   /// Binds the value at a place, copying it.
@@ -55,10 +55,10 @@ struct LocalRow {
     }
   }
 
-  /// Puts the row into the table by a statement of `TableStatements.probe`, which says which row is in its way.
+  /// Inserts the row by a statement of `TableStatements.probing`, which says which row is in its way.
   ///
   /// - Returns: Nil when the row is refused for another reason.
-  func probe(with prepared: TableStatements.Prepared) throws -> UInt64? {
+  func probe(with prepared: PreparedStatement) throws -> UInt64? {
     try record.withRawSpan { bytes in
       defer {
         prepared.statement.reset()
@@ -71,17 +71,6 @@ struct LocalRow {
         guard error.isConstraint else { throw error }
         return nil
       }
-    }
-  }
-
-  /// Inserts the row by a statement that has a parameter for each value; says why it was refused.
-  func insert(
-    with prepared: TableStatements.Prepared, running run: (TableStatements.Prepared) throws -> SQLiteRefusal?
-  ) throws -> SQLiteRefusal? {
-    // The values are bound where they lie, so the statement runs while they are sure to stay there.
-    try record.withRawSpan { bytes in
-      try prepared.statement.bind(values, in: bytes)
-      return try run(prepared)
     }
   }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BuckiaDiffFiles
+@testable import SQLiteSchemas
 
 @Suite struct EscapedTextTests {
   @Test(
