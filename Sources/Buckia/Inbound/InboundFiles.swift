@@ -47,8 +47,7 @@ final class InboundFiles: IncomingFileSource {
 
   /// So many changes of the present file have been applied.
   func didApply(rows: Int) throws {
-    guard rows > progress.rows else { return }
-    progress.rows = rows
+    progress.rows = max(progress.rows, rows)
     try handler(progress)
   }
 
