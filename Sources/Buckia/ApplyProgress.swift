@@ -14,6 +14,6 @@ public struct ApplyProgress: Sendable, Equatable {
   public internal(set) var byteCount: Int64 = 0
 }
 
-/// Is told how far applying has come: before each file, and every few thousand changes. May throw to stop; the files that are
-/// done stay applied.
+/// Is told how far applying has come: before each file, every few thousand changes, and now and then, with nothing new, while
+/// a large file is verified or its changes are sorted. May throw to stop; the files that are done stay applied.
 public typealias ApplyProgressHandler = (ApplyProgress) throws -> Void

@@ -142,7 +142,10 @@ struct AsynchronousCallTests {
     let report = try await post.database.processInboundChanges(
       [post.inbound], progress: { steps.value.append($0) })
     #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
-    #expect(steps.value.map(\.files) == [0, 1, 2])
+    // A file that takes long to open is told of more than once.
+    let files = steps.value.map(\.files)
+    #expect(files == files.sorted())
+    #expect(Set(files) == [0, 1, 2])
     #expect(steps.value.allSatisfy { $0.fileCount == 3 && $0.byteCount > 0 })
     #expect(steps.value.map(\.bytes) == steps.value.map(\.bytes).sorted())
   }

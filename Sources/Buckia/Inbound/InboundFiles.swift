@@ -48,8 +48,8 @@ final class InboundFiles: IncomingFileSource {
 
   /// So many changes of the present file have been applied.
   func didApply(rows: Int) throws {
-    guard let handler, rows > progress.rows else { return }
-    progress.rows = rows
+    guard let handler else { return }
+    progress.rows = max(progress.rows, rows)
     try handler(progress)
   }
 
