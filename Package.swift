@@ -27,8 +27,7 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaApply", "BuckiaBenchmarks", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger",
-        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaBenchmarks", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -39,7 +38,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaBenchmarkSuite",
       dependencies: [
-        "BuckiaBenchmarks", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaBenchmarks", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections",
+        "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -52,15 +52,19 @@ let package = Package(
       ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
-    .target(name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles"]),
+    .target(
+      name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON"]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
       name: "BuckiaDiffFiles",
       dependencies: [
-        "BuckiaByteStreams", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaJSON", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+
+    // JSON as data, strictly read; hexadecimal text.
+    .target(name: "BuckiaJSON", dependencies: ["SQLiteSchemas"]),
 
     // Where bytes come from and go to: files, memory, temporary buffers, and what is put in between.
     .target(name: "BuckiaByteStreams"),
@@ -116,7 +120,7 @@ let package = Package(
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
-      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],
+      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "TestSupport"],
       resources: [.copy("Vectors")]),
     .testTarget(
       name: "BuckiaEngineTests",

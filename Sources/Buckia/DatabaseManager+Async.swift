@@ -2,14 +2,6 @@ import BuckiaApply
 import BuckiaLedger
 import Dispatch
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders, on a thread of its own.
   ///
@@ -34,15 +26,22 @@ extension DatabaseManager {
     resolver: ConflictResolver? = nil,
     progress: @escaping @Sendable (ApplyProgress) throws -> Void = { _ in }
   ) async throws -> ApplyReport {
-    try await Self.onThreadOfItsOwn { isCancelled in
+    try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try processInboundChanges(
         paths, options: options, resolver: resolver,
         progress: {
-          try isCancelled.check()
+          try cancellation.check()
           try progress($0)
         })
     }
   }
+}
+
+/// Says from one thread to another that the work is not wanted any more.
+final class CancellationFlag: @unchecked Sendable {
+  // The lock guards `isCancelled`.
+  private let lock = DispatchSemaphore(value: 1)
+  private var isCancelled = false
 
   /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
   ///
@@ -66,32 +65,21 @@ extension DatabaseManager {
       flag.cancel()
     }
   }
-}
-
-/// Says from one thread to another that the work is not wanted any more.
-final class CancellationFlag: @unchecked Sendable {
-  // The mutex guards `isCancelled`; it lives at a fixed address until deinit.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private var isCancelled = false
-
-  init() { pthread_mutex_init(mutex, nil) }
-
-  deinit {
-    pthread_mutex_destroy(mutex)
-    mutex.deallocate()
-  }
 
   /// Sets the flag.
   func cancel() {
-    pthread_mutex_lock(mutex)
+    lock.wait()
     isCancelled = true
-    pthread_mutex_unlock(mutex)
+    lock.signal()
+  }
+
+  /// Whether the flag is set.
+  var isSet: Bool {
+    lock.wait()
+    defer { lock.signal() }
+    return isCancelled
   }
 
   /// - Throws: `CancellationError` when the flag is set.
-  func check() throws {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    if isCancelled { throw CancellationError() }
-  }
+  func check() throws { if isSet { throw CancellationError() } }
 }

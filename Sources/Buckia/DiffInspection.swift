@@ -1,4 +1,5 @@
 import BuckiaDiffFiles
+import BuckiaJSON
 import BuckiaApply
 import BuckiaKSUID
 import SQLiteChangesets
@@ -10,13 +11,30 @@ public enum DiffInspection {
   ///
   /// - Throws: `BuckiaError` for a path that does not exist. What is wrong with a file is in the report.
   public static func verify(_ paths: [String]) throws -> VerifyReport {
-    let listing = try InboundListing(paths)
-    return VerifyReport(files: listing.items.map(verify))
+    VerifyReport(files: try InboundListing(paths).items.map { verify($0) })
   }
 
-  private static func verify(_ item: InboundItem) -> VerifyReport.File {
+  /// Checks files and whole folders completely, on a thread of its own.
+  ///
+  /// It does what the synchronous call of the same name does. When the task is cancelled, it stops inside the file that is being
+  /// read.
+  ///
+  /// - Throws: As the synchronous call; `CancellationError`.
+  public static func verify(_ paths: [String]) async throws -> VerifyReport {
+    try await CancellationFlag.onThreadOfItsOwn { cancellation in
+      VerifyReport(
+        files: try InboundListing(paths).items.map { item in
+          let file = verify(item, isWanted: { !cancellation.isSet })
+          try cancellation.check()
+          return file
+        })
+    }
+  }
+
+  private static func verify(_ item: InboundItem, isWanted: @escaping () -> Bool = { true }) -> VerifyReport.File {
     func file(
-      _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: String = "none", reason: String? = nil
+      _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
+      reason: String? = nil
     ) -> VerifyReport.File {
       VerifyReport.File(
         path: item.path, id: id, isGood: isGood, sender: sender, signature: signature,
@@ -26,19 +44,19 @@ public enum DiffInspection {
       switch item.kind {
       case .encrypted:
         return file(
-          item.id, isGood: false, sender: "unknown", signature: "unknown",
+          item.id, isGood: false, sender: "unknown", signature: .unknown,
           reason: BuckiaError.encryptedReason)
       case .changeset:
-        let raw = try RawChangeset.verified(at: item.path)
+        let raw = try RawChangeset.verified(at: item.path, isWanted: isWanted)
         return file(raw.id, isGood: true)
       case .diff:
-        let diff = try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)
-        let signature = diff.signature == .unsigned ? "none" : "valid"
+        let diff = try DiffFile.verified(at: item.path, name: item.nameRule, isWanted: isWanted)
+        let signature: VerifyReport.Signature = diff.signature == .unsigned ? .none : .valid
         return file(diff.manifest.id, isGood: true, sender: diff.signature.shownSender, signature: signature)
       }
     } catch {
       return file(
-        item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? "invalid" : "unknown",
+        item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? .invalid : .unknown,
         reason: error.description)
     }
   }
@@ -57,12 +75,14 @@ public enum DiffInspection {
       throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: path)
     case .changeset:
       let raw = try RawChangeset.verified(at: path)
-      return InspectedFile(id: raw.id, manifest: nil, schema: nil, sender: "unsigned", changeset: raw.changeset)
+      return InspectedFile(
+        id: raw.id, manifest: nil, schema: nil, sender: "unsigned", summary: raw.inspection.summary,
+        changeset: raw.changeset)
     case .diff:
       let diff = try DiffFile.verified(at: path, name: .ifNamedByID)
       return InspectedFile(
         id: diff.manifest.id, manifest: try JSONParser.parse(diff.manifestBytes), schema: diff.schema,
-        sender: diff.signature.shownSender, changeset: diff.changeset)
+        sender: diff.signature.shownSender, summary: diff.inspection.summary, changeset: diff.changeset)
     }
   }
 }
@@ -74,11 +94,13 @@ public struct InspectedFile {
   /// The manifest as it stands in the file; nil for a raw changeset.
   package let manifest: JSONValue?
   /// The definitions of the tables; nil where the file has none.
-  package let schema: [TableDefinition]?
+  let schema: [TableDefinition]?
   /// The sender, for people.
   public let sender: String
+  /// The tables that it changes, and how.
+  package let summary: ChangesetSummary
   /// The changes.
-  package let changeset: ChangesetSpool
+  let changeset: ChangesetSpool
 
   /// A change as people see it.
   public struct ShownChange: Sendable {

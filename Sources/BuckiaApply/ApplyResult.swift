@@ -1,5 +1,6 @@
 import BuckiaKSUID
 import BuckiaLedger
+import BuckiaSchemaPlans
 
 /// What applying did.
 package struct ApplyResult: Sendable {
@@ -13,8 +14,8 @@ package struct ApplyResult: Sendable {
   package let changedTables: [String]
   /// What was created and added.
   package internal(set) var schemaChanges: [String]
-  /// Remarks: indexes that could not be kept up to date.
-  package internal(set) var warnings: [String]
+  /// What is worth knowing, such as indexes that could not be kept up to date.
+  package internal(set) var warnings: [Remark]
 }
 
 /// What is held of one table of a diff.
@@ -43,8 +44,8 @@ package struct ReleasedDiff: Sendable {
   package internal(set) var counts: ApplyCounts
   /// What is still held.
   package internal(set) var held: [HeldSummary]
-  /// Remarks for people.
-  package internal(set) var warnings: [String]
+  /// What is worth knowing.
+  package internal(set) var warnings: [Remark]
   let entry: Int64
 }
 

@@ -1,3 +1,4 @@
+import SQLiteSchemas
 import Testing
 
 @testable import BuckiaDiffFiles

@@ -1,3 +1,5 @@
+import BuckiaJSON
+import SQLiteSchemas
 import Testing
 
 @testable import BuckiaDiffFiles

@@ -50,6 +50,16 @@ import TestSupport
     #expect(missing?.isTransient == true)
   }
 
+  @Test func `Reading stops inside a file that is not wanted any more`() throws {
+    let folder = try TemporaryFolder()
+    let diff = try written(in: folder)
+    let raw = try folder.write(Sample.changeset, to: "raw")
+    let stopped = #expect(throws: DiffFileError.self) { _ = try DiffFile.verified(at: diff, isWanted: { false }) }
+    #expect(stopped?.code == .abandoned)
+    let stoppedRaw = #expect(throws: DiffFileError.self) { _ = try RawChangeset.verified(at: raw, isWanted: { false }) }
+    #expect(stoppedRaw?.code == .abandoned)
+  }
+
   @Test func `In a folder the name is the id`() throws {
     let folder = try TemporaryFolder()
     let sound = try written(in: folder)

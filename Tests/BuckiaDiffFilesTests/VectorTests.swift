@@ -1,6 +1,7 @@
 import BuckiaByteStreams
 import Foundation
 import SQLiteChangesets
+import SQLiteSchemas
 import Testing
 
 @testable import BuckiaDiffFiles

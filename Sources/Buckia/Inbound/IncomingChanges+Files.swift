@@ -3,16 +3,6 @@ import BuckiaApply
 import BuckiaLedger
 
 /// From verified files to what the engine plans and applies.
-///
-/// For applications that apply inside a transaction of their own, on their own connection:
-///
-/// ```swift
-/// try SQLiteConnection.borrowing(handle) { connection in
-///   let diff = try DiffFile.verified(at: path)
-///   let plan = try ApplyPlan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
-///   return try plan.apply(on: connection).changedTables
-/// }
-/// ```
 extension IncomingChanges {
   /// Takes the changes of a verified diff file.
   ///

@@ -87,7 +87,7 @@ package struct Receiver {
         throw error
       }
       var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)
-      outcome.code = error.code.rawValue
+      outcome.code = error.code
       outcome.reason = settings.escaping(error.message)
       return [outcome]
     }
@@ -271,7 +271,7 @@ extension Receiver {
     case .admitted(let admitted):
       return try ApplyPlan(admitted, on: connection, settings: settings, session: session)
     case .alreadyRecorded:
-      throw Refusal(.alreadyApplied, code: "already-applied", reason: "it was applied before", isRecorded: false)
+      throw Refusal(.alreadyApplied, code: .alreadyApplied, reason: "it was applied before", isRecorded: false)
     case .equivocation: throw Refusal.equivocation
     case .untrusted: throw Refusal.untrusted
     case .waiting(let seconds): throw Refusal.waiting(seconds: seconds)

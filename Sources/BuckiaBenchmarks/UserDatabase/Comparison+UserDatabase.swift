@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaDiffFiles
 import BuckiaDiff
 import SQLiteChangesets
@@ -123,7 +124,7 @@ extension UserDatabase {
     try StockCalls.apply(StockChangeset(changeset), to: connection)
     let found = try content(on: connection)
     guard found == after else {
-      throw BenchmarkError(.resultsDiffer, "\(path): the difference that was found does not lead to the newer rows")
+      throw BuckiaError(.resultsDiffer, "\(path): the difference that was found does not lead to the newer rows")
     }
     return nil
   }

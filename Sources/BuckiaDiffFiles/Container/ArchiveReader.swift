@@ -1,4 +1,5 @@
 import BuckiaByteStreams
+import SQLiteSchemas
 
 /// Reads the members of a compressed archive in order. The caller says which member must come next.
 final class ArchiveReader {

@@ -1,4 +1,6 @@
+import BuckiaJSON
 import BuckiaKSUID
+import SQLiteSchemas
 
 /// Reads the members of an object one by one; those that were not read are in ``remaining``.
 struct JSONFields {

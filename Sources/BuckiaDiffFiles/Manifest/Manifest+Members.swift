@@ -1,3 +1,5 @@
+import SQLiteSchemas
+
 extension Manifest {
   /// Checks that the members are the ones that may be there, in the one order that they may have.
   func checkMembers(splitBytes: Int64) throws(DiffFileError) {

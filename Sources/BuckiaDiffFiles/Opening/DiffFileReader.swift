@@ -13,6 +13,8 @@ struct DiffFileReader {
   let temporaryFolder: String
   /// What is kept from one file to the next.
   let cache: OpeningCache?
+  /// Is asked before each piece of the changes whether to go on.
+  var isWanted: () -> Bool = { true }
   /// Called for a file with many changes as soon as these begin to arrive.
   var announce: ((StreamedDiffFile) -> Void)?
 
@@ -45,7 +47,8 @@ struct DiffFileReader {
     var publisher: StreamedDiffFile.Publisher?
     let attached = TemporaryBuffer(folder: temporaryFolder)
     // Where the size of the file is not known, its content is measured by what has been read of it.
-    let checkExpansion = { () throws(DiffFileError) in
+    let checkProgress = { () throws(DiffFileError) in
+      guard isWanted() else { throw DiffFileError.abandoned }
       if byteCount == nil { try limits.check(content: archive.offset, fileBytes: file.byteCount) }
     }
     for member in manifest.members {
@@ -71,14 +74,14 @@ struct DiffFileReader {
           announce(diff)
         }
         try Self.read(member, from: archive) { (piece) throws(DiffFileError) in
-          try checkExpansion()
+          try checkProgress()
           do throws(ChangesetSpool.Failure) { try changeset.append(piece) } catch { throw DiffFileError(error) }
           try publisher?.advance()
         }
       case .file, nil:
         let start = attached.byteCount
         try Self.read(member, from: archive) { (piece) throws(DiffFileError) in
-          try checkExpansion()
+          try checkProgress()
           do throws(ByteStreamError) { try attached.write(piece) } catch { throw DiffFileError(error) }
         }
         let name = String(member.name.unicodeScalars.dropFirst(MemberName.filesPrefix.unicodeScalars.count))
@@ -179,12 +182,15 @@ extension DiffFile {
   ///   - limits: How much the file may ask for.
   ///   - temporaryFolder: Where temporary files go.
   ///   - cache: What is kept from one file to the next; worth having where there are many small ones.
+  ///   - isWanted: Is asked now and then whether to go on; if not, the error has the code `abandoned`.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     at path: String, name: NameRule = .mustMatch, limits: DiffFileLimits = DiffFileLimits(),
-    temporaryFolder: String = ChangesetSpool.temporaryFolder, cache: OpeningCache? = nil
+    temporaryFolder: String = ChangesetSpool.temporaryFolder, cache: OpeningCache? = nil,
+    isWanted: @escaping () -> Bool = { true }
   ) throws(DiffFileError) -> DiffFile {
-    try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: cache).read(at: path, rule: name)
+    try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: cache, isWanted: isWanted)
+      .read(at: path, rule: name)
   }
 
   /// Reads and checks a diff file whose bytes come from anywhere.

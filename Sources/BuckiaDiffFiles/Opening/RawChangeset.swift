@@ -25,17 +25,18 @@ package struct RawChangeset: ~Copyable {
   ///   - path: The file.
   ///   - limits: How much the file may ask for.
   ///   - temporaryFolder: Where temporary files go.
+  ///   - isWanted: Is asked now and then whether to go on; if not, the error has the code `abandoned`.
   /// - Throws: `DiffFileError` with the file's path; an empty file is `truncated`.
   package static func verified(
     at path: String, limits: DiffFileLimits = DiffFileLimits(),
-    temporaryFolder: String = ChangesetSpool.temporaryFolder
+    temporaryFolder: String = ChangesetSpool.temporaryFolder, isWanted: () -> Bool = { true }
   ) throws(DiffFileError) -> RawChangeset {
     do throws(DiffFileError) {
       let file = try PosixFile(readingInbound: path)
       // A file that is too large is refused before it is read.
       try limits.check(content: file.initialByteCount)
       return try RawChangeset(
-        file, id: DiffFileName.changesetID(path), limits: limits, temporaryFolder: temporaryFolder)
+        file, id: DiffFileName.changesetID(path), limits: limits, temporaryFolder: temporaryFolder, isWanted: isWanted)
     } catch {
       var named = error.naming(path: path)
       named.member = nil
@@ -44,7 +45,7 @@ package struct RawChangeset: ~Copyable {
   }
 
   private init(
-    _ source: any ByteInput, id: KSUID?, limits: DiffFileLimits, temporaryFolder: String
+    _ source: any ByteInput, id: KSUID?, limits: DiffFileLimits, temporaryFolder: String, isWanted: () -> Bool
   ) throws(DiffFileError) {
     let file = DigestingInput(source, ContentHasher())
     let spool = ChangesetSpool(folder: temporaryFolder)
@@ -54,6 +55,7 @@ package struct RawChangeset: ~Copyable {
       let count: Int
       do throws(ByteStreamError) { count = try file.read(into: buffer) } catch { throw DiffFileError(error) }
       if count == 0 { break }
+      guard isWanted() else { throw DiffFileError.abandoned }
       // A file that grows while it is read must not grow past the limit either.
       try limits.check(content: file.byteCount)
       do throws(ChangesetSpool.Failure) {

@@ -87,9 +87,7 @@ extension StreamedDiffFile {
       do throws(ChangesetSpool.Failure) { try diff.changeset.flush() } catch { throw DiffFileError(error) }
       checked = diff.changeset.count
       try scanner.advance(to: checked, isLast: false)
-      guard diff.feed.publish(scanner.summary) else {
-        throw DiffFileError(.abandoned, "the receiver has stopped reading")
-      }
+      guard diff.feed.publish(scanner.summary) else { throw DiffFileError.abandoned }
     }
 
     /// The inspection of all changes, which must have arrived.

@@ -1,3 +1,5 @@
+import SQLiteSchemas
+
 extension JSONValue {
   /// The document in its canonical form: no white space, members in their order, only what must be escaped escaped.
   ///
