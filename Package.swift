@@ -27,9 +27,7 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaApply", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles",
-        "BuckiaKSUID",
-        "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaBenchmarks",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -40,7 +38,7 @@ let package = Package(
     .executableTarget(
       name: "BuckiaBenchmarkSuite",
       dependencies: [
-        "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets",
+        "Buckia", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets",
         "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -54,15 +52,19 @@ let package = Package(
       ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
-    .target(name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles"]),
+    .target(
+      name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON"]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
       name: "BuckiaDiffFiles",
       dependencies: [
-        "BuckiaByteStreams", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaJSON", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
       ]),
+
+    // JSON as data, strictly read; hexadecimal text.
+    .target(name: "BuckiaJSON", dependencies: ["SQLiteSchemas"]),
 
     // The receiver: from verified changes to rows. No Foundation from here down.
     .target(
@@ -129,7 +131,7 @@ let package = Package(
     .testTarget(name: "SQLiteSchemasTests", dependencies: ["SQLiteSchemas", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaDiffFilesTests",
-      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "TestSupport"],
+      dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "TestSupport"],
       resources: [.copy("Vectors")]),
     .testTarget(name: "BuckiaSchemaPlansTests", dependencies: ["BuckiaSchemaPlans", "SQLiteConnections"]),
     .testTarget(name: "BuckiaDiffTests", dependencies: ["BuckiaDiff", "ReplicationTestSupport", "TestSupport"]),

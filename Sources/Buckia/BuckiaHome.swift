@@ -1,5 +1,6 @@
 import BuckiaByteStreams
 import BuckiaKSUID
+import BuckiaSchemaPlans
 
 #if canImport(Glibc)
   import Glibc
@@ -45,9 +46,9 @@ public struct BuckiaHome: Sendable {
   /// - Returns: The ids, and a remark when the clock could not be kept: they are then only unique, not ordered within
   ///   one second.
   /// - Throws: `KSUIDError` when the time fits no id.
-  public func newIDs(
+  package func newIDs(
     _ count: Int = 1, after observed: [KSUID], unixSeconds: Int64
-  ) throws(KSUIDError) -> (ids: [KSUID], remark: String?) {
+  ) throws(KSUIDError) -> (ids: [KSUID], remark: Remark?) {
     // It stays locked until it goes.
     let file = openClock()
     var clock = KSUIDClock(last: file.flatMap(Self.read))
@@ -56,7 +57,7 @@ public struct BuckiaHome: Sendable {
     var ids: [KSUID] = []
     for _ in 0..<count { ids.append(try clock.next(unixSeconds: unixSeconds, using: &generator)) }
     let isKept = file.map { file in ids.last.map { Self.write($0, to: file) } ?? true } ?? false
-    return (ids, isKept ? nil : "\(path)/clock cannot be written, so ids made within one second have no order")
+    return (ids, isKept ? nil : Remark(.clockNotKept, "\(path)/clock"))
   }
 
   /// The file with the newest id, locked; nil where it cannot be had, which the remark tells of.

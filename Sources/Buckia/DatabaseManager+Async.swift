@@ -2,14 +2,6 @@ import BuckiaApply
 import BuckiaLedger
 import Dispatch
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 extension DatabaseManager {
   /// Applies diff files, raw changesets and whole inbound folders, on a thread of its own.
   ///
@@ -34,15 +26,22 @@ extension DatabaseManager {
     resolver: ConflictResolver? = nil,
     progress: @escaping @Sendable (ApplyProgress) throws -> Void = { _ in }
   ) async throws -> ApplyReport {
-    try await Self.onThreadOfItsOwn { isCancelled in
+    try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try processInboundChanges(
         paths, options: options, resolver: resolver,
         progress: {
-          try isCancelled.check()
+          try cancellation.check()
           try progress($0)
         })
     }
   }
+}
+
+/// Says from one thread to another that the work is not wanted any more.
+final class CancellationFlag: @unchecked Sendable {
+  // The lock guards `isCancelled`.
+  private let lock = DispatchSemaphore(value: 1)
+  private var isCancelled = false
 
   /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
   ///
@@ -66,6 +65,23 @@ extension DatabaseManager {
       flag.cancel()
     }
   }
+
+  /// Sets the flag.
+  func cancel() {
+    lock.wait()
+    isCancelled = true
+    lock.signal()
+  }
+
+  /// Whether the flag is set.
+  var isSet: Bool {
+    lock.wait()
+    defer { lock.signal() }
+    return isCancelled
+  }
+
+  /// - Throws: `CancellationError` when the flag is set.
+  func check() throws { if isSet { throw CancellationError() } }
 }
 
 /// Runs work that asks now and then whether it is still wanted, for a caller who throws to stop it.
@@ -86,32 +102,4 @@ func polling<Result>(
   }
   if let stop { throw stop }
   return try result.get()
-}
-
-/// Says from one thread to another that the work is not wanted any more.
-final class CancellationFlag: @unchecked Sendable {
-  // The mutex guards `isCancelled`; it lives at a fixed address until deinit.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private var isCancelled = false
-
-  init() { pthread_mutex_init(mutex, nil) }
-
-  deinit {
-    pthread_mutex_destroy(mutex)
-    mutex.deallocate()
-  }
-
-  /// Sets the flag.
-  func cancel() {
-    pthread_mutex_lock(mutex)
-    isCancelled = true
-    pthread_mutex_unlock(mutex)
-  }
-
-  /// - Throws: `CancellationError` when the flag is set.
-  func check() throws {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    if isCancelled { throw CancellationError() }
-  }
 }

@@ -15,19 +15,18 @@ public enum DiffOutput: Sendable {
 }
 
 extension DatabaseManager {
-  /// Writes what turns one database into another into a diff file.
+  /// Writes what turns an older database into this one into a diff file.
   ///
-  /// Neither database is changed, and both may be in use: each is read as it is at one moment.
+  /// Neither database is changed, and both may be in use: each is read as it is at one moment. A borrowed database is read as
+  /// the app's connection sees it, what its open transaction has changed included.
   ///
   /// ```swift
-  /// let report = try DatabaseManager.createDatabaseDiff(
-  ///   from: "before.sqlite", to: "now.sqlite", output: .folder("outbox"))
+  /// let report = try database.createDatabaseDiff(since: "before.sqlite", output: .folder("outbox"))
   /// print(report.path ?? "nothing has changed")
   /// ```
   ///
   /// - Parameters:
-  ///   - older: The database as it was; nil for none, so that all rows of the newer one are INSERTs.
-  ///   - newer: The database as it is.
+  ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
   ///   - output: Where the file goes.
   ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
   ///   - home: Where the clock of the ids is kept.
@@ -36,15 +35,15 @@ extension DatabaseManager {
   /// - Returns: What was found and written; `path` is nil when there is no difference, and then there is no file.
   /// - Throws: `BuckiaError` when a database cannot be read, a table is nowhere, a selection cannot be used, or the file
   ///   cannot be written; whatever `progress` throws. No file then.
-  public static func createDatabaseDiff(
-    from older: String?, to newer: String, output: DiffOutput, options: DiffOptions = DiffOptions(),
-    home: BuckiaHome = .standard, progress: @escaping (DiffProgress) throws -> Void = { _ in }
+  public func createDatabaseDiff(
+    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
     var (report, seconds) = try WallClock.timing {
-      try BuckiaError.wrapping {
-        for path in [older, newer].compactMap({ $0 }) { try DatabaseManager(path).requireFile() }
-        return try writeDiff(
-          from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: RowSource(opening: newer),
+      try withRows { newer in
+        if let older { try DatabaseManager(older).requireFile() }
+        return try Self.writeDiff(
+          from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: newer,
           kind: older == nil ? .snapshot : .delta, output: output, options: options, home: home, progress: progress)
       }
     }
@@ -52,23 +51,32 @@ extension DatabaseManager {
     return report
   }
 
-  /// Writes what turns one database into another into a diff file, on a thread of its own.
+  /// Writes what turns an older database into this one into a diff file, on a thread of its own.
   ///
   /// It does what the synchronous call of the same name does. When the task is cancelled, it stops within a few thousand rows and
-  /// leaves no file.
+  /// leaves no file. A borrowed database belongs to its thread: use the synchronous call there.
   ///
   /// - Throws: As the synchronous call; `CancellationError`.
-  public static func createDatabaseDiff(
-    from older: String?, to newer: String, output: DiffOutput, options: DiffOptions = DiffOptions(),
-    home: BuckiaHome = .standard, progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
+  public func createDatabaseDiff(
+    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
+    progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
   ) async throws -> DiffReport {
-    try await onThreadOfItsOwn { isCancelled in
+    try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try createDatabaseDiff(
-        from: older, to: newer, output: output, options: options, home: home,
+        since: older, output: output, options: options, home: home,
         progress: {
-          try isCancelled.check()
+          try cancellation.check()
           try progress($0)
         })
+    }
+  }
+
+  /// Works on the database as a side of a comparison.
+  private func withRows<Result>(_ body: (RowSource) throws -> Result) throws -> Result {
+    if isBorrowed { return try withReader { try body(RowSource(on: $0)) } }
+    return try BuckiaError.wrapping {
+      try requireFile()
+      return try body(RowSource(opening: path, busyTimeout: busyTimeout))
     }
   }
 
@@ -122,10 +130,7 @@ extension DatabaseManager {
 
 extension DiffReport {
   init(_ difference: DatabaseDifference, options: DiffOptions) {
-    id = nil
-    path = nil
-    bytes = 0
-    method = options.method?.rawValue ?? "auto"
+    method = options.method
     let reasons = Dictionary(difference.fallbacks.map { (TableName($0.name), $0.reason) }) { first, _ in first }
     tables = difference.tables.map { table in
       Table(
@@ -135,8 +140,6 @@ extension DiffReport {
     }
     skipped = difference.skipped
     comparedByRows = difference.fallbacks
-    warnings = []
-    seconds = 0
   }
 
   mutating func add(_ written: (id: KSUID, path: String, bytes: Int64)) {

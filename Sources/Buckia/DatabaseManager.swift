@@ -101,8 +101,7 @@ public struct DatabaseManager: Sendable {
   package func requireFile() throws(BuckiaError) {
     if isBorrowed { return }
     guard FileSystem.exists(path) else {
-      throw BuckiaError(
-        .noDatabase, "there is no such database; check the path (`buckia init` makes a new one)", path: path)
+      throw BuckiaError(.noDatabase, "there is no such database; check the path", path: path)
     }
     guard !FileSystem.isFolder(path) else {
       throw BuckiaError(.noDatabase, "this is a folder, where a database was expected", path: path)

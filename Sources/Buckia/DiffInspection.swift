@@ -1,5 +1,6 @@
 import BuckiaByteStreams
 import BuckiaDiffFiles
+import BuckiaJSON
 import BuckiaApply
 import BuckiaKSUID
 import SQLiteChangesets
@@ -11,13 +12,30 @@ public enum DiffInspection {
   ///
   /// - Throws: `BuckiaError` for a path that does not exist. What is wrong with a file is in the report.
   public static func verify(_ paths: [String]) throws -> VerifyReport {
-    let listing = try InboundListing(paths)
-    return VerifyReport(files: listing.items.map(verify))
+    VerifyReport(files: try InboundListing(paths).items.map { verify($0) })
   }
 
-  private static func verify(_ item: InboundItem) -> VerifyReport.File {
+  /// Checks files and whole folders completely, on a thread of its own.
+  ///
+  /// It does what the synchronous call of the same name does. When the task is cancelled, it stops inside the file that is being
+  /// read.
+  ///
+  /// - Throws: As the synchronous call; `CancellationError`.
+  public static func verify(_ paths: [String]) async throws -> VerifyReport {
+    try await CancellationFlag.onThreadOfItsOwn { cancellation in
+      VerifyReport(
+        files: try InboundListing(paths).items.map { item in
+          let file = verify(item, isWanted: { !cancellation.isSet })
+          try cancellation.check()
+          return file
+        })
+    }
+  }
+
+  private static func verify(_ item: InboundItem, isWanted: @escaping () -> Bool = { true }) -> VerifyReport.File {
     func file(
-      _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: String = "none", reason: String? = nil
+      _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
+      reason: String? = nil
     ) -> VerifyReport.File {
       VerifyReport.File(
         path: item.path, id: id, isGood: isGood, sender: sender, signature: signature,
@@ -27,19 +45,19 @@ public enum DiffInspection {
       switch item.kind {
       case .encrypted:
         return file(
-          item.id, isGood: false, sender: "unknown", signature: "unknown",
+          item.id, isGood: false, sender: "unknown", signature: .unknown,
           reason: BuckiaError.encryptedReason)
       case .changeset:
-        let raw = try RawChangeset.verified(at: item.path)
+        let raw = try RawChangeset.verified(at: item.path, isWanted: isWanted)
         return file(raw.id, isGood: true)
       case .diff:
-        let diff = try DiffFile.verified(at: item.path, name: item.isFromFolder ? .mustMatch : .ifNamedByID)
-        let signature = diff.signature == .unsigned ? "none" : "valid"
+        let diff = try DiffFile.verified(at: item.path, name: item.nameRule, isWanted: isWanted)
+        let signature: VerifyReport.Signature = diff.signature == .unsigned ? .none : .valid
         return file(diff.manifest.id, isGood: true, sender: diff.signature.shownSender, signature: signature)
       }
     } catch {
       return file(
-        item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? "invalid" : "unknown",
+        item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? .invalid : .unknown,
         reason: error.description)
     }
   }
@@ -78,12 +96,12 @@ public struct InspectedFile {
   /// The manifest as it stands in the file; nil for a raw changeset.
   package let manifest: JSONValue?
   /// The definitions of the tables; nil where the file has none.
-  package let schema: [TableDefinition]?
+  let schema: [TableDefinition]?
   /// The sender, for people.
   public let sender: String
   /// The changes.
   package let changeset: TemporaryBuffer
-  /// The tables that have changes, and where these are.
+  /// The tables that it changes, and how.
   package let summary: ChangesetSummary
   /// The shared database it belongs to.
   let dataset: DatasetID?

@@ -48,9 +48,10 @@ enum FileSystem {
   }
 
   /// Removes a file; one that is gone already is fine.
-  static func remove(_ path: String) throws(BuckiaError) {
-    guard unlink(path) != 0, errno != ENOENT else { return }
-    throw BuckiaError(.cannotRemove, "it was applied, but cannot be removed: \(lastError)", path: path)
+  ///
+  /// - Returns: Why the system does not remove it; nil when it is gone.
+  static func remove(_ path: String) -> String? {
+    unlink(path) == 0 || errno == ENOENT ? nil : lastError
   }
 
   /// The path of a file in a folder, as a person would write it: plainly in the current one, without a second slash.

@@ -34,19 +34,19 @@ public struct DiffReport: Sendable {
   /// The file that was written; nil when nothing changed.
   public internal(set) var path: String?
   /// Its size in bytes.
-  public internal(set) var bytes: Int
-  /// The method that was asked for, or `auto`.
-  public internal(set) var method: String
+  public internal(set) var bytes = 0
+  /// The method that was asked for; nil where Buckia chose.
+  public internal(set) var method: DiffMethod?
   /// What changed.
   public internal(set) var tables: [Table]
   /// What does not travel.
   public internal(set) var skipped: [SkippedItem]
   /// Tables, changed or not, that had to be compared row by row, and why.
   public internal(set) var comparedByRows: [SkippedItem]
-  /// Remarks for people.
-  public internal(set) var warnings: [String]
+  /// What is worth knowing about it.
+  public internal(set) var warnings: [Remark] = []
   /// How long it took, in seconds.
-  public internal(set) var seconds: Double
+  public internal(set) var seconds = 0.0
 }
 
 /// What `processInboundChanges` did.
@@ -70,20 +70,6 @@ public struct ApplyReport: Sendable {
 
   /// The tables that were changed.
   public var changedTables: Set<String> { Set(diffs.flatMap(\.changedTables)) }
-  package init(
-    trust: TrustMode, diffs: [DiffOutcome], ignored: Int, createdLedger: Bool, migratedLedger: Bool, seconds: Double,
-    isDryRun: Bool, changedRows: [ChangedRows]
-  ) {
-    self.trust = trust
-    self.diffs = diffs
-    self.ignored = ignored
-    self.createdLedger = createdLedger
-    self.migratedLedger = migratedLedger
-    self.seconds = seconds
-    self.isDryRun = isDryRun
-    self.changedRows = changedRows
-  }
-
   /// The files that were refused.
   public var rejected: [DiffOutcome] { diffs.filter { $0.state == .rejected } }
   /// The files that were applied now.
@@ -114,15 +100,27 @@ public struct DoctorReport: Sendable {
   }
 
   /// The tables that replicate.
-  public let replicates: [Table]
+  public internal(set) var replicates: [Table] = []
   /// What does not, and why.
-  public let skipped: [SkippedItem]
+  public internal(set) var skipped: [SkippedItem] = []
   /// What does, but with something to know.
-  public let warnings: [String]
+  public internal(set) var warnings: [Remark] = []
 }
 
 /// What a file holds and whether it is good.
 public struct VerifyReport: Sendable {
+  /// What is known of a signature.
+  public enum Signature: String, Sendable {
+    /// There is none.
+    case none
+    /// It is the sender's.
+    case valid
+    /// It is not the sender's over this file.
+    case invalid
+    /// The file could not be read that far.
+    case unknown
+  }
+
   /// One file.
   public struct File: Sendable {
     /// The file.
@@ -133,8 +131,8 @@ public struct VerifyReport: Sendable {
     public let isGood: Bool
     /// The sender, for people.
     public let sender: String
-    /// `none`, `valid`, `invalid`, or `unknown` when the file could not be read that far.
-    public let signature: String
+    /// What is known of its signature.
+    public let signature: Signature
     /// Whether it is encrypted.
     public let isEncrypted: Bool
     /// What is wrong with it.

@@ -19,7 +19,6 @@ enum WallClock {
   static func timing<Result>(_ body: () throws -> Result) rethrows -> (result: Result, seconds: Double) {
     let start = ContinuousClock.now
     let result = try body()
-    let elapsed = (ContinuousClock.now - start).components
-    return (result, Double(elapsed.seconds) + Double(elapsed.attoseconds) * 1e-18)
+    return (result, (ContinuousClock.now - start) / .seconds(1))
   }
 }

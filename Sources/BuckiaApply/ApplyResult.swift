@@ -1,4 +1,5 @@
 import BuckiaLedger
+import BuckiaSchemaPlans
 
 /// What applying did.
 package struct ApplyResult: Sendable {
@@ -12,8 +13,8 @@ package struct ApplyResult: Sendable {
   package let changedTables: [String]
   /// What was created and added.
   package internal(set) var schemaChanges: [String]
-  /// Remarks: indexes that could not be kept up to date.
-  package internal(set) var warnings: [String]
+  /// What is worth knowing, such as indexes that could not be kept up to date.
+  package internal(set) var warnings: [Remark]
 }
 
 /// What is held of one table of a diff.

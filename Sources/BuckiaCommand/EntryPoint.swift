@@ -1,5 +1,5 @@
 import ArgumentParser
-import BuckiaDiffFiles
+import Buckia
 
 /// Where the program starts: reads the arguments, runs the verb, and gives every failure its exit code.
 @main

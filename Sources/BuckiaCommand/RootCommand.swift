@@ -1,4 +1,5 @@
 import ArgumentParser
+import Buckia
 
 /// `buckia`: the list of verbs.
 struct RootCommand: ParsableCommand {

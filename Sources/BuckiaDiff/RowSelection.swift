@@ -31,11 +31,6 @@ public struct RowSelection: Equatable, Sendable {
   }
 }
 
-extension ReplicationError.Code {
-  /// A condition that is no SQL expression over its table, or a column that cannot be left out.
-  package static let invalidSelection = ReplicationError.Code(rawValue: "invalid-selection")
-}
-
 extension RowSelection {
   func omits(_ column: String) -> Bool { omittedColumns.contains { ASCIIName.matches($0, column) } }
 

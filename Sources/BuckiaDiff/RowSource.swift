@@ -21,11 +21,13 @@ package final class RowSource {
   /// Which rows and columns of which tables take part; all of those that are not named.
   package typealias Selections = [TableName: RowSelection]
 
-  /// Opens a database file for reading.
+  /// Opens a database file for reading, and waits `busyTimeout` milliseconds for another connection's lock.
   ///
   /// - Throws: `SQLiteError` when it cannot be opened, is no database, is locked or must be recovered first.
-  package convenience init(opening path: String, selecting selections: Selections = [:]) throws(SQLiteError) {
-    let connection = try SQLiteConnection.reading(path)
+  package convenience init(
+    opening path: String, busyTimeout: Int32 = 10_000, selecting selections: Selections = [:]
+  ) throws(SQLiteError) {
+    let connection = try SQLiteConnection.reading(path, busyTimeout: busyTimeout)
     try connection.readThroughUnknownCollations()
     self.init(connection, path: path, name: path, selections)
   }

@@ -1,3 +1,5 @@
+import BuckiaSchemaPlans
+
 /// Something that does not travel, or was not compared as asked for, and why. Nothing is left out without one of these.
 public struct SkippedItem: Equatable, Sendable {
   /// The table, or `table.column`, or another object.
@@ -6,13 +8,13 @@ public struct SkippedItem: Equatable, Sendable {
   public let reason: SkipReason
 
   /// Makes an item.
-  public init(name: String, reason: SkipReason) {
+  package init(name: String, reason: SkipReason) {
     self.name = name
     self.reason = reason
   }
 
   /// Makes an item for something that cannot be replicated.
-  public init(name: String, reason: String) { self.init(name: name, reason: SkipReason(.notReplicated, reason)) }
+  package init(name: String, reason: String) { self.init(name: name, reason: SkipReason(.notReplicated, reason)) }
 }
 
 /// Why something does not travel, or was not compared as asked for.
@@ -23,26 +25,16 @@ public struct SkipReason: Equatable, Sendable, CustomStringConvertible {
   public let arguments: [String]
 
   /// Makes a reason.
-  public init(_ code: Code, _ arguments: String...) { self.init(code, arguments) }
+  package init(_ code: Code, _ arguments: String...) { self.init(code, arguments) }
 
   /// Makes a reason.
-  public init(_ code: Code, _ arguments: [String]) {
+  package init(_ code: Code, _ arguments: [String]) {
     self.code = code
     self.arguments = arguments
   }
 
   /// A sentence for people.
-  public var description: String {
-    var parts = code.sentence.split(separator: "$", omittingEmptySubsequences: false)
-    var text = String(parts.removeFirst())
-    for part in parts {
-      let place = part.first?.wholeNumberValue
-      text +=
-        place.map { arguments.indices.contains($0 - 1) ? arguments[$0 - 1] : "" } ?? arguments.joined(separator: ", ")
-      text += part.dropFirst()
-    }
-    return text
-  }
+  public var description: String { code.sentence.filled(with: arguments) }
 }
 
 extension SkipReason {

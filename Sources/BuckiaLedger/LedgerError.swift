@@ -1,13 +1,9 @@
-/// An error of the ledger tables: what happened, in which database, and what to do.
+import BuckiaSchemaPlans
+
+/// A newer version of Buckia made the ledger tables.
 package struct LedgerError: Error, Sendable, CustomStringConvertible {
   /// What kind of error.
-  package enum Code: String, Sendable {
-    /// A newer version of Buckia made the ledger tables.
-    case newerLedger = "newer-ledger"
-  }
-
-  /// What kind of error.
-  package let code: Code
+  package var code: BuckiaErrorCode { .newerLedger }
   /// The database.
   package let path: String
   /// A sentence for people.

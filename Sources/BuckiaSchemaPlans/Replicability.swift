@@ -36,10 +36,10 @@ package enum Replicability {
   private static func refusal(of content: VirtualContent) -> String? {
     switch content {
     case .own: nil
-    case .keptByTriggers: "triggers keep it, so its content does not travel: `apply` keeps that of the receiver"
-    case .external(let table): "it indexes \"\(table)\" and does not travel; `apply` makes it anew from that"
+    case .keptByTriggers: "triggers keep it, so its content does not travel: the receiver keeps its own"
+    case .external(let table): "it indexes \"\(table)\" and does not travel; the receiver makes it anew from that"
     case .contentless: "it keeps no text (content=''), so what is in it cannot be read and does not travel"
-    case .unknown: "its content does not travel; where triggers keep it, `apply` does, too"
+    case .unknown: "its content does not travel; where triggers keep it, the receiver does, too"
     case .unavailable(let reason): "it cannot be opened here (\(reason)), so its content does not travel"
     }
   }

@@ -2,39 +2,8 @@ import SQLiteSchemas
 
 /// An error of comparing, planning or applying that is not SQLite's: what happened, to which table, and what to do.
 package struct ReplicationError: Error, Sendable, CustomStringConvertible {
-  /// The kinds that are told apart. More may come.
-  package struct Code: RawRepresentable, Hashable, Sendable {
-    /// The code as it appears in JSON.
-    package let rawValue: String
-    /// Makes a code.
-    package init(rawValue: String) { self.rawValue = rawValue }
-
-    /// A table that was named is in neither database.
-    package static let noSuchTable = Code(rawValue: "no-such-table")
-    /// A diff names a table that no diff may change.
-    package static let refusedTable = Code(rawValue: "refused-table")
-    /// A table is missing here and its definition did not travel.
-    package static let missingTable = Code(rawValue: "missing-table")
-    /// The primary keys differ.
-    package static let keyDiffers = Code(rawValue: "key-differs")
-    /// The columns do not fit.
-    package static let columnsDiffer = Code(rawValue: "columns-differ")
-    /// A value would be altered by the type of its column here.
-    package static let incompatibleType = Code(rawValue: "incompatible-type")
-    /// The schema would have to change, and the mode does not allow it.
-    package static let schemaDiffers = Code(rawValue: "schema-differs")
-    /// A definition may not be created.
-    package static let refusedDefinition = Code(rawValue: "refused-definition")
-    /// A conflict was met under the policy `abort`, or a resolver said so.
-    package static let conflict = Code(rawValue: "conflict")
-    /// The caller stopped the work.
-    package static let cancelled = Code(rawValue: "cancelled")
-    /// SQLite has rolled back the transaction that the application had open, with all the application did in it.
-    package static let transactionLost = Code(rawValue: "transaction-lost")
-  }
-
   /// What kind of error.
-  package let code: Code
+  package let code: BuckiaErrorCode
   /// A sentence for people.
   package let message: String
   /// The table, when there is one.
@@ -46,7 +15,7 @@ package struct ReplicationError: Error, Sendable, CustomStringConvertible {
 
   /// Makes an error.
   package init(
-    _ code: Code, _ message: String, table: String? = nil, column: String? = nil, cause: (any Error)? = nil
+    _ code: BuckiaErrorCode, _ message: String, table: String? = nil, column: String? = nil, cause: (any Error)? = nil
   ) {
     self.code = code
     self.message = message

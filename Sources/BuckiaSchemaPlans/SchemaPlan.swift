@@ -13,7 +13,7 @@ package struct SchemaPlan: Sendable {
   /// What is unknown here, and is to be kept.
   package private(set) var held: [TableName: HeldTable] = [:]
   /// Virtual tables whose rows are not written, since this database keeps its own, and what is to be said of it.
-  package private(set) var passedOver: [TableName: String] = [:]
+  package private(set) var passedOver: [TableName: Remark] = [:]
 
   /// Columns that are to be held although there is a place for them: for each table their indexes, with the reason.
   package typealias Withheld = [TableName: [Int: String]]
@@ -64,7 +64,7 @@ package struct SchemaPlan: Sendable {
       }
       if let remark = VirtualMatch.remark(onPassingOver: definition, for: entry) {
         passedOver[name] = remark
-        notes.append(SchemaNote(.leaveOut, name.text, nil, remark))
+        notes.append(SchemaNote(.leaveOut, name.text, nil, remark.description))
         continue
       }
       if let refusal = VirtualMatch.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
@@ -113,7 +113,7 @@ package struct SchemaPlan: Sendable {
   ) throws {
     guard mode == .additive else {
       throw ReplicationError(
-        .schemaDiffers, "table \"\(table.name)\" is missing here, and --schema exact allows no change",
+        .schemaDiffers, "table \"\(table.name)\" is missing here, and the schema mode `exact` allows no change",
         table: table.name)
     }
     if let refusal = table.creationRefusal { throw ReplicationError.mayNotCreate(table, refusal) }

@@ -40,7 +40,7 @@ struct TableFit {
     if mode == .exact, let difference = SchemaDifference.first(incoming, local) {
       throw ReplicationError(
         .schemaDiffers,
-        "table \"\(local.name)\" is defined differently here, and --schema exact allows no difference: \(difference)",
+        "table \"\(local.name)\" is defined differently here, and the schema mode `exact` allows no difference: \(difference)",
         table: local.name)
     }
     try placeColumns()
@@ -61,7 +61,7 @@ struct TableFit {
       because: held.count == 1 ? "column \(names) \(first.reason)" : "columns \(names)")
   }
 
-  private func error(_ code: ReplicationError.Code, _ message: String, _ column: ColumnDefinition? = nil)
+  private func error(_ code: BuckiaErrorCode, _ message: String, _ column: ColumnDefinition? = nil)
     -> ReplicationError
   {
     ReplicationError(code, message, table: local.name, column: column?.name)

@@ -6,16 +6,14 @@ enum VirtualMatch {
   /// What is to be said when the rows of a table are not written, since this database keeps them by itself; nil when they are.
   ///
   /// - Parameter incoming: The author's definition; nil for a raw changeset, which has none.
-  static func remark(onPassingOver incoming: TableDefinition?, for entry: SchemaEntry) -> String? {
+  static func remark(onPassingOver incoming: TableDefinition?, for entry: SchemaEntry) -> Remark? {
     guard case .virtual(let module, let content) = entry.kind else { return nil }
     if let incoming {
       guard let wanted = incoming.module, ASCIIName.matches(wanted.name, module) else { return nil }
     }
     switch content {
-    case .keptByTriggers:
-      return "the rows that came for the virtual table \"\(entry.name)\" were not written: triggers keep it here"
-    case .external(let table):
-      return "the rows that came for the virtual table \"\(entry.name)\" were not written: here it indexes \"\(table)\""
+    case .keptByTriggers: return Remark(.rowsKeptByTriggers, entry.name.text)
+    case .external(let table): return Remark(.rowsOfExternalContent, entry.name.text, table.text)
     case .own, .contentless, .unknown, .unavailable: return nil
     }
   }
@@ -61,7 +59,8 @@ enum VirtualMatch {
     }
     if mode == .exact, incoming.module != local.module || columns != Array(columns.indices) {
       throw ReplicationError(
-        .schemaDiffers, "table \"\(local.name)\" is defined differently here, and --schema exact allows no difference",
+        .schemaDiffers,
+        "table \"\(local.name)\" is defined differently here, and the schema mode `exact` allows no difference",
         table: local.name)
     }
     return TableMatch(local: local, columns: columns, checkedValues: [])

@@ -189,7 +189,7 @@ import Testing
     _ = try statement.step()
     let result = try IndexScenario.apply(author.changes, to: receiver)
     #expect(result.warnings.count == 1)
-    #expect(result.warnings.first?.contains("st_minx") == true)
+    #expect(result.warnings.first?.description.contains("st_minx") == true)
     #expect(try receiver.integer("SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger'") == 0)
     // The function of the switch, which is left, returns 0 only.
     #expect(

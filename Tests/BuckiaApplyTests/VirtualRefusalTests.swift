@@ -15,13 +15,13 @@ import TestSupport
     /// The author's tables, each from a database of its own.
     let incoming: [String]
     let local: String
-    let code: ReplicationError.Code
+    let code: BuckiaErrorCode
     let reason: String
     var mode = SchemaMode.additive
     var testDescription: String { "\(incoming.joined(separator: "; ")) onto \(local)" }
 
     init(
-      _ incoming: String..., on local: String, _ code: ReplicationError.Code, _ reason: String,
+      _ incoming: String..., on local: String, _ code: BuckiaErrorCode, _ reason: String,
       mode: SchemaMode = .additive
     ) {
       self.incoming = incoming

@@ -448,7 +448,7 @@ import TestSupport
     #expect(result.counts.conflicts == 0)
     #expect(result.counts.inserted == 1)
     #expect(result.warnings.count == 1)
-    #expect(result.warnings.first?.contains("\"w\" were not written: triggers keep it here") == true)
+    #expect(result.warnings.first?.description.contains("\"w\" were not written: triggers keep it here") == true)
     #expect(try TestDatabases.rows("SELECT rowid FROM w ORDER BY rowid", on: target) == ["1"])
   }
 
@@ -460,8 +460,8 @@ import TestSupport
     let target = try files.target("CREATE VIRTUAL TABLE w USING fts5(title, content = notes, content_rowid = id)")
     let result = try Shipping.ship(from: files.older, to: files.newer, onto: target)
     #expect(result.warnings.count == 2, "\(result.warnings)")
-    #expect(result.warnings.first?.contains("here it indexes \"notes\"") == true)
-    #expect(result.warnings.last?.contains("has no triggers: it was made anew") == true)
+    #expect(result.warnings.first?.description.contains("here it indexes \"notes\"") == true)
+    #expect(result.warnings.last?.description.contains("has no triggers: it was made anew") == true)
     #expect(try TestDatabases.rows("SELECT rowid FROM w('one')", on: target) == ["1"])
   }
 }

@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaBenchmarks
 import Foundation
 import Testing
@@ -40,7 +41,7 @@ struct ComparisonRunTests {
   func differentResults() throws {
     let run = try ComparisonRun(
       comparison([implementation("a"), implementation("judge", content: nil), implementation("b", content: 2)]))
-    let error = try #require(throws: BenchmarkError.self) { try run.round() }
+    let error = try #require(throws: BuckiaError.self) { try run.round() }
     #expect(error.code == .resultsDiffer)
     #expect(error.description.contains("b arrived at other rows than a"))
   }

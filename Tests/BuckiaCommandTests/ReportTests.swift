@@ -13,7 +13,7 @@ struct ReportTests {
   private let plain = Style(isColored: false)
 
   private func report(
-    _ states: [(DiffState, conflicts: Int, code: String?)]
+    _ states: [(DiffState, conflicts: Int, code: BuckiaErrorCode?)]
   ) -> ApplyReport {
     let diffs = states.map { state, conflicts, code in
       var diff = DiffOutcome(id: nil, path: "inbound/x.bdiff", sender: "unsigned", state: state)
@@ -44,12 +44,12 @@ struct ReportTests {
   @Test("Conflicts ask for a person where that was asked for, and under the policy that aborts")
   func conflicts() {
     #expect(report([(.applied, 1, nil)]).status(failure: nil, failsOnConflict: true) == .needsPerson)
-    #expect(report([(.rejected, 1, "conflict")]).status(failure: nil, failsOnConflict: false) == .needsPerson)
+    #expect(report([(.rejected, 1, .conflict)]).status(failure: nil, failsOnConflict: false) == .needsPerson)
   }
 
   @Test("A refused file weighs more than one that waits")
   func refused() {
-    let mixed = report([(.waiting, 0, nil), (.rejected, 0, "badZstd"), (.rejected, 1, "conflict")])
+    let mixed = report([(.waiting, 0, nil), (.rejected, 0, .refusedTable), (.rejected, 1, .conflict)])
     #expect(mixed.status(failure: nil, failsOnConflict: true) == .failed)
   }
 
@@ -60,7 +60,7 @@ struct ReportTests {
     #expect(stopped.status(failure: failure, failsOnConflict: false) == .failed)
     #expect(
       stopped.json(failure: failure).text().contains(
-        #""error":{"code":"no-database","message":"a.db: gone","path":"a.db""#))
+        #""error":{"code":"no-database","message":"a.db: gone; `buckia init` makes a new one","path":"a.db""#))
   }
 
   @Test("Names and reasons of strangers are escaped in text, and whole in documents")
@@ -69,7 +69,7 @@ struct ReportTests {
     var diff = DiffOutcome(id: nil, path: "inbound/\(evil)", sender: evil, state: .rejected)
     diff.reason = evil
     diff.schemaChanges = [evil]
-    diff.warnings = [evil]
+    diff.warnings = [Remark(.damaged, evil)]
     let apply = ApplyReport(
       trust: .any, diffs: [diff], ignored: 0, createdLedger: true, migratedLedger: false, seconds: 0, isDryRun: false,
       changedRows: [])
@@ -81,8 +81,9 @@ struct ReportTests {
       id: nil, sender: evil, state: .rejected, recordedAt: 0, inserted: 0, updated: 0, deleted: 0, conflicts: 0,
       omitted: 0, reason: evil, file: evil, digest: "00")
     let file = VerifyReport.File(
-      path: evil, id: nil, isGood: false, sender: evil, signature: evil, isEncrypted: false, reason: evil)
-    let doctor = DoctorReport(replicates: [.init(name: evil, key: evil)], skipped: skipped, warnings: [evil])
+      path: evil, id: nil, isGood: false, sender: evil, signature: .unknown, isEncrypted: false, reason: evil)
+    let doctor = DoctorReport(
+      replicates: [.init(name: evil, key: evil)], skipped: skipped, warnings: [Remark(.damaged, evil)])
     var lines = apply.lines(database: evil, style: plain)
     lines += skipped.lines(heading: "h", style: plain)
     lines += conflict.lines(style: plain)

@@ -45,7 +45,6 @@ struct TerminalTests {
     #expect(Int64.min.grouped == "-9,223,372,036,854,775,808")
     #expect(1.counted("row") == "1 row")
     #expect(1200.counted("row") == "1,200 rows")
-    #expect(2.counted("entry", plural: "entries") == "2 entries")
   }
 
   @Test(

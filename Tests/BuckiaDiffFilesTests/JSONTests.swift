@@ -1,3 +1,4 @@
+import BuckiaJSON
 import SQLiteSchemas
 import Testing
 

@@ -9,7 +9,7 @@ import Testing
   /// What is expected: the steps in their own words, or the code of a refusal.
   enum Expected: Sendable {
     case steps([String])
-    case refused(ReplicationError.Code)
+    case refused(BuckiaErrorCode)
   }
 
   struct Case: Sendable, CustomTestStringConvertible {

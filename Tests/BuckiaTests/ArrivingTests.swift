@@ -71,7 +71,7 @@ private let photos = """
     try TestDatabases.run("INSERT INTO photos VALUES (1, 'mine')", on: post.mine)
     let damaged = try post.apply(ApplyOptions(conflicts: .abort)).diffs
     #expect(damaged.map(\.state) == [.rejected])
-    #expect(damaged.first?.code != "conflict")
+    #expect(damaged.first?.code != .conflict)
     #expect(try post.database.processInboundChanges([copy]).diffs.map(\.state) == [.applied])
     #expect(try post.apply().diffs.map(\.state) == [.rejected])
     #expect(try post.database.processInboundChanges([copy]).diffs.map(\.state) == [.alreadyApplied])

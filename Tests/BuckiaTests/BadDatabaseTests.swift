@@ -39,7 +39,7 @@ private let notes = """
       kind == 0
       ? #expect(throws: BuckiaError.self) { try DatabaseManager(path).processInboundChanges([post.inbound]) }
       : #expect(throws: BuckiaError.self) {
-        try DatabaseManager.createDatabaseDiff(from: post.base, to: path, output: .folder(post.inbound))
+        try DatabaseManager(path).createDatabaseDiff(since: post.base, output: .folder(post.inbound))
       }
     #expect((error?.cause as? SQLiteError)?.isNotADatabase == true)
     #expect(error?.description.contains(path) == true)
@@ -90,10 +90,10 @@ private let notes = """
   func noHome() throws {
     let post = try Post(notes)
     try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: post.mine)
-    let report = try DatabaseManager.createDatabaseDiff(
-      from: post.base, to: post.mine, output: .folder(post.folder.path), home: BuckiaHome(path: "/proc/none"))
+    let report = try DatabaseManager(post.mine).createDatabaseDiff(
+      since: post.base, output: .folder(post.folder.path), home: BuckiaHome(path: "/proc/none"))
     #expect(report.tables.map(\.deleted) == [1])
-    #expect(report.warnings.contains { $0.contains("/proc/none") })
+    #expect(report.warnings == [Remark(.clockNotKept, "/proc/none/clock")])
   }
 
   @Test("A database in WAL mode that another connection writes is read at one moment")

@@ -82,6 +82,41 @@ struct BorrowedDatabaseTests {
     }
   }
 
+  @Test(
+    "A diff of a borrowed database has what the app's transaction has changed, and leaves it open",
+    arguments: [nil, DiffMethod.pages, .rows, .session])
+  func diff(method: DiffMethod?) throws {
+    let post = try Post(Self.schema)
+    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    try connection.execute("INSERT INTO notes VALUES (2, 2); BEGIN; UPDATE notes SET n = 5 WHERE id = 1")
+    let report = try lend(connection) {
+      try $0.createDatabaseDiff(
+        since: post.base, output: .folder(post.inbound), options: DiffOptions(method: method),
+        home: BuckiaHome(path: post.folder.file("home")))
+    }
+    #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 1, 0]])
+    #expect(report.method == method)
+    let isOpen = connection.isInTransaction
+    #expect(isOpen)
+    try connection.execute("ROLLBACK")
+    let other = DatabaseManager(post.base)
+    #expect(try other.processInboundChanges([post.inbound]).applied.count == 1)
+    #expect(try TestDatabases.rows("SELECT id, n FROM notes ORDER BY id", on: post.base) == ["1|5", "2|2"])
+  }
+
+  @Test("All rows of a borrowed database in memory can be sent")
+  func diffOfMemory() throws {
+    let post = try Post(Self.schema)
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute("\(Self.schema), (7, 7)")
+    let report = try lend(connection) {
+      try $0.createDatabaseDiff(
+        since: nil, output: .folder(post.inbound), home: BuckiaHome(path: post.folder.file("home")))
+    }
+    #expect(report.tables.map(\.inserted) == [2])
+    #expect(report.tables.map(\.isNew) == [true])
+  }
+
   @Test("A dry run inside the app's transaction changes nothing of it")
   func dryRun() throws {
     let post = try Post(Self.schema)
@@ -102,7 +137,7 @@ struct BorrowedDatabaseTests {
     let kept = try lend(connection) { $0 }
     #expect(throws: BuckiaError.self) { try kept.log() }
     try lend(connection) { (database: DatabaseManager) throws -> Void in
-      let code = Recorded<BuckiaError.Code?>(nil)
+      let code = Recorded<BuckiaErrorCode?>(nil)
       let isDone = DispatchSemaphore(value: 0)
       Thread.detachNewThread {
         do { _ = try database.log() } catch { code.value = (error as? BuckiaError)?.code }
@@ -186,6 +221,45 @@ struct AsynchronousCallTests {
         continuation.resume()
       }
     }
+  }
+
+  @Test("A cancelled comparison leaves no file, and one that is not does what the synchronous call does")
+  func comparison() async throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY); CREATE TABLE tags(id INTEGER PRIMARY KEY)")
+    try TestDatabases.run("INSERT INTO notes VALUES (1); INSERT INTO tags VALUES (1)", on: post.mine)
+    let home = BuckiaHome(path: post.folder.file("home"))
+    // The work waits before the first table until the task has been cancelled.
+    let (begun, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let task = Task {
+      try await post.database.createDatabaseDiff(
+        since: post.base, output: .folder(post.inbound), home: home,
+        progress: { _ in
+          begun.signal()
+          cancelled.wait()
+        })
+    }
+    await Self.waitOutsideThePool(for: begun)
+    task.cancel()
+    cancelled.signal()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(try post.folder.names(in: "inbound").isEmpty)
+    let report = try await post.database.createDatabaseDiff(
+      since: post.base, output: .folder(post.inbound), home: home)
+    #expect(report.tables.map(\.inserted) == [1, 1])
+    #expect(try post.folder.names(in: "inbound").count == 1)
+  }
+
+  @Test(
+    "Files are verified on a thread of their own, and a cancelled task ends with its error", arguments: [true, false])
+  func verification(isRaw: Bool) async throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    try post.send("INSERT INTO notes VALUES (1, 1)", raw: isRaw)
+    #expect(try await DiffInspection.verify([post.inbound]).files.map(\.isGood) == [true])
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await DiffInspection.verify([post.inbound])
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
   }
 
   @Test("A task that is cancelled before it begins does nothing")

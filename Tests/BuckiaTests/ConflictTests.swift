@@ -98,7 +98,7 @@ private let notes = """
     try post.send("\(item.incoming); INSERT INTO notes VALUES (99, 'along', 1, 'z'); CREATE TABLE t(x PRIMARY KEY)")
     let report = try post.apply(ApplyOptions(conflicts: .abort))
     #expect(report.diffs.map(\.state) == [.rejected])
-    #expect(report.diffs.first?.code == "conflict")
+    #expect(report.diffs.first?.code == .conflict)
     #expect(try post.everythingButOurs() == before)
     #expect(try post.database.conflicts().isEmpty)
   }
@@ -180,7 +180,7 @@ private let notes = """
     #expect(try post.apply().diffs.map(\.state) == [.applied])
     #expect(
       try post.rows("SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM d), (SELECT count(*) FROM e)") == ["1|1|1"])
-    #expect(try post.database.examine().warnings.contains { $0.contains("cannot be enforced") })
+    #expect(try post.database.examine().warnings.map(\.code).contains(.unenforceableForeignKey))
   }
 
   @Test("Composite keys and keys that a parent changed are looked at, too")

@@ -61,8 +61,8 @@ import TestSupport
     let new = try folder.copy(Self.folder.appendingPathComponent("\(pair.new).gpkg").path, to: "new.gpkg")
     let mine = try folder.copy("old.gpkg", to: "mine.gpkg")
     let triggers = try names("type = 'trigger'", in: mine)
-    let diff = try DatabaseManager.createDatabaseDiff(
-      from: old, to: new, output: .file(folder.file("it.bdiff"), replacing: false),
+    let diff = try DatabaseManager(new).createDatabaseDiff(
+      since: old, output: .file(folder.file("it.bdiff"), replacing: false),
       home: BuckiaHome(path: folder.file("home")))
     let path = try #require(diff.path)
     let report = try DatabaseManager(mine).processInboundChanges([path])

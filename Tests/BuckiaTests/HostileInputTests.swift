@@ -237,7 +237,7 @@ private let schema = """
     try post.plant(text("007", id: 3), definitions: [table("TEXT")], id: Post.id(at: 1_600_000_001))
     let report = try post.apply()
     #expect(report.diffs.map(\.state) == [.applied, .rejected])
-    #expect(report.diffs.last?.code == "incompatible-type")
+    #expect(report.diffs.last?.code == .incompatibleType)
     #expect(try post.rows("SELECT id FROM t ORDER BY id") == ["1", "2"])
   }
 

@@ -81,8 +81,8 @@ private let notes = """
       "DELETE FROM tags WHERE id = 1; ALTER TABLE notes ADD COLUMN mood; UPDATE notes SET mood = id",
     ].enumerated() {
       try TestDatabases.run(edit, on: path)
-      _ = try DatabaseManager.createDatabaseDiff(
-        from: older, to: path, output: .folder(post.inbound),
+      _ = try DatabaseManager(path).createDatabaseDiff(
+        since: older, output: .folder(post.inbound),
         home: BuckiaHome(path: post.folder.file("author-home")))
       older = try post.folder.copy("author.sqlite", to: "step\(index).sqlite")
     }

@@ -115,7 +115,7 @@ private let notes = """
     try post.plant(insertion(into: "notes", keyFlags: [1, 0, 0], values: [8, 8, 8]), definitions: [table], id: id)
     let report = try post.apply()
     #expect(report.diffs.map(\.state) == [.rejected])
-    #expect(report.diffs.first?.code == BuckiaError.Code.equivocation.rawValue)
+    #expect(report.diffs.first?.code == .equivocation)
     #expect(try post.rows("SELECT id FROM notes WHERE id > 3") == ["7"])
   }
 

@@ -48,8 +48,8 @@ import TestSupport
         DELETE FROM log WHERE rowid % 3 = \(id % 3); UPDATE wide SET b = a WHERE rowid > \(id); \(Self.rows(12, &random));
         \(random.oneIn(2) ? "VACUUM" : "ALTER TABLE log ADD COLUMN more DEFAULT 7; UPDATE log SET more = rowid % 2")
         """, on: newer)
-      let report = try DatabaseManager.createDatabaseDiff(
-        from: older, to: newer, output: .folder(folder.path), options: DiffOptions(keyless: .content), home: home)
+      let report = try DatabaseManager(newer).createDatabaseDiff(
+        since: older, output: .folder(folder.path), options: DiffOptions(keyless: .content), home: home)
       #expect(report.tables.allSatisfy { $0.updated == 0 })
       if let path = report.path {
         // So that both sides can be counted alike, the receiver's rows have the new column, too.
@@ -74,8 +74,8 @@ import TestSupport
     try TestDatabases.run("DELETE FROM log WHERE line = 'a'; INSERT INTO log VALUES ('mine', 0)", on: post.mine)
     let theirs = try post.folder.copy("base.sqlite", to: "theirs")
     try TestDatabases.run("DELETE FROM log WHERE rowid < 3; INSERT INTO log VALUES ('new', 9)", on: theirs)
-    _ = try DatabaseManager.createDatabaseDiff(
-      from: post.base, to: theirs, output: .folder(post.inbound), options: DiffOptions(keyless: .content),
+    _ = try DatabaseManager(theirs).createDatabaseDiff(
+      since: post.base, output: .folder(post.inbound), options: DiffOptions(keyless: .content),
       home: BuckiaHome(path: post.folder.file("home")))
     let report = try post.apply()
     #expect(report.diffs.map(\.inserted) == [1])

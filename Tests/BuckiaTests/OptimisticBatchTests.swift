@@ -81,7 +81,7 @@ import Testing
   }
 
   private static func summary(_ outcome: DiffOutcome) -> String {
-    "\(outcome.state) \(outcome.code ?? "") \(outcome.inserted) \(outcome.updated) \(outcome.deleted) "
+    "\(outcome.state) \(outcome.code?.rawValue ?? "") \(outcome.inserted) \(outcome.updated) \(outcome.deleted) "
       + "\(outcome.conflicts) \(outcome.omitted) \(outcome.changedTables.sorted()) \(outcome.warnings)"
   }
 
@@ -111,8 +111,8 @@ import Testing
           ;
         UPDATE t SET v = v + 1 WHERE k >= 'k5'
         """, on: path)
-      _ = try DatabaseManager.createDatabaseDiff(
-        from: older, to: path, output: .folder(post.inbound), home: BuckiaHome(path: post.folder.file("author-home")))
+      _ = try DatabaseManager(path).createDatabaseDiff(
+        since: older, output: .folder(post.inbound), home: BuckiaHome(path: post.folder.file("author-home")))
       older = try post.folder.copy("author.sqlite", to: "step\(step).sqlite")
     }
     let report = try post.apply(ApplyOptions(conflicts: .abort))

@@ -29,8 +29,8 @@ import Testing
   }
 
   private func diff(from one: String, to other: String, _ renames: [ColumnRename]) throws -> DiffReport {
-    try DatabaseManager.createDatabaseDiff(
-      from: one, to: other, output: .folder(folder.path), options: DiffOptions(renames: renames), home: home)
+    try DatabaseManager(other).createDatabaseDiff(
+      since: one, output: .folder(folder.path), options: DiffOptions(renames: renames), home: home)
   }
 
   @discardableResult

@@ -21,7 +21,7 @@ struct RewrittenChangesTests {
     try #require(try post.send(edits, raw: raw, to: .file(post.folder.file(name), replacing: false)).path)
   }
 
-  private func code(of body: () throws -> Void) -> BuckiaError.Code? {
+  private func code(of body: () throws -> Void) -> BuckiaErrorCode? {
     do { try body() } catch { return (error as? BuckiaError)?.code }
     return nil
   }

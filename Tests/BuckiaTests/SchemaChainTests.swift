@@ -166,8 +166,8 @@ import TestSupport
           }
           return name(before, rename.oldName) && name(author.tables, rename.newName)
         }
-        let report = try DatabaseManager.createDatabaseDiff(
-          from: copies[version - 1], to: copies[version], output: .folder(folder.path),
+        let report = try DatabaseManager(copies[version]).createDatabaseDiff(
+          since: copies[version - 1], output: .folder(folder.path),
           options: DiffOptions(renames: renames), home: home)
         if let made = report.path { diffs.append((made, author.touched)) }
       }

@@ -6,7 +6,7 @@ import Testing
 private func applyWithErrors(database: DatabaseManager, inbound: String) throws {
   do {
     let report = try database.processInboundChanges([inbound])
-    for diff in report.rejected { print(diff.path, diff.code ?? "", diff.reason ?? "") }
+    for diff in report.rejected { print(diff.path, diff.code?.rawValue ?? "", diff.reason ?? "") }
   } catch let error as BuckiaError where error.isBusy {
     print("another program writes to the database; try again later")
   } catch let error as BuckiaError where error.code == .noDatabase {

@@ -4,7 +4,7 @@ import Testing
 /// What an app does first.
 private func exchange(before: String, now: String, outbox: String, notes: String, inbound: String) throws {
   // Send what changed between two copies of a database.
-  let sent = try DatabaseManager.createDatabaseDiff(from: before, to: now, output: .folder(outbox))
+  let sent = try DatabaseManager(now).createDatabaseDiff(since: before, output: .folder(outbox))
   print(sent.path ?? "nothing has changed")
 
   // Apply everything in a folder, each file exactly once.

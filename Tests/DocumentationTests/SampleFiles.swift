@@ -55,7 +55,7 @@ struct SampleFiles {
   /// Puts the sender's changes into the receiver's inbound folder.
   @discardableResult
   func deliver() throws -> DiffReport {
-    try DatabaseManager.createDatabaseDiff(from: before, to: now, output: .folder(inbound))
+    try DatabaseManager(now).createDatabaseDiff(since: before, output: .folder(inbound))
   }
 
   /// A file in the inbound folder that cannot be applied.

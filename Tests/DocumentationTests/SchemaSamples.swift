@@ -21,8 +21,8 @@ private func applyAndHold(database: DatabaseManager, inbound: String) throws {
 private func sendRename(before: String, now: String, outbox: String) throws {
   var options = DiffOptions()
   options.renames = [ColumnRename(table: "notes", from: "title", to: "heading")]
-  let report = try DatabaseManager.createDatabaseDiff(
-    from: before, to: now, output: .folder(outbox), options: options)
+  let report = try DatabaseManager(now).createDatabaseDiff(
+    since: before, output: .folder(outbox), options: options)
   print(report.tables.flatMap(\.renames).map(\.newName))
 }
 

@@ -3,14 +3,14 @@ import Testing
 
 /// Writes what changed.
 private func send(before: String, now: String, outbox: String) throws {
-  let report = try DatabaseManager.createDatabaseDiff(from: before, to: now, output: .folder(outbox))
+  let report = try DatabaseManager(now).createDatabaseDiff(since: before, output: .folder(outbox))
   for table in report.tables { print(table.name, table.inserted, table.updated, table.deleted) }
   for item in report.skipped { print(item.name, "is not in the file:", item.reason) }
 }
 
 /// Writes all rows.
 private func sendEverything(now: String, file: String) throws {
-  let report = try DatabaseManager.createDatabaseDiff(from: nil, to: now, output: .file(file, replacing: true))
+  let report = try DatabaseManager(now).createDatabaseDiff(since: nil, output: .file(file, replacing: true))
   print(report.bytes, "bytes")
 }
 
@@ -19,8 +19,8 @@ private func sendSelection(before: String, now: String, outbox: String) throws {
   var options = DiffOptions()
   options.tables = ["notes"]
   options.selections["notes"] = RowSelection(where: "owner = :me", ["me": 7], omitting: ["draft"])
-  let report = try DatabaseManager.createDatabaseDiff(
-    from: before, to: now, output: .folder(outbox), options: options)
+  let report = try DatabaseManager(now).createDatabaseDiff(
+    since: before, output: .folder(outbox), options: options)
   print(report.tables.map(\.inserted))
 }
 

@@ -1,3 +1,4 @@
+import BuckiaSchemaPlans
 import Dispatch
 
 /// Removes files that are done, in a thread of its own: ten thousand of them take as long as some of what is applied
@@ -5,7 +6,7 @@ import Dispatch
 final class FileRemover: @unchecked Sendable {
   private let queue = DispatchQueue(label: "buckia.remover")
   // Touched on the queue only, which does one thing after the other.
-  private var failures: [(place: Int, message: String)] = []
+  private var failures: [(place: Int, remark: Remark)] = []
 
   /// Begins to remove files, after those that were given before.
   ///
@@ -14,11 +15,8 @@ final class FileRemover: @unchecked Sendable {
     guard !files.isEmpty else { return }
     queue.async {
       for file in files {
-        do throws(BuckiaError) {
-          try FileSystem.remove(file.path)
-        } catch {
-          self.failures.append((file.place, error.description))
-        }
+        guard let reason = FileSystem.remove(file.path) else { continue }
+        self.failures.append((file.place, Remark(.notRemoved, file.path, reason)))
       }
     }
   }
@@ -26,5 +24,5 @@ final class FileRemover: @unchecked Sendable {
   /// Waits until all files are gone.
   ///
   /// - Returns: What is to be said of those that could not be removed.
-  func finish() -> [(place: Int, message: String)] { queue.sync { failures } }
+  func finish() -> [(place: Int, remark: Remark)] { queue.sync { failures } }
 }

@@ -93,7 +93,7 @@ final class InboundFiles: IncomingFileSource {
 
   /// Waits until all files that are done have been removed, and notes which could not be.
   func finishRemoving() {
-    for failed in remover.finish() { outcomes[failed.place].warnings.append(failed.message) }
+    for failed in remover.finish() { outcomes[failed.place].warnings.append(failed.remark) }
   }
 
   private func isToBeRemoved(_ item: InboundItem, _ state: DiffState) -> Bool {

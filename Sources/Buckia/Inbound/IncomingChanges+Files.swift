@@ -4,16 +4,6 @@ import BuckiaLedger
 import SQLiteChangesets
 
 /// From verified files to what the engine plans and applies.
-///
-/// For applications that apply inside a transaction of their own, on their own connection:
-///
-/// ```swift
-/// try SQLiteConnection.borrowing(handle) { connection in
-///   let diff = try DiffFile.verified(at: path)
-///   let plan = try Receiver.plan(IncomingChanges(diff, file: path), on: connection, settings: ApplySettings(time: now))
-///   return try plan.apply().changedTables
-/// }
-/// ```
 extension IncomingChanges {
   /// Takes the changes of a verified diff file.
   ///

@@ -2,6 +2,7 @@ import BuckiaApply
 import BuckiaDiffFiles
 import BuckiaKSUID
 import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteSchemas
 
 extension IncomingFile {
@@ -33,7 +34,7 @@ extension IncomingFile {
       switch item.kind {
       case .encrypted:
         self.init(
-          item, Refusal(.rejected, code: BuckiaError.Code.encrypted.rawValue, reason: BuckiaError.encryptedReason))
+          item, Refusal(.rejected, code: .encrypted, reason: BuckiaError.encryptedReason))
       case .diff:
         self.init(
           item, try DiffFile.verified(at: item.path, name: item.nameRule, cache: cache, isWanted: isWanted))
@@ -87,20 +88,20 @@ extension IncomingFile {
       digest: { try FileDigest.sha256(at: item.path).sha256.bytes })
   }
 
-  private static func remarks(attachments count: Int) -> [String] {
-    count == 0 ? [] : ["its \(count) attached files were not unpacked; `tar --zstd -xf` does it"]
+  private static func remarks(attachments count: Int) -> [Remark] {
+    count == 0 ? [] : [Remark(.attachmentsNotUnpacked, "\(count)")]
   }
 
   /// Refuses what this version can read but not do: half of a diff must not pass for the whole.
   private static func unsupported(_ manifest: Manifest, _ schema: [TableDefinition]?) -> Refusal? {
     if schema == nil, manifest.schema != nil {
       return Refusal(
-        .rejected, code: BuckiaError.Code.unknownSchema.rawValue,
+        .rejected, code: .unknownSchema,
         reason: "its table definitions did not travel along, and are not known here; ask for a file that has them")
     }
     if manifest.tables.contains(where: { $0.withdrawn > 0 }) {
       return Refusal(
-        .rejected, code: BuckiaError.Code.unsupported.rawValue,
+        .rejected, code: .unsupported,
         reason: "it withdraws shared rows, which this version of Buckia cannot do; update Buckia")
     }
     return nil
@@ -109,7 +110,7 @@ extension IncomingFile {
 
 extension InboundItem {
   /// Whether the name has to be the id of the manifest.
-  fileprivate var nameRule: DiffFile.NameRule { isFromFolder ? .mustMatch : .ifNamedByID }
+  var nameRule: DiffFile.NameRule { isFromFolder ? .mustMatch : .ifNamedByID }
 }
 
 extension DiffFileError: FileFault {
@@ -117,6 +118,7 @@ extension DiffFileError: FileFault {
     // A file may ask for more room than there is, again with every try: nothing to record, but nothing that keeps the
     // others waiting either.
     Refusal(
-      .rejected, code: code.rawValue, reason: description, isRecorded: !isTransient && code != .notRegularFile)
+      .rejected, code: BuckiaErrorCode(rawValue: code.rawValue), reason: description,
+      isRecorded: !isTransient && code != .notRegularFile)
   }
 }

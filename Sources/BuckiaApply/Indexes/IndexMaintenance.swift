@@ -1,3 +1,4 @@
+import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -54,9 +55,9 @@ final class IndexMaintenance {
 
   /// Removes the copies and functions.
   ///
-  /// - Returns: Messages for the report about what could not be removed.
+  /// - Returns: Remarks for the report about what could not be removed.
   /// - Throws: `SQLiteError`. Rolling the transaction back removes the rest.
-  func end() throws -> [String] {
+  func end() throws -> [Remark] {
     for number in copies.indices { try remove(number) }
     copies = []
     control.isOn = []
@@ -66,11 +67,7 @@ final class IndexMaintenance {
       try session.connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes")
     }
     let kept = functions.removeAll()
-    guard !kept.isEmpty else { return [] }
-    return [
-      "the functions \(kept.joined(separator: ", ")) stay on this connection until it is closed: one of its statements "
-        + "was running"
-    ]
+    return kept.isEmpty ? [] : [Remark(.functionsKept, kept.joined(separator: ", "))]
   }
 
   // MARK: Copying

@@ -1,3 +1,4 @@
+import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -8,20 +9,20 @@ extension IndexSchema {
   /// - Parameters:
   ///   - index: The index.
   ///   - changed: The tables whose rows have changed.
-  /// - Returns: A message for the report; nil when there was nothing to do.
+  /// - Returns: A remark for the report; nil when there was nothing to do.
   /// - Throws: `SQLiteError` when the database fails.
   func rebuildWithoutTriggers(
     _ index: IndexTable, after changed: Set<TableName>, on connection: borrowing SQLiteConnection
-  ) throws(SQLiteError) -> String? {
+  ) throws(SQLiteError) -> Remark? {
     guard let content = index.content, !sources(of: content).isDisjoint(with: changed), !isMaintained(index) else {
       return nil
     }
-    let subject =
-      "the \(index.module) index \"\(index.name)\" over \(isView(content) ? "view" : "table") \"\(content)\""
     if let reason = try connection.failure(ofRunning: index.rebuildStatement) {
-      return "\(subject) was not kept up to date (it has no triggers), and cannot be rebuilt (\(reason))"
+      return Remark(
+        .indexNotRebuilt, index.module, index.name.text, content.text, "was not kept up to date (it has no triggers)",
+        reason)
     }
-    return "\(subject) has no triggers: it was made anew from that"
+    return Remark(.indexRebuilt, index.module, index.name.text, content.text)
   }
 
   private func isView(_ name: TableName) -> Bool { views[name] != nil }
@@ -56,14 +57,14 @@ extension IndexMaintenance {
   /// Rebuilds the indexes that no trigger maintains, when changes were applied with triggers on.
   ///
   /// - Parameter changed: The tables that were written.
-  /// - Returns: Messages for the report.
+  /// - Returns: Remarks for the report.
   /// - Throws: `SQLiteError` when the database fails.
-  static func rebuildIndexesWithoutTriggers(changed: [TableName], in session: ApplySession) throws -> [String] {
+  static func rebuildIndexesWithoutTriggers(changed: [TableName], in session: ApplySession) throws -> [Remark] {
     guard !changed.isEmpty else { return [] }
     let schema = try IndexSchema(session.connection)
     guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }
     let reached = try session.tablesChanged(with: Set(changed))
-    var remarks: [String] = []
+    var remarks: [Remark] = []
     for index in schema.indexes {
       if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {
         remarks.append(remark)

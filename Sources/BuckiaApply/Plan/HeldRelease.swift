@@ -58,7 +58,7 @@ struct HeldRelease {
         // The others need not wait for it, and the report says so.
         blocked[name, default: Blocked()].isWhole = true
         Self.release(of: part, in: &released) {
-          $0.outcome.warnings.append("what is held of table \"\(part.table)\" is damaged: \(error)")
+          $0.outcome.warnings.append(Remark(.heldDamaged, part.table, "\(error)"))
         }
       } catch let error as ReplicationError where error.code == .conflict {
         throw ReplicationError(

@@ -31,22 +31,14 @@ public struct DiffOutcome: Sendable {
   /// Why it was refused or waits.
   public var reason: String?
   /// The code of the error behind the reason, such as `badTarHeader`, `key-differs` or `conflict`.
-  public var code: String?
-  /// Remarks that are no refusal, such as an index that wants rebuilding.
-  public var warnings: [String] = []
+  public var code: BuckiaErrorCode?
+  /// What is worth knowing although it is no refusal, such as an index that wants rebuilding.
+  public var warnings: [Remark] = []
   /// The tables that changed.
   public var changedTables: [String] = []
 }
 
 extension DiffOutcome {
-  /// Makes the outcome of a file of which nothing else is known yet.
-  package init(id: KSUID?, path: String, sender: String, state: DiffState) {
-    self.id = id
-    self.path = path
-    self.sender = sender
-    self.state = state
-  }
-
   /// Adds what applying did.
   mutating func add(_ result: ApplyResult) {
     state = result.held.isEmpty ? .applied : .held
@@ -56,7 +48,7 @@ extension DiffOutcome {
     schemaChanges = result.schemaChanges
     changedTables = result.changedTables
     warnings += result.warnings
-    warnings += result.released.map { "what was held of \($0.path) has been applied first" }
+    warnings += result.released.map { Remark(.heldAppliedFirst, $0.path) }
   }
 
   mutating func set(_ counts: ApplyCounts) {

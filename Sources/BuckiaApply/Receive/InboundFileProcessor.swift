@@ -149,7 +149,7 @@ struct InboundFileProcessor {
     } catch let error as SQLiteError {
       throw error
     } catch {
-      outcome.warnings.append("the refusal is not recorded: \(error)")
+      outcome.warnings.append(Remark(.refusalNotRecorded, "\(error)"))
     }
     return outcome
   }

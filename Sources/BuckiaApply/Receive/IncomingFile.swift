@@ -1,4 +1,5 @@
 import BuckiaKSUID
+import BuckiaSchemaPlans
 
 /// A file as it comes to the receiver: opened and verified, or the reason why it could not be.
 package struct IncomingFile {
@@ -30,7 +31,7 @@ package struct IncomingFile {
   /// SHA-256 of the file. Waits for the end of a file that is still arriving.
   package let digest: () throws -> [UInt8]
   /// Remarks about the file itself, known once it has been verified.
-  package let remarks: () throws -> [String]
+  package let remarks: () throws -> [Remark]
   /// Stops verifying it, when it is not wanted any more.
   package let abandon: () -> Void
 
@@ -38,7 +39,7 @@ package struct IncomingFile {
   package init(
     path: String, name: String, id: KSUID?, sender: String, content: Content, byteCount: Int,
     digest: @escaping () throws -> [UInt8],
-    remarks: @escaping () throws -> [String] = { [] }, abandon: @escaping () -> Void = {}
+    remarks: @escaping () throws -> [Remark] = { [] }, abandon: @escaping () -> Void = {}
   ) {
     self.path = path
     self.name = name

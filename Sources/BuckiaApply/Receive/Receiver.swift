@@ -91,7 +91,7 @@ package struct Receiver {
         throw error
       }
       var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)
-      outcome.code = error.code.rawValue
+      outcome.code = error.code
       outcome.reason = EscapedText.line(error.message)
       return [outcome]
     }
@@ -272,7 +272,7 @@ extension Receiver {
         session: session ?? ApplySession(on: connection, firesTriggers: settings.firesTriggers),
         ownsSession: session == nil)
     case .alreadyRecorded:
-      throw Refusal(.alreadyApplied, code: "already-applied", reason: "it was applied before", isRecorded: false)
+      throw Refusal(.alreadyApplied, code: .alreadyApplied, reason: "it was applied before", isRecorded: false)
     case .equivocation: throw Refusal.equivocation
     case .untrusted: throw Refusal.untrusted
     case .waiting(let seconds): throw Refusal.waiting(seconds: seconds)

@@ -7,15 +7,15 @@ import SQLiteConnections
 package struct Refusal: Error, Sendable {
   /// What becomes of the file.
   package let state: DiffState
-  /// The code of the error behind it, as in JSON.
-  package let code: String
+  /// The code of the error behind it.
+  package let code: BuckiaErrorCode
   /// A sentence for people.
   package let reason: String
   /// Whether the ledger records it: not where only the machine is short of something.
   package let isRecorded: Bool
 
   /// Makes a refusal.
-  package init(_ state: DiffState, code: String, reason: String, isRecorded: Bool = true) {
+  package init(_ state: DiffState, code: BuckiaErrorCode, reason: String, isRecorded: Bool = true) {
     self.state = state
     self.code = code
     self.reason = reason
@@ -33,15 +33,15 @@ extension Refusal: FileFault {
   package var refusal: Refusal? { self }
 
   static let equivocation = Refusal(
-    .rejected, code: "equivocation",
+    .rejected, code: .equivocation,
     reason: "another file with the same sender and id was applied before; its sender made two of them")
   static let untrusted = Refusal(
-    .quarantined, code: "untrusted",
+    .quarantined, code: .untrusted,
     reason: "this database trusts known senders only, and this file is from a stranger")
 
   static func waiting(seconds: Int64) -> Refusal {
     Refusal(
-      .waiting, code: "from-the-future",
+      .waiting, code: .fromTheFuture,
       reason: "its id lies \(seconds) seconds in the future; it waits until then (is this clock right?)")
   }
 }
@@ -49,18 +49,20 @@ extension Refusal: FileFault {
 extension ReplicationError: FileFault {
   package var refusal: Refusal? {
     guard code != .cancelled, code != .transactionLost else { return nil }
-    return Refusal(.rejected, code: code.rawValue, reason: description)
+    return Refusal(.rejected, code: code, reason: description)
   }
 }
 
 extension ChangesetError: FileFault {
-  package var refusal: Refusal? { Refusal(.rejected, code: code.rawValue, reason: description) }
+  package var refusal: Refusal? {
+    Refusal(.rejected, code: BuckiaErrorCode(rawValue: code.rawValue), reason: description)
+  }
 }
 
 extension SQLiteError: FileFault {
   package var refusal: Refusal? {
     // The statement is to blame, not the database or the machine: another diff may well succeed.
     guard primaryCode == 1 || isConstraint || isMismatch || isTooBig else { return nil }
-    return Refusal(.rejected, code: "sqlite-\(code)", reason: description)
+    return Refusal(.rejected, code: BuckiaErrorCode(self), reason: description)
   }
 }

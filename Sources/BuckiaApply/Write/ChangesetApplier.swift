@@ -35,8 +35,8 @@ struct ChangesetApplier {
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
-  /// Remarks for people.
-  private(set) var warnings: [String] = []
+  /// What is worth knowing.
+  private(set) var warnings: [Remark] = []
   /// Tables with changes that were not written, as the plan says.
   private(set) var passedOver: [TableName] = []
   private var isChanged: Set<TableName> = []
@@ -227,11 +227,10 @@ struct ChangesetApplier {
 
 extension TableApplier {
   /// What to say of text that could not be stored as it came.
-  fileprivate var textWarnings: [String] {
+  fileprivate var textWarnings: [Remark] {
     let names = statements.match.local.changesetColumns
-    return alteredText.sorted().map { column in
-      "column \"\(statements.name).\(names[statements.match.columns[column]])\": some text that came in is not valid, and this "
-        + "database stores UTF-16, which has no room for it; U+FFFD stands in its place"
+    return alteredText.sorted().map {
+      Remark(.alteredText, statements.name.text, names[statements.match.columns[$0]])
     }
   }
 }

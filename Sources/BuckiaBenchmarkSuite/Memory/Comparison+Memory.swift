@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaBenchmarks
 import BuckiaDiffFiles
 import Foundation
@@ -68,7 +69,7 @@ extension Comparison {
       $0 + $1.changeCount
     }
     guard found == wanted else {
-      throw BenchmarkError(.resultsDiffer, "\(found) of \(wanted) changes were found")
+      throw BuckiaError(.resultsDiffer, "\(found) of \(wanted) changes were found")
     }
     return UInt64(found)
   }
@@ -77,7 +78,7 @@ extension Comparison {
     let connection = try SQLiteConnection(opening: database, as: .readOnly)
     let count = try connection.integer("SELECT count(*) FROM large") ?? 0
     guard count == rows else {
-      throw BenchmarkError(.resultsDiffer, "\(count) of \(rows) rows arrived")
+      throw BuckiaError(.resultsDiffer, "\(count) of \(rows) rows arrived")
     }
     return UInt64(count)
   }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Buckia
 import BuckiaBenchmarks
 import Foundation
 
@@ -49,7 +50,7 @@ struct MemoryCommand: ParsableCommand {
     let program = try ChildProcess.path(of: "BuckiaBenchmarkSuite")
     let printed = try ChildProcess(program, ["memory"] + arguments).run()
     guard let peak = Double(printed.trimmingCharacters(in: .whitespacesAndNewlines)), peak > 0 else {
-      throw BenchmarkError(.otherProgram, "\(program) did not print its peak memory")
+      throw BuckiaError(.otherProgram, "\(program) did not print its peak memory")
     }
     return peak
   }

@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaBenchmarks
 import Foundation
 
@@ -5,7 +6,9 @@ extension Comparison {
   /// From two database files to a file of changes, with other programs.
   ///
   /// - Parameter target: How many times as fast as `sqldiff` Buckia should be.
-  static func peerDifference(_ shape: TableShape, rows: Int, changed: ChangedRows, target: Double) -> Comparison {
+  static func peerDifference(_ shape: TableShape, rows: Int, changed: BuckiaBenchmarks.ChangedRows, target: Double)
+    -> Comparison
+  {
     let others: [ImplementationName] = [.geodiffDiff, .apswDiff]
     return .difference(
       shape, rows: rows, changed: changed, id: "peer-difference",
@@ -71,7 +74,7 @@ extension Comparison {
     ) { folder in
       let peers = try Peers.find()
       guard let cmp = ChildProcess.find("cmp") else {
-        throw BenchmarkError(.otherProgram, "there is no cmp (Debian's package is diffutils)")
+        throw BuckiaError(.otherProgram, "there is no cmp (Debian's package is diffutils)")
       }
       let pair = try LargePair(rows: rows, changed: nil, in: folder)
       return Workload(

@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaBenchmarks
 import Foundation
 
@@ -46,10 +47,10 @@ struct Peers {
 
   /// Runs the Python script, which prints how many seconds the work took.
   func seconds(_ arguments: String...) throws -> Double {
-    guard let python else { throw BenchmarkError(.otherProgram, "there is no Python") }
+    guard let python else { throw BuckiaError(.otherProgram, "there is no Python") }
     let printed = try ChildProcess(python.program, [python.script] + arguments).run()
     guard let seconds = Double(printed.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-      throw BenchmarkError(.otherProgram, "\(python.script) \(arguments[0]) did not say how long it took")
+      throw BuckiaError(.otherProgram, "\(python.script) \(arguments[0]) did not say how long it took")
     }
     return seconds
   }

@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaBenchmarks
 import Dispatch
 import Foundation
@@ -20,7 +21,7 @@ struct ChildProcess {
   /// Runs the program and waits for its end.
   ///
   /// - Returns: Its standard output.
-  /// - Throws: `BenchmarkError` with `otherProgram` when it cannot be started or fails.
+  /// - Throws: `BuckiaError` with `otherProgram` when it cannot be started or fails.
   @discardableResult
   func run() throws -> String {
     let process = Process()
@@ -36,14 +37,14 @@ struct ChildProcess {
     let end = DispatchSemaphore(value: 0)
     process.terminationHandler = { _ in end.signal() }
     do { try process.run() } catch {
-      throw BenchmarkError(.otherProgram, "\(program) cannot be started: \(error.localizedDescription)")
+      throw BuckiaError(.otherProgram, "\(program) cannot be started: \(error.localizedDescription)")
     }
     let printed = try output.fileHandleForReading.readToEnd() ?? Data()
     // A few lines at most, which fit into the pipe's buffer.
     let complaint = String(decoding: try diagnostics.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
     end.wait()
     guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-      throw BenchmarkError(
+      throw BuckiaError(
         .otherProgram,
         "\(shortCommand) ended with \(process.terminationStatus): "
           + complaint.split(whereSeparator: \.isNewline).suffix(3).joined(separator: " "))
@@ -65,11 +66,11 @@ struct ChildProcess {
   /// The path of an executable of this package, which the build has put beside this one.
   static func path(of product: String) throws -> String {
     guard let own = Bundle.main.executableURL?.resolvingSymlinksInPath() else {
-      throw BenchmarkError(.otherProgram, "this program does not know its own path")
+      throw BuckiaError(.otherProgram, "this program does not know its own path")
     }
     let path = own.deletingLastPathComponent().appendingPathComponent(product).path
     guard FileManager.default.isExecutableFile(atPath: path) else {
-      throw BenchmarkError(.otherProgram, "\(path) is missing; build it with: swift build -c release")
+      throw BuckiaError(.otherProgram, "\(path) is missing; build it with: swift build -c release")
     }
     return path
   }

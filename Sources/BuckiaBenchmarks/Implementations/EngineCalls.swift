@@ -43,7 +43,7 @@ package enum EngineCalls {
   package static func apply(inbound path: String, to database: String) throws {
     let report = try DatabaseManager(database).processInboundChanges([path])
     if let refused = report.rejected.first {
-      throw BenchmarkError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
+      throw BuckiaError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
     }
   }
 
@@ -53,8 +53,8 @@ package enum EngineCalls {
   package static func diff(
     from older: String, to newer: String, file: String, home: String, by method: DiffMethod? = nil
   ) throws {
-    _ = try DatabaseManager.createDatabaseDiff(
-      from: older, to: newer, output: .file(file, replacing: false), options: DiffOptions(method: method),
+    _ = try DatabaseManager(newer).createDatabaseDiff(
+      since: older, output: .file(file, replacing: false), options: DiffOptions(method: method),
       home: BuckiaHome(path: home))
   }
 
@@ -76,7 +76,7 @@ package enum EngineCalls {
     var tables: [TableDefinition] = []
     for name in names {
       guard let entry = schema.entry(named: TableName(name)) else {
-        throw BenchmarkError(.nothingToMeasure, "there is no table \"\(name)\"")
+        throw BuckiaError(.nothingToMeasure, "there is no table \"\(name)\"")
       }
       tables.append(try schema.definition(of: entry))
     }

@@ -1,3 +1,5 @@
+import Buckia
+
 /// Runs a comparison round by round.
 ///
 /// In every round each implementation does the work once, on fresh files, so that none profits from what another left in
@@ -32,7 +34,7 @@ package final class ComparisonRun {
   /// Lets each implementation do the work once.
   ///
   /// - Parameter willRun: Called before each implementation, outside the timing.
-  /// - Throws: `BenchmarkError` with `resultsDiffer`; whatever the implementations throw.
+  /// - Throws: `BuckiaError` with `resultsDiffer`; whatever the implementations throw.
   package func round(willRun: (Implementation) -> Void = { _ in }) throws {
     let order = rounds.isMultiple(of: 2) ? Array(implementations.indices) : implementations.indices.reversed()
     for index in order {
@@ -60,7 +62,7 @@ package final class ComparisonRun {
       return
     }
     guard content.hash == hash else {
-      throw BenchmarkError(
+      throw BuckiaError(
         .resultsDiffer,
         "\(comparison.title): \(implementation.name) arrived at other rows than \(content.name), so their times say nothing"
       )

@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaDiff
@@ -124,7 +125,7 @@ extension UserDatabase {
     try StockCalls.apply(StockChangeset(changeset), to: connection)
     let found = try content(on: connection)
     guard found == after else {
-      throw BenchmarkError(.resultsDiffer, "\(path): the difference that was found does not lead to the newer rows")
+      throw BuckiaError(.resultsDiffer, "\(path): the difference that was found does not lead to the newer rows")
     }
     return nil
   }

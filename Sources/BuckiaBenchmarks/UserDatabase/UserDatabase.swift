@@ -39,7 +39,7 @@ package final class UserDatabase {
   ///   - changing: How many rows to change in all; one in a hundred for nil.
   ///   - folder: Where the copies go. Three stay; each run makes one more for a while.
   ///   - progress: Called with the name of each step.
-  /// - Throws: `BuckiaError` when there is no such file; `SQLiteError` when it cannot be read or copied; `BenchmarkError` with `nothingToMeasure` when
+  /// - Throws: `BuckiaError` when there is no such file; `SQLiteError` when it cannot be read or copied; `BuckiaError` with `nothingToMeasure` when
   ///   none of its tables can be measured.
   package init(
     copying path: String, changing: Int? = nil, in folder: ScratchFolder, progress: (String) -> Void = { _ in }
@@ -86,7 +86,7 @@ package final class UserDatabase {
     recorded = StockChangeset(try recorder.changeset())
     guard !tables.isEmpty else {
       let reasons = leftOut.map { "\($0.name): \($0.reason)" }.joined(separator: "; ")
-      throw BenchmarkError(
+      throw BuckiaError(
         .nothingToMeasure,
         "\(path): none of its tables can be measured\(reasons.isEmpty ? ", since it has none" : " (\(reasons))")")
     }

@@ -1,3 +1,4 @@
+import Buckia
 import Foundation
 import SQLiteConnections
 
@@ -24,7 +25,7 @@ package struct LargePair {
   ///   - rows: How many rows.
   ///   - changed: How many of them have another text in the copy.
   ///   - folder: Where.
-  /// - Throws: `SQLiteError`; `BenchmarkError` with `unsuitable` when there is no room.
+  /// - Throws: `SQLiteError`; `BuckiaError` with `unsuitable` when there is no room.
   package init(rows: Int, changed: ChangedRows?, in folder: ScratchFolder) throws {
     try folder.requireRoom(bytes: Self.bytes(rows: rows))
     older = folder.newFile()
@@ -83,11 +84,11 @@ package struct LargePair {
 extension ScratchFolder {
   /// Requires free space on the volume.
   ///
-  /// - Throws: `BenchmarkError` with `unsuitable`.
+  /// - Throws: `BuckiaError` with `unsuitable`.
   package func requireRoom(bytes: Int) throws {
     let free = try FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize] as? Int ?? .max
     guard free >= bytes else {
-      throw BenchmarkError(
+      throw BuckiaError(
         .unsuitable,
         "\(path) has \(Quantity.size(free)) left, and \(Quantity.size(bytes)) are needed; TMPDIR chooses another folder"
       )

@@ -108,7 +108,7 @@ private struct SmallFilesWorkload {
       let connection = try emptyDatabase(in: folder)
       // The façade opens the database itself, with SQLite's defaults.
       guard try connection.integer("PRAGMA synchronous") == 2 else {
-        throw BenchmarkError(
+        throw BuckiaError(
           .unsuitable, "this SQLite's default is not synchronous FULL, so commits cannot be compared")
       }
       let path = connection.path

@@ -1,8 +1,4 @@
 import Buckia
-import BuckiaApply
-import BuckiaDiffFiles
-import BuckiaLedger
-import BuckiaSchemaPlans
 
 extension ApplyReport {
   /// The report as `--json` has it.
@@ -32,8 +28,7 @@ extension ApplyReport {
   ///   - failsOnConflict: Whether conflicts alone ask for a person.
   func status(failure: ErrorReport?, failsOnConflict: Bool) -> ExitStatus {
     if let failure { return failure.status }
-    let conflict = ReplicationError.Code.conflict.rawValue
-    if diffs.contains(where: { $0.state == .rejected && $0.code != conflict }) { return .failed }
+    if diffs.contains(where: { $0.state == .rejected && $0.code != .conflict }) { return .failed }
     let asksPerson = diffs.contains { diff in
       switch diff.state {
       case .waiting, .held, .quarantined, .rejected: true
@@ -105,8 +100,9 @@ extension DiffOutcome {
       "plan": .array(plan.map(\.json)),
       "heldParts": .number(heldParts),
       "reason": .text(reason),
-      "code": .text(code),
-      "warnings": .array(warnings.map { .string($0) }),
+      "code": .text(code?.rawValue),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
       "changedTables": .array(changedTables.map { .string($0) }),
     ]
   }
@@ -124,7 +120,7 @@ extension DiffOutcome {
     if heldParts > 0 {
       notes.append("\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then")
     }
-    notes += warnings.map { "\(style("note", .notable)): \($0.escaped)" }
+    notes += warnings.map { "\(style("note", .notable)): \($0.shown.escaped)" }
     return notes.isEmpty ? [] : ["", style(name.escaped, .strong)] + notes.map { "  \($0)" }
   }
 }

@@ -1,6 +1,5 @@
+import Buckia
 import BuckiaBenchmarks
-import BuckiaDiffFiles
-import SQLiteConnections
 
 /// What `buckia bench` measured.
 struct BenchReport {
@@ -88,8 +87,8 @@ struct BenchReport {
     [
       "version": 1,
       "buckia": .string(Version.number),
-      "sqlite": .string(SQLiteConnection.libraryVersion),
-      "zstd": .string(DiffFileWriter.zstdVersion),
+      "sqlite": .string(Version.sqlite),
+      "zstd": .string(Version.zstd),
       "build": .string(Machine.isOptimized ? "release" : "debug"),
       "machine": [
         "processor": .string(machine.processor), "cores": .number(machine.cores), "memory": .number(machine.memory),

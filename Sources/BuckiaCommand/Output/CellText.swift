@@ -1,5 +1,4 @@
-import BuckiaDiffFiles
-import SQLiteChangesets
+import Buckia
 
 extension ChangesetValue {
   /// The value as JSON: integers a double holds exactly are plain, greater ones, infinities and blobs are objects that

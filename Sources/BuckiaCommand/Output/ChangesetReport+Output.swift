@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaDiffFiles
 
 extension ChangesetReport {
   /// The report as `--json` has it.

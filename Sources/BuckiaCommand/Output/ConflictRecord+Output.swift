@@ -1,6 +1,4 @@
-import BuckiaDiffFiles
-import BuckiaLedger
-import SQLiteChangesets
+import Buckia
 
 extension ConflictRecord {
   /// The record as `--json` has it.

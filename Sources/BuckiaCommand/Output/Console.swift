@@ -1,4 +1,4 @@
-import BuckiaDiffFiles
+import Buckia
 import Foundation
 
 /// Where a verb prints: people's text and JSON to standard output, diagnostics to standard error.

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaDiffFiles
-import BuckiaDiff
 
 extension DiffReport {
   /// The report as `--json` has it.
@@ -10,11 +8,12 @@ extension DiffReport {
       "id": .text(id?.description),
       "path": .text(path),
       "bytes": .number(bytes),
-      "method": .string(method),
+      "method": .string(method?.rawValue ?? "auto"),
       "tables": .array(tables.map(\.json)),
       "skipped": .array(skipped.map(\.json)),
       "comparedByRows": .array(comparedByRows.map(\.json)),
-      "warnings": .array(warnings.map { .string($0) }),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
       "seconds": .real(seconds),
     ]
   }
@@ -44,7 +43,7 @@ extension DiffReport {
     if !table.isEmpty { lines += [""] + table.lines(style: style) }
     lines += skipped.lines(heading: "Does not travel:", style: style)
     lines += fallbackLines(style: style)
-    lines += warnings.remarkLines(style: style)
+    lines += warnings.map(\.shown).remarkLines(style: style)
     if let path { lines += ["", "Apply it with: buckia apply DB \(path.shellQuoted)"] }
     return lines
   }
@@ -53,15 +52,11 @@ extension DiffReport {
 extension DiffReport {
   /// Which tables were compared row by row, and why: one line a reason.
   private func fallbackLines(style: Style) -> [String] {
-    var names: [String: [String]] = [:]
-    var reasons: [String] = []
-    for item in comparedByRows {
-      if names[item.reason.shown] == nil { reasons.append(item.reason.shown) }
-      names[item.reason.shown, default: []].append(item.name)
-    }
-    guard !reasons.isEmpty else { return [] }
+    guard !comparedByRows.isEmpty else { return [] }
+    let names = Dictionary(grouping: comparedByRows, by: \.reason.shown).mapValues { $0.map(\.name) }
     var table = TextTable(["", ""])
-    for reason in reasons {
+    var shownReasons: Set<String> = []
+    for reason in comparedByRows.map(\.reason.shown) where shownReasons.insert(reason).inserted {
       let tables = names[reason] ?? []
       let shown = tables.prefix(3).map { $0.escaped(limit: 30) }.joined(separator: ", ")
       table.add([
@@ -96,17 +91,6 @@ extension SkippedItem {
   /// The item as `--json` has it.
   var json: JSONValue {
     ["name": .string(name), "code": .string(reason.code.rawValue), "reason": .string(reason.shown)]
-  }
-}
-
-extension SkipReason {
-  /// The reason for people, with what to do about it on the command line.
-  var shown: String {
-    switch code {
-    case .newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition:
-      "\(description); leave out --raw"
-    default: description
-    }
   }
 }
 

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaDiffFiles
-import BuckiaApply
 
 extension DoctorReport {
   /// The report as `--json` has it.
@@ -9,7 +7,8 @@ extension DoctorReport {
       "version": 1,
       "replicates": .array(replicates.map { ["name": .string($0.name), "key": .string($0.key)] }),
       "skipped": .array(skipped.map(\.json)),
-      "warnings": .array(warnings.map { .string($0) }),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
     ]
   }
 
@@ -25,7 +24,7 @@ extension DoctorReport {
       lines += table.lines(style: style)
     }
     lines += skipped.lines(heading: "Stays at home:", style: style)
-    lines += warnings.remarkLines(style: style)
+    lines += warnings.map(\.shown).remarkLines(style: style)
     return lines
   }
 }

@@ -1,5 +1,4 @@
-import BuckiaDiffFiles
-import BuckiaLedger
+import Buckia
 
 extension LedgerEntry {
   /// The entry as `--json` has it.

@@ -1,6 +1,4 @@
 import Buckia
-import BuckiaDiffFiles
-import SQLiteChangesets
 
 extension InspectedFile.ShownChange {
   /// The change as `--json` has it.

@@ -1,5 +1,4 @@
 import Buckia
-import BuckiaDiffFiles
 
 extension VerifyReport {
   /// The report as `--json` has it.
@@ -10,7 +9,7 @@ extension VerifyReport {
         "id": .text(file.id?.description),
         "ok": .bool(file.isGood),
         "sender": .string(file.sender),
-        "signature": .string(file.signature),
+        "signature": .string(file.signature.rawValue),
         "encrypted": .bool(file.isEncrypted),
         "reason": .text(file.reason),
       ]
@@ -25,7 +24,7 @@ extension VerifyReport {
     for file in files {
       table.add([
         file.isGood ? .init("good", .good) : .init("BAD", .bad), .init(file.path.escaped),
-        .init(file.signature.escaped), .init(file.sender.escaped(limit: 70), .faint),
+        .init(file.signature.rawValue), .init(file.sender.escaped(limit: 70), .faint),
       ])
     }
     var lines = table.lines(style: style, indent: 0)

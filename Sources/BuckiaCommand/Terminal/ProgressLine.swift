@@ -1,3 +1,4 @@
+import Buckia
 import Foundation
 
 /// One line on standard error that says what is going on, rewritten in place; nothing where that is no terminal.

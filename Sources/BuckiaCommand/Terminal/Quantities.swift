@@ -13,8 +13,8 @@ extension BinaryInteger {
   }
 
   /// The number and a noun that agrees with it: "1 row", "2 rows".
-  func counted(_ singular: String, plural: String? = nil) -> String {
-    "\(grouped) \(self == 1 ? singular : plural ?? singular + "s")"
+  func counted(_ singular: String) -> String {
+    "\(grouped) \(self == 1 ? singular : singular + "s")"
   }
 }
 
@@ -66,28 +66,8 @@ struct Moment: CustomStringConvertible {
   }
 
   /// For people: `2026-03-01 12:30:05 UTC`.
-  var description: String { "\(date) \(time) UTC" }
+  var description: String { rfc3339.replacing("T", with: " ").replacing("Z", with: " UTC") }
 
   /// As [RFC 3339](https://www.rfc-editor.org/rfc/rfc3339) has it, for programs: `2026-03-01T12:30:05Z`.
-  var rfc3339: String { "\(date)T\(time)Z" }
-
-  private var daySeconds: Int64 { (unixSeconds % 86_400 + 86_400) % 86_400 }
-
-  private var time: String {
-    String(format: "%02d:%02d:%02d", Int(daySeconds / 3600), Int(daySeconds / 60 % 60), Int(daySeconds % 60))
-  }
-
-  private var date: String {
-    // Days since 1 March of year 0, so that the leap day ends its year; 146,097 days make 400 years.
-    let days = (unixSeconds - daySeconds) / 86_400 + 719_468
-    let era = (days >= 0 ? days : days - 146_096) / 146_097
-    let dayOfEra = days - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let monthFromMarch = (5 * dayOfYear + 2) / 153
-    let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    return String(format: "%04d-%02d-%02d", Int(year), Int(month), Int(day))
-  }
+  var rfc3339: String { Date(timeIntervalSince1970: Double(unixSeconds)).formatted(.iso8601) }
 }

@@ -8,20 +8,16 @@ struct TextTable {
   /// A column: its heading and the side its cells lean to.
   struct Column: ExpressibleByStringLiteral {
     let heading: String
-    let isNumber: Bool
+    var isNumber = false
 
-    init(stringLiteral value: String) {
-      heading = value
-      isNumber = false
-    }
-
-    private init(number heading: String) {
-      self.heading = heading
-      isNumber = true
-    }
+    init(stringLiteral value: String) { heading = value }
 
     /// A column of numbers, which lean to the right.
-    static func number(_ heading: String) -> Column { Column(number: heading) }
+    static func number(_ heading: String) -> Column {
+      var column = Column(stringLiteral: heading)
+      column.isNumber = true
+      return column
+    }
   }
 
   /// A cell: a text, already escaped, and what it means.

@@ -1,9 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaApply
-import BuckiaDiffFiles
-import BuckiaLedger
-import BuckiaSchemaPlans
 
 /// `buckia apply`
 struct ApplyVerb: Verb {

@@ -1,8 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaDiffFiles
-import BuckiaDiff
-import SQLiteSchemas
 
 /// `buckia diff`
 struct DiffVerb: Verb {
@@ -54,7 +51,7 @@ struct DiffVerb: Verb {
   @Option(
     help: ArgumentHelp(
       "A column that has another name now. May be given several times.", valueName: "table.old=new"))
-  var rename: [RenameChoice] = []
+  var rename: [ColumnRename] = []
 
   @Option(
     help: ArgumentHelp(
@@ -85,10 +82,10 @@ struct DiffVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
-    let report = try DatabaseManager.createDatabaseDiff(
-      from: old, to: new, output: OutputPath(path).diffOutput(replacing: force),
+    let report = try DatabaseManager(new).createDatabaseDiff(
+      since: old, output: OutputPath(path).diffOutput(replacing: force),
       options: DiffOptions(
-        tables: tables?.names, selections: selections, method: method.method, isRaw: raw, renames: rename.map(\.rename),
+        tables: tables?.names, selections: selections, method: method.method, isRaw: raw, renames: rename,
         keyless: keyless),
       home: home.folder, progress: { now in progress.update("Comparing \(now.table)… \(now.rows.counted("row"))") })
     progress.clear()
@@ -136,16 +133,14 @@ struct ColumnChoice: ExpressibleByArgument {
   }
 }
 
-/// The rename of `--rename TABLE.OLD=NEW`.
-struct RenameChoice: ExpressibleByArgument {
-  let rename: ColumnRename
-
-  init?(argument: String) {
-    guard let sign = argument.lastIndex(of: "="), let dot = argument[..<sign].lastIndex(of: ".") else { return nil }
-    rename = ColumnRename(
-      table: TableName(String(argument[..<dot])), from: String(argument[argument.index(after: dot)..<sign]),
-      to: String(argument[argument.index(after: sign)...]))
-    guard rename.refusal == nil else { return nil }
+extension ColumnRename: ExpressibleByArgument {
+  /// Reads `TABLE.OLD=NEW`.
+  public init?(argument: String) {
+    guard let sign = argument.lastIndex(of: "="), let old = ColumnChoice(argument: String(argument[..<sign])) else {
+      return nil
+    }
+    self.init(table: old.table, from: old.column, to: String(argument[argument.index(after: sign)...]))
+    guard refusal == nil else { return nil }
   }
 }
 
@@ -157,12 +152,5 @@ enum MethodChoice: String, ExpressibleByArgument, CaseIterable {
   case session
 
   /// The engine's method; nil lets it choose.
-  var method: DiffMethod? {
-    switch self {
-    case .auto: nil
-    case .pages: .pages
-    case .rows: .rows
-    case .session: .session
-    }
-  }
+  var method: DiffMethod? { DiffMethod(rawValue: rawValue) }
 }

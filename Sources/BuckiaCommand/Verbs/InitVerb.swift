@@ -1,7 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaDiffFiles
-import BuckiaLedger
 
 /// `buckia init`
 struct InitVerb: Verb {

@@ -1,7 +1,5 @@
 import ArgumentParser
 import Buckia
-import BuckiaDiffFiles
-import BuckiaKSUID
 import Foundation
 
 /// `buckia ksuid`: makes ids and explains them.
@@ -42,7 +40,7 @@ struct KSUIDNewVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let now = Int64(Date().timeIntervalSince1970)
     let (ids, remark) = try home.folder.newIDs(count, after: [], unixSeconds: now)
-    if let remark { console.remark(remark.escaped) }
+    if let remark { console.remark(remark.shown.escaped) }
     for id in ids { try console.say("\(id)") }
     try console.document(["version": 1, "ids": .array(ids.map(\.json))])
     return .done

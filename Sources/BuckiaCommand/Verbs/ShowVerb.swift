@@ -1,8 +1,6 @@
 import ArgumentParser
 import Buckia
-import BuckiaDiffFiles
 import Foundation
-import SQLiteChangesets
 
 /// `buckia show`
 struct ShowVerb: Verb {
@@ -39,12 +37,10 @@ struct ShowVerb: Verb {
       if console.isJSON {
         try printDocument(of: inspected, on: console)
       } else if console.showsText {
-        let summary = try ChangesetSummary.of(inspected.changeset)
         let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
-        let header = ShownHeader(
-          path: ArgumentFile.name(of: file), size: size, file: inspected, summary: summary)
+        let header = ShownHeader(path: ArgumentFile.name(of: file), size: size, file: inspected)
         try console.say(header.lines(style: console.style))
-        try printChanges(of: inspected, summary: summary, on: console)
+        try printChanges(of: inspected, on: console)
       }
     }
     return .done
@@ -62,13 +58,12 @@ struct ShowVerb: Verb {
     try console.write("\n  ]\n}\n")
   }
 
-  private func printChanges(
-    of inspected: InspectedFile, summary: ChangesetSummary, on console: Console
-  ) throws {
+  private func printChanges(of inspected: InspectedFile, on console: Console) throws {
     let limit = all ? Int.max : limit ?? 10
     guard limit > 0 else { return }
     let changeCounts = Dictionary(
-      summary.tables.map { ($0.table.name, $0.changeCount) }, uniquingKeysWith: { first, _ in first })
+      inspected.summary.tables.map { ($0.table.name, $0.changeCount) }, uniquingKeysWith: { first, _ in first }
+    )
     var table: String?
     var shown = 0
     func endTable() throws {
@@ -106,7 +101,6 @@ private struct ShownHeader {
   let path: String
   let size: Int
   let file: InspectedFile
-  let summary: ChangesetSummary
 
   func lines(style: Style) -> [String] {
     var facts = TextTable(["", ""])
@@ -117,11 +111,11 @@ private struct ShownHeader {
       add("sender", file.sender.escaped)
       if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
     } else {
-      let format = summary.format == .patchset ? "patchset" : "changeset"
+      let format = file.summary.format == .patchset ? "patchset" : "changeset"
       add("kind", "raw \(format): nothing says who made it, and its columns have no names")
     }
     var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in summary.tables {
+    for entry in file.summary.tables {
       table.add([
         .init(entry.table.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
         .count(entry.deleted, .bad),

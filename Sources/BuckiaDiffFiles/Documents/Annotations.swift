@@ -1,3 +1,4 @@
+import BuckiaJSON
 import BuckiaKSUID
 
 /// Where the changes of a diff come from, when not all of them are its sender's own edits.

@@ -1,3 +1,4 @@
+import BuckiaJSON
 import BuckiaKSUID
 import SQLiteSchemas
 

@@ -1,3 +1,4 @@
+import BuckiaJSON
 import SQLiteSchemas
 
 /// A member of the archive that is a JSON document: its name, and the code of errors about what it says.

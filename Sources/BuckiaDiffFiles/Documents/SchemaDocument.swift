@@ -1,3 +1,4 @@
+import BuckiaJSON
 import SQLiteSchemas
 
 /// `schema.json`: the definitions of the tables of a diff, as data.

@@ -1,3 +1,4 @@
+import BuckiaJSON
 import SQLiteSchemas
 
 /// The field `module` of a table definition in `schema.json`.

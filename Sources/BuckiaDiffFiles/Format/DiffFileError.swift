@@ -82,7 +82,6 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
     case .fullDisk: "free some space and try again"
     case .tooManyOpenFiles, .outOfMemory: "close other programs and try again"
     case .tooLarge: "ask its sender whether this is meant"
-    case .alreadyExists: "choose another name, or replace it explicitly"
     case .unreadable, .unwritable: "check the path and its permissions"
     case .badManifest, .badSchema, .badAnnotations, .badChangeset, .badName, .contradiction:
       "nothing of it was used; its sender's program has to make it anew"
@@ -147,7 +146,7 @@ extension DiffFileError.Code {
 }
 
 extension DiffFileError {
-  /// Nobody wants the file any more.
+  /// The file is not wanted any more.
   static let abandoned = DiffFileError(.abandoned, "the receiver has stopped reading")
 
   /// Bytes that could not be read, decompressed or written.

@@ -1,3 +1,5 @@
+import BuckiaJSON
+
 /// A value that is a fixed number of bytes and travels as lowercase hexadecimal.
 package protocol FixedBytes: Hashable, Sendable, CustomStringConvertible {
   /// How many bytes every value has.

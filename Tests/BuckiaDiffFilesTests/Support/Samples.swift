@@ -1,4 +1,5 @@
 import BuckiaByteStreams
+import BuckiaJSON
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas

@@ -36,8 +36,8 @@ struct Post {
   func send(_ edits: String, raw: Bool = false, to output: DiffOutput? = nil) throws -> DiffReport {
     let theirs = try folder.copy("base.sqlite", to: "theirs-\(UInt64.random(in: 0...UInt64.max)).sqlite")
     try TestDatabases.run(edits, on: theirs)
-    return try DatabaseManager.createDatabaseDiff(
-      from: base, to: theirs, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), home: home)
+    return try DatabaseManager(theirs).createDatabaseDiff(
+      since: base, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), home: home)
   }
 
   /// Applies the inbound folder.

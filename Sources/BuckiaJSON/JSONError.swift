@@ -43,7 +43,7 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
   package var description: String { "\(what) (at byte \(offset))" }
 
   /// What is wrong, without the place.
-  var what: String {
+  package var what: String {
     switch code {
     case .notUTF8: "the text is not UTF-8"
     case .byteOrderMark: "the text begins with a byte order mark"

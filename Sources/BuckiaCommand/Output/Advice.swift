@@ -1,0 +1,43 @@
+import Buckia
+import Foundation
+
+/// What the library says, with what to do about it on the command line.
+extension Remark {
+  /// The remark for people.
+  var shown: String {
+    switch code {
+    case .noPrimaryKey: "\(description), and `diff --keyless content` compares by what is in them"
+    case .triggers: "\(description) with `apply --triggers on`"
+    case .attachmentsNotUnpacked: "\(description); `tar --zstd -xf` does it"
+    default: description
+    }
+  }
+
+  /// The remark as `--json` has it, beside its sentence among the warnings.
+  var json: JSONValue {
+    ["code": .string(code.rawValue), "arguments": .array(arguments.map { .string($0) })]
+  }
+}
+
+extension SkipReason {
+  /// The reason for people.
+  var shown: String {
+    switch code {
+    case .newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition:
+      "\(description); leave out --raw"
+    default: description
+    }
+  }
+}
+
+extension BuckiaError {
+  /// The error for people.
+  var shown: String {
+    switch code {
+    case .noDatabase where !FileManager.default.fileExists(atPath: context.path ?? ""):
+      "\(description); `buckia init` makes a new one"
+    case .alreadyExists: "\(description); --force replaces it"
+    default: description
+    }
+  }
+}

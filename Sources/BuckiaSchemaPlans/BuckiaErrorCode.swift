@@ -1,0 +1,79 @@
+import SQLiteConnections
+
+/// What kind of error. Each code is a word that stays, as `--json` prints it. More may come.
+public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
+  /// The word.
+  public let rawValue: String
+  /// Makes a code.
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// The code of an error of SQLite's: `busy`, or `sqlite-` and the extended result code.
+  package init(_ error: SQLiteError) { rawValue = error.isBusy ? Self.busy.rawValue : "sqlite-\(error.code)" }
+
+  // MARK: Files
+
+  /// A path that was named does not exist.
+  public static let noSuchFile = Self(rawValue: "no-such-file")
+  /// A folder cannot be listed.
+  public static let unreadableFolder = Self(rawValue: "unreadable-folder")
+  /// A file of that name exists, and was not to be replaced.
+  public static let alreadyExists = Self(rawValue: "alreadyExists")
+  /// The file is encrypted, and this version cannot open it.
+  public static let encrypted = Self(rawValue: "encrypted")
+  /// The sender is not trusted in this database.
+  public static let untrusted = Self(rawValue: "untrusted")
+  /// The id lies in the future.
+  public static let fromTheFuture = Self(rawValue: "from-the-future")
+  /// The same changes were applied before.
+  public static let alreadyApplied = Self(rawValue: "already-applied")
+  /// Another file with the same sender and id was applied.
+  public static let equivocation = Self(rawValue: "equivocation")
+  /// The file names table definitions that did not travel along.
+  public static let unknownSchema = Self(rawValue: "unknown-schema")
+  /// Two files describe one table differently.
+  public static let definitionsDiffer = Self(rawValue: "definitions-differ")
+  /// A diff file needs the definitions of its tables, and what it is to be made of has none.
+  public static let noDefinitions = Self(rawValue: "no-definitions")
+  /// A file holds more than a new one made of it can keep.
+  public static let carriesMore = Self(rawValue: "carries-more")
+  /// The file asks for something this version cannot do.
+  public static let unsupported = Self(rawValue: "unsupported")
+
+  // MARK: Databases
+
+  /// The database does not exist.
+  public static let noDatabase = Self(rawValue: "no-database")
+  /// A borrowed database was used outside its closure, or on another thread.
+  public static let misuse = Self(rawValue: "misuse")
+  /// The database is locked by another program.
+  public static let busy = Self(rawValue: "busy")
+  /// A newer version of Buckia made the ledger tables.
+  public static let newerLedger = Self(rawValue: "newer-ledger")
+  /// SQLite has rolled back the app's transaction, with all the app did in it.
+  public static let transactionLost = Self(rawValue: "transaction-lost")
+  /// The caller stopped the work.
+  public static let cancelled = Self(rawValue: "cancelled")
+
+  // MARK: Tables
+
+  /// A table that was named is in neither database.
+  public static let noSuchTable = Self(rawValue: "no-such-table")
+  /// A condition that is no SQL expression over its table, or a column that cannot be left out.
+  public static let invalidSelection = Self(rawValue: "invalid-selection")
+  /// A diff names a table that no diff may change.
+  public static let refusedTable = Self(rawValue: "refused-table")
+  /// A table is missing here and its definition did not travel.
+  public static let missingTable = Self(rawValue: "missing-table")
+  /// The primary keys differ.
+  public static let keyDiffers = Self(rawValue: "key-differs")
+  /// The columns do not fit.
+  public static let columnsDiffer = Self(rawValue: "columns-differ")
+  /// A value would be altered by the type of its column here.
+  public static let incompatibleType = Self(rawValue: "incompatible-type")
+  /// The schema would have to change, and the mode does not allow it.
+  public static let schemaDiffers = Self(rawValue: "schema-differs")
+  /// A definition may not be created.
+  public static let refusedDefinition = Self(rawValue: "refused-definition")
+  /// A conflict was met under the policy `abort`, or a resolver said so.
+  public static let conflict = Self(rawValue: "conflict")
+}

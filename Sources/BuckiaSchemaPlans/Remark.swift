@@ -1,0 +1,114 @@
+/// Something worth knowing about a database, a diff file or what applying it did, that refuses nothing.
+///
+/// ```swift
+/// for remark in try database.examine().warnings where remark.code == .noPrimaryKey { print(remark.arguments[0]) }
+/// ```
+public struct Remark: Equatable, Sendable, CustomStringConvertible {
+  /// What kind of remark.
+  public let code: Code
+  /// What it is about, in the order of the sentence: tables, columns, counts, reasons.
+  public let arguments: [String]
+
+  /// Makes a remark.
+  package init(_ code: Code, _ arguments: String...) { self.init(code, arguments) }
+
+  /// Makes a remark.
+  package init(_ code: Code, _ arguments: [String]) {
+    self.code = code
+    self.arguments = arguments
+  }
+
+  /// A sentence for people.
+  public var description: String { code.sentence.filled(with: arguments) }
+}
+
+extension Remark {
+  /// The kinds of remarks that are told apart. More may come.
+  public enum Code: String, Sendable, CaseIterable {
+    // Databases.
+    case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
+      unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, triggers, heldChanges,
+      damaged, notCheckable
+    // Ids of new files.
+    case clockNotKept
+    // Rows that came.
+    case rowsKeptByTriggers, rowsOfExternalContent, alteredText, heldAppliedFirst, heldDamaged
+    // Indexes: the module, the name and the table come first.
+    case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions, functionsKept
+    // Files that came.
+    case attachmentsNotUnpacked, refusalNotRecorded, notRemoved
+
+    /// The sentence for people: `$1` is the first argument.
+    fileprivate var sentence: String {
+      switch self {
+      case .noPrimaryKey:
+        "table \"$1\" has no primary key: its rows are told apart by rowid, which VACUUM may change; a primary key "
+          + "keeps diffs small"
+      case .notCreatable: "table \"$1\" cannot be created where it is missing: $2"
+      case .fullTextSettings: "table \"$1\" has settings of its own ($2), which do not travel"
+      case .checkConstraints:
+        "table \"$1\" has CHECK constraints, which do not travel: where it is missing, it is created without them"
+      case .conflictClauses:
+        "table \"$1\" has ON CONFLICT clauses, which do not travel and do not count while diffs are applied"
+      case .expressionDefault: "column \"$1.$2\": its default is an expression, which does not travel; its values do"
+      case .unknownCollation:
+        "column \"$1.$2\": its collating sequence $3 does not travel; where an index needs it, only a program that "
+          + "has it can apply diffs"
+      case .generatedColumn:
+        "column \"$1.$2\" is generated: it is computed by the receiver where it exists there, and never created"
+      case .brokenReferences: "table \"$1\" has $2 rows that refer to others that are not there"
+      case .unenforceableForeignKey: "table \"$1\" has a foreign key that cannot be enforced: $2"
+      case .nullKeys: "table \"$1\" has $2 rows with NULL in the primary key: they are told apart by content alone"
+      case .triggers:
+        "$1 triggers: but for what they write into full-text and R-tree indexes, they do not fire while diffs are "
+          + "applied, unless that is asked for"
+      case .heldChanges:
+        "changes of table \"$1\" from $2 ($3) are kept until there is a place for them: $4; the next apply after that "
+          + "takes them"
+      case .damaged: "the database is damaged: $1"
+      case .notCheckable: "the database cannot be checked for damage: $1"
+
+      case .clockNotKept: "$1 cannot be written, so ids made within one second have no order"
+
+      case .rowsKeptByTriggers:
+        "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"
+      case .rowsOfExternalContent:
+        "the rows that came for the virtual table \"$1\" were not written: here it indexes \"$2\""
+      case .alteredText:
+        "column \"$1.$2\": some text that came in is not valid, and this database stores UTF-16, which has no room "
+          + "for it; U+FFFD stands in its place"
+      case .heldAppliedFirst: "what was held of $1 has been applied first"
+      case .heldDamaged: "what is held of table \"$1\" is damaged: $2"
+
+      case .indexIncomplete: "the $1 index \"$2\" over \"$3\" $4"
+      case .indexToRebuild: "the $1 index \"$2\" over \"$3\" $4: rebuild it"
+      case .indexNotRebuilt: "the $1 index \"$2\" over \"$3\" $4, and cannot be rebuilt ($5)"
+      case .indexRebuilt: "the $1 index \"$2\" over \"$3\" has no triggers: it was made anew from that"
+      case .indexRebuiltWithoutFunctions:
+        "the $1 index \"$2\" over \"$3\" $4; it was made anew from \"$5\", but its triggers call functions: see that "
+          + "it answers as your application expects"
+      case .functionsKept:
+        "the functions $1 stay on this connection until it is closed: one of its statements was running"
+
+      case .attachmentsNotUnpacked: "its $1 attached files were not unpacked"
+      case .refusalNotRecorded: "the refusal is not recorded: $1"
+      case .notRemoved: "$1: it was applied, but cannot be removed: $2"
+      }
+    }
+  }
+}
+
+extension String {
+  /// The sentence with its places filled: `$1` stands for the first argument, `$*` for all of them.
+  package func filled(with arguments: [String]) -> String {
+    var parts = split(separator: "$", omittingEmptySubsequences: false)
+    var text = String(parts.removeFirst())
+    for part in parts {
+      let place = part.first?.wholeNumberValue
+      text +=
+        place.map { arguments.indices.contains($0 - 1) ? arguments[$0 - 1] : "" } ?? arguments.joined(separator: ", ")
+      text += part.dropFirst()
+    }
+    return text
+  }
+}

@@ -1,0 +1,149 @@
+import Buckia
+import SQLiteConnections
+import TestSupport
+import Testing
+
+@Suite("Remarks and error codes")
+struct RemarkTests {
+  /// What each code says of the arguments 1, 2, …
+  private static let wording: [(code: Remark.Code, text: String)] = [
+    (
+      .noPrimaryKey,
+      "table \"1\" has no primary key: its rows are told apart by rowid, which VACUUM may change; a primary key keeps diffs small"
+    ),
+    (.notCreatable, "table \"1\" cannot be created where it is missing: 2"),
+    (.fullTextSettings, "table \"1\" has settings of its own (2), which do not travel"),
+    (
+      .checkConstraints,
+      "table \"1\" has CHECK constraints, which do not travel: where it is missing, it is created without them"
+    ),
+    (
+      .conflictClauses,
+      "table \"1\" has ON CONFLICT clauses, which do not travel and do not count while diffs are applied"
+    ),
+    (.expressionDefault, "column \"1.2\": its default is an expression, which does not travel; its values do"),
+    (
+      .unknownCollation,
+      "column \"1.2\": its collating sequence 3 does not travel; where an index needs it, only a program that has it can apply diffs"
+    ),
+    (
+      .generatedColumn,
+      "column \"1.2\" is generated: it is computed by the receiver where it exists there, and never created"
+    ),
+    (.brokenReferences, "table \"1\" has 2 rows that refer to others that are not there"),
+    (.unenforceableForeignKey, "table \"1\" has a foreign key that cannot be enforced: 2"),
+    (.nullKeys, "table \"1\" has 2 rows with NULL in the primary key: they are told apart by content alone"),
+    (
+      .triggers,
+      "1 triggers: but for what they write into full-text and R-tree indexes, they do not fire while diffs are applied, unless that is asked for"
+    ),
+    (
+      .heldChanges,
+      "changes of table \"1\" from 2 (3) are kept until there is a place for them: 4; the next apply after that takes them"
+    ),
+    (.damaged, "the database is damaged: 1"),
+    (.notCheckable, "the database cannot be checked for damage: 1"),
+    (.clockNotKept, "1 cannot be written, so ids made within one second have no order"),
+    (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
+    (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
+    (
+      .alteredText,
+      "column \"1.2\": some text that came in is not valid, and this database stores UTF-16, which has no room for it; U+FFFD stands in its place"
+    ),
+    (.heldAppliedFirst, "what was held of 1 has been applied first"),
+    (.heldDamaged, "what is held of table \"1\" is damaged: 2"),
+    (.indexIncomplete, "the 1 index \"2\" over \"3\" 4"),
+    (.indexToRebuild, "the 1 index \"2\" over \"3\" 4: rebuild it"),
+    (.indexNotRebuilt, "the 1 index \"2\" over \"3\" 4, and cannot be rebuilt (5)"),
+    (.indexRebuilt, "the 1 index \"2\" over \"3\" has no triggers: it was made anew from that"),
+    (
+      .indexRebuiltWithoutFunctions,
+      "the 1 index \"2\" over \"3\" 4; it was made anew from \"5\", but its triggers call functions: see that it answers as your application expects"
+    ),
+    (.functionsKept, "the functions 1 stay on this connection until it is closed: one of its statements was running"),
+    (.attachmentsNotUnpacked, "its 1 attached files were not unpacked"),
+    (.refusalNotRecorded, "the refusal is not recorded: 1"),
+    (.notRemoved, "1: it was applied, but cannot be removed: 2"),
+  ]
+
+  @Test("Every code has its sentence, which names no command and no option")
+  func sentences() {
+    for (code, text) in Self.wording {
+      #expect(Remark(code, "1", "2", "3", "4", "5").description == text)
+      #expect(!text.contains("--") && !text.contains("`"))
+    }
+    #expect(Self.wording.map(\.code) == Remark.Code.allCases)
+  }
+
+  @Test("What is in an argument is not taken for a place")
+  func dollars() {
+    #expect(Remark(.damaged, "$1 $*").description == "the database is damaged: $1 $*")
+  }
+
+  @Test("What an examination finds has codes and names the table and the column")
+  func examination() throws {
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(
+      "CREATE TABLE a(x, y DEFAULT (1 + 1), z AS (x)); CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; END",
+      on: folder.file("a"))
+    #expect(
+      try DatabaseManager(path).examine().warnings == [
+        Remark(.noPrimaryKey, "a"), Remark(.expressionDefault, "a", "y"), Remark(.generatedColumn, "a", "z"),
+        Remark(.triggers, "1"),
+      ])
+  }
+
+  @Test(
+    "The words of the error codes stay",
+    arguments: [
+      (BuckiaErrorCode.noSuchFile, "no-such-file"), (.unreadableFolder, "unreadable-folder"),
+      (.alreadyExists, "alreadyExists"), (.encrypted, "encrypted"), (.untrusted, "untrusted"),
+      (.fromTheFuture, "from-the-future"), (.alreadyApplied, "already-applied"), (.equivocation, "equivocation"),
+      (.unknownSchema, "unknown-schema"), (.unsupported, "unsupported"), (.noDatabase, "no-database"),
+      (.misuse, "misuse"), (.busy, "busy"), (.newerLedger, "newer-ledger"), (.transactionLost, "transaction-lost"),
+      (.cancelled, "cancelled"), (.noSuchTable, "no-such-table"), (.invalidSelection, "invalid-selection"),
+      (.refusedTable, "refused-table"), (.missingTable, "missing-table"), (.keyDiffers, "key-differs"),
+      (.columnsDiffer, "columns-differ"), (.incompatibleType, "incompatible-type"), (.schemaDiffers, "schema-differs"),
+      (.refusedDefinition, "refused-definition"), (.conflict, "conflict"),
+    ])
+  func words(code: BuckiaErrorCode, word: String) {
+    #expect(code.rawValue == word)
+  }
+
+  @Test("Errors of the modules below keep their code, their place and their sentence")
+  func errors() throws {
+    let folder = try TemporaryFolder()
+    let missing = #expect(throws: BuckiaError.self) { try DatabaseManager(folder.file("none")).log() }
+    #expect(missing?.code == .noDatabase)
+    #expect(missing?.description == "\(folder.file("none")): there is no such database; check the path")
+    let isFolder = #expect(throws: BuckiaError.self) { try DatabaseManager(folder.path).log() }
+    #expect(isFolder?.description == "\(folder.path): this is a folder, where a database was expected")
+
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let file = post.folder.file("a.bdiff")
+    try post.send("INSERT INTO notes VALUES (1)", to: .file(file, replacing: false))
+    let taken = #expect(throws: BuckiaError.self) {
+      try post.send("INSERT INTO notes VALUES (1)", to: .file(file, replacing: false))
+    }
+    #expect(taken?.code == .alreadyExists)
+    #expect(taken?.context.path == file)
+    #expect(taken?.description == "\(file): a file of that name is there already")
+
+    let table = #expect(throws: BuckiaError.self) {
+      try post.database.createDatabaseDiff(
+        since: nil, output: .folder(post.folder.path), options: DiffOptions(tables: ["nobody"]),
+        home: BuckiaHome(path: post.folder.file("home")))
+    }
+    #expect(table?.code == .noSuchTable)
+    #expect(table?.context.table == "nobody")
+  }
+
+  @Test("A table that the mode forbids to create is refused with the mode's name, not an option's")
+  func exact() throws {
+    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    try post.send("CREATE TABLE tags(id INTEGER PRIMARY KEY); INSERT INTO tags VALUES (1)")
+    let outcome = try #require(try post.apply(ApplyOptions(schema: .exact)).diffs.first)
+    #expect(outcome.code == .schemaDiffers)
+    #expect(outcome.reason == "table \"tags\" is missing here, and the schema mode `exact` allows no change")
+  }
+}
