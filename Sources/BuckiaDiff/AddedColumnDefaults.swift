@@ -3,7 +3,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// The values that columns have in rows which were written before the columns were added: SQLite does not write those rows
-/// anew, it reads the default instead (<https://sqlite.org/lang_altertable.html#alter_table_add_column>).
+/// again, it reads the default instead (<https://sqlite.org/lang_altertable.html#alter_table_add_column>).
 final class AddedColumnDefaults {
   /// The default is no literal.
   struct Unknown: Error {}

@@ -62,7 +62,7 @@ package enum DatabaseComparison {
     }
   }
 
-  /// How often to compare, when others begin a log anew whose pages are read.
+  /// How often to compare, when others restart a log whose pages are read.
   private static let attempts = 4
 
   private static func pages(

@@ -4,7 +4,7 @@ import SQLiteSchemas
 
 /// The `pages` method: looks only at rows on pages that differ.
 ///
-/// The rows of both tables on such pages are gone through side by side, in the order of their trees. Rows that are stored in
+/// The rows of both tables on such pages are read side by side, in the order of their trees. Rows that are stored in
 /// the same bytes cancel out. The others are paired by key: at once where the tree is in the order of the key, else when all
 /// of them have been gathered and sorted.
 final class PageMerge {

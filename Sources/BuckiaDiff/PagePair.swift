@@ -111,7 +111,7 @@ final class PagePair {
     }
   }
 
-  /// Whether a log was begun anew while it was read, so that what was found may be wrong.
+  /// Whether a log was restarted while it was read, so that what was found may be wrong.
   func isStale() throws -> Bool {
     guard case .compared(let comparison) = state else { return false }
     return try comparison.older.isStale() || comparison.newer.isStale()

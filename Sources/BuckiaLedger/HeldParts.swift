@@ -92,7 +92,7 @@ package final class HeldParts {
     return part
   }
 
-  /// Deletes this part's changes, before what still has no place is held anew.
+  /// Deletes this part's changes, before what still has no place is held again.
   package static func remove(part number: Int64, on connection: borrowing SQLiteConnection) throws {
     for table in ["change", "column", "part"] {
       try connection.execute("DELETE FROM main.buckia_held_\(table) WHERE part = \(number)")

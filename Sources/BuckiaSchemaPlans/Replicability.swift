@@ -2,7 +2,7 @@ import SQLiteSchemas
 
 /// Which tables travel. One set of rules for diff, apply and `doctor`.
 package enum Replicability {
-  /// Whether a table is one of ours: it stays at home without a word, as SQLite's own do.
+  /// Whether a table is one of Buckia's, which like those of SQLite do not travel and are not reported.
   package static func isOwn(_ table: TableName) -> Bool { ASCIIName.folded(table.text).hasPrefix("buckia_") }
 
   /// Why an object of the schema cannot travel, or nil for a table that can.

@@ -68,7 +68,7 @@ package struct SchemaPlan: Sendable {
         continue
       }
       if let refusal = VirtualMatch.refusal(of: definition, for: entry) ?? Replicability.refusal(of: entry) {
-        // What is a view here may become a table; what holds the insides of another never will.
+        // What is a view here may become a table; a shadow table never will.
         guard mode == .hold, !entry.isShadow else {
           throw ReplicationError(.refusedTable, "no diff may change \"\(name)\": \(refusal)", table: name.text)
         }
@@ -189,6 +189,6 @@ extension SchemaPlan {
 }
 
 extension SchemaEntry {
-  /// Whether it holds the insides of a virtual table.
+  /// Whether it is a shadow table.
   fileprivate var isShadow: Bool { if case .shadow = kind { true } else { false } }
 }

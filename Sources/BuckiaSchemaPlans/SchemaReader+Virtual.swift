@@ -2,7 +2,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 extension SchemaReader {
-  /// Whether a table holds the insides of a virtual table that travels: then nothing of it is left behind.
+  /// Whether a table is a shadow table of a virtual table that travels, and so travels with it.
   package func isInside(_ entry: SchemaEntry) -> Bool {
     guard case .shadow(let owner) = entry.kind else { return false }
     return self.entry(named: TableName(owner))?.kind.hasOwnRows == true

@@ -105,7 +105,7 @@ package final class SchemaReader {
       try hasKeyIndex(name)
     {
       // INTEGER PRIMARY KEY DESC is no rowid and may hold NULL (https://sqlite.org/lang_createtable.html#rowid). Made
-      // anew from its definition it would become one; INT is the same type and never does.
+      // again from its definition it would become one; INT is the same type and never does.
       columns[key[0].column].declaredType = "INT"
     }
     return TableDefinition(

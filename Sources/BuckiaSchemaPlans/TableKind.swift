@@ -8,7 +8,7 @@ package enum TableKind: Equatable, Sendable {
   case view
   /// A virtual table, with the name of its module and what its rows are.
   case virtual(module: String, content: VirtualContent)
-  /// A table that holds the insides of a virtual table.
+  /// A shadow table of a virtual table.
   case shadow(of: String)
 
   /// Whether it has rows of its own, which travel.

@@ -1,7 +1,7 @@
 /// A column default that is one literal: a number, text, a blob, NULL, TRUE, FALSE or a CURRENT_ keyword.
 ///
 /// Defaults in a diff become part of a CREATE TABLE statement, so this type holds nothing but a literal: it can only be
-/// parsed, and its SQL is written anew from what was parsed. See <https://sqlite.org/syntax/literal-value.html>.
+/// parsed, and its SQL is written from what was parsed. See <https://sqlite.org/syntax/literal-value.html>.
 package struct LiteralDefault: Equatable, Sendable {
   /// The longest default in a diff, in bytes of SQL.
   package static let byteLimit = 1024

@@ -7,6 +7,12 @@ extension TableDefinition {
     (isKeyedByRowID ? [rowIDName ?? "rowid"] : []) + columns.map { SQLText.identifier($0.name) }
   }
 
+  /// The columns of the key as SQL, in key order: the rowid if it is the key.
+  package var keySQL: [String] {
+    let columns = changesetColumnsSQL
+    return keyIndexes.map { columns[$0] }
+  }
+
   /// A condition that selects the rows with NULL in their key; nil when the table cannot have such rows.
   package var hasNullKeySQL: String? {
     let terms = nullableKeyColumns.map { "\(SQLText.identifier($0.name)) IS NULL" }

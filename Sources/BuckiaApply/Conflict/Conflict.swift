@@ -19,7 +19,7 @@ public struct Conflict: ~Copyable {
   let layout: ConflictLayout
   /// Why the change does not fit.
   public let kind: ConflictKind
-  /// What the change does. Nil for ``ConflictKind/foreignKey``, which speaks of no single change.
+  /// What the change does. Nil for ``ConflictKind/foreignKey``, which is about no single change.
   public let operation: ChangeOperation?
   /// The row as its author saw it before the change, as far as the change tells: not there for an INSERT.
   public let base: ConflictRow

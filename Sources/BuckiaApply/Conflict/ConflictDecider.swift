@@ -71,7 +71,7 @@ final class ConflictDecider {
       case .useDefault: break
       }
     }
-    // Only where there are two versions of a row do its columns have a say.
+    // Only two versions of a row can be merged column by column.
     let isMerged = incident.change.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
     if isMerged, layout.columnPolicies != nil { return .merge }
     switch layout.rowPolicy {
@@ -132,7 +132,7 @@ final class ConflictDecider {
   ///
   /// - Parameters:
   ///   - omission: The change.
-  ///   - columns: The columns of the row that it speaks of.
+  ///   - columns: The columns of the row that it is about.
   ///   - key: Which of them are the key.
   ///   - values: A value for each, as changeset bytes.
   func record(_ omission: Omission, columns: [String], key: Set<Int>, values: [UInt8]) throws {

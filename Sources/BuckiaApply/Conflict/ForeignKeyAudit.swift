@@ -5,7 +5,7 @@ import SQLiteSchemas
 
 /// Finds the foreign keys that a diff has broken, after it was applied with enforcement off.
 ///
-/// Enforcement is off while applying on a connection of ours, because the changes already hold what the author's
+/// Enforcement is off while applying on a connection that Buckia opened, because the changes already hold what the author's
 /// foreign-key actions did; a second cascade here would take rows that only exist here. So what the changes have broken
 /// is looked up and reported. Only rows they wrote, and rows that referred to what they took away, are looked at:
 /// violations that were there before are not reported, and the rest of the database is not read.
@@ -158,10 +158,7 @@ private struct ForeignKeyCheck {
 
   /// Rows that were written, as noted, and refer to nothing.
   func written(notedIn store: String, _ found: inout BrokenRows) throws {
-    let key =
-      child.isKeyedByRowID
-      ? ["c.\(child.rowIDName ?? "")"] : child.primaryKey.map { "c.\(SQLText.identifier(child.columns[$0].name))" }
-    let equal = key.enumerated().map { "w.k\($0) IS \($1)" }.joined(separator: " AND ")
+    let equal = child.keySQL.enumerated().map { "w.k\($0) IS c.\($1)" }.joined(separator: " AND ")
     try addAll(where: "EXISTS (SELECT 1 FROM \(store) AS w WHERE \(equal))", to: &found)
   }
 

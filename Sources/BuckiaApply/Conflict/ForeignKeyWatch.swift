@@ -5,7 +5,7 @@ import SQLiteSchemas
 ///
 /// A change tells the key of its row, and so which rows lose a parent that they know by its primary key. It does not tell
 /// what a UNIQUE column held here, where the local row was another than its author saw; nor what triggers do. TEMP triggers
-/// of ours note that, and go when the changes are applied. Most databases need none.
+/// note that, and are dropped when the changes are applied. Most databases need none.
 struct ForeignKeyWatch {
   /// The names of our triggers and tables begin so.
   static let prefix = "buckia_watch_"
@@ -56,29 +56,37 @@ struct ForeignKeyWatch {
   private mutating func watchRemoved(_ parent: TableDefinition, _ columns: [Int]) throws {
     let watched = Watched(table: TableName(parent.name), columns: columns.map { parent.columns[$0].name })
     guard removed[watched] == nil else { return }
-    let store = try Self.makeStore(
-      name: "\(removed.count + written.count)", for: parent, columns, on: session.connection)
-    removed[watched] = store
     let names = watched.columns.map(SQLText.identifier)
-    let values = names.map { "OLD.\($0)" }.joined(separator: ", ")
-    try addTrigger("AFTER DELETE ON main.\(SQLText.identifier(parent.name))", noting: values, in: store)
-    try addTrigger(
-      "AFTER UPDATE OF \(names.joined(separator: ", ")) ON main.\(SQLText.identifier(parent.name))", noting: values,
-      in: store)
+    removed[watched] = try note(
+      names.map { "OLD.\($0)" }, columns, of: parent, at: ["DELETE", "UPDATE OF \(names.joined(separator: ", "))"])
   }
 
   private mutating func watchWritten(_ child: TableDefinition) throws {
     let name = TableName(child.name)
     guard written[name] == nil, child.isKeyedByRowID ? child.rowIDName != nil : true else { return }
+    written[name] = try note(
+      child.keySQL.map { "NEW.\($0)" }, child.primaryKey, of: child, at: ["INSERT", "UPDATE"])
+  }
+
+  /// Makes a table for the values of some columns, and triggers that note them there.
+  private mutating func note(
+    _ values: [String], _ columns: [Int], of table: TableDefinition, at events: [String]
+  ) throws -> String {
     let store = try Self.makeStore(
-      name: "\(removed.count + written.count)", for: child, child.primaryKey, on: session.connection)
-    written[name] = store
-    let keys =
-      child.isKeyedByRowID
-      ? [child.rowIDName ?? ""] : child.primaryKey.map { SQLText.identifier(child.columns[$0].name) }
-    let values = keys.map { "NEW.\($0)" }.joined(separator: ", ")
-    try addTrigger("AFTER INSERT ON main.\(name.quoted)", noting: values, in: store)
-    try addTrigger("AFTER UPDATE ON main.\(name.quoted)", noting: values, in: store)
+      name: "\(removed.count + written.count)", for: table, columns, on: session.connection)
+    for event in events {
+      let name = "\(Self.prefix)trigger_\(triggers.count)"
+      // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
+      try session.connection.execute(
+        """
+        DROP TRIGGER IF EXISTS temp.\(name);
+        CREATE TEMP TRIGGER \(name) AFTER \(event) ON main.\(TableName(table.name).quoted) BEGIN
+          INSERT INTO \(store) VALUES (\(values.joined(separator: ", "))) ON CONFLICT DO NOTHING;
+        END
+        """)
+      triggers.append(name)
+    }
+    return store
   }
 
   /// A table whose columns compare as those it notes do; of a table without a key it notes the rowid.
@@ -97,19 +105,6 @@ struct ForeignKeyWatch {
     let name = "\(prefix)\(String(hash, radix: 16))_\(suffix)"
     try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(name)\(definition); DELETE FROM temp.\(name)")
     return name
-  }
-
-  private mutating func addTrigger(_ event: String, noting values: String, in store: String) throws {
-    let name = "\(Self.prefix)trigger_\(triggers.count)"
-    // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
-    try session.connection.execute(
-      """
-      DROP TRIGGER IF EXISTS temp.\(name);
-      CREATE TEMP TRIGGER \(name) \(event) BEGIN
-        INSERT INTO \(store) VALUES (\(values)) ON CONFLICT DO NOTHING;
-      END
-      """)
-    triggers.append(name)
   }
 
   /// The table that notes which values of these columns rows have lost, with columns `k0…`; nil when they are not watched.

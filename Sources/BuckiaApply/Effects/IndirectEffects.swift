@@ -72,8 +72,7 @@ struct IndirectEffects {
   // MARK: Noting
 
   private mutating func watch(_ table: TableDefinition, wantsRows: Bool) throws {
-    let key =
-      table.isKeyedByRowID ? [table.rowIDName].compactMap { $0 } : table.primaryKey.map { table.quotedName(of: $0) }
+    let key = table.isKeyedByRowID && table.rowIDName == nil ? [] : table.keySQL
     let row = wantsRows ? table.changesetColumnsSQL : []
     // Operation and cause, the key and the row, old and new.
     let fits = 2 + 2 * (key.count + row.count) <= session.connection.columnLimit
@@ -136,8 +135,4 @@ struct IndirectEffects {
       try observer.didWrite(effect(.insert, new.key, nil, new.row))
     }
   }
-}
-
-extension TableDefinition {
-  fileprivate func quotedName(of column: Int) -> String { SQLText.identifier(columns[column].name) }
 }

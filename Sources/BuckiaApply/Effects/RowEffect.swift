@@ -37,7 +37,7 @@ package protocol RowEffectObserver: AnyObject {
   var wantsRows: Bool { get }
   /// A row was written. May throw to stop; everything is then rolled back.
   func didWrite(_ effect: RowEffect) throws
-  /// How many effects have been heard.
+  /// How many effects have been reported.
   var mark: Int { get }
   /// Forgets the effects since a mark.
   func rewind(to mark: Int)

@@ -4,7 +4,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What is kept while one diff is applied, and what becomes of that which was kept before.
+/// What is held while one diff is applied, and what becomes of what was held before.
 struct Holding {
   /// The changes that are known here.
   let known: AdmittedChanges
@@ -112,7 +112,8 @@ struct Holding {
       omission, columns: columns.map { names[$0] }, key: Set(definition.keyIndexes.indices), values: values.bytes)
   }
 
-  /// What earlier diffs have said of rows that this one has deleted is not to come back with a row of the same key.
+  /// Deletes what is held of earlier diffs for rows that this one has deleted: it must not be applied to a later row of the
+  /// same key.
   private func forgetRowsThatAreGone() throws {
     let summary = try known.changes.feed.summary()
     let sections = TableSections(summary, of: known.changes.changeset)

@@ -151,59 +151,54 @@ private struct ChangePieces {
         change.new(column).isDefined && defaults[column] != bytes.array(change.new(column).encoded)
       }
       guard isSet.contains(true) else { return }
-      writer.beginChange(.update, isIndirect: isIndirect)
-      if !isPatchset {
-        for (place, column) in columns.enumerated() {
-          if isSet[place], !change.old(column).isDefined, let value = defaults[column] {
-            writer.append(encoded: value)
-          } else if isSet[place] || table.isKey(column) {
-            writer.append(change.old(column), of: bytes)
-          } else {
-            writer.appendUndefined()
-          }
-        }
-      }
-      for (place, column) in columns.enumerated() {
-        if isPatchset, table.isKey(column) {
-          writer.append(change.old(column), of: bytes)
-        } else if isSet[place] {
-          writer.append(change.new(column), of: bytes)
-        } else {
-          writer.appendUndefined()
-        }
-      }
+      writeUpdate(columns, setting: isSet, isIndirect: isIndirect, defaults: defaults, bytes, to: &writer)
     }
   }
 
-  /// What the change says of unknown columns, as an UPDATE of these; nil when it says nothing. One that comes of an INSERT is
-  /// marked as indirect: its author saw no old values.
-  func held(where isHeld: [Bool], _ bytes: RawSpan) -> [UInt8]? {
-    guard change.operation != .delete else { return nil }
-    let isSet = isHeld.indices.map { isHeld[$0] && change.new($0).isDefined }
-    guard isSet.contains(true) else { return nil }
-    let isInsert = change.operation == .insert
-    var writer = ChangesetWriter()
-    writer.beginChange(.update, isIndirect: isInsert || comesOfInsert)
+  /// Writes an UPDATE of some columns.
+  ///
+  /// - Parameters:
+  ///   - isSet: For each of the columns whether it gets its new value.
+  ///   - defaults: Old values for columns whose old value the change does not have.
+  private func writeUpdate(
+    _ columns: [Int], setting isSet: [Bool], isIndirect: Bool, defaults: [Int: [UInt8]] = [:], _ bytes: RawSpan,
+    to writer: inout ChangesetWriter
+  ) {
+    writer.beginChange(.update, isIndirect: isIndirect)
     if !isPatchset {
-      for column in isHeld.indices {
-        if table.isKey(column) {
+      for (place, column) in columns.enumerated() {
+        if isSet[place], !change.old(column).isDefined, let value = defaults[column] {
+          writer.append(encoded: value)
+        } else if table.isKey(column) {
           writer.append(change.row(column), of: bytes)
-        } else if isSet[column], !isInsert {
+        } else if isSet[place], change.operation == .update {
           writer.append(change.old(column), of: bytes)
         } else {
           writer.appendUndefined()
         }
       }
     }
-    for column in isHeld.indices {
+    for (place, column) in columns.enumerated() {
       if isPatchset, table.isKey(column) {
         writer.append(change.row(column), of: bytes)
-      } else if isSet[column] {
+      } else if isSet[place] {
         writer.append(change.new(column), of: bytes)
       } else {
         writer.appendUndefined()
       }
     }
+  }
+
+  /// What the change says of unknown columns, as an UPDATE of these; nil when it says nothing. One made from an INSERT is
+  /// marked as indirect: its author saw no old values.
+  func held(where isHeld: [Bool], _ bytes: RawSpan) -> [UInt8]? {
+    guard change.operation != .delete else { return nil }
+    let isSet = isHeld.indices.map { isHeld[$0] && change.new($0).isDefined }
+    guard isSet.contains(true) else { return nil }
+    var writer = ChangesetWriter()
+    writeUpdate(
+      Array(isHeld.indices), setting: isSet, isIndirect: change.operation == .insert || comesOfInsert, bytes,
+      to: &writer)
     return writer.bytes
   }
 }

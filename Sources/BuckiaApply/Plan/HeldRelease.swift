@@ -94,7 +94,7 @@ struct HeldRelease {
       .run(admitted.changes, admitted.changes.feed.summary())
     let rest = checked.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
-    // What cannot be applied now either is kept anew.
+    // What cannot be applied now either is held again.
     try HeldParts.remove(part: part.number, on: session.connection)
     let execution = ApplyExecution(
       admitted: admitted, schema: checked, settings: settings, session: session, resumed: part)

@@ -34,13 +34,11 @@ struct ValueCompatibilityCheck {
     guard checks.contains(where: { !$0.isEmpty }) else { return schema }
     var withheld = self.withheld
     var isAnyAltered = false
-    let window = ChangesetWindow(incoming.changeset)
-    for section in summary.sections where !checks[section.table].isEmpty {
-      let table = summary.tables[section.table].table
-      let name = TableName(table.name)
+    let sections = TableSections(summary, of: incoming.changeset)
+    for (index, table) in summary.tables.enumerated() where !checks[index].isEmpty {
+      let name = TableName(table.table.name)
       guard let match = schema.matches[name] else { continue }
-      let stretches = ChangeStretches(section.changes, of: table, in: window)
-      for check in try altered(stretches, of: table, checks[section.table], into: match) {
+      for check in try altered(name, in: sections, checks[index], into: match) {
         isAnyAltered = true
         let offset = match.local.isKeyedByRowID ? 1 : 0
         withheld[name, default: [:]][check.column - offset] =
@@ -54,31 +52,23 @@ struct ValueCompatibilityCheck {
 
   /// The columns with values that would be altered.
   private func altered(
-    _ stretches: ChangeStretches, of table: ChangesetTable, _ checks: [TableMatch.Check], into match: TableMatch
+    _ table: TableName, in sections: TableSections, _ checks: [TableMatch.Check], into match: TableMatch
   ) throws -> [TableMatch.Check] {
-    var stretches = stretches
     var open = checks
     var found: [TableMatch.Check] = []
-    let decoded = DecodedChange(of: table)
-    while try !open.isEmpty && stretches.advance() {
-      try stretches.window.withBytes { bytes in
-        while !open.isEmpty, let place = stretches.next(in: bytes) {
-          guard place.operation != .delete else { continue }
-          decoded.read(place, in: bytes)
-          for check in open
-          where TypeCompatibility.alters(decoded.new(check.column), in: bytes, affinity: check.affinity) {
-            guard mode == .hold else {
-              let column = match.local.changesetColumns[check.place]
-              throw ReplicationError(
-                .incompatibleType,
-                "column \"\(match.local.name).\(column)\" has an incompatible type here "
-                  + "(\(check.affinity.rawValue)): it would alter incoming values",
-                table: match.local.name, column: column)
-            }
-            found.append(check)
-            open.removeAll { $0.column == check.column }
-          }
+    try sections.forEachChange(of: table) { change, bytes in
+      guard change.operation != .delete else { return }
+      for check in open where TypeCompatibility.alters(change.new(check.column), in: bytes, affinity: check.affinity) {
+        guard mode == .hold else {
+          let column = match.local.changesetColumns[check.place]
+          throw ReplicationError(
+            .incompatibleType,
+            "column \"\(match.local.name).\(column)\" has an incompatible type here "
+              + "(\(check.affinity.rawValue)): it would alter incoming values",
+            table: match.local.name, column: column)
         }
+        found.append(check)
+        open.removeAll { $0.column == check.column }
       }
     }
     return found

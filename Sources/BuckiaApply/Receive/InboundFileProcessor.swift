@@ -80,11 +80,9 @@ struct InboundFileProcessor {
     case .alreadyRecorded:
       outcome.state = .alreadyApplied
       return .done(outcome)
-    case .equivocation: throw Refusal.equivocation
-    case .untrusted: throw Refusal.untrusted
-    case .waiting(let seconds):
-      let waiting = Refusal.waiting(seconds: seconds)
-      note(waiting)
+    case .refused(let refusal):
+      guard refusal.state == .waiting else { throw refusal }
+      note(refusal)
       try LedgerEntries.record(
         changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time,
         on: session.connection)

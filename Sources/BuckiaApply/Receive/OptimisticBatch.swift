@@ -14,7 +14,7 @@ import SQLiteSchemas
 struct OptimisticBatch {
   /// What came of adding a diff, or of writing what was added.
   enum Attempt {
-    /// It is in the batch; this comes of it if the batch succeeds.
+    /// It is in the batch; this is its result if the batch succeeds.
     case added(ApplyResult)
     /// It has to be applied by itself, after ``write(on:)``.
     case notEligible
@@ -48,7 +48,7 @@ struct OptimisticBatch {
   ///
   /// - Parameters:
   ///   - session: That of the connection; the same transaction must last until the batch is written.
-  ///   - observer: Hears of each row.
+  ///   - observer: Is told of each row.
   init(_ session: ApplySession, reportingTo observer: (any RowEffectObserver)?) {
     self.session = session
     self.observer = observer

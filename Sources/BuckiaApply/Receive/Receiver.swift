@@ -126,7 +126,7 @@ package struct Receiver {
 
   /// Receives group after group, until one has to be applied again.
   ///
-  /// - Returns: Where the source has to start anew.
+  /// - Returns: Where the source has to start again.
   private mutating func receiveGroups(of source: some IncomingFileSource, from start: Int) throws -> Int {
     var next = start
     while next < source.count {
@@ -273,9 +273,7 @@ extension Receiver {
         ownsSession: session == nil)
     case .alreadyRecorded:
       throw Refusal(.alreadyApplied, code: .alreadyApplied, reason: "it was applied before", isRecorded: false)
-    case .equivocation: throw Refusal.equivocation
-    case .untrusted: throw Refusal.untrusted
-    case .waiting(let seconds): throw Refusal.waiting(seconds: seconds)
+    case .refused(let refusal): throw refusal
     }
   }
 }

@@ -31,12 +31,8 @@ package struct ReceiverGate: Sendable {
     case admitted(AdmittedChanges)
     /// They were applied, or are held, already.
     case alreadyRecorded
-    /// Their id lies so many seconds further in the future than clocks may differ.
-    case waiting(seconds: Int64)
-    /// Their sender is not trusted.
-    case untrusted
-    /// Their sender has signed another diff with the same id.
-    case equivocation
+    /// They may not be applied, or not yet.
+    case refused(Refusal)
   }
 
   /// Who is trusted.
@@ -65,12 +61,12 @@ package struct ReceiverGate: Sendable {
     switch hasLedger ? try LedgerEntries.standing(of: changes.key, on: connection) : .unknown {
     case .recorded(.waiting), .unknown: break
     case .recorded: return .alreadyRecorded
-    case .equivocation: return .equivocation
+    case .equivocation: return .refused(.equivocation)
     }
-    guard trust == .any else { return .untrusted }
+    guard trust == .any else { return .refused(.untrusted) }
     let seconds = time / 1_000
     if let id = changes.key.id, id.unixSeconds > seconds + KSUIDClock.tolerance {
-      return .waiting(seconds: id.unixSeconds - seconds)
+      return .refused(.waiting(seconds: id.unixSeconds - seconds))
     }
     return .admitted(AdmittedChanges(changes))
   }

@@ -17,7 +17,7 @@ enum ApplyOrder {
   static func isBetterByKey(
     _ table: ChangesetSummary.Table, into match: TableMatch, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
-    // An author who sorts deletes, updates and inserts each by key begins anew twice.
+    // An author who sorts deletes, updates and inserts each by key starts over twice.
     guard table.descents > 2 + table.changeCount / 64 else { return false }
     let keyColumns = table.table.keyFlags.indices.filter { table.table.isKey($0) }
     let offset = match.local.isKeyedByRowID ? 1 : 0

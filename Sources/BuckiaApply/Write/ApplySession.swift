@@ -30,16 +30,21 @@ package final class ApplySession {
 
   /// Whether the database stores text as UTF-16.
   private(set) var storesUTF16 = false
-  /// The version of the schema that everything below speaks of.
-  private var schemaVersion: Int64?
-  private var reader: SchemaReader?
-  private var hasLedger = false
-  private var triedHeld = false
-  private var knownToHaveVirtualTables: Bool?
-  private var knownReferences: Set<Reference>?
-  private var knownRenames: ColumnRenames?
-  private var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
-  private var statements: [StatementKey: TableStatements] = [:]
+  /// What has been read and prepared since the schema changed.
+  private var cache = SchemaCache()
+
+  private struct SchemaCache {
+    var schemaVersion: Int64?
+    var reader: SchemaReader?
+    var hasLedger = false
+    var hasTriedHeld = false
+    var hasVirtualTables: Bool?
+    var references: Set<Reference>?
+    var renames: ColumnRenames?
+    var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
+    var statements: [StatementKey: TableStatements] = [:]
+  }
+
   /// The most tables whose statements are kept.
   private static let tableLimit = 256
 
@@ -65,7 +70,7 @@ package final class ApplySession {
     let cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
     previous = (fired, cacheSize)
     storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
-    // Each switch makes SQLite prepare all statements anew.
+    // Each switch makes SQLite prepare all statements again.
     if fired != firesTriggers { try connection.enableTriggers(firesTriggers) }
     let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096
     let kibibytes = cacheSize < 0 ? -cacheSize : cacheSize * pageSize / 1_024
@@ -86,41 +91,31 @@ package final class ApplySession {
 
   /// Forgets everything that was read and prepared: to be called when changes of the schema have been rolled back, since
   /// another schema may then get the same version.
-  package func forget() {
-    schemaVersion = nil
-    reader = nil
-    hasLedger = false
-    triedHeld = false
-    knownToHaveVirtualTables = nil
-    knownReferences = nil
-    knownRenames = nil
-    latestPlan = nil
-    statements = [:]
-  }
+  package func forget() { cache = SchemaCache() }
 
   /// Forgets what is no longer true.
   private func refresh() throws {
     let version = try connection.cachedInteger("PRAGMA main.schema_version")
-    guard version != schemaVersion else { return }
+    guard version != cache.schemaVersion else { return }
     forget()
-    schemaVersion = version
+    cache.schemaVersion = version
   }
 
   /// The schema as it is now.
   func schema() throws -> SchemaReader {
     try refresh()
-    if let reader { return reader }
+    if let reader = cache.reader { return reader }
     let made = try SchemaReader(connection)
-    reader = made
+    cache.reader = made
     return made
   }
 
-  /// Makes sure of the ledger tables.
+  /// Creates or migrates the ledger tables where that is needed.
   func requireLedger() throws {
     try refresh()
-    if hasLedger { return }
+    if cache.hasLedger { return }
     try Ledger.prepare(on: connection)
-    hasLedger = true
+    cache.hasLedger = true
   }
 
   /// Whether the application has TEMP triggers.
@@ -132,18 +127,18 @@ package final class ApplySession {
   /// Whether what is held has been tried with the schema as it is now: trying it again would change nothing.
   func hasTriedHeld() throws -> Bool {
     try refresh()
-    return triedHeld
+    return cache.hasTriedHeld
   }
 
   /// Remembers that what is held has been tried with the schema as it is now.
-  func noteTriedHeld() { triedHeld = true }
+  func noteTriedHeld() { cache.hasTriedHeld = true }
 
   /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
   func hasVirtualTables() throws -> Bool {
     try refresh()
-    if let knownToHaveVirtualTables { return knownToHaveVirtualTables }
+    if let known = cache.hasVirtualTables { return known }
     let found = try IndexSchema.hasVirtualTables(on: connection)
-    knownToHaveVirtualTables = found
+    cache.hasVirtualTables = found
     return found
   }
 
@@ -160,7 +155,7 @@ package final class ApplySession {
   /// All foreign keys of the schema as it is now.
   func references() throws -> Set<Reference> {
     try refresh()
-    if let knownReferences { return knownReferences }
+    if let known = cache.references { return known }
     var found: Set<Reference> = []
     let query = """
       SELECT DISTINCT t.name, f."table", f."to" IS NULL OR NOT EXISTS (
@@ -175,7 +170,7 @@ package final class ApplySession {
           child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? ""),
           isToPrimaryKey: row.integer(at: 2) != 0, hasAction: row.integer(at: 3) != 0))
     }
-    knownReferences = found
+    cache.references = found
     return found
   }
 
@@ -196,34 +191,34 @@ package final class ApplySession {
   /// A plan for all tables of a diff; the one for the same definitions, when that was made last.
   func plan(for definitions: [TableDefinition], mode: SchemaMode) throws -> SchemaPlan {
     let local = try schema()
-    if let latestPlan, latestPlan.mode == mode,
+    if let latestPlan = cache.latestPlan, latestPlan.mode == mode,
       latestPlan.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
     {
       return latestPlan.plan
     }
     let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames(), local: local)
-    latestPlan = (definitions, mode, plan)
+    cache.latestPlan = (definitions, mode, plan)
     return plan
   }
 
   /// The renames that applied diffs have declared, and others.
   func renames(and others: [ColumnRename] = []) throws -> ColumnRenames {
     try refresh()
-    if others.isEmpty, let knownRenames { return knownRenames }
+    if others.isEmpty, let known = cache.renames { return known }
     let found = ColumnRenames(try KnownRenames.all(on: connection) + others)
-    if others.isEmpty { knownRenames = found }
+    if others.isEmpty { cache.renames = found }
     return found
   }
 
   /// The statements for changes of one table.
   func statements(for match: TableMatch, header: ChangesetTable) throws -> TableStatements {
     let key = StatementKey(table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
-    if let known = statements[key] { return known }
-    if statements.count >= Self.tableLimit { statements.removeAll() }
+    if let known = cache.statements[key] { return known }
+    if cache.statements.count >= Self.tableLimit { cache.statements.removeAll() }
     // What has been read may be older than the table: then it does not know it.
-    let sql = reader?.entry(named: key.table)?.sql
+    let sql = cache.reader?.entry(named: key.table)?.sql
     let made = try TableStatements(match, header: header, createdBy: sql, on: connection)
-    statements[key] = made
+    cache.statements[key] = made
     return made
   }
 }

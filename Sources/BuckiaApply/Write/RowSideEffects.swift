@@ -3,7 +3,7 @@ import SQLiteSchemas
 
 /// What else happens when a row of a table is written: triggers, and the actions of foreign keys that are enforced.
 struct RowSideEffects {
-  /// Tells triggers of the application from TEMP ones of ours, as SQL over `sqlite_schema`.
+  /// Leaves out the TEMP triggers of Buckia, as SQL over `sqlite_schema`.
   static let isNotOurs = "substr(name, 1, 7) <> 'buckia_'"
 
   /// Whether any trigger of the application fires on the table.

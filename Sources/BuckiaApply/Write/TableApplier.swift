@@ -51,8 +51,7 @@ final class TableApplier {
   ///     difference.
   init(
     _ writer: RowWriter, header: ChangesetTable, of changeset: TemporaryBuffer, decider: ConflictDecider,
-    enforcesForeignKeys: Bool, canBatch: Bool,
-    storesUTF16: Bool = false
+    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool
   ) {
     self.storesUTF16 = storesUTF16
     self.writer = writer
@@ -102,14 +101,13 @@ final class TableApplier {
     }
   }
 
-  /// Hands over the deferred changes: those that fail once more are deferred anew.
+  /// Hands over the deferred changes: those that fail once more are deferred again.
   func takeDeferred() -> [DeferredChange] {
-    let items = deferred
-    deferred = []
-    return items
+    defer { deferred = [] }
+    return deferred
   }
 
-  /// What hangs on the table's rows, looked up when it first matters.
+  /// What writing the table's rows sets off, looked up when it first matters.
   func sideEffects() throws -> RowSideEffects {
     if let knownSideEffects { return knownSideEffects }
     let found = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys)

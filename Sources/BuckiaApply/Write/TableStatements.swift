@@ -111,7 +111,7 @@ final class TableStatements {
     return match.local.keyIndexes.map { layout[$0] }.joined(separator: ", ")
   }
 
-  /// The layout and, where it is hidden, the rowid: all that a row must come back with after it was parked.
+  /// The layout and, where it is hidden, the rowid: all that is restored of a row after it was parked.
   var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
 
   private var table: String { "main.\(name.quoted)" }
@@ -331,7 +331,7 @@ extension SQLiteStatement {
     case .integer: try bind(value.integer(in: bytes), at: index)
     case .real: try bind(value.real(in: bytes), at: index)
     case .text, .blob:
-      // Sound: a statement reads its parameters only while it runs, and all it names are bound anew before each run.
+      // Sound: a statement reads its parameters only while it runs, and all it names are bound again before each run.
       let payload = bytes.extracting(value.payloadRange).withUnsafeBytes { $0 }
       if value.kind == .text {
         try bind(textNoCopy: payload, at: index)

@@ -92,7 +92,7 @@ struct UniqueCycleResolver {
     var again: [Int32] = []
     for index in items.indices where items[index].isUniqueViolation {
       again.append(Int32(index))
-      // What had to be taken back comes first, so that it is not gone through anew with every later change.
+      // What had to be taken back comes first, so that it is not followed again with every later change.
       while let root = again.popLast() {
         guard states[Int(root)] == .waiting else { continue }
         again += try follow(root, poll: poll)
@@ -195,7 +195,7 @@ struct UniqueCycleResolver {
     return try query.statement.step() ? RowNumber.read(query.statement, from: 0) : nil
   }
 
-  // MARK: Who is in the way
+  // MARK: Which row blocks a change
 
   /// The number of the row that has a place which the change gives its own; nil when none has, as far as can be looked up.
   private mutating func occupant(_ item: Int32, _ bytes: RawSpan) throws -> UInt64? {
@@ -233,7 +233,7 @@ struct UniqueCycleResolver {
   }
 
   /// Where there are indexes that cannot be looked up, and a delete has no side effects: puts the row in its new form into the place of
-  /// the old one, or learns which row is in the way.
+  /// the old one, or finds out which row blocks it.
   private mutating func exchange(_ item: Int32, _ bytes: RawSpan) throws -> Exchange {
     guard unique.hasOpaque, sideEffects.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
       !items[Int(item)].isDecided, let local = try applier.writer.currentRow(bytes)

@@ -7,7 +7,7 @@ import SQLiteSchemas
 /// Made when the first row of the table violates one. Rows are told apart by a number: the rowid, or a hash of the key
 /// in tables without one.
 final class UniqueIndexes {
-  /// An index over whole columns: who is in the way can be looked up.
+  /// An index over whole columns: which row blocks a change can be looked up.
   private struct Plain {
     /// Places in the local layout.
     let members: [Int]
