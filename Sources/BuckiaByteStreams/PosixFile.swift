@@ -25,7 +25,7 @@ package final class PosixFile: ByteInput, ByteOutput {
     initialByteCount = byteCount
   }
 
-  /// Opens a file for reading that a stranger may have put there.
+  /// Opens a file for reading whose origin is not trusted.
   ///
   /// Links are not followed, a pipe is not waited for, and everything but a regular file is refused.
   ///

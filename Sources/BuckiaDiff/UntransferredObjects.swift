@@ -37,7 +37,7 @@ struct UntransferredObjects {
     }
   }
 
-  /// Names keys and UNIQUE constraints of new tables that compare a column otherwise than it is declared.
+  /// Names keys and UNIQUE constraints of new tables that compare a column by another collation than its declared one.
   mutating func addCollations(of tables: [TableDifference], on newer: borrowing SQLiteConnection) throws {
     let query = """
       SELECT i.origin, x.name, x.coll FROM pragma_index_list(?1, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x

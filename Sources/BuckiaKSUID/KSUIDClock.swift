@@ -1,7 +1,7 @@
 /// Generates strictly increasing ids: the hybrid logical clock of one replica.
 ///
 /// Each id is greater than all ids that were generated or observed before, even when the wall clock stops or goes back. So
-/// a change that somebody makes after receiving a diff is ordered after that diff. Time and randomness are parameters.
+/// a change that a person makes after receiving a diff is ordered after that diff. Time and randomness are parameters.
 ///
 /// - When the wall clock is past the second of ``last``, the id has the wall clock's second and 128 random bits.
 /// - Otherwise the id is `last` plus a random number from 1 to 2^64. Whoever knows `last` still has 64 bits to guess. When

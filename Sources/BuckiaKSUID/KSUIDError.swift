@@ -19,7 +19,7 @@ public struct KSUIDError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of error.
   public let code: Code
   /// The invalid text, count or time: at most 60 characters. Everything but printable ASCII is escaped, because the text
-  /// may be the name of a file from somebody else.
+  /// may be the name of a file from another person.
   public let text: String
 
   init(_ code: Code, text: some StringProtocol) {

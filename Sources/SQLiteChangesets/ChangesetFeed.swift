@@ -79,7 +79,7 @@ package final class ChangesetFeed: @unchecked Sendable {
     }
   }
 
-  /// Says that the rest will not come, or is not to be believed.
+  /// Ends the feed with an error: the rest will not come, or is damaged.
   package func fail(_ error: any Error) {
     locked {
       failure = error
@@ -113,6 +113,6 @@ package final class ChangesetFeed: @unchecked Sendable {
     try arrival(beyond: .max).summary
   }
 
-  /// Says that nobody wants the rest.
+  /// Stops the thread that checks the rest.
   package func abandon() { locked { isAbandoned = true } }
 }

@@ -37,25 +37,3 @@ public struct DiffOutcome: Sendable {
   /// The tables that changed.
   public var changedTables: [String] = []
 }
-
-extension DiffOutcome {
-  /// Adds what applying did.
-  mutating func add(_ result: ApplyResult) {
-    state = result.held.isEmpty ? .applied : .held
-    if !result.held.isEmpty { reason = HeldSummary.reason(result.held) }
-    heldParts = result.held.reduce(0) { $0 + $1.partCount }
-    set(result.counts)
-    schemaChanges = result.schemaChanges
-    changedTables = result.changedTables
-    warnings += result.warnings
-    warnings += result.released.map { Remark(.heldAppliedFirst, $0.path) }
-  }
-
-  mutating func set(_ counts: ApplyCounts) {
-    inserted = counts.inserted
-    updated = counts.updated
-    deleted = counts.deleted
-    conflicts = counts.conflicts
-    omitted = counts.omitted
-  }
-}

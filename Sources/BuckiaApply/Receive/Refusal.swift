@@ -37,7 +37,7 @@ extension Refusal: FileFault {
     reason: "another file with the same sender and id was applied before; its sender made two of them")
   static let untrusted = Refusal(
     .quarantined, code: .untrusted,
-    reason: "this database trusts known senders only, and this file is from a stranger")
+    reason: "this database trusts known senders only, and the sender of this file is not one of them")
 
   static func waiting(seconds: Int64) -> Refusal {
     Refusal(

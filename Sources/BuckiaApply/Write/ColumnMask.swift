@@ -1,16 +1,16 @@
 /// A set of columns by their places, cheap to compare and to hash: statements are looked up by such sets for each row.
-package struct ColumnMask: Hashable {
+struct ColumnMask: Hashable {
   /// Columns 0 to 63.
   private var first: UInt64 = 0
   /// The columns beyond; no words at the end that are zero, so that equal sets are equal.
   private var rest: [UInt64] = []
 
   /// Whether no column is in it.
-  package var isEmpty: Bool { first == 0 && rest.isEmpty }
+  var isEmpty: Bool { first == 0 && rest.isEmpty }
 
   /// Adds a column.
   @inline(__always)
-  package mutating func insert(_ column: Int) {
+  mutating func insert(_ column: Int) {
     if column < 64 { first |= 1 << UInt64(column) } else { insertBeyond(column) }
   }
 
@@ -21,7 +21,7 @@ package struct ColumnMask: Hashable {
   }
 
   /// Whether a column is in it.
-  package func contains(_ column: Int) -> Bool {
+  func contains(_ column: Int) -> Bool {
     if column < 64 { return first >> UInt64(column) & 1 != 0 }
     let word = column / 64 - 1
     return word < rest.count && rest[word] >> UInt64(column % 64) & 1 != 0

@@ -5,22 +5,22 @@ import SQLiteConnections
 ///
 /// Made once for a table and filled again and again. The rules are those of `ChangesetReader`: the key of an UPDATE is
 /// among its old values only, and an old value of a column that it leaves alone is none.
-package final class DecodedChange {
+final class DecodedChange {
   /// What the change does.
-  package private(set) var operation = ChangeOperation.insert
+  private(set) var operation = ChangeOperation.insert
   /// The columns outside the key that have an old value to compare with.
-  package private(set) var compared = ColumnMask()
+  private(set) var compared = ColumnMask()
   /// The columns that an UPDATE sets.
-  package private(set) var changed = ColumnMask()
+  private(set) var changed = ColumnMask()
   /// The columns of the key in which the row, old where there is an old one, holds NULL.
-  package private(set) var nullKeys = ColumnMask()
+  private(set) var nullKeys = ColumnMask()
 
   private let columnCount: Int
   private let isKey: [Bool]
   private let isPatchset: Bool
   private let values: UnsafeMutableBufferPointer<ValueSlice>
 
-  package init(of table: ChangesetTable) {
+  init(of table: ChangesetTable) {
     columnCount = table.columnCount
     isKey = table.keyFlags.map { $0 != 0 }
     isPatchset = table.format == .patchset
@@ -33,24 +33,24 @@ package final class DecodedChange {
 
   /// The old value of a column: as its author saw it.
   @inline(__always)
-  package func old(_ column: Int) -> ValueSlice { values[column] }
+  func old(_ column: Int) -> ValueSlice { values[column] }
 
   /// The new value of a column.
   @inline(__always)
-  package func new(_ column: Int) -> ValueSlice { values[columnCount + column] }
+  func new(_ column: Int) -> ValueSlice { values[columnCount + column] }
 
   /// The value that the row has in a column before the change; for an INSERT, after it.
   @inline(__always)
-  package func row(_ column: Int) -> ValueSlice { operation == .insert ? new(column) : old(column) }
+  func row(_ column: Int) -> ValueSlice { operation == .insert ? new(column) : old(column) }
 
   /// All new values, undefined where there is none.
-  package var newRow: [ValueSlice] { Array(values[columnCount...]) }
+  var newRow: [ValueSlice] { Array(values[columnCount...]) }
 
   /// Whether the row has NULL in its key, so that nothing but its content tells it apart.
-  package var hasNullKey: Bool { !nullKeys.isEmpty }
+  var hasNullKey: Bool { !nullKeys.isEmpty }
 
   /// Takes a change apart.
-  package func read(_ place: ChangePlace, in bytes: RawSpan) {
+  func read(_ place: ChangePlace, in bytes: RawSpan) {
     operation = place.operation
     var position = place.values
     var masks = Masks()

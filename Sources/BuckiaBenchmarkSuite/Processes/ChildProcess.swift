@@ -52,7 +52,7 @@ struct ChildProcess {
     return String(decoding: printed, as: UTF8.self)
   }
 
-  /// The command without folders: the temporary ones are gone when somebody reads the message.
+  /// The command without folders: the temporary ones are gone when the message is read.
   private var shortCommand: String {
     ([program] + arguments).map { $0.split(separator: "/").last.map(String.init) ?? $0 }.joined(separator: " ")
   }

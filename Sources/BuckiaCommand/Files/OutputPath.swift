@@ -11,7 +11,7 @@ enum OutputPath: Equatable {
   /// Reads the option; without it, the current folder.
   ///
   /// A path that ends in a slash is meant as a folder even when there is none: making a file there is refused by the
-  /// system, with its reason, instead of writing where nobody looks.
+  /// system, with its reason, instead of writing to an unexpected place.
   init(_ option: String?) {
     guard let option else {
       self = .folder(".")

@@ -32,7 +32,7 @@ struct ApplyVerb: Verb {
   @Option(help: "Whether the database's triggers fire. Full-text and R-tree indexes are kept in either case.")
   var triggers = Switch.off
 
-  @Option(help: "Who is believed from now on: any sender, or known contacts only.")
+  @Option(help: "Whose files are applied from now on: any sender's, or those of known contacts only.")
   var trust: TrustMode?
 
   @Flag(help: "Leave applied files in their folders.")

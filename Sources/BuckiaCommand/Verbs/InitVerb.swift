@@ -15,7 +15,7 @@ struct InitVerb: Verb {
 
   @OptionGroup var target: DatabaseOptions
 
-  @Option(help: "Who is believed: any sender, or known contacts only.")
+  @Option(help: "Whose files are applied: any sender's, or those of known contacts only.")
   var trust: TrustMode?
 
   @OptionGroup var output: OutputOptions
