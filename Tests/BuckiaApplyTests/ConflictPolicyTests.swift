@@ -39,7 +39,7 @@ struct ConflictPolicyTests {
     return (rows, try ConflictRecord.all(on: receiver).map(\.outcome), result.counts)
   }
 
-  @Test("Columns that only one side has changed merge; what both have changed goes by the policy")
+  @Test("Columns that only one side has changed merge; the policy decides on what both have changed")
   func merges() throws {
     let theirs = "UPDATE note SET title = 'A', stars = 5"
     let ours = "UPDATE note SET title = 'mine', text = 'B'"
@@ -126,7 +126,7 @@ struct ConflictPolicyTests {
     #expect(result.outcomes == [.resolved])
   }
 
-  @Test("An answer with values can settle a constraint; if it breaks one again, the change is left out")
+  @Test("An answer with values can satisfy a constraint; if it breaks one again, the change is left out")
   func constraints() throws {
     let table = "CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT UNIQUE);"
     func apply(_ title: String) throws -> (rows: [String], outcomes: [ConflictOutcome], counts: ApplyCounts) {
@@ -134,9 +134,9 @@ struct ConflictPolicyTests {
         "INSERT INTO note VALUES(2, 'x')", onto: "INSERT INTO note VALUES(9, 'x')", from: "", table: table,
         resolver: { $0.kind == .constraint ? .write(["title": .text(title)]) : .useDefault })
     }
-    let settled = try apply("x (2)")
-    #expect(settled.rows == ["2,x (2)", "9,x"])
-    #expect(settled.outcomes == [.resolved])
+    let satisfied = try apply("x (2)")
+    #expect(satisfied.rows == ["2,x (2)", "9,x"])
+    #expect(satisfied.outcomes == [.resolved])
     let again = try apply("x")
     #expect(again.rows == ["9,x"])
     #expect(again.outcomes == [.omitted])

@@ -39,7 +39,7 @@ import TestSupport
     #expect(try connection.integer("SELECT count(*) FROM buckia_conflict WHERE kind = 'constraint'") == 1_500)
   }
 
-  @Test("A long column moved up under UNIQUE settles beside rows that cannot")
+  @Test("A long column is moved up under UNIQUE beside rows that cannot be")
   func longShift() throws {
     let base = """
       CREATE TABLE t(id INTEGER PRIMARY KEY, u INT UNIQUE);

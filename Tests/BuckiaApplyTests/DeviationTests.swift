@@ -11,7 +11,7 @@ import ReplicationTestSupport
 import TestSupport
 
 /// What the engine does on purpose where `sqlite3changeset_apply_v2` does otherwise, each beside what that does.
-/// `ReferenceApplier.Deviations` has the same list for random cases; `CircleTests` is about UNIQUE circles.
+/// `ReferenceApplier.Deviations` has the same list for random cases; `UniqueCycleTests` is about cycles under UNIQUE.
 @Suite struct DeviationTests {
   private struct Sides {
     var ours: [String] = []
@@ -74,7 +74,7 @@ import TestSupport
     #expect(sides.ours == ["1|5", "3|6"])
     #expect(sides.kinds == [.constraint])
     switch clause {
-    case "REPLACE": #expect(sides.stock == ["2|5", "3|6"], "the local row is gone, and nobody was asked")
+    case "REPLACE": #expect(sides.stock == ["2|5", "3|6"], "the local row is gone, and the handler was not asked")
     case "IGNORE": #expect(sides.stock == ["1|5", "3|6"])
     default: break
     }

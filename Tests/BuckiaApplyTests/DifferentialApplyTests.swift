@@ -24,15 +24,15 @@ import Testing
       if !scenario.isEqual(plain, stock) {
         Issue.record("\(Seeds.replay(seed))\n\(scenario.report(plain, stock, "reference", "stock"))")
       }
-      let (reference, hasSettledCircles) = try scenario.reference(.all)
+      let (reference, hasResolvedCycles) = try scenario.reference(.all)
       if scenario.isEqual(ours, reference) { return }
-      // Of two changes that want one value the reference takes the first, and may so settle fewer. And how rows that go round
-      // are parked shows in what triggers and foreign-key actions do. `CircleTests` looks at both.
+      // Of two changes that want one value the reference takes the first, and so may apply fewer. And how rows with swapped
+      // values are parked shows in what triggers and foreign-key actions do. `UniqueCycleTests` looks at both.
       if scenario.asksLess(ours, reference) { return }
-      if hasSettledCircles, scenario.showsOrder {
+      if hasResolvedCycles, scenario.showsOrder {
         if scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference) { return }
-        // A trigger can keep a circle from being settled.
-        if scenario.isEqual(ours, try scenario.reference(.all.subtracting(.settlesCircles)).outcome) { return }
+        // A trigger can keep a swap from being resolved.
+        if scenario.isEqual(ours, try scenario.reference(.all.subtracting(.resolvesCycles)).outcome) { return }
       }
       Issue.record("\(Seeds.replay(seed))\n\(scenario.report(ours, reference, "ours", "reference"))")
     }

@@ -6,7 +6,7 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// What is reported of broken references where nobody enforces them, against `PRAGMA foreign_key_check` before and after.
+/// What is reported of broken references where they are not enforced, against `PRAGMA foreign_key_check` before and after.
 @Suite struct ForeignKeyAuditTests {
   @Test(
     "Every reference that the changes broke is reported, nothing that is whole, and each row once",

@@ -55,13 +55,13 @@ import Testing
 
   static let examples = [
     Example(
-      "a function that nobody has", spans("INSERT INTO spans VALUES (new.id, low_of(new.body), 2)"),
+      "an unknown function", spans("INSERT INTO spans VALUES (new.id, low_of(new.body), 2)"),
       warning: ["rtree", "\"spans\"", "\"notes\"", "no such function: low_of", "rebuild it"]),
     Example(
-      "a function that nobody has, over external content", external(insert: "folded(new.title)"),
+      "an unknown function, over external content", external(insert: "folded(new.title)"),
       warning: ["fts5", "\"words\"", "\"notes\"", "no such function: folded", "made anew"], answers: rebuilt),
     Example(
-      "a function that nobody has, over some of the external content",
+      "an unknown function, over some of the external content",
       external(insert: "folded(new.title)", when: "WHEN new.id > 1"),
       warning: ["\"words\"", "no such function: folded", "rebuild it"]),
     Example(
@@ -137,7 +137,7 @@ import Testing
       "\(notes) CREATE VIRTUAL TABLE words USING fts5(headline, content=notes, content_rowid=id);",
       warning: ["\"words\"", "no triggers", "cannot be rebuilt"]),
     Example(
-      "no triggers over external content that nobody has changed",
+      "no triggers over external content that is unchanged",
       "\(notes) CREATE TABLE other(title); CREATE VIRTUAL TABLE words USING fts5(title, content=other);", warning: nil),
     Example(
       "no triggers over external content but the application's own",

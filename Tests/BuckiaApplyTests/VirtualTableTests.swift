@@ -238,7 +238,7 @@ import TestSupport
     #expect(reasons.count == 7, "\(reasons)")
   }
 
-  @Test("A table whose tokenizer nobody else knows is written where it is, and created nowhere")
+  @Test("A table whose tokenizer is the app's own is written where it is, and created nowhere")
   func unspeakableTokenizer() throws {
     let files = try Files(
       "CREATE VIRTUAL TABLE t USING fts5(x, tokenize = 'porter porter ascii');", "INSERT INTO t VALUES ('one')",
@@ -324,7 +324,7 @@ import TestSupport
         }, time: 2_000_000_000_000))
     #expect(kinds["words"]?.map(\.rawValue).sorted() == ["conflict", "data", "data", "not-found"])
     #expect(kinds["places"]?.map(\.rawValue).sorted() == ["conflict", "data"])
-    // An equal row inserted is asked about, too, where somebody can be asked.
+    // An equal row inserted is asked about, too, where there is a resolver.
     #expect(kinds["cells"]?.map(\.rawValue).sorted() == ["conflict", "data", "not-found"])
     #expect(result.counts.conflicts == 9)
     if policy == .takeIncoming {

@@ -62,7 +62,7 @@ import TestSupport
     #expect(try window.withUnsafeMutableBytes { try file.read(into: $0, at: 100) } == 0)
   }
 
-  @Test("A new file takes nobody's place")
+  @Test("A new file does not replace another")
   func existingFile() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write([1], to: "file")

@@ -196,7 +196,7 @@ struct ChangesetVerbTests {
     }
   }
 
-  @Test("Names from a stranger are escaped")
+  @Test("Names from a file are escaped")
   func hostileNames() throws {
     let bench = try Workbench()
     try bench.sql("notes.db", "CREATE TABLE \"a\u{1B}[31m\u{202E}\nb\"(id INTEGER PRIMARY KEY, t)")

@@ -56,7 +56,7 @@ struct DiffVerbTests {
     ).play(on: Self.pair())
   }
 
-  @Test("Virtual tables with rows of their own are tables like others, and nobody is told how they were compared")
+  @Test("Virtual tables with rows of their own are tables like others, and how they were compared is not said")
   func virtualTables() throws {
     let bench = try Workbench()
     try bench.sql(

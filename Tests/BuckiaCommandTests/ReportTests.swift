@@ -63,7 +63,7 @@ struct ReportTests {
         #""error":{"code":"no-database","message":"a.db: gone; `buckia init` makes a new one","path":"a.db""#))
   }
 
-  @Test("Names and reasons of strangers are escaped in text, and whole in documents")
+  @Test("Names and reasons from files are escaped in text, and whole in documents")
   func hostile() {
     let evil = "a\u{1B}[2J\u{202E}\nb"
     var diff = DiffOutcome(id: nil, path: "inbound/\(evil)", sender: evil, state: .rejected)

@@ -48,7 +48,7 @@ final class Workbench {
   func buckia(
     _ arguments: [String], input: Data = Data(), environment: [String: String] = [:]
   ) throws -> Outcome {
-    // Files instead of pipes: nothing can fill up while nobody reads.
+    // Files instead of pipes: nothing can fill up while nothing is read.
     let stem = path(".\(UUID().uuidString)")
     defer {
       for part in ["in", "out", "err"] { unlink("\(stem).\(part)") }

@@ -111,7 +111,7 @@ import Testing
     #expect(throws: DiffFileError.self) { try SchemaDocument.bytes([Sample.log, Sample.log]) }
   }
 
-  @Test("The module of a virtual table is a field of its own, and nobody else has it")
+  @Test("The module of a virtual table is a field of its own, and other tables have none")
   func virtualModuleField() throws {
     let text = String(decoding: try SchemaDocument.bytes(Sample.virtual + [Sample.log]), as: UTF8.self)
     #expect(text.contains(#""foreignKeys":[],"module":{"name":"rtree","coordinates":4}}"#))
@@ -200,7 +200,7 @@ import Testing
     #expect(Array(header[148..<156]) == Array("\(padded)\0 ".utf8))
   }
 
-  @Test("Errors of a stranger's making cannot steer a terminal")
+  @Test("Errors about hostile files cannot steer a terminal")
   func hostileErrorText() {
     let error = DiffFileError(.badName, "the table \(EscapedText.quoted("a\u{1b}[2J\u{202e}b"))", path: "x\ny")
     #expect(error.description.hasPrefix(#"x\ny: the table "a\u{1B}[2J\u{202E}b""#))

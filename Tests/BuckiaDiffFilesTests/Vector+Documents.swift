@@ -92,7 +92,7 @@ extension Vector {
     Vector(
       "a signature over another manifest", .badSignature,
       FileSpec(isSigned: true, corruptions: [.omit("manifest.sig"), .signature(over: "{}")])),
-    Vector("a signature by nobody", .badSignature, FileSpec(corruptions: [.signature()])),
+    Vector("a signature without a signer", .badSignature, FileSpec(corruptions: [.signature()])),
   ]
 
   /// A file whose table definitions have another text in one place.

@@ -184,7 +184,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
     #expect(travels != difference.skipped.contains { $0.name == "t.n" })
   }
 
-  @Test("A key or UNIQUE that compares a column otherwise than it is declared is named")
+  @Test("A key or UNIQUE that compares a column by another collation than its declared one is named")
   func otherCollations() throws {
     let folder = try TemporaryFolder()
     let older = try TestDatabases.run("CREATE TABLE other(a)", on: folder.file("older"))

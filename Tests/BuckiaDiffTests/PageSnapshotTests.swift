@@ -177,7 +177,7 @@ import TestSupport
     }
     throng.end()
     #expect(throng.failures == [])
-    // Else nobody has written meanwhile, or no page was compared.
+    // Else nothing was written meanwhile, or no page was compared.
     #expect(seen.count > 10)
     #expect(byPages > 50)
   }

@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test("A foreign key to a table that is not made along with it is left out")
-  func strangers() throws {
+  func missingParents() throws {
     let table = try SchemaPlanTests.definitions("CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES users)")[0]
     #expect(!table.createStatement(siblings: ["c"]).contains("FOREIGN"))
     #expect(table.createStatement(siblings: ["c", "USERS"]).contains("FOREIGN"))

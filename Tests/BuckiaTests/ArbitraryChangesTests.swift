@@ -32,7 +32,7 @@ import Testing
   @Test("Any well-formed changes are applied or refused whole, and leave the database sound", arguments: 0..<120)
   func anything(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
-    let post = try Post(Self.schema)
+    let exchange = try Exchange(Self.schema)
     var writer = ChangesetWriter()
     let format: ChangesetFormat = Bool.random(using: &random) ? .changeset : .patchset
     for _ in 0..<Int.random(in: 1...3, using: &random) {
@@ -41,18 +41,18 @@ import Testing
       writer.beginTable(header)
       for _ in 0..<Int.random(in: 1...20, using: &random) { Self.write(header, to: &writer, &random) }
     }
-    try post.plantRaw(writer.bytes)
-    let before = try post.everythingButOurs()
+    try exchange.plantRaw(writer.bytes)
+    let before = try exchange.everythingButOurs()
     let policy = ConflictPolicy.allCases[seed % ConflictPolicy.allCases.count]
-    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy), triggers: seed.isMultiple(of: 2)))
+    let report = try exchange.apply(ApplyOptions(conflicts: ConflictPolicies(policy), triggers: seed.isMultiple(of: 2)))
     let outcome = try #require(report.diffs.first, "seed \(seed)")
     switch outcome.state {
     case .applied: break
-    case .rejected: #expect(try post.everythingButOurs() == before, "seed \(seed)")
+    case .rejected: #expect(try exchange.everythingButOurs() == before, "seed \(seed)")
     default: Issue.record("seed \(seed): \(outcome.state)")
     }
-    #expect(try post.rows("PRAGMA integrity_check") == ["'111.107'"], "seed \(seed)")
-    #expect(try post.database.conflicts().count == outcome.conflicts || outcome.state == .rejected, "seed \(seed)")
+    #expect(try exchange.rows("PRAGMA integrity_check") == ["'111.107'"], "seed \(seed)")
+    #expect(try exchange.database.conflicts().count == outcome.conflicts || outcome.state == .rejected, "seed \(seed)")
   }
 
   private static func write(_ table: ChangesetTable, to writer: inout ChangesetWriter, _ random: inout SeededGenerator)

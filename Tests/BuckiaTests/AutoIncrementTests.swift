@@ -10,10 +10,10 @@ import Testing
   private static let table = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, u UNIQUE, v);"
 
   /// What the next row gets here.
-  private func nextID(_ post: Post, in table: String = "t") throws -> Int {
-    try TestDatabases.run("DELETE FROM \(table)", on: post.mine)
-    try TestDatabases.run("INSERT INTO \(table) DEFAULT VALUES", on: post.mine)
-    return try #require(try post.rows("SELECT id FROM \(table)").first.flatMap { Int($0) })
+  private func nextID(_ exchange: Exchange, in table: String = "t") throws -> Int {
+    try TestDatabases.run("DELETE FROM \(table)", on: exchange.mine)
+    try TestDatabases.run("INSERT INTO \(table) DEFAULT VALUES", on: exchange.mine)
+    return try #require(try exchange.rows("SELECT id FROM \(table)").first.flatMap { Int($0) })
   }
 
   struct Case: Sendable, CustomTestStringConvertible {
@@ -67,31 +67,31 @@ import Testing
 
   @Test("The counter follows what travels", arguments: cases, [ConflictPolicy.keepLocal, .takeIncoming])
   func follows(_ found: Case, policy: ConflictPolicy) throws {
-    let post = try Post(found.base)
-    if !found.here.isEmpty { try TestDatabases.run(found.here, on: post.mine) }
-    try post.send(found.edits)
-    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
+    let exchange = try Exchange(found.base)
+    if !found.here.isEmpty { try TestDatabases.run(found.here, on: exchange.mine) }
+    try exchange.send(found.edits)
+    let report = try exchange.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
     #expect(report.diffs.allSatisfy { $0.state == .applied })
-    #expect(try nextID(post) == found.next)
-    #expect(try post.rows("PRAGMA integrity_check") == ["'111.107'"])
+    #expect(try nextID(exchange) == found.next)
+    #expect(try exchange.rows("PRAGMA integrity_check") == ["'111.107'"])
   }
 
   @Test("It follows all files of a folder, whatever is in between")
   func manyFiles() throws {
-    let post = try Post(Self.table)
-    for index in 1...40 { try post.send("INSERT INTO t VALUES (\(index * 10), \(index), 0)") }
-    try TestDatabases.run("INSERT INTO t VALUES (1, 40, 'mine')", on: post.mine)
-    #expect(try post.apply().diffs.count == 40)
-    #expect(try nextID(post) == 401)
+    let exchange = try Exchange(Self.table)
+    for index in 1...40 { try exchange.send("INSERT INTO t VALUES (\(index * 10), \(index), 0)") }
+    try TestDatabases.run("INSERT INTO t VALUES (1, 40, 'mine')", on: exchange.mine)
+    #expect(try exchange.apply().diffs.count == 40)
+    #expect(try nextID(exchange) == 401)
   }
 
   @Test("There is one counter for a table, by the name that it was created with")
   func name() throws {
-    let post = try Post("CREATE TABLE \"Tä ble\"(id INTEGER PRIMARY KEY AUTOINCREMENT, v); CREATE TABLE old(a)")
+    let exchange = try Exchange("CREATE TABLE \"Tä ble\"(id INTEGER PRIMARY KEY AUTOINCREMENT, v); CREATE TABLE old(a)")
     try TestDatabases.run(
-      "ALTER TABLE \"Tä ble\" RENAME TO 'TÄ BLE'; ALTER TABLE 'TÄ BLE' RENAME TO \"Tä ble\"", on: post.mine)
-    try post.send("INSERT INTO \"tä BLE\" VALUES (5, 1)")
-    try post.apply()
-    #expect(try post.rows("SELECT count(*), max(seq) FROM sqlite_sequence") == ["1|5"])
+      "ALTER TABLE \"Tä ble\" RENAME TO 'TÄ BLE'; ALTER TABLE 'TÄ BLE' RENAME TO \"Tä ble\"", on: exchange.mine)
+    try exchange.send("INSERT INTO \"tä BLE\" VALUES (5, 1)")
+    try exchange.apply()
+    #expect(try exchange.rows("SELECT count(*), max(seq) FROM sqlite_sequence") == ["1|5"])
   }
 }

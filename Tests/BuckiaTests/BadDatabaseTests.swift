@@ -15,64 +15,64 @@ private let notes = """
 @Suite struct BadDatabaseTests {
   @Test("A locked database is busy, nothing is recorded, and the next try succeeds")
   func locked() throws {
-    let post = try Post(notes)
-    try post.send("DELETE FROM notes WHERE id = 1")
-    var database = post.database
+    let exchange = try Exchange(notes)
+    try exchange.send("DELETE FROM notes WHERE id = 1")
+    var database = exchange.database
     database.busyTimeout = 50
-    let other = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let other = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     let transaction = try SQLiteTransaction(.immediate, on: other)
-    let error = #expect(throws: BuckiaError.self) { try database.processInboundChanges([post.inbound]) }
+    let error = #expect(throws: BuckiaError.self) { try database.processInboundChanges([exchange.inbound]) }
     #expect(error?.isBusy == true)
-    #expect(error?.description.contains(post.mine) == true)
+    #expect(error?.description.contains(exchange.mine) == true)
     #expect(error?.description.contains("try again") == true)
     transaction.rollback()
-    #expect(try post.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
   }
 
   @Test("What is no database is said so, and left as it is", arguments: [0, 1])
   func notADatabase(_ kind: Int) throws {
-    let post = try Post(notes)
-    try post.send("DELETE FROM notes WHERE id = 1")
+    let exchange = try Exchange(notes)
+    try exchange.send("DELETE FROM notes WHERE id = 1")
     let bytes = Array(String(repeating: "This is a letter, not a database. ", count: 100).utf8)
-    let path = try post.folder.write(bytes, to: "letter.txt")
+    let path = try exchange.folder.write(bytes, to: "letter.txt")
     let error =
       kind == 0
-      ? #expect(throws: BuckiaError.self) { try DatabaseManager(path).processInboundChanges([post.inbound]) }
+      ? #expect(throws: BuckiaError.self) { try DatabaseManager(path).processInboundChanges([exchange.inbound]) }
       : #expect(throws: BuckiaError.self) {
-        try DatabaseManager(path).createDatabaseDiff(since: post.base, output: .folder(post.inbound))
+        try DatabaseManager(path).createDatabaseDiff(since: exchange.base, output: .folder(exchange.inbound))
       }
     #expect((error?.cause as? SQLiteError)?.isNotADatabase == true)
     #expect(error?.description.contains(path) == true)
     #expect(try fileBytes(path) == bytes)
-    #expect(try post.folder.names(in: "inbound").count == 1)
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
   @Test("A damaged database is an error, and is not damaged further")
   func damaged() throws {
-    let post = try Post(notes)
-    try post.send("UPDATE notes SET text = 'x'")
-    var bytes = try fileBytes(post.mine)
+    let exchange = try Exchange(notes)
+    try exchange.send("UPDATE notes SET text = 'x'")
+    var bytes = try fileBytes(exchange.mine)
     for page in 1..<(bytes.count / 4096) {
       for offset in 0..<200 { bytes[page * 4096 + offset] = 0x5a }
     }
-    try post.folder.write(bytes, to: "mine.sqlite")
-    let error = #expect(throws: BuckiaError.self) { try post.apply() }
+    try exchange.folder.write(bytes, to: "mine.sqlite")
+    let error = #expect(throws: BuckiaError.self) { try exchange.apply() }
     #expect((error?.cause as? SQLiteError)?.isCorrupt == true)
     #expect(error?.description.contains("damaged") == true)
-    #expect(try post.folder.names(in: "inbound").count == 1)
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
   @Test("A full disk is an error, nothing is applied, and the file stays")
   func fullDisk() throws {
-    let post = try Post(notes)
-    try post.send("UPDATE notes SET text = text || hex(zeroblob(2000))")
-    try post.database.initialize()
-    let before = try post.everythingButOurs()
-    let pages = try #require(try post.rows("PRAGMA page_count").first.flatMap { Int($0) })
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(notes)
+    try exchange.send("UPDATE notes SET text = text || hex(zeroblob(2000))")
+    try exchange.database.initialize()
+    let before = try exchange.everythingButOurs()
+    let pages = try #require(try exchange.rows("PRAGMA page_count").first.flatMap { Int($0) })
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("PRAGMA max_page_count = \(pages + 5)")
     // The limit belongs to a connection, so the engine is driven through this one.
-    let changes = try post.changes()
+    let changes = try exchange.changes()
     let error = #expect(throws: SQLiteError.self) {
       let transaction = try SQLiteTransaction(on: connection)
       let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
@@ -82,27 +82,27 @@ private let notes = """
     #expect(error?.isFullDisk == true)
     #expect(error?.description.contains("free some space") == true)
     #expect(try connection.triggersEnabled)
-    #expect(try post.everythingButOurs() == before)
-    #expect(try post.database.log().isEmpty)
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(try exchange.database.log().isEmpty)
   }
 
   @Test("Where the clock of the ids cannot be kept, the report says so")
   func noHome() throws {
-    let post = try Post(notes)
-    try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: post.mine)
-    let report = try DatabaseManager(post.mine).createDatabaseDiff(
-      since: post.base, output: .folder(post.folder.path), home: BuckiaHome(path: "/proc/none"))
+    let exchange = try Exchange(notes)
+    try TestDatabases.run("DELETE FROM notes WHERE id = 7", on: exchange.mine)
+    let report = try DatabaseManager(exchange.mine).createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.folder.path), home: BuckiaHome(path: "/proc/none"))
     #expect(report.tables.map(\.deleted) == [1])
     #expect(report.warnings == [Remark(.clockNotKept, "/proc/none/clock")])
   }
 
   @Test("A database in WAL mode that another connection writes is read at one moment")
   func liveWAL() throws {
-    let post = try Post(notes)
+    let exchange = try Exchange(notes)
     try TestDatabases.run(
       "PRAGMA journal_mode = WAL; CREATE TABLE a(id INTEGER PRIMARY KEY, n); CREATE TABLE b(id INTEGER PRIMARY KEY, n);"
-        + "INSERT INTO a VALUES (1, 0); INSERT INTO b VALUES (1, 0)", on: post.mine)
-    let path = post.mine
+        + "INSERT INTO a VALUES (1, 0); INSERT INTO b VALUES (1, 0)", on: exchange.mine)
+    let path = exchange.mine
     let stop = Stop()
     let writer = Thread {
       do {
@@ -119,7 +119,7 @@ private let notes = """
     }
     writer.start()
     for _ in 0..<30 {
-      let difference = try DatabaseComparison.run(older: post.base, newer: path)
+      let difference = try DatabaseComparison.run(older: exchange.base, newer: path)
       var values: [Set<String>] = []
       try difference.changeset.allBytes().withRawSpan { bytes in
         var reader = ChangesetReader()
@@ -136,14 +136,14 @@ private let notes = """
 
   @Test("Triggers are as before, whatever happens", arguments: [true, false])
   func triggersRestored(_ enabled: Bool) throws {
-    let post = try Post(
+    let exchange = try Exchange(
       """
       CREATE TABLE notes(id INTEGER PRIMARY KEY, n); CREATE TABLE log(n);
       CREATE TRIGGER t AFTER INSERT ON notes BEGIN INSERT INTO log VALUES (new.id); END
       """)
-    try post.send("INSERT INTO notes VALUES (1, 1)")
-    let changes = try post.changes()
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    try exchange.send("INSERT INTO notes VALUES (1, 1)")
+    let changes = try exchange.changes()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.enableTriggers(enabled)
     let transaction = try SQLiteTransaction(on: connection)
     let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))

@@ -12,30 +12,30 @@ import TestSupport
 
   @Test("A diff is applied inside the application's own transaction, and goes with it", arguments: [true, false])
   func insideATransaction(_ commits: Bool) throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO notes VALUES (2, 2)")
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     let outer = try SQLiteTransaction(on: connection)
     try connection.execute("INSERT INTO notes VALUES (9, 9)")
     let savepoint = try SQLiteTransaction(on: connection)
     let isNested = savepoint.isNested
     #expect(isNested)
-    let plan = try Receiver.plan(post.changes(), on: connection, settings: ApplySettings(time: 2_000_000_000_000))
+    let plan = try Receiver.plan(exchange.changes(), on: connection, settings: ApplySettings(time: 2_000_000_000_000))
     #expect(try plan.apply().changedTables == ["notes"])
     try savepoint.commit()
     if commits { try outer.commit() } else { outer.rollback() }
-    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == (commits ? ["1", "2", "9"] : ["1"]))
-    #expect(try post.database.log().count == (commits ? 1 : 0))
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == (commits ? ["1", "2", "9"] : ["1"]))
+    #expect(try exchange.database.log().count == (commits ? 1 : 0))
   }
 
   @Test("When a diff fails, what the application did before stays")
   func failureInside() throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     let outer = try SQLiteTransaction(on: connection)
     try connection.execute("UPDATE notes SET n = 7; INSERT INTO notes VALUES (9, 9)")
-    let changes = try post.changes()
+    let changes = try exchange.changes()
     #expect(throws: ReplicationError.self) {
       let savepoint = try SQLiteTransaction(on: connection)
       let plan = try Receiver.plan(
@@ -46,20 +46,20 @@ import TestSupport
     let isOpen = connection.isInTransaction
     #expect(isOpen)
     try outer.commit()
-    #expect(try post.rows("SELECT id, n FROM notes ORDER BY id") == ["1|7", "9|9"])
-    #expect(try post.database.log().isEmpty)
+    #expect(try exchange.rows("SELECT id, n FROM notes ORDER BY id") == ["1|7", "9|9"])
+    #expect(try exchange.database.log().isEmpty)
   }
 
   @Test("Without a transaction nothing is applied")
   func needsATransaction() throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO notes VALUES (2, 2)")
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
-    let changes = try post.changes()
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    let changes = try exchange.changes()
     #expect(throws: SQLiteError.self) {
       let plan = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
       _ = try plan.apply()
     }
-    #expect(try post.rows("SELECT id FROM notes") == ["1"])
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
   }
 }

@@ -21,53 +21,53 @@ struct BorrowedDatabaseTests {
     "Files are applied inside the app's transaction, and stay in their folder until it is over",
     arguments: [true, false])
   func insideATransaction(commits: Bool) throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO notes VALUES (2, 2)")
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("BEGIN; INSERT INTO notes VALUES (9, 9)")
-    let report = try lend(connection) { try $0.processInboundChanges([post.inbound]) }
+    let report = try lend(connection) { try $0.processInboundChanges([exchange.inbound]) }
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.changedTables == ["notes"])
     let isOpen = connection.isInTransaction
     #expect(isOpen)
-    #expect(try post.folder.names(in: "inbound").count == 1)
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
     try connection.execute(commits ? "COMMIT" : "ROLLBACK")
-    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == (commits ? ["1", "2", "9"] : ["1"]))
-    let later = try post.apply()
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == (commits ? ["1", "2", "9"] : ["1"]))
+    let later = try exchange.apply()
     #expect(later.diffs.map(\.state) == [commits ? .alreadyApplied : .applied])
-    #expect(try post.folder.names(in: "inbound").isEmpty)
-    #expect(try post.rows("SELECT count(*) FROM notes WHERE id = 2") == ["1"])
+    #expect(try exchange.folder.names(in: "inbound").isEmpty)
+    #expect(try exchange.rows("SELECT count(*) FROM notes WHERE id = 2") == ["1"])
   }
 
   @Test("The gate holds for a borrowed connection, too: trust, the same file twice, and ids from the future")
   func gate() throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO notes VALUES (2, 2)")
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     var options = ApplyOptions(trust: .known, keepsFiles: true)
-    let untrusted = try lend(connection) { try $0.processInboundChanges([post.inbound], options: options) }
+    let untrusted = try lend(connection) { try $0.processInboundChanges([exchange.inbound], options: options) }
     #expect(untrusted.diffs.map(\.state) == [.quarantined])
-    #expect(try post.rows("SELECT id FROM notes") == ["1"])
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
     options.trust = .any
     let states = try (0..<2).map { _ in
-      try lend(connection) { try $0.processInboundChanges([post.inbound], options: options).diffs.map(\.state) }
+      try lend(connection) { try $0.processInboundChanges([exchange.inbound], options: options).diffs.map(\.state) }
     }
     #expect(states == [[.applied], [.alreadyApplied]])
   }
 
   @Test("A diff that is refused leaves the app's transaction as it was")
   func refused() throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO notes VALUES (2, 2); UPDATE notes SET n = 5 WHERE id = 1")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("BEGIN; UPDATE notes SET n = 7; INSERT INTO notes VALUES (8, 8)")
     let report = try lend(connection) {
-      try $0.processInboundChanges([post.inbound], options: ApplyOptions(conflicts: .abort))
+      try $0.processInboundChanges([exchange.inbound], options: ApplyOptions(conflicts: .abort))
     }
     #expect(report.diffs.map(\.state) == [.rejected])
     try connection.execute("COMMIT")
-    #expect(try post.rows("SELECT id, n FROM notes ORDER BY id") == ["1|7", "8|8"])
-    #expect(try post.database.log().map(\.state) == [.rejected])
+    #expect(try exchange.rows("SELECT id, n FROM notes ORDER BY id") == ["1|7", "8|8"])
+    #expect(try exchange.database.log().map(\.state) == [.rejected])
   }
 
   @Test("Every call works on a borrowed connection, one in memory included")
@@ -86,32 +86,32 @@ struct BorrowedDatabaseTests {
     "A diff of a borrowed database has what the app's transaction has changed, and leaves it open",
     arguments: [nil, DiffMethod.pages, .rows, .session])
   func diff(method: DiffMethod?) throws {
-    let post = try Post(Self.schema)
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(Self.schema)
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("INSERT INTO notes VALUES (2, 2); BEGIN; UPDATE notes SET n = 5 WHERE id = 1")
     let report = try lend(connection) {
       try $0.createDatabaseDiff(
-        since: post.base, output: .folder(post.inbound), options: DiffOptions(method: method),
-        home: BuckiaHome(path: post.folder.file("home")))
+        since: exchange.base, output: .folder(exchange.inbound), options: DiffOptions(method: method),
+        home: BuckiaHome(path: exchange.folder.file("home")))
     }
     #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 1, 0]])
     #expect(report.method == method)
     let isOpen = connection.isInTransaction
     #expect(isOpen)
     try connection.execute("ROLLBACK")
-    let other = DatabaseManager(post.base)
-    #expect(try other.processInboundChanges([post.inbound]).applied.count == 1)
-    #expect(try TestDatabases.rows("SELECT id, n FROM notes ORDER BY id", on: post.base) == ["1|5", "2|2"])
+    let other = DatabaseManager(exchange.base)
+    #expect(try other.processInboundChanges([exchange.inbound]).applied.count == 1)
+    #expect(try TestDatabases.rows("SELECT id, n FROM notes ORDER BY id", on: exchange.base) == ["1|5", "2|2"])
   }
 
   @Test("All rows of a borrowed database in memory can be sent")
   func diffOfMemory() throws {
-    let post = try Post(Self.schema)
+    let exchange = try Exchange(Self.schema)
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(Self.schema), (7, 7)")
     let report = try lend(connection) {
       try $0.createDatabaseDiff(
-        since: nil, output: .folder(post.inbound), home: BuckiaHome(path: post.folder.file("home")))
+        since: nil, output: .folder(exchange.inbound), home: BuckiaHome(path: exchange.folder.file("home")))
     }
     #expect(report.tables.map(\.inserted) == [2])
     #expect(report.tables.map(\.isNew) == [true])
@@ -119,16 +119,16 @@ struct BorrowedDatabaseTests {
 
   @Test("A dry run inside the app's transaction changes nothing of it")
   func dryRun() throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO notes VALUES (2, 2)")
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("BEGIN; INSERT INTO notes VALUES (9, 9)")
     let report = try lend(connection) {
-      try $0.processInboundChanges([post.inbound], options: ApplyOptions(isDryRun: true))
+      try $0.processInboundChanges([exchange.inbound], options: ApplyOptions(isDryRun: true))
     }
     #expect(report.diffs.first?.inserted == 1)
     try connection.execute("COMMIT")
-    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == ["1", "9"])
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "9"])
   }
 
   @Test("Outside its closure, and on another thread, a borrowed database is refused")
@@ -151,11 +151,11 @@ struct BorrowedDatabaseTests {
   @Test("The report lists the keys of changed rows, up to a limit")
   func changedRows() throws {
     func changedRows(upTo limit: Int) throws -> [ChangedRows] {
-      let post = try Post(Self.schema)
-      try post.send("INSERT INTO notes VALUES (2, 2), (3, 3); UPDATE notes SET n = 5 WHERE id = 1")
+      let exchange = try Exchange(Self.schema)
+      try exchange.send("INSERT INTO notes VALUES (2, 2), (3, 3); UPDATE notes SET n = 5 WHERE id = 1")
       var options = ApplyOptions()
       options.changedRowLimit = limit
-      return try post.apply(options).changedRows
+      return try exchange.apply(options).changedRows
     }
     #expect(try changedRows(upTo: 0).isEmpty)
     let listed = try changedRows(upTo: 10)
@@ -171,11 +171,11 @@ struct BorrowedDatabaseTests {
 struct AsynchronousCallTests {
   @Test("An async call does what the synchronous one does, and tells how far it is")
   func applies() async throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
-    for number in 1...3 { try post.send("INSERT INTO notes VALUES (\(number), \(number))") }
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    for number in 1...3 { try exchange.send("INSERT INTO notes VALUES (\(number), \(number))") }
     let steps = Recorded<[ApplyProgress]>([])
-    let report = try await post.database.processInboundChanges(
-      [post.inbound], progress: { steps.value.append($0) })
+    let report = try await exchange.database.processInboundChanges(
+      [exchange.inbound], progress: { steps.value.append($0) })
     #expect(report.diffs.map(\.state) == [.applied, .applied, .applied])
     // A file that takes long to open is told of more than once.
     let files = steps.value.map(\.files)
@@ -189,16 +189,16 @@ struct AsynchronousCallTests {
     "A cancelled task stops among the rows of a file; it and the files that share its transaction are applied another time"
   )
   func cancels() async throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
-    try post.send("INSERT INTO notes VALUES (1, 1)")
-    try post.send(
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    try exchange.send("INSERT INTO notes VALUES (1, 1)")
+    try exchange.send(
       "INSERT INTO notes WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM c WHERE i < 40000) SELECT i, i FROM c"
     )
     // The work waits among its rows until the task has been cancelled.
     let (amongRows, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let task = Task {
-      try await post.database.processInboundChanges(
-        [post.inbound],
+      try await exchange.database.processInboundChanges(
+        [exchange.inbound],
         progress: { step in
           guard step.files == 1, step.rows == 4_096 else { return }
           amongRows.signal()
@@ -209,9 +209,9 @@ struct AsynchronousCallTests {
     task.cancel()
     cancelled.signal()
     await #expect(throws: CancellationError.self) { try await task.value }
-    #expect(try post.rows("SELECT count(*) FROM notes") == ["0"])
-    #expect(try post.database.log().isEmpty)
-    #expect(try post.apply().diffs.map(\.state) == [.applied, .applied])
+    #expect(try exchange.rows("SELECT count(*) FROM notes") == ["0"])
+    #expect(try exchange.database.log().isEmpty)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied])
   }
 
   private static func waitOutsideThePool(for semaphore: DispatchSemaphore) async {
@@ -225,14 +225,14 @@ struct AsynchronousCallTests {
 
   @Test("A cancelled comparison leaves no file, and one that is not does what the synchronous call does")
   func comparison() async throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY); CREATE TABLE tags(id INTEGER PRIMARY KEY)")
-    try TestDatabases.run("INSERT INTO notes VALUES (1); INSERT INTO tags VALUES (1)", on: post.mine)
-    let home = BuckiaHome(path: post.folder.file("home"))
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY); CREATE TABLE tags(id INTEGER PRIMARY KEY)")
+    try TestDatabases.run("INSERT INTO notes VALUES (1); INSERT INTO tags VALUES (1)", on: exchange.mine)
+    let home = BuckiaHome(path: exchange.folder.file("home"))
     // The work waits before the first table until the task has been cancelled.
     let (begun, cancelled) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let task = Task {
-      try await post.database.createDatabaseDiff(
-        since: post.base, output: .folder(post.inbound), home: home,
+      try await exchange.database.createDatabaseDiff(
+        since: exchange.base, output: .folder(exchange.inbound), home: home,
         progress: { _ in
           begun.signal()
           cancelled.wait()
@@ -242,35 +242,35 @@ struct AsynchronousCallTests {
     task.cancel()
     cancelled.signal()
     await #expect(throws: CancellationError.self) { try await task.value }
-    #expect(try post.folder.names(in: "inbound").isEmpty)
-    let report = try await post.database.createDatabaseDiff(
-      since: post.base, output: .folder(post.inbound), home: home)
+    #expect(try exchange.folder.names(in: "inbound").isEmpty)
+    let report = try await exchange.database.createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.inbound), home: home)
     #expect(report.tables.map(\.inserted) == [1, 1])
-    #expect(try post.folder.names(in: "inbound").count == 1)
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
   @Test(
     "Files are verified on a thread of their own, and a cancelled task ends with its error", arguments: [true, false])
   func verification(isRaw: Bool) async throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
-    try post.send("INSERT INTO notes VALUES (1, 1)", raw: isRaw)
-    #expect(try await DiffInspection.verify([post.inbound]).files.map(\.isGood) == [true])
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    try exchange.send("INSERT INTO notes VALUES (1, 1)", raw: isRaw)
+    #expect(try await DiffInspection.verify([exchange.inbound]).files.map(\.isGood) == [true])
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return try await DiffInspection.verify([post.inbound])
+      return try await DiffInspection.verify([exchange.inbound])
     }
     await #expect(throws: CancellationError.self) { try await task.value }
   }
 
   @Test("A task that is cancelled before it begins does nothing")
   func cancelledBefore() async throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
-    try post.send("INSERT INTO notes VALUES (1, 1)")
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    try exchange.send("INSERT INTO notes VALUES (1, 1)")
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return try await post.database.processInboundChanges([post.inbound])
+      return try await exchange.database.processInboundChanges([exchange.inbound])
     }
     await #expect(throws: CancellationError.self) { try await task.value }
-    #expect(try post.rows("SELECT count(*) FROM notes") == ["0"])
+    #expect(try exchange.rows("SELECT count(*) FROM notes") == ["0"])
   }
 }

@@ -62,14 +62,14 @@ private let notes = """
     "Every conflict is decided, and recorded with both versions", arguments: Case.all,
     [ConflictPolicy.keepLocal, .takeIncoming])
   func decidedAndRecorded(_ item: Case, _ policy: ConflictPolicy) throws {
-    let post = try Post(notes)
-    try TestDatabases.run(item.local, on: post.mine)
-    try post.send(item.incoming)
-    let report = try post.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
+    let exchange = try Exchange(notes)
+    try TestDatabases.run(item.local, on: exchange.mine)
+    try exchange.send(item.incoming)
+    let report = try exchange.apply(ApplyOptions(conflicts: ConflictPolicies(policy)))
     #expect(report.diffs.map(\.state) == [.applied])
-    let rows = try post.rows("SELECT id, stars FROM notes WHERE id IN (1, 4) ORDER BY id")
+    let rows = try exchange.rows("SELECT id, stars FROM notes WHERE id IN (1, 4) ORDER BY id")
     #expect(rows == (policy == .keepLocal ? item.kept : item.taken))
-    let records = try post.database.conflicts()
+    let records = try exchange.database.conflicts()
     #expect(report.diffs.first?.conflicts == records.count)
     guard let kind = item.kind else {
       #expect(records.isEmpty)
@@ -92,75 +92,76 @@ private let notes = """
 
   @Test("Under the policy \"abort\" a conflict refuses the whole file", arguments: Case.all.filter { $0.kind != nil })
   func abort(_ item: Case) throws {
-    let post = try Post(notes)
-    try TestDatabases.run(item.local, on: post.mine)
-    let before = try post.everythingButOurs()
-    try post.send("\(item.incoming); INSERT INTO notes VALUES (99, 'along', 1, 'z'); CREATE TABLE t(x PRIMARY KEY)")
-    let report = try post.apply(ApplyOptions(conflicts: .abort))
+    let exchange = try Exchange(notes)
+    try TestDatabases.run(item.local, on: exchange.mine)
+    let before = try exchange.everythingButOurs()
+    try exchange.send("\(item.incoming); INSERT INTO notes VALUES (99, 'along', 1, 'z'); CREATE TABLE t(x PRIMARY KEY)")
+    let report = try exchange.apply(ApplyOptions(conflicts: .abort))
     #expect(report.diffs.map(\.state) == [.rejected])
     #expect(report.diffs.first?.code == .conflict)
-    #expect(try post.everythingButOurs() == before)
-    #expect(try post.database.conflicts().isEmpty)
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(try exchange.database.conflicts().isEmpty)
   }
 
   @Test("A resolver decides for itself, and sees all three versions")
   func resolver() throws {
-    let post = try Post(notes)
-    try TestDatabases.run("UPDATE notes SET stars = 10", on: post.mine)
-    try post.send("UPDATE notes SET stars = stars + 20")
+    let exchange = try Exchange(notes)
+    try TestDatabases.run("UPDATE notes SET stars = 10", on: exchange.mine)
+    try exchange.send("UPDATE notes SET stars = stars + 20")
     let seen = Recorded<[ChangesetValue?]>([])
-    let report = try post.apply { conflict in
+    let report = try exchange.apply { conflict in
       seen.value += [conflict.base["stars"], conflict.local["stars"], conflict.incoming["stars"]]
       return conflict.key.map(\.value) == [.integer(2)] ? .takeIncoming : .useDefault
     }
     #expect(seen.value == [1, 10, 21, 2, 10, 22, 3, 10, 23].map { .integer($0) })
     #expect(report.diffs.first?.conflicts == 3)
-    #expect(try post.rows("SELECT stars FROM notes ORDER BY id") == ["10", "22", "10"])
+    #expect(try exchange.rows("SELECT stars FROM notes ORDER BY id") == ["10", "22", "10"])
   }
 
   @Test("What a resolver throws reaches the caller, and nothing of the file is applied")
   func resolverThrows() throws {
     struct Enough: Error {}
-    let post = try Post(notes)
-    try TestDatabases.run("UPDATE notes SET stars = 10", on: post.mine)
-    let before = try post.everythingButOurs()
-    try post.send("UPDATE notes SET stars = stars + 20; INSERT INTO notes VALUES (0, '', 0, '')")
-    #expect(throws: Enough.self) { try post.apply { _ in throw Enough() } }
-    #expect(try post.everythingButOurs() == before)
+    let exchange = try Exchange(notes)
+    try TestDatabases.run("UPDATE notes SET stars = 10", on: exchange.mine)
+    let before = try exchange.everythingButOurs()
+    try exchange.send("UPDATE notes SET stars = stars + 20; INSERT INTO notes VALUES (0, '', 0, '')")
+    #expect(throws: Enough.self) { try exchange.apply { _ in throw Enough() } }
+    #expect(try exchange.everythingButOurs() == before)
   }
 
   @Test("A conflict keeps columns that exist only here")
   func localColumns() throws {
-    let post = try Post(notes)
+    let exchange = try Exchange(notes)
     try TestDatabases.run(
       "ALTER TABLE notes ADD COLUMN private TEXT DEFAULT 'p'; INSERT INTO notes VALUES (4, 'm', 1, 'm', 'secret')",
-      on: post.mine)
-    try post.send("INSERT INTO notes VALUES (4, 'theirs', 20, 't'), (5, 'new', 1, 'n')")
-    try post.apply(ApplyOptions(conflicts: .takeIncoming))
+      on: exchange.mine)
+    try exchange.send("INSERT INTO notes VALUES (4, 'theirs', 20, 't'), (5, 'new', 1, 'n')")
+    try exchange.apply(ApplyOptions(conflicts: .takeIncoming))
     #expect(
-      try post.rows("SELECT id, stars, private = 'secret', private = 'p' FROM notes WHERE id > 3 ORDER BY id")
+      try exchange.rows("SELECT id, stars, private = 'secret', private = 'p' FROM notes WHERE id > 3 ORDER BY id")
         == ["4|20|1|0", "5|1|0|1"])
-    let local = try #require(try post.database.conflicts().first?.local)
+    let local = try #require(try exchange.database.conflicts().first?.local)
     #expect(local.last?.column == "private")
     #expect(local.last?.value == .text("secret"))
   }
 
   @Test("A row whose parent went meanwhile is reported, and old violations are not")
   func foreignKeys() throws {
-    let post = try Post(
+    let exchange = try Exchange(
       """
       CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p(id) ON DELETE CASCADE);
       INSERT INTO p VALUES (1), (2), (3); INSERT INTO c VALUES (1, 1), (50, 777)
       """)
-    try TestDatabases.run("DELETE FROM p WHERE id = 2; INSERT INTO c VALUES (9, 3)", on: post.mine)
-    try post.send("INSERT INTO c VALUES (2, 2); DELETE FROM p WHERE id = 3")
-    let report = try post.apply()
+    try TestDatabases.run("DELETE FROM p WHERE id = 2; INSERT INTO c VALUES (9, 3)", on: exchange.mine)
+    try exchange.send("INSERT INTO c VALUES (2, 2); DELETE FROM p WHERE id = 3")
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.applied])
-    let records = try post.database.conflicts()
+    let records = try exchange.database.conflicts()
     #expect(records.map(\.kind) == [.foreignKey, .foreignKey])
     #expect(Set(records.compactMap { $0.key.first?.value }.map { "\($0)" }) == ["integer(2)", "integer(9)"])
-    #expect(try post.rows("SELECT id FROM c ORDER BY id") == ["1", "2", "9", "50"], "no cascade took the local row")
-    let other = try Post(
+    #expect(
+      try exchange.rows("SELECT id FROM c ORDER BY id") == ["1", "2", "9", "50"], "no cascade took the local row")
+    let other = try Exchange(
       "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p(id))")
     try other.send("INSERT INTO c VALUES (2, 2)")
     #expect(try other.apply(ApplyOptions(conflicts: .abort)).diffs.map(\.state) == [.rejected])
@@ -169,32 +170,36 @@ private let notes = """
 
   @Test("A foreign key that SQLite could not enforce either stops nothing")
   func unenforceableForeignKeys() throws {
-    let post = try Post(
+    let exchange = try Exchange(
       """
       CREATE TABLE p(a, b); CREATE TABLE c(id INTEGER PRIMARY KEY, x REFERENCES p(a));
       CREATE TABLE d(id INTEGER PRIMARY KEY, x REFERENCES nowhere(a)); CREATE TABLE e(id INTEGER PRIMARY KEY, x REFERENCES p);
       INSERT INTO p VALUES (1, 1)
       """)
-    try post.send(
+    try exchange.send(
       "INSERT INTO c VALUES (2, 2); INSERT INTO d VALUES (2, 2); INSERT INTO e VALUES (2, 2); DELETE FROM p")
-    #expect(try post.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
     #expect(
-      try post.rows("SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM d), (SELECT count(*) FROM e)") == ["1|1|1"])
-    #expect(try post.database.examine().warnings.map(\.code).contains(.unenforceableForeignKey))
+      try exchange.rows("SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM d), (SELECT count(*) FROM e)") == [
+        "1|1|1"
+      ])
+    #expect(try exchange.database.examine().warnings.map(\.code).contains(.unenforceableForeignKey))
   }
 
   @Test("Composite keys and keys that a parent changed are looked at, too")
   func compositeForeignKeys() throws {
-    let post = try Post(
+    let exchange = try Exchange(
       """
       CREATE TABLE p(id INTEGER PRIMARY KEY, a TEXT COLLATE NOCASE, b, UNIQUE (a, b));
       CREATE TABLE c(k TEXT PRIMARY KEY, a, b, FOREIGN KEY (a, b) REFERENCES p(a, b)) WITHOUT ROWID;
       INSERT INTO p VALUES (1, 'x', 1), (2, 'y', 2), (3, 'z', 3); INSERT INTO c VALUES ('kept', 'X', 1)
       """)
-    try TestDatabases.run("INSERT INTO c VALUES ('orphan', 'y', 2), ('half', 'nothing', NULL)", on: post.mine)
-    try post.send("UPDATE p SET b = 22 WHERE id = 2; INSERT INTO c VALUES ('new', 'z', 4), ('fine', 'Z', 3)")
-    try post.apply()
-    let keys = try post.database.conflicts().map { "\($0.kind) \($0.key.map { "\(String(describing: $0.value))" })" }
+    try TestDatabases.run("INSERT INTO c VALUES ('orphan', 'y', 2), ('half', 'nothing', NULL)", on: exchange.mine)
+    try exchange.send("UPDATE p SET b = 22 WHERE id = 2; INSERT INTO c VALUES ('new', 'z', 4), ('fine', 'Z', 3)")
+    try exchange.apply()
+    let keys = try exchange.database.conflicts().map {
+      "\($0.kind) \($0.key.map { "\(String(describing: $0.value))" })"
+    }
     #expect(keys.count == 2)
     #expect(keys.contains { $0.contains("orphan") } && keys.contains { $0.contains("new") })
   }

@@ -57,8 +57,8 @@ import TestSupport
 
   @Test("What of a new table stays at home is named by the diff")
   func newTables() throws {
-    let post = try Post("CREATE TABLE old(id INTEGER PRIMARY KEY)")
-    let report = try post.send(
+    let exchange = try Exchange("CREATE TABLE old(id INTEGER PRIMARY KEY)")
+    let report = try exchange.send(
       """
       CREATE TABLE a(id INTEGER PRIMARY KEY, g AS (id + 1), o REFERENCES old, b REFERENCES b);
       CREATE TABLE b(id INTEGER PRIMARY KEY ON CONFLICT IGNORE, v CHECK (v > 0), d DEFAULT (1 + 1));

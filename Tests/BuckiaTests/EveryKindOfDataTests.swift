@@ -130,7 +130,7 @@ import TestSupport
       try RawChangesetWriter.write(TemporaryBuffer(recorded), to: path, replacing: false)
       target = try files.apply(path, to: files.older, named: "target", mayConflict: kind.notRecorded != nil)
     }
-    // VACUUM gives rows without a key other rowids, and nobody is told.
+    // VACUUM gives rows without a key other rowids, and no session records it.
     guard kind.unwatched.isEmpty || kind.notRecorded == nil && !kind.edits.isEmpty else { return }
     let isSame = try WholeContent(of: target) == WholeContent(of: files.newer)
     #expect(isSame == (kind.notRecorded == nil), "\(kind.notRecorded ?? "")")

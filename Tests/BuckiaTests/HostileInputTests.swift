@@ -65,7 +65,7 @@ private let schema = """
       Case("a pragma's function", table: "pragma_table_info", reason: "pragma_"),
       Case("a column that hides the rowid", table: "new", columns: ["id", "rowid"], reason: "rowid"),
       Case(
-        "a collation nobody has",
+        "an unknown collation",
         TableDefinition(
           name: "new", columns: [ColumnDefinition(name: "id", collation: "evil"), ColumnDefinition(name: "n")],
           primaryKey: [0]), reason: ["collating sequence", "evil"]),
@@ -77,26 +77,26 @@ private let schema = """
 
   @Test("A diff file that names what it may not is refused and changes nothing", arguments: Case.all)
   func refused(_ item: Case) throws {
-    let post = try Post(schema)
-    let before = try post.everythingButOurs()
+    let exchange = try Exchange(schema)
+    let before = try exchange.everythingButOurs()
     let columns = item.table.changesetColumns.count
     let changeset = insertion(
       into: item.table.name, keyFlags: item.table.keyFlags, values: (0..<columns).map { Int64(50 + $0) })
     let path: String
     do {
-      path = try post.plant(changeset, definitions: [item.table])
+      path = try exchange.plant(changeset, definitions: [item.table])
     } catch let error as DiffFileError {
       // Our own writer refuses to make some of them.
       for part in item.reason { #expect(error.description.contains(part), "\(error)") }
       return
     }
-    let report = try post.apply()
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.rejected])
     let reason = try #require(report.diffs.first?.reason)
     for part in item.reason { #expect(reason.contains(part), "\(reason)") }
-    #expect(try post.everythingButOurs() == before)
-    #expect(try post.database.log().map(\.state) == [.rejected])
-    #expect(try post.database.log().first?.file == URL(fileURLWithPath: path).lastPathComponent)
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(try exchange.database.log().map(\.state) == [.rejected])
+    #expect(try exchange.database.log().first?.file == URL(fileURLWithPath: path).lastPathComponent)
   }
 
   @Test(
@@ -108,22 +108,22 @@ private let schema = """
       ("", [1, 0]),
     ])
   func refusedRaw(_ table: String, _ keyFlags: [UInt8]) throws {
-    let post = try Post(schema)
-    try post.database.initialize()
-    let before = try post.everythingButOurs()
-    let settings = try post.rows("SELECT * FROM buckia_settings")
-    try post.plantRaw(insertion(into: table, keyFlags: keyFlags, values: keyFlags.map { _ in 50 }))
-    let report = try post.apply()
+    let exchange = try Exchange(schema)
+    try exchange.database.initialize()
+    let before = try exchange.everythingButOurs()
+    let settings = try exchange.rows("SELECT * FROM buckia_settings")
+    try exchange.plantRaw(insertion(into: table, keyFlags: keyFlags, values: keyFlags.map { _ in 50 }))
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.rejected])
     let reason = try #require(report.diffs.first?.reason)
     #expect(table.isEmpty || reason.contains(table), "\(reason)")
-    #expect(try post.everythingButOurs() == before)
-    #expect(try post.rows("SELECT * FROM buckia_settings") == settings)
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(try exchange.rows("SELECT * FROM buckia_settings") == settings)
   }
 
   @Test("Nothing in a definition is run as SQL")
   func injection() throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
     let evil = "x\"); DROP TABLE notes; --"
     var table = TableDefinition(
       name: evil,
@@ -134,15 +134,16 @@ private let schema = """
           defaultValue: LiteralDefault(parsing: "'''); DROP TABLE notes; --'")),
       ], primaryKey: [0])
     table.unique = [[1]]
-    try post.plant(insertion(into: evil, values: [5, 6]), definitions: [table])
-    #expect(try post.apply().diffs.map(\.state) == [.applied])
-    #expect(try post.rows("SELECT id FROM notes") == ["1"])
-    let columns = try post.rows("SELECT name, type FROM pragma_table_info('\(evil)')")
+    try exchange.plant(insertion(into: evil, values: [5, 6]), definitions: [table])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
+    let columns = try exchange.rows("SELECT name, type FROM pragma_table_info('\(evil)')")
     #expect(columns.count == 2)
     #expect(
-      try post.rows("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%CHECK%' AND tbl_name NOT LIKE 'buckia%'") == [
-        "0"
-      ])
+      try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%CHECK%' AND tbl_name NOT LIKE 'buckia%'")
+        == [
+          "0"
+        ])
     #expect(LiteralDefault(parsing: "1); DROP TABLE notes") == nil)
     #expect(LiteralDefault(parsing: "abs(1)") == nil)
     #expect(LiteralDefault(parsing: "'a' || 'b'") == nil)
@@ -150,7 +151,7 @@ private let schema = """
 
   @Test("What is kept of a hostile definition stays data, also when it finds its place")
   func heldInjection() throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1)")
     let evil = "x\"'); DROP TABLE notes; --"
     let table = TableDefinition(
       name: evil,
@@ -162,23 +163,24 @@ private let schema = """
     let more = TableDefinition(
       name: "notes",
       columns: [ColumnDefinition(name: "id", declaredType: "INTEGER"), ColumnDefinition(name: evil)], primaryKey: [0])
-    try post.plant(
+    try exchange.plant(
       insertion(into: evil, values: [5, 6]) + insertion(into: "notes", values: [2, 7]), definitions: [table, more])
     let hold = ApplyOptions(schema: .hold)
-    #expect(try post.apply(hold).diffs.map(\.heldParts) == [2])
-    #expect(try post.rows("SELECT id FROM notes") == ["1", "2"])
+    #expect(try exchange.apply(hold).diffs.map(\.heldParts) == [2])
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1", "2"])
     let name = SQLText.identifier(evil)
     let column = SQLText.identifier("'); DELETE FROM notes; --")
     try TestDatabases.run(
-      "CREATE TABLE \(name)(id INTEGER PRIMARY KEY, \(column)); ALTER TABLE notes ADD COLUMN \(name)", on: post.mine)
-    #expect(try post.apply(hold).diffs.map(\.state) == [.applied])
-    #expect(try post.rows("SELECT * FROM notes") == ["1|NULL", "2|7"])
-    #expect(try post.rows("SELECT * FROM \(name)") == ["5|6"])
+      "CREATE TABLE \(name)(id INTEGER PRIMARY KEY, \(column)); ALTER TABLE notes ADD COLUMN \(name)", on: exchange.mine
+    )
+    #expect(try exchange.apply(hold).diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT * FROM notes") == ["1|NULL", "2|7"])
+    #expect(try exchange.rows("SELECT * FROM \(name)") == ["5|6"])
   }
 
   @Test("New tables may refer to each other and to themselves, in a circle")
   func circularReferences() throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
     let count = TableDefinition.newTableLimit
     let tables = (0..<count).map { number in
       TableDefinition(
@@ -189,23 +191,23 @@ private let schema = """
         ])
     }
     let changes = tables.flatMap { insertion(into: $0.name, values: [1, 1]) }
-    try post.plant(changes, definitions: tables)
-    let report = try post.apply()
+    try exchange.plant(changes, definitions: tables)
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.diffs.map(\.conflicts) == [0])
-    #expect(try post.rows("SELECT count(*) FROM pragma_foreign_key_list('t63')") == ["2"])
+    #expect(try exchange.rows("SELECT count(*) FROM pragma_foreign_key_list('t63')") == ["2"])
   }
 
-  @Test("As many columns as nobody has are refused in any mode, and quickly", arguments: SchemaMode.allCases)
+  @Test("More columns than a table can have are refused in any mode, and quickly", arguments: SchemaMode.allCases)
   func manyColumns(mode: SchemaMode) throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
     let columns = (0..<100_000).map { ColumnDefinition(name: "c\($0)", declaredType: "INTEGER") }
     for name in ["notes", "new"] {
       let table = TableDefinition(name: name, columns: [ColumnDefinition(name: "id")] + columns, primaryKey: [0])
       let changes = try IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: false), file: "many", definitions: [table],
         changeset: TemporaryBuffer([UInt8]()))
-      let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+      let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
       let transaction = try SQLiteTransaction(on: connection)
       let error = #expect(throws: ReplicationError.self) {
         _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(schema: mode, time: 2_000_000_000_000))
@@ -217,7 +219,8 @@ private let schema = """
 
   @Test("A value that the column here would alter is refused; one that it keeps is fine")
   func alteredValues() throws {
-    let post = try Post("CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE); INSERT INTO t VALUES (1, '2020-01-01')")
+    let exchange = try Exchange(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE); INSERT INTO t VALUES (1, '2020-01-01')")
     func table(_ type: String) -> TableDefinition {
       TableDefinition(
         name: "t",
@@ -233,37 +236,37 @@ private let schema = """
       writer.append(text: value)
       return writer.bytes
     }
-    try post.plant(text("2021-02-03", id: 2), definitions: [table("TEXT")], id: Post.id(at: 1_600_000_000))
-    try post.plant(text("007", id: 3), definitions: [table("TEXT")], id: Post.id(at: 1_600_000_001))
-    let report = try post.apply()
+    try exchange.plant(text("2021-02-03", id: 2), definitions: [table("TEXT")], id: Exchange.id(at: 1_600_000_000))
+    try exchange.plant(text("007", id: 3), definitions: [table("TEXT")], id: Exchange.id(at: 1_600_000_001))
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.applied, .rejected])
     #expect(report.diffs.last?.code == .incompatibleType)
-    #expect(try post.rows("SELECT id FROM t ORDER BY id") == ["1", "2"])
+    #expect(try exchange.rows("SELECT id FROM t ORDER BY id") == ["1", "2"])
   }
 
   @Test("A diff file that would create more than 64 tables is refused")
   func manyTables() throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
     let tables = (0..<65).map {
       TableDefinition(name: "t\($0)", columns: [ColumnDefinition(name: "a")], primaryKey: [0])
     }
-    try post.plant(insertion(into: "t0", keyFlags: [1], values: [1]), definitions: tables)
-    let report = try post.apply()
+    try exchange.plant(insertion(into: "t0", keyFlags: [1], values: [1]), definitions: tables)
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.rejected])
     #expect(report.diffs.first?.reason?.contains("65 tables") == true)
-    #expect(try TestDatabases.tables(of: post.mine) == ["notes"])
+    #expect(try TestDatabases.tables(of: exchange.mine) == ["notes"])
   }
 
   @Test(
     "A diff file that is cut short or has a flipped byte is refused, unless everything in it reads as it was written")
   func damage() throws {
-    let post = try Post(schema)
-    let sent = try post.send(
+    let exchange = try Exchange(schema)
+    let sent = try exchange.send(
       "INSERT INTO notes VALUES (3, 3); UPDATE notes SET n = 9 WHERE id = 1; CREATE TABLE x(a PRIMARY KEY)")
     let path = try #require(sent.path)
     let name = URL(fileURLWithPath: path).lastPathComponent
     let good = try fileBytes(path)
-    let before = try post.everythingButOurs()
+    let before = try exchange.everythingButOurs()
     for seed in Seeds.range(200) {
       var random = SeededGenerator(seed: seed)
       var bytes = good
@@ -272,23 +275,23 @@ private let schema = """
       } else {
         bytes[Int.random(in: 0..<good.count, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
       }
-      try post.folder.write(bytes, to: "inbound/\(name)")
+      try exchange.folder.write(bytes, to: "inbound/\(name)")
       // Bits of the compressed form that decide nothing may be flipped: what is read is then what the author wrote.
-      if isReadAsWritten(bytes, as: good, in: post) { continue }
-      let report = try post.apply()
+      if isReadAsWritten(bytes, as: good, in: exchange) { continue }
+      let report = try exchange.apply()
       #expect(report.diffs.map(\.state) == [.rejected], "\(Seeds.replay(seed))")
       #expect(report.diffs.first?.reason?.contains(name) == true, "\(Seeds.replay(seed))")
     }
-    #expect(try post.everythingButOurs() == before)
-    #expect(try post.database.log().count <= 200)
-    try post.folder.write(good, to: "inbound/\(name)")
-    #expect(try post.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(try exchange.database.log().count <= 200)
+    try exchange.folder.write(good, to: "inbound/\(name)")
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
   }
 
   /// Whether a damaged file is accepted, and has the manifest and the changes of the good one, byte for byte.
-  private func isReadAsWritten(_ damaged: [UInt8], as good: [UInt8], in post: Post) -> Bool {
+  private func isReadAsWritten(_ damaged: [UInt8], as good: [UInt8], in exchange: Exchange) -> Bool {
     func content(_ bytes: [UInt8]) throws -> [[UInt8]] {
-      let path = try post.folder.write(bytes, to: "compared.bdiff")
+      let path = try exchange.folder.write(bytes, to: "compared.bdiff")
       let diff = try DiffFile.verified(at: path)
       return [diff.manifestBytes, try diff.changeset.allBytes()]
     }
@@ -297,9 +300,9 @@ private let schema = """
 
   @Test("At most a thousand refused files are remembered")
   func boundedRefusals() throws {
-    let post = try Post(schema)
-    try post.database.initialize()
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+    let exchange = try Exchange(schema)
+    try exchange.database.initialize()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     let transaction = try SQLiteTransaction(on: connection)
     for number in 0..<1_100 {
       try RefusedFiles.record(
@@ -307,7 +310,7 @@ private let schema = """
         reason: String(repeating: "r", count: 5_000), file: "f\(number)", at: Int64(number), on: connection)
     }
     try transaction.commit()
-    let log = try post.database.log()
+    let log = try exchange.database.log()
     #expect(log.count == 1_000)
     #expect(log.first?.file == "f100")
     #expect(log.allSatisfy { ($0.reason?.count ?? 0) <= 1_000 })
@@ -315,38 +318,38 @@ private let schema = """
 
   @Test("A reason cannot steer a terminal, whatever the file calls its tables")
   func namesInReasons() throws {
-    let post = try Post(schema)
-    try post.plantRaw(insertion(into: "a\u{1b}[2J\u{202e}b\nc"))
-    let reason = try #require(try post.apply().diffs.first?.reason)
+    let exchange = try Exchange(schema)
+    try exchange.plantRaw(insertion(into: "a\u{1b}[2J\u{202e}b\nc"))
+    let reason = try #require(try exchange.apply().diffs.first?.reason)
     #expect(reason.contains(#"a\u{1B}[2J\u{202E}b\nc"#), "\(reason)")
-    #expect(try post.database.log().first?.reason == reason)
+    #expect(try exchange.database.log().first?.reason == reason)
   }
 
   @Test("Updates of more shapes than statements are kept for are all applied")
   func manyShapes() throws {
     let columns = (0..<10).map { "c\($0)" }
-    let post = try Post(
+    let exchange = try Exchange(
       """
       CREATE TABLE t(id INTEGER PRIMARY KEY, \(columns.joined(separator: ", ")));
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1023)
       INSERT INTO t(id, \(columns.joined(separator: ", "))) SELECT i\(columns.map { _ in ", 0" }.joined()) FROM n
       """)
     let edits = columns.indices.map { "UPDATE t SET c\($0) = 1 WHERE id & \(1 << $0);" }
-    try post.send(edits.joined())
-    #expect(try post.apply().diffs.map(\.updated) == [1_023])
+    try exchange.send(edits.joined())
+    #expect(try exchange.apply().diffs.map(\.updated) == [1_023])
     let read = columns.indices.map { "(c\($0) << \($0))" }.joined(separator: " + ")
-    #expect(try post.rows("SELECT count(*) FROM t WHERE \(read) = id") == ["1023"])
+    #expect(try exchange.rows("SELECT count(*) FROM t WHERE \(read) = id") == ["1023"])
   }
 
   @Test("A damaged conflict record is shown as far as it goes")
   func damagedRecord() throws {
-    let post = try Post(schema)
-    try post.send("UPDATE notes SET n = 5 WHERE id = 1")
-    try TestDatabases.run("UPDATE notes SET n = 6 WHERE id = 1", on: post.mine)
-    #expect(try post.apply().diffs.map(\.conflicts) == [1])
+    let exchange = try Exchange(schema)
+    try exchange.send("UPDATE notes SET n = 5 WHERE id = 1")
+    try TestDatabases.run("UPDATE notes SET n = 6 WHERE id = 1", on: exchange.mine)
+    #expect(try exchange.apply().diffs.map(\.conflicts) == [1])
     // The local row says nothing, and the incoming one ends before the key.
-    try TestDatabases.run("UPDATE buckia_conflict SET local = x'0000', incoming = x'', base = x'00'", on: post.mine)
-    let record = try #require(try post.database.conflicts().first)
+    try TestDatabases.run("UPDATE buckia_conflict SET local = x'0000', incoming = x'', base = x'00'", on: exchange.mine)
+    let record = try #require(try exchange.database.conflicts().first)
     #expect(record.key.map(\.column) == ["id"])
     #expect(record.key.map(\.value) == [nil])
   }

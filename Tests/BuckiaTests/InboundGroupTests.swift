@@ -16,64 +16,64 @@ private let notes = """
 
   @Test("A file that fails midway is taken back alone, those before and behind it are applied")
   func oneFails() throws {
-    let post = try Post(notes)
-    for number in 4...8 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    let exchange = try Exchange(notes)
+    for number in 4...8 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
     // Its first change would be fine, its second meets a row of this database.
-    try post.send("INSERT INTO notes VALUES (10, 'x', 0), (11, 'x', 0)")
-    for number in 20...24 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
-    try TestDatabases.run("INSERT INTO notes VALUES (11, 'mine', 0)", on: post.mine)
-    let report = try post.apply(ApplyOptions(conflicts: .abort))
+    try exchange.send("INSERT INTO notes VALUES (10, 'x', 0), (11, 'x', 0)")
+    for number in 20...24 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    try TestDatabases.run("INSERT INTO notes VALUES (11, 'mine', 0)", on: exchange.mine)
+    let report = try exchange.apply(ApplyOptions(conflicts: .abort))
     #expect(
       report.diffs.map(\.state) == [DiffState](repeating: .applied, count: 5) + [.rejected]
         + [DiffState](repeating: .applied, count: 5))
     #expect(report.diffs.map(\.inserted) == [1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1])
     #expect(
-      try post.rows("SELECT id FROM notes WHERE text = 'x' ORDER BY id").map { Int($0) }
+      try exchange.rows("SELECT id FROM notes WHERE text = 'x' ORDER BY id").map { Int($0) }
         == [4, 5, 6, 7, 8, 20, 21, 22, 23, 24])
-    #expect(try post.folder.names(in: "inbound").count == 1)
-    #expect(try post.database.log().count { $0.state == .applied } == 10)
-    #expect(try post.database.log().count { $0.state == .rejected } == 1)
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
+    #expect(try exchange.database.log().count { $0.state == .applied } == 10)
+    #expect(try exchange.database.log().count { $0.state == .rejected } == 1)
   }
 
   @Test("The application can stop between two files: what came before is done, and the rest another time")
   func stop() throws {
-    let post = try Post(notes)
-    for number in 4...9 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    let exchange = try Exchange(notes)
+    for number in 4...9 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
     let stopped = try #require(
       #expect(throws: ApplyInterruption.self) {
-        try post.database.processInboundChanges([post.inbound], progress: { if $0.files == 3 { throw Stop() } })
+        try exchange.database.processInboundChanges([exchange.inbound], progress: { if $0.files == 3 { throw Stop() } })
       })
     #expect(stopped.report.diffs.map(\.state) == [.applied, .applied, .applied])
     #expect(stopped.cause is Stop)
-    #expect(try post.rows("SELECT count(*) FROM notes") == ["6"])
-    #expect(try post.folder.names(in: "inbound").count == 3)
-    #expect(try post.apply().diffs.map(\.state) == [.applied, .applied, .applied])
+    #expect(try exchange.rows("SELECT count(*) FROM notes") == ["6"])
+    #expect(try exchange.folder.names(in: "inbound").count == 3)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied, .applied])
     #expect(throws: Stop.self) {
-      try post.send("INSERT INTO notes VALUES (30, 'x', 0)")
-      _ = try post.database.processInboundChanges([post.inbound], progress: { _ in throw Stop() })
+      try exchange.send("INSERT INTO notes VALUES (30, 'x', 0)")
+      _ = try exchange.database.processInboundChanges([exchange.inbound], progress: { _ in throw Stop() })
     }
   }
 
   @Test("A resolver that throws stops the work, and the files before that one are done")
   func resolverThrows() throws {
-    let post = try Post(notes)
-    for number in 4...6 { try post.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
-    try post.send("UPDATE notes SET text = 'theirs' WHERE id = 2")
-    try post.send("INSERT INTO notes VALUES (7, 'x', 0)")
-    try TestDatabases.run("UPDATE notes SET text = 'mine' WHERE id = 2", on: post.mine)
+    let exchange = try Exchange(notes)
+    for number in 4...6 { try exchange.send("INSERT INTO notes VALUES (\(number), 'x', 0)") }
+    try exchange.send("UPDATE notes SET text = 'theirs' WHERE id = 2")
+    try exchange.send("INSERT INTO notes VALUES (7, 'x', 0)")
+    try TestDatabases.run("UPDATE notes SET text = 'mine' WHERE id = 2", on: exchange.mine)
     let stopped = try #require(
-      #expect(throws: ApplyInterruption.self) { try post.apply { _ in throw Stop() } })
+      #expect(throws: ApplyInterruption.self) { try exchange.apply { _ in throw Stop() } })
     #expect(stopped.report.diffs.map(\.state) == [.applied, .applied, .applied])
     #expect(stopped.cause is Stop)
-    #expect(try post.rows("SELECT id FROM notes ORDER BY id") == ["1", "2", "3", "4", "5", "6"])
-    #expect(try post.folder.names(in: "inbound").count == 2)
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "2", "3", "4", "5", "6"])
+    #expect(try exchange.folder.names(in: "inbound").count == 2)
   }
 
   @Test("Later files build on earlier ones of the same group: rows, columns and tables")
   func buildingOn() throws {
-    let post = try Post(notes)
-    let path = try TestDatabases.run(notes, on: post.folder.file("author.sqlite"))
-    var older = post.base
+    let exchange = try Exchange(notes)
+    let path = try TestDatabases.run(notes, on: exchange.folder.file("author.sqlite"))
+    var older = exchange.base
     for (index, edit) in [
       "CREATE TABLE tags(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO tags VALUES (1, 'a')",
       "ALTER TABLE tags ADD COLUMN colour TEXT; UPDATE tags SET colour = 'red'",
@@ -82,21 +82,21 @@ private let notes = """
     ].enumerated() {
       try TestDatabases.run(edit, on: path)
       _ = try DatabaseManager(path).createDatabaseDiff(
-        since: older, output: .folder(post.inbound),
-        home: BuckiaHome(path: post.folder.file("author-home")))
-      older = try post.folder.copy("author.sqlite", to: "step\(index).sqlite")
+        since: older, output: .folder(exchange.inbound),
+        home: BuckiaHome(path: exchange.folder.file("author-home")))
+      older = try exchange.folder.copy("author.sqlite", to: "step\(index).sqlite")
     }
-    #expect(try post.apply().diffs.map(\.state) == [.applied, .applied, .applied, .applied])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied, .applied, .applied])
     for table in ["notes", "tags"] {
       let query = "SELECT * FROM \(table) ORDER BY 1"
-      #expect(try post.rows(query) == TestDatabases.rows(query, on: path))
+      #expect(try exchange.rows(query) == TestDatabases.rows(query, on: path))
     }
   }
 
   @Test("Hundreds of files of changing fate are what they are one by one")
   func likeOneByOne() throws {
-    let together = try Post(notes)
-    let apart = try Post(notes)
+    let together = try Exchange(notes)
+    let apart = try Exchange(notes)
     for number in 0..<120 {
       let edit =
         switch number % 6 {

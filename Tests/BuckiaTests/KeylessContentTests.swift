@@ -70,16 +70,17 @@ import TestSupport
 
   @Test("A row that is not there any more cannot be taken away, and none other goes in its place")
   func missing() throws {
-    let post = try Post("CREATE TABLE log(line, n); INSERT INTO log VALUES ('a', 1), ('b', 2), ('b', 2), ('c', 3)")
-    try TestDatabases.run("DELETE FROM log WHERE line = 'a'; INSERT INTO log VALUES ('mine', 0)", on: post.mine)
-    let theirs = try post.folder.copy("base.sqlite", to: "theirs")
+    let exchange = try Exchange(
+      "CREATE TABLE log(line, n); INSERT INTO log VALUES ('a', 1), ('b', 2), ('b', 2), ('c', 3)")
+    try TestDatabases.run("DELETE FROM log WHERE line = 'a'; INSERT INTO log VALUES ('mine', 0)", on: exchange.mine)
+    let theirs = try exchange.folder.copy("base.sqlite", to: "theirs")
     try TestDatabases.run("DELETE FROM log WHERE rowid < 3; INSERT INTO log VALUES ('new', 9)", on: theirs)
     _ = try DatabaseManager(theirs).createDatabaseDiff(
-      since: post.base, output: .folder(post.inbound), options: DiffOptions(keyless: .content),
-      home: BuckiaHome(path: post.folder.file("home")))
-    let report = try post.apply()
+      since: exchange.base, output: .folder(exchange.inbound), options: DiffOptions(keyless: .content),
+      home: BuckiaHome(path: exchange.folder.file("home")))
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.inserted) == [1])
     #expect(report.diffs.map(\.deleted) == [1])
-    #expect(try post.rows("SELECT n FROM log ORDER BY n") == ["0", "2", "3", "9"])
+    #expect(try exchange.rows("SELECT n FROM log ORDER BY n") == ["0", "2", "3", "9"])
   }
 }

@@ -44,13 +44,13 @@ import Testing
   func likeOneByOne(shard: Int) throws {
     try Seeds.tryEach(40, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
-      let together = try Post(Self.schema)
-      let apart = try Post(Self.schema)
+      let together = try Exchange(Self.schema)
+      let apart = try Exchange(Self.schema)
       let divergence = random.pick([
         "SELECT 1", "UPDATE plain SET stars = -1 WHERE id % 9 = 3", "DELETE FROM words WHERE n % 7 = 1",
         "INSERT INTO unlike VALUES ('n150', 'mine')",
       ])
-      for post in [together, apart] { try TestDatabases.run(divergence, on: post.mine) }
+      for exchange in [together, apart] { try TestDatabases.run(divergence, on: exchange.mine) }
       let clash = random.oneIn(2) ? 1_000 : 6
       for number in 0..<Int.random(in: 2...24, using: &random) {
         let sent = try together.send(Self.edit(number, clash: clash, &random))
@@ -87,22 +87,22 @@ import Testing
 
   @Test("Files that arrive twice, under one name or two, are applied once")
   func twice() throws {
-    let post = try Post(Self.schema)
-    for number in 0..<6 { try post.send("INSERT INTO plain VALUES (\(number + 100), 'x', 0)") }
-    let names = try post.folder.names(in: "inbound").sorted()
-    let paths = names.map { "\(post.inbound)/\($0)" }
-    let report = try post.database.processInboundChanges(paths + paths, options: ApplyOptions(keepsFiles: true))
+    let exchange = try Exchange(Self.schema)
+    for number in 0..<6 { try exchange.send("INSERT INTO plain VALUES (\(number + 100), 'x', 0)") }
+    let names = try exchange.folder.names(in: "inbound").sorted()
+    let paths = names.map { "\(exchange.inbound)/\($0)" }
+    let report = try exchange.database.processInboundChanges(paths + paths, options: ApplyOptions(keepsFiles: true))
     #expect(report.diffs.count { $0.state == .applied } == 6)
-    #expect(try post.rows("SELECT count(*), sum(inserted) FROM buckia_ledger") == ["6|6"])
-    #expect(try post.rows("SELECT count(*) FROM plain WHERE id >= 100") == ["6"])
+    #expect(try exchange.rows("SELECT count(*), sum(inserted) FROM buckia_ledger") == ["6|6"])
+    #expect(try exchange.rows("SELECT count(*) FROM plain WHERE id >= 100") == ["6"])
   }
 
   @Test("One change of a row follows the other, across files")
   func chain() throws {
-    let post = try Post("CREATE TABLE t(k TEXT PRIMARY KEY, v INTEGER)")
+    let exchange = try Exchange("CREATE TABLE t(k TEXT PRIMARY KEY, v INTEGER)")
     let path = try TestDatabases.run(
-      "CREATE TABLE t(k TEXT PRIMARY KEY, v INTEGER)", on: post.folder.file("author.sqlite"))
-    var older = post.base
+      "CREATE TABLE t(k TEXT PRIMARY KEY, v INTEGER)", on: exchange.folder.file("author.sqlite"))
+    var older = exchange.base
     for step in 0..<30 {
       try TestDatabases.run(
         """
@@ -112,11 +112,11 @@ import Testing
         UPDATE t SET v = v + 1 WHERE k >= 'k5'
         """, on: path)
       _ = try DatabaseManager(path).createDatabaseDiff(
-        since: older, output: .folder(post.inbound), home: BuckiaHome(path: post.folder.file("author-home")))
-      older = try post.folder.copy("author.sqlite", to: "step\(step).sqlite")
+        since: older, output: .folder(exchange.inbound), home: BuckiaHome(path: exchange.folder.file("author-home")))
+      older = try exchange.folder.copy("author.sqlite", to: "step\(step).sqlite")
     }
-    let report = try post.apply(ApplyOptions(conflicts: .abort))
+    let report = try exchange.apply(ApplyOptions(conflicts: .abort))
     #expect(report.diffs.allSatisfy { $0.state == .applied && $0.conflicts == 0 })
-    #expect(try TestDatabases.content(of: post.mine) == TestDatabases.content(of: path))
+    #expect(try TestDatabases.content(of: exchange.mine) == TestDatabases.content(of: path))
   }
 }

@@ -119,20 +119,20 @@ struct RemarkTests {
     let isFolder = #expect(throws: BuckiaError.self) { try DatabaseManager(folder.path).log() }
     #expect(isFolder?.description == "\(folder.path): this is a folder, where a database was expected")
 
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
-    let file = post.folder.file("a.bdiff")
-    try post.send("INSERT INTO notes VALUES (1)", to: .file(file, replacing: false))
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    let file = exchange.folder.file("a.bdiff")
+    try exchange.send("INSERT INTO notes VALUES (1)", to: .file(file, replacing: false))
     let taken = #expect(throws: BuckiaError.self) {
-      try post.send("INSERT INTO notes VALUES (1)", to: .file(file, replacing: false))
+      try exchange.send("INSERT INTO notes VALUES (1)", to: .file(file, replacing: false))
     }
     #expect(taken?.code == .alreadyExists)
     #expect(taken?.context.path == file)
     #expect(taken?.description == "\(file): a file of that name is there already")
 
     let table = #expect(throws: BuckiaError.self) {
-      try post.database.createDatabaseDiff(
-        since: nil, output: .folder(post.folder.path), options: DiffOptions(tables: ["nobody"]),
-        home: BuckiaHome(path: post.folder.file("home")))
+      try exchange.database.createDatabaseDiff(
+        since: nil, output: .folder(exchange.folder.path), options: DiffOptions(tables: ["nobody"]),
+        home: BuckiaHome(path: exchange.folder.file("home")))
     }
     #expect(table?.code == .noSuchTable)
     #expect(table?.context.table == "nobody")
@@ -140,9 +140,9 @@ struct RemarkTests {
 
   @Test("A table that the mode forbids to create is refused with the mode's name, not an option's")
   func exact() throws {
-    let post = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
-    try post.send("CREATE TABLE tags(id INTEGER PRIMARY KEY); INSERT INTO tags VALUES (1)")
-    let outcome = try #require(try post.apply(ApplyOptions(schema: .exact)).diffs.first)
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY)")
+    try exchange.send("CREATE TABLE tags(id INTEGER PRIMARY KEY); INSERT INTO tags VALUES (1)")
+    let outcome = try #require(try exchange.apply(ApplyOptions(schema: .exact)).diffs.first)
     #expect(outcome.code == .schemaDiffers)
     #expect(outcome.reason == "table \"tags\" is missing here, and the schema mode `exact` allows no change")
   }

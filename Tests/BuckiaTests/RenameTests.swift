@@ -64,7 +64,7 @@ import Testing
     #expect(try apply(later, to: mine).plan.map(\.action) == [.rename])
     #expect(try TestDatabases.rows("SELECT title FROM notes WHERE id = 1", on: mine) == ["'79.78.69'"])
 
-    // The app is upgraded, and somebody who was not sends something.
+    // This app is upgraded, and a person whose app is not sends something.
     try TestDatabases.run("ALTER TABLE notes RENAME COLUMN title TO heading", on: mine)
     let other = try folder.copy("older", to: "other")
     try TestDatabases.run("UPDATE notes SET title = '3' WHERE id = 3", on: other)

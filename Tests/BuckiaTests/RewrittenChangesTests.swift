@@ -9,16 +9,16 @@ import TestSupport
 struct RewrittenChangesTests {
   private struct Stop: Error {}
 
-  private let post: Post
-  private var home: BuckiaHome { BuckiaHome(path: post.folder.file("home")) }
+  private let exchange: Exchange
+  private var home: BuckiaHome { BuckiaHome(path: exchange.folder.file("home")) }
 
   init() throws {
-    post = try Post(
+    exchange = try Exchange(
       "CREATE TABLE notes(id INTEGER PRIMARY KEY, text); INSERT INTO notes VALUES(1, 'a'), (2, 'b'), (3, 'c')")
   }
 
   private func send(_ edits: String, as name: String, raw: Bool = false) throws -> String {
-    try #require(try post.send(edits, raw: raw, to: .file(post.folder.file(name), replacing: false)).path)
+    try #require(try exchange.send(edits, raw: raw, to: .file(exchange.folder.file(name), replacing: false)).path)
   }
 
   private func code(of body: () throws -> Void) -> BuckiaErrorCode? {
@@ -32,23 +32,23 @@ struct RewrittenChangesTests {
     let second = try send("DELETE FROM notes WHERE id = 1; DELETE FROM notes WHERE id = 2", as: "2.bdiff")
     let changes = try RewrittenChanges(concatenating: [first, second])
     #expect(changes.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 0, 2]])
-    let report = try changes.write(to: .folder(post.inbound), home: home)
+    let report = try changes.write(to: .folder(exchange.inbound), home: home)
     let path = try #require(report.path)
     let id = try #require(report.id)
-    #expect(path == "\(post.inbound)/\(DiffFileName.diff(id))")
+    #expect(path == "\(exchange.inbound)/\(DiffFileName.diff(id))")
     #expect(try DiffInspection.verify([path]).files.map(\.isGood) == [true])
-    #expect(try post.apply().diffs.map(\.state) == [.applied])
-    #expect(try TestDatabases.rows("SELECT id FROM notes", on: post.mine) == ["3", "4"])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try TestDatabases.rows("SELECT id FROM notes", on: exchange.mine) == ["3", "4"])
   }
 
   @Test("The inverse of changes and the changes leave nothing, and no file")
   func undo() throws {
     let edits = try send("UPDATE notes SET text = 'A' WHERE id = 1; DELETE FROM notes WHERE id = 2", as: "1.bdiff")
-    let undo = post.folder.file("undo.bdiff")
+    let undo = exchange.folder.file("undo.bdiff")
     #expect(try RewrittenChanges(inverting: edits).write(to: .file(undo, replacing: false), home: home).path == undo)
     let rest = try RewrittenChanges(concatenating: [edits, undo])
     #expect(rest.tables.isEmpty)
-    let report = try rest.write(to: .folder(post.folder.file("none")), home: home)
+    let report = try rest.write(to: .folder(exchange.folder.file("none")), home: home)
     #expect(report.path == nil)
     #expect(report.id == nil)
     #expect(report.bytes == 0)
@@ -58,19 +58,19 @@ struct RewrittenChangesTests {
   func refusals() throws {
     let raw = try send("DELETE FROM notes", as: "1.changeset", raw: true)
     let diff = try send("DELETE FROM notes WHERE id = 3", as: "2.bdiff")
-    let target = DiffOutput.file(post.folder.file("out.bdiff"), replacing: false)
+    let target = DiffOutput.file(exchange.folder.file("out.bdiff"), replacing: false)
     let mixed = try RewrittenChanges(concatenating: [raw, diff])
     #expect(code { _ = try mixed.write(to: target, home: home) } == .noDefinitions)
     var bytes: [UInt8] = []
     try mixed.forEachPiece { bytes.append(contentsOf: $0) }
-    let report = try mixed.write(to: .file(post.folder.file("out"), replacing: false), home: home)
+    let report = try mixed.write(to: .file(exchange.folder.file("out"), replacing: false), home: home)
     #expect(report.bytes == bytes.count)
 
-    let other = try Post("CREATE TABLE notes(id INTEGER PRIMARY KEY, words)")
+    let other = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, words)")
     let path = other.folder.file("3.bdiff")
     try other.send("INSERT INTO notes VALUES(9, 'i')", to: .file(path, replacing: false))
     #expect(code { _ = try RewrittenChanges(concatenating: [diff, path]) } == .definitionsDiffer)
-    #expect(code { _ = try RewrittenChanges(sorting: post.folder.file("missing")) } == .noSuchFile)
+    #expect(code { _ = try RewrittenChanges(sorting: exchange.folder.file("missing")) } == .noSuchFile)
   }
 
   @Test("A check that throws stops the verification of a file, and everything after it", arguments: [true, false])

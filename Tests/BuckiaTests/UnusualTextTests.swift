@@ -14,33 +14,35 @@ import TestSupport
       (4, char(65533), 1), (5, 'Ünï' || char(0) || char(128512), 1)
     """
 
-  private func receive(encoding: String, edits: String, files: Int = 1) throws -> (post: Post, report: ApplyReport) {
-    let post = try Post(Self.table)
-    try TestDatabases.run("PRAGMA encoding = '\(encoding)'; \(Self.table)", on: post.folder.file("other"))
-    try post.send(edits)
-    for index in 1..<files { try post.send("INSERT INTO t VALUES (\(index + 100), 'good', 1)") }
-    let report = try DatabaseManager(post.folder.file("other")).processInboundChanges([post.inbound])
-    return (post, report)
+  private func receive(encoding: String, edits: String, files: Int = 1) throws -> (
+    exchange: Exchange, report: ApplyReport
+  ) {
+    let exchange = try Exchange(Self.table)
+    try TestDatabases.run("PRAGMA encoding = '\(encoding)'; \(Self.table)", on: exchange.folder.file("other"))
+    try exchange.send(edits)
+    for index in 1..<files { try exchange.send("INSERT INTO t VALUES (\(index + 100), 'good', 1)") }
+    let report = try DatabaseManager(exchange.folder.file("other")).processInboundChanges([exchange.inbound])
+    return (exchange, report)
   }
 
   @Test("Text that is no UTF-8 travels byte for byte between databases that store UTF-8")
   func bytes() throws {
-    let (post, report) = try receive(encoding: "UTF-8", edits: Self.broken)
+    let (exchange, report) = try receive(encoding: "UTF-8", edits: Self.broken)
     let warnings = report.diffs.flatMap(\.warnings)
     #expect(warnings == [])
-    let rows = try TestDatabases.rows("SELECT v FROM t ORDER BY id", on: post.folder.file("other"))
+    let rows = try TestDatabases.rows("SELECT v FROM t ORDER BY id", on: exchange.folder.file("other"))
     #expect(Array(rows.prefix(3)) == ["'97.255.98'", "'237.160.128'", "'239.191.191'"])
   }
 
   @Test("Where UTF-16 has no room for it, the column is named", arguments: ["UTF-16le", "UTF-16be"], [1, 5])
   func intoUTF16(encoding: String, files: Int) throws {
-    let (post, report) = try receive(encoding: encoding, edits: Self.broken, files: files)
+    let (exchange, report) = try receive(encoding: encoding, edits: Self.broken, files: files)
     #expect(report.diffs.count == files)
     #expect(report.diffs.allSatisfy { $0.state == .applied && $0.conflicts == 0 })
     let warnings = report.diffs.map(\.warnings)
     #expect(warnings[0].map(\.code) == [.alteredText] && warnings[0][0].arguments == ["t", "v"])
     #expect(warnings.dropFirst().allSatisfy { $0.isEmpty })
-    let rows = try TestDatabases.rows("SELECT v FROM t ORDER BY id", on: post.folder.file("other"))
+    let rows = try TestDatabases.rows("SELECT v FROM t ORDER BY id", on: exchange.folder.file("other"))
     #expect(rows[3] == "'239.191.189'" && rows[4] == "'195.156.110.195.175.0.240.159.152.128'")
   }
 
@@ -121,24 +123,24 @@ import TestSupport
   func lookalikes() throws {
     let composed = "CREATE TABLE \"caf\u{e9}\"(id INTEGER PRIMARY KEY, \"e\u{301}\");"
     let decomposed = "CREATE TABLE \"cafe\u{301}\"(id INTEGER PRIMARY KEY, \"\u{e9}\");"
-    let post = try Post(composed + decomposed + "CREATE INDEX \"caf\u{e9} i\" ON \"caf\u{e9}\"(id)")
+    let exchange = try Exchange(composed + decomposed + "CREATE INDEX \"caf\u{e9} i\" ON \"caf\u{e9}\"(id)")
     for index in 1...4 {
-      try post.send("INSERT INTO \"caf\u{e9}\" VALUES (\(index), 'one')")
-      try post.send("INSERT INTO \"cafe\u{301}\" VALUES (\(index), 'two')")
+      try exchange.send("INSERT INTO \"caf\u{e9}\" VALUES (\(index), 'one')")
+      try exchange.send("INSERT INTO \"cafe\u{301}\" VALUES (\(index), 'two')")
     }
-    #expect(try post.apply().diffs.allSatisfy { $0.state == .applied })
-    #expect(try post.rows("SELECT count(\"e\u{301}\") FROM \"caf\u{e9}\"") == ["4"])
-    #expect(try post.rows("SELECT count(\"\u{e9}\") FROM \"cafe\u{301}\"") == ["4"])
-    let report = try post.send("CREATE INDEX \"cafe\u{301} i\" ON \"cafe\u{301}\"(id)")
+    #expect(try exchange.apply().diffs.allSatisfy { $0.state == .applied })
+    #expect(try exchange.rows("SELECT count(\"e\u{301}\") FROM \"caf\u{e9}\"") == ["4"])
+    #expect(try exchange.rows("SELECT count(\"\u{e9}\") FROM \"cafe\u{301}\"") == ["4"])
+    let report = try exchange.send("CREATE INDEX \"cafe\u{301} i\" ON \"cafe\u{301}\"(id)")
     #expect(report.skipped.map(\.reason.description) == ["a new index; definitions of this kind do not travel"])
   }
 
   @Test("What comes for a table with a column whose name is no UTF-8 is refused with the reason")
   func receiving() throws {
-    let post = try Post("CREATE TABLE drink(id INTEGER PRIMARY KEY, priceQ, v)")
-    try spoil(post.mine)
-    try post.send("INSERT INTO drink(id, v) VALUES (1, 1)")
-    let report = try post.apply()
+    let exchange = try Exchange("CREATE TABLE drink(id INTEGER PRIMARY KEY, priceQ, v)")
+    try spoil(exchange.mine)
+    try exchange.send("INSERT INTO drink(id, v) VALUES (1, 1)")
+    let report = try exchange.apply()
     #expect(report.rejected.count == 1 && report.rejected[0].reason?.contains("UTF-8") == true)
   }
 

@@ -17,16 +17,16 @@ import TestSupport
     INSERT INTO places VALUES (1, 0.1, 0.2, 'kitchen'), (2, 5, 6, NULL);
     """
 
-  private static func sound(_ post: Post) throws -> Bool {
-    let connection = try SQLiteConnection(opening: post.mine, as: .readWrite)
+  private static func sound(_ exchange: Exchange) throws -> Bool {
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
     try connection.execute("INSERT INTO words(words) VALUES ('integrity-check')")
     return try connection.text("SELECT rtreecheck('main', 'places')") == "ok"
   }
 
   @Test("What one person changes the other finds")
   func shipped() throws {
-    let post = try Post(Self.schema)
-    let report = try post.send(
+    let exchange = try Exchange(Self.schema)
+    let report = try exchange.send(
       """
       UPDATE words SET body = 'y' WHERE rowid = 1; INSERT INTO words(title) VALUES ('new bell'); DELETE FROM places WHERE id = 2;
       UPDATE places SET x0 = 0.05, name = 7 WHERE id = 1; INSERT INTO places VALUES (9, 1, 1, 'harbour');
@@ -35,24 +35,24 @@ import TestSupport
     #expect(report.tables.map(\.name) == ["words", "places", "more"])
     #expect(report.skipped == [])
     #expect(report.comparedByRows == [])
-    let applied = try post.apply()
+    let applied = try exchange.apply()
     #expect(applied.diffs.map(\.state) == [.applied])
     #expect(applied.diffs.first?.warnings == [])
     #expect(applied.diffs.first?.schemaChanges == ["create virtual table more (fts5, 1 columns)"])
-    #expect(try post.rows("SELECT rowid FROM words('bell')") == ["3"])
-    #expect(try post.rows("SELECT typeof(body) FROM words ORDER BY rowid").count == 3)
-    #expect(try post.rows("SELECT id FROM places WHERE x1 < 3 ORDER BY id") == ["1", "9"])
-    #expect(try post.rows("SELECT name FROM places WHERE id = 1") == ["7"])
-    #expect(try post.rows("SELECT rowid FROM more('ring')") == ["1"])
-    #expect(try Self.sound(post))
+    #expect(try exchange.rows("SELECT rowid FROM words('bell')") == ["3"])
+    #expect(try exchange.rows("SELECT typeof(body) FROM words ORDER BY rowid").count == 3)
+    #expect(try exchange.rows("SELECT id FROM places WHERE x1 < 3 ORDER BY id") == ["1", "9"])
+    #expect(try exchange.rows("SELECT name FROM places WHERE id = 1") == ["7"])
+    #expect(try exchange.rows("SELECT rowid FROM more('ring')") == ["1"])
+    #expect(try Self.sound(exchange))
   }
 
   @Test("Many files in one round are applied as if each came by itself, a table made by the first among them")
   func manyFiles() throws {
-    let post = try Post(Self.schema)
+    let exchange = try Exchange(Self.schema)
     let made = "CREATE VIRTUAL TABLE more USING fts5(a);"
     for number in 0..<12 {
-      try post.send(
+      try exchange.send(
         """
         \(made) INSERT INTO more(rowid, a) VALUES (\(number), 'word \(number)');
         INSERT INTO words(rowid, title) VALUES (\(100 + number), 'word \(number)');
@@ -60,46 +60,46 @@ import TestSupport
         INSERT INTO notes VALUES (\(number), 'n'); UPDATE words SET title = 'fox \(number)' WHERE rowid = 1;
         """)
     }
-    let report = try post.apply()
+    let report = try exchange.apply()
     #expect(report.diffs.allSatisfy { $0.state == .applied })
     // The first UPDATE of the same row wins, each later one meets another row than its author saw.
     #expect(report.diffs.map(\.conflicts).reduce(0, +) == 11)
-    #expect(try post.rows("SELECT count(*) FROM more('word')") == ["12"])
-    #expect(try post.rows("SELECT count(*) FROM words('word')") == ["12"])
-    #expect(try post.rows("SELECT count(*) FROM places") == ["14"])
-    #expect(try Self.sound(post))
+    #expect(try exchange.rows("SELECT count(*) FROM more('word')") == ["12"])
+    #expect(try exchange.rows("SELECT count(*) FROM words('word')") == ["12"])
+    #expect(try exchange.rows("SELECT count(*) FROM places") == ["14"])
+    #expect(try Self.sound(exchange))
   }
 
   @Test("A file that is refused behind others leaves nothing of its own")
   func refusedBehindOthers() throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO words(rowid, title) VALUES (50, 'first')")
-    try post.send(
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO words(rowid, title) VALUES (50, 'first')")
+    try exchange.send(
       """
       CREATE VIRTUAL TABLE more USING fts5(a); INSERT INTO more VALUES ('x'); UPDATE words SET title = 'z' WHERE rowid = 1;
       INSERT INTO places VALUES (50, 1, 2, 'x');
       """)
-    try TestDatabases.run("UPDATE places SET name = 'mine' WHERE id = 1", on: post.mine)
-    try TestDatabases.run("INSERT INTO places VALUES (50, 3, 4, 'mine')", on: post.mine)
-    let report = try post.apply(ApplyOptions(conflicts: .abort))
+    try TestDatabases.run("UPDATE places SET name = 'mine' WHERE id = 1", on: exchange.mine)
+    try TestDatabases.run("INSERT INTO places VALUES (50, 3, 4, 'mine')", on: exchange.mine)
+    let report = try exchange.apply(ApplyOptions(conflicts: .abort))
     #expect(report.diffs.map(\.state) == [.applied, .rejected])
-    #expect(try post.rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'more%'") == ["0"])
-    #expect(try post.rows("SELECT rowid FROM words('first')") == ["50"])
-    #expect(try post.rows("SELECT count(*) FROM words('z')") == ["0"])
-    #expect(try Self.sound(post))
+    #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'more%'") == ["0"])
+    #expect(try exchange.rows("SELECT rowid FROM words('first')") == ["50"])
+    #expect(try exchange.rows("SELECT count(*) FROM words('z')") == ["0"])
+    #expect(try Self.sound(exchange))
   }
 
   @Test("Rows of what triggers keep here are not written, and the report says so")
   func keptHere() throws {
-    let post = try Post(Self.schema)
-    try post.send("INSERT INTO words(rowid, title) VALUES (3, 'astray'); INSERT INTO notes VALUES (7, 'bell')")
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("INSERT INTO words(rowid, title) VALUES (3, 'astray'); INSERT INTO notes VALUES (7, 'bell')")
     try TestDatabases.run(
       "CREATE TRIGGER i AFTER INSERT ON notes BEGIN INSERT INTO words(rowid, title) VALUES (new.id, new.title); END",
-      on: post.mine)
-    let report = try post.apply()
+      on: exchange.mine)
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.applied])
     #expect(report.diffs.first?.warnings.map(\.code) == [.rowsKeptByTriggers])
-    #expect(try post.rows("SELECT rowid FROM words ORDER BY rowid") == ["1", "2", "7"])
+    #expect(try exchange.rows("SELECT rowid FROM words ORDER BY rowid") == ["1", "2", "7"])
   }
 
   // MARK: Hostile definitions
@@ -128,7 +128,7 @@ import TestSupport
     Hostile(testDescription: "the column of ranks", table: words("new", ["a", "RANK"]), reason: "one of that name"),
     Hostile(testDescription: "a module's name", table: words("fts5vocab"), reason: "would hide a module"),
     Hostile(
-      testDescription: "options that nobody can say", table: words("new", ["a", "b"], FullTextIndex(options: nil)),
+      testDescription: "options that are unknown", table: words("new", ["a", "b"], FullTextIndex(options: nil)),
       reason: "its tokenizer or an option"),
     Hostile(
       testDescription: "another table's insides", table: words("places_node"), reason: "insides of the virtual table"),
@@ -142,14 +142,14 @@ import TestSupport
     "A virtual table that may not be created, or is another here, refuses the file, and nothing changes",
     arguments: hostile)
   func refused(_ item: Hostile) throws {
-    let post = try Post(Self.schema)
-    let before = try post.everythingButOurs()
+    let exchange = try Exchange(Self.schema)
+    let before = try exchange.everythingButOurs()
     let changeset = insertion(into: item.table.name, keyFlags: item.table.keyFlags, values: [50, 51, 52])
-    try post.plant(changeset, definitions: [item.table])
-    let report = try post.apply()
+    try exchange.plant(changeset, definitions: [item.table])
+    let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.rejected])
     #expect(report.diffs.first?.reason?.contains(item.reason) == true, "\(report.diffs.first?.reason ?? "")")
-    #expect(try post.everythingButOurs() == before)
-    #expect(try Self.sound(post))
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(try Self.sound(exchange))
   }
 }

@@ -1,7 +1,7 @@
 // Lets the engine do its whole work once, from diff to apply, then prints the shared libraries this process has loaded,
 // one a line.
 //
-// Linkers drop libraries nobody calls, so an import alone would prove nothing: what is called here is what counts.
+// Linkers drop libraries that are not called, so an import alone would prove nothing: hence the calls here.
 // The databases go into the folder that is the only argument.
 import BuckiaApply
 import BuckiaDiff

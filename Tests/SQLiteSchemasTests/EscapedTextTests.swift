@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct EscapedTextTests {
   @Test(
-    "Text of strangers cannot move the cursor, forge a line or turn reading order around",
+    "Text from a file cannot move the cursor, forge a line or turn reading order around",
     arguments: [
       ("plain", "plain"),
       ("naïve 日本 🎻 مرحبا", "naïve 日本 🎻 مرحبا"),

@@ -5,7 +5,7 @@ public final class TemporaryFolder: Sendable {
   /// Where it is.
   public let path: String
 
-  /// Makes a folder with a name nobody else has.
+  /// Makes a folder with a unique name.
   public init() throws {
     path = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-test-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

@@ -32,7 +32,7 @@ extension ApplyScenario {
     of connection: borrowing SQLiteConnection, isStock: Bool, _ questions: Questions, isRefused: Bool
   ) throws -> Outcome {
     var outcome = Outcome(questions: questions.list, isRefused: isRefused)
-    // In which order several TEMP triggers on one event fire is nobody's business, and other TEMP triggers change it.
+    // In which order several TEMP triggers on one event fire is not defined, and other TEMP triggers change it.
     let logged = schema.hasTemporaryTriggers ? ["what"] : ["id", "what"]
     outcome.content["log"] = try Rows.lines(of: "log", columns: logged, on: connection)
     for table in tables {
@@ -151,7 +151,7 @@ extension ApplyScenario {
 
   /// Applies with the reference.
   ///
-  /// - Returns: The outcome, and whether values went round and were settled.
+  /// - Returns: The outcome, and whether swapped values were resolved.
   func reference(_ deviations: ReferenceApplier.Deviations) throws -> (outcome: Outcome, hasSettledCircles: Bool) {
     let connection = try makeReceiver(forStock: true)
     let questions = Questions()

@@ -137,7 +137,7 @@ struct ApplyScenario {
     }
   }
 
-  /// What somebody who wants to repeat this needs to know.
+  /// What it takes to repeat the case.
   var description: String {
     """
     seed \(seed), \(answers), \(definitions == nil ? "positional" : "by name"), foreign keys \(enforcesForeignKeys), \

@@ -1,7 +1,7 @@
 import SQLiteConnections
 import TestSupport
 
-/// An older and a newer database with random R-trees and full-text tables, made from a seed, and a third that somebody else
+/// An older and a newer database with random R-trees and full-text tables, made from a seed, and a third that another person
 /// has changed.
 struct RandomVirtualPair {
   /// A random virtual table.

@@ -19,13 +19,13 @@ final class ReferenceApplier {
     static let keepsReplacedRows = Deviations(rawValue: 2)
     /// Columns that only exist here keep their values when their row is replaced.
     static let keepsLocalColumns = Deviations(rawValue: 4)
-    /// Values that go round under UNIQUE are settled.
-    static let settlesCircles = Deviations(rawValue: 8)
+    /// Values that are swapped under UNIQUE are resolved.
+    static let resolvesCycles = Deviations(rawValue: 8)
     /// Where a policy keeps the local values, columns that only the author has changed are written all the same.
     static let mergesColumns = Deviations(rawValue: 16)
 
     static let all: Deviations = [
-      .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .settlesCircles, .mergesColumns,
+      .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .resolvesCycles, .mergesColumns,
     ]
   }
 
@@ -78,7 +78,7 @@ final class ReferenceApplier {
   private let ask: (Question) throws -> Answer
   private var deferred: [Change] = []
   private var defersConstraints = true
-  /// Whether values went round, and were settled.
+  /// Whether swapped values were resolved.
   private(set) var hasSettledCircles = false
 
   init(_ deviations: Deviations, ask: @escaping (Question) throws -> Answer) {
@@ -349,7 +349,7 @@ final class ReferenceApplier {
 
   private func retry(_ table: Table, on connection: borrowing SQLiteConnection) throws {
     try retryWhileItSettles(table, on: connection)
-    if deviations.contains(.settlesCircles), try settleCircles(table, on: connection) {
+    if deviations.contains(.resolvesCycles), try resolveCycles(table, on: connection) {
       hasSettledCircles = true
       try retryWhileItSettles(table, on: connection)
     }
@@ -371,7 +371,7 @@ final class ReferenceApplier {
 
   /// Exchanges the rows of as many refused changes as can be exchanged together: all are taken out and put back changed;
   /// what cannot be put back stays as it is, and the others are tried again without it.
-  private func settleCircles(_ table: Table, on connection: borrowing SQLiteConnection) throws -> Bool {
+  private func resolveCycles(_ table: Table, on connection: borrowing SQLiteConnection) throws -> Bool {
     var items = deferred.indices.filter { deferred[$0].isCrowdedOut && deferred[$0].operation != .delete }
     while !items.isEmpty {
       var failed: Set<Int> = []
@@ -396,8 +396,8 @@ final class ReferenceApplier {
       }
       guard !failed.isEmpty else {
         try connection.execute("RELEASE reference_exchange")
-        let settled = Set(items)
-        deferred = deferred.indices.filter { !settled.contains($0) }.map { deferred[$0] }
+        let resolved = Set(items)
+        deferred = deferred.indices.filter { !resolved.contains($0) }.map { deferred[$0] }
         return true
       }
       try connection.execute("ROLLBACK TO reference_exchange; RELEASE reference_exchange")

@@ -39,7 +39,7 @@ final class SmallVolume {
 
   deinit { unmount() }
 
-  /// Takes the volume away with all that is on it. Tests say so at their end: what nobody speaks of any more may be gone
+  /// Takes the volume away with all that is on it. Tests say so at their end: what is not referred to any more may be gone
   /// before.
   func unmount() {
     guard isMounted else { return }
@@ -47,7 +47,7 @@ final class SmallVolume {
     do { try Self.run("umount", ["-l", path]) } catch { print("left mounted: \(path): \(error)") }
   }
 
-  /// Lets nobody write from now on, or lets them again.
+  /// Makes the volume read-only, or writable again.
   func remount(readOnly: Bool) throws {
     try Self.run("mount", ["-o", "remount,\(readOnly ? "ro" : "rw")", path])
   }

@@ -8,7 +8,7 @@ struct KindOfData: Sendable, CustomTestStringConvertible {
   let schema: String
   /// Makes the newer one of it. What a session cannot see while it watches, such as VACUUM, stands in `unwatched`.
   let edits: String
-  /// What happens to the newer database when nobody watches.
+  /// What happens to the newer database without being recorded.
   var unwatched = ""
   /// Why `sqlite3session_diff` finds less than there is; nil where it finds all.
   var missedBySession: String?

@@ -10,7 +10,7 @@ import Testing
 import TestSupport
 
 /// Two people's databases and the folder between them.
-struct Post {
+struct Exchange {
   let folder: TemporaryFolder
   /// What both had in the beginning.
   let base: String
@@ -56,7 +56,7 @@ struct Post {
   /// Puts a changeset of one's own making into the inbound folder, as a diff file.
   @discardableResult
   func plant(
-    _ changeset: [UInt8], definitions: [TableDefinition], id: KSUID = Post.id(at: 1_700_000_000)
+    _ changeset: [UInt8], definitions: [TableDefinition], id: KSUID = Exchange.id(at: 1_700_000_000)
   ) throws -> String {
     let path = "\(inbound)/\(DiffFileName.diff(id))"
     try DiffFileWriter().write(
@@ -67,7 +67,7 @@ struct Post {
 
   /// Puts a raw changeset of one's own making into the inbound folder.
   @discardableResult
-  func plantRaw(_ changeset: [UInt8], id: KSUID = Post.id(at: 1_700_000_000)) throws -> String {
+  func plantRaw(_ changeset: [UInt8], id: KSUID = Exchange.id(at: 1_700_000_000)) throws -> String {
     let path = "\(inbound)/\(DiffFileName.changeset(id))"
     try RawChangesetWriter.write(TemporaryBuffer(changeset), to: path, replacing: false)
     return path

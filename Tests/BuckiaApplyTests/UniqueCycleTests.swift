@@ -9,12 +9,12 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// Values that move between rows under UNIQUE: swaps, circles, whole columns moved on, some of it held up by a row that
+/// Values that move between rows under UNIQUE: swaps, cycles, whole columns moved on, some of them blocked by a row that
 /// only exists here.
 ///
-/// What can be applied follows from the values alone: an UPDATE or INSERT can when nobody has the values it wants, or who
-/// has them is to lose them by a change that can. Of what could, everything must be.
-@Suite struct CircleTests {
+/// What can be applied follows from the values alone: an UPDATE or INSERT can when no row has its new values, or the
+/// row that has them loses them by a change that can be applied. All that can be applied must be.
+@Suite struct UniqueCycleTests {
   /// How the values are unique, and what hangs on the rows.
   struct Shape: Sendable {
     let name: String
@@ -99,8 +99,8 @@ import TestSupport
       mustBeEmpty: "SELECT 1 WHERE (SELECT s FROM total) IS NOT (SELECT sum(u) FROM t)"),
   ]
 
-  @Test("Whatever can be settled is, and nothing else changes", arguments: Seeds.shards)
-  func settles(_ shard: Int) throws {
+  @Test("All that can be applied is, and nothing else changes", arguments: Seeds.shards)
+  func resolvesCycles(_ shard: Int) throws {
     try Seeds.tryEach(1_000, shard: shard) { seed in
       let shape = Self.shapes[Int(seed) / Seeds.shards.count % Self.shapes.count]
       var random = SeededGenerator(seed: seed)
@@ -122,7 +122,7 @@ import TestSupport
 
       let connection = try SQLiteConnection(opening: ":memory:", as: .create)
       try connection.execute("\(shape.definition); PRAGMA foreign_keys = \(shape.enforcesForeignKeys ? "ON" : "OFF")")
-      for row in moves.before.merging(moves.strangers, uniquingKeysWith: { mine, _ in mine }) {
+      for row in moves.before.merging(moves.localRows, uniquingKeysWith: { mine, _ in mine }) {
         try connection.execute("INSERT INTO t(k, u, w) VALUES \(shape.row(row.key, row.value))")
       }
       if shape.enforcesForeignKeys, shape.definition.contains("TABLE c") {
@@ -143,7 +143,7 @@ import TestSupport
         found[Int($0.integer(at: 0))] = Moves.Row(u: Int($0.integer(at: 1)), w: $0.text(at: 2))
       }
       let expected = moves.outcome
-      let replay = "\(Seeds.replay(seed, "settles")) (\(shape.name))"
+      let replay = "\(Seeds.replay(seed, "resolvesCycles")) (\(shape.name))"
       #expect(found == expected.rows, "\(replay)")
       #expect(result.counts.conflicts == expected.refused, "\(replay)")
       #expect(try connection.integer(shape.mustBeEmpty) == nil, "\(replay): \(shape.mustBeEmpty)")
@@ -151,7 +151,7 @@ import TestSupport
   }
 }
 
-extension CircleTests {
+extension UniqueCycleTests {
   /// Whole columns that move: done row by row as SQLite does it, each of these would take minutes.
   @Test(
     "Tens of thousands of rows move on, go round in one circle, swap, or are held up by one",
@@ -159,7 +159,7 @@ extension CircleTests {
       "-u + 1", "CASE -u WHEN 20000 THEN 1 ELSE -u + 1 END", "CASE -u % 2 WHEN 0 THEN -u - 1 ELSE -u + 1 END",
       "(-u * 7919) % 20011",
     ], ["", "INSERT INTO t VALUES (30000, 20001, 'in the way')"])
-  func many(_ value: String, _ stranger: String) throws {
+  func many(_ value: String, _ localRow: String) throws {
     let fill =
       "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO t SELECT i, i, 'x' FROM n"
     let schema = "CREATE TABLE t(id INTEGER PRIMARY KEY, u INTEGER UNIQUE, x)"
@@ -169,7 +169,7 @@ extension CircleTests {
     try session.attach()
     try author.execute("UPDATE t SET u = -u; UPDATE t SET u = \(value)")
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
-    try connection.execute("\(schema); \(fill); \(stranger)")
+    try connection.execute("\(schema); \(fill); \(localRow)")
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [1], isRaw: true), file: "test", definitions: nil,
       changeset: TemporaryBuffer(try session.changeset()))
@@ -177,11 +177,11 @@ extension CircleTests {
     let counts = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
       .apply(in: transaction).counts
     try transaction.commit()
-    // Who wants the stranger's value stays, and so does who wants the value of one that stays. Each row had its number.
+    // A row that is to get the local row's value stays, and so does one that is to get the value of a row that stays. Each row had its number.
     var movers: [Int64: Int64] = [:]
     try author.forEachRow(of: "SELECT u, id FROM t") { movers[$0.integer(at: 0)] = $0.integer(at: 1) }
     var expected = Dictionary(uniqueKeysWithValues: movers.map { ($1, $0) })
-    var taken: Int64 = stranger.isEmpty ? 0 : 20_001
+    var taken: Int64 = localRow.isEmpty ? 0 : 20_001
     while let mover = movers[taken] {
       expected[mover] = mover
       taken = mover
@@ -195,10 +195,10 @@ extension CircleTests {
   }
 }
 
-extension CircleTests.Shape {
+extension UniqueCycleTests.Shape {
   fileprivate var keyType: String { definition.contains("k TEXT") ? "TEXT" : "INT" }
   fileprivate func key(_ key: Int) -> String { keyType == "TEXT" ? "'\(key)'" : "\(key)" }
-  fileprivate func row(_ key: Int, _ row: CircleTests.Moves.Row) -> String {
+  fileprivate func row(_ key: Int, _ row: UniqueCycleTests.Moves.Row) -> String {
     "(\(self.key(key)), \(row.u), \(second ? row.w.map { "'\($0)'" } ?? "NULL" : "NULL"))"
   }
   /// The author's table has the same key, and no constraint.
@@ -214,7 +214,7 @@ extension CircleTests.Shape {
   }
 }
 
-extension CircleTests {
+extension UniqueCycleTests {
   /// Rows before and after, and rows that only exist at the receiver's.
   struct Moves {
     struct Row: Equatable {
@@ -224,7 +224,7 @@ extension CircleTests {
 
     private(set) var before: [Int: Row] = [:]
     private(set) var after: [Int: Row] = [:]
-    private(set) var strangers: [Int: Row] = [:]
+    private(set) var localRows: [Int: Row] = [:]
 
     init(_ random: inout SeededGenerator, hasSecond: Bool) {
       let count = random.oneIn(4) ? Int.random(in: 65...120, using: &random) : Int.random(in: 2...12, using: &random)
@@ -234,7 +234,7 @@ extension CircleTests {
       for key in 1...count where !random.oneIn(12) {
         after[key] = Row(u: values[key - 1] * 10, w: hasSecond ? "w\(words[key - 1])" : nil)
       }
-      // New rows take what was left behind, where nobody else does.
+      // New rows take what was left behind, where no other row does.
       for number in 0..<Int.random(in: 0...3, using: &random) {
         let free = Int.random(in: 1...(count + 3), using: &random)
         let row = Row(u: free * 10, w: hasSecond ? "w\(free)" : nil)
@@ -242,11 +242,11 @@ extension CircleTests {
           after[count + 10 + number] = row
         }
       }
-      // A stranger has a value that somebody is to get.
+      // A local row has a value that another row is to get.
       for number in 0..<Int.random(in: 0...2, using: &random) {
         let taken = Int.random(in: (count + 1)...(count + 3), using: &random)
         let row = Row(u: taken * 10, w: hasSecond ? "w\(taken + 50)" : nil)
-        if !strangers.values.contains(where: { $0.u == row.u }) { strangers[1_000 + number] = row }
+        if !localRows.values.contains(where: { $0.u == row.u }) { localRows[1_000 + number] = row }
       }
     }
 
@@ -264,7 +264,7 @@ extension CircleTests {
 
     /// What becomes of the receiver's rows, and how many changes cannot be applied.
     var outcome: (rows: [Int: Row], refused: Int) {
-      var rows = before.merging(strangers) { mine, _ in mine }
+      var rows = before.merging(localRows) { mine, _ in mine }
       for key in before.keys where after[key] == nil { rows[key] = nil }
       var wanted = after.filter { rows[$0.key] != $0.value }
       while true {

@@ -1,0 +1,68 @@
+import Dispatch
+
+/// Says from one thread to another that the work is not wanted any more.
+final class CancellationFlag: @unchecked Sendable {
+  // The lock guards `isCancelled`.
+  private let lock = DispatchSemaphore(value: 1)
+  private var isCancelled = false
+
+  /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
+  ///
+  /// - Parameter work: Polls the flag it is given, which is set when the task is cancelled.
+  static func onThreadOfItsOwn<Result: Sendable>(
+    _ work: @escaping @Sendable (CancellationFlag) throws -> Result
+  ) async throws -> Result {
+    let flag = CancellationFlag()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue(label: "buckia.work").async {
+          do {
+            try flag.check()
+            continuation.resume(returning: try work(flag))
+          } catch {
+            continuation.resume(throwing: error)
+          }
+        }
+      }
+    } onCancel: {
+      flag.cancel()
+    }
+  }
+
+  /// Sets the flag.
+  func cancel() {
+    lock.wait()
+    isCancelled = true
+    lock.signal()
+  }
+
+  /// Whether the flag is set.
+  var isSet: Bool {
+    lock.wait()
+    defer { lock.signal() }
+    return isCancelled
+  }
+
+  /// - Throws: `CancellationError` when the flag is set.
+  func check() throws { if isSet { throw CancellationError() } }
+}
+
+/// Runs work that asks now and then whether it is still wanted, for a caller who throws to stop it.
+///
+/// - Parameters:
+///   - poll: Throws to stop.
+///   - work: Is given what it is to ask.
+/// - Throws: What `poll` has thrown; else whatever `work` throws.
+func polling<Result>(
+  _ poll: @escaping () throws -> Void, _ work: (_ isWanted: @escaping () -> Bool) throws -> Result
+) throws -> Result {
+  var stop: (any Error)?
+  let result = Swift.Result {
+    try work {
+      do { try poll() } catch { stop = error }
+      return stop == nil
+    }
+  }
+  if let stop { throw stop }
+  return try result.get()
+}
