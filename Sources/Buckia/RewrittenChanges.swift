@@ -33,7 +33,7 @@ public struct RewrittenChanges {
   public init(inverting path: String, poll: @escaping () throws -> Void = {}) throws {
     try self.init([path], poll) { inputs, output in
       try Changesets.invert(inputs[0].changeset, into: output, poll: poll)
-      return try (ChangesetSummary.of(output, poll: poll), inKeyOrder: [])
+      return (inputs[0].summary.tables.map { ChangesetReport.Table(inverting: $0) }, inKeyOrder: [])
     }
   }
 
@@ -47,7 +47,8 @@ public struct RewrittenChanges {
   public init(concatenating paths: [String], poll: @escaping () throws -> Void = {}) throws {
     try self.init(paths, poll) { inputs, output in
       try Changesets.concatenate(inputs.map(\.changeset), into: output, poll: poll)
-      return try (ChangesetSummary.of(output, poll: poll), inKeyOrder: [])
+      let summary = try ChangesetSummary.of(output, poll: poll)
+      return (summary.tables.map { ChangesetReport.Table($0) }, inKeyOrder: [])
     }
   }
 
@@ -63,15 +64,18 @@ public struct RewrittenChanges {
       let summary = inputs[0].summary
       let unsorted = try Changesets.sort(inputs[0].changeset, summary, into: output, poll: poll)
       let tables = Set(summary.tables.map { TableName($0.table.name) })
-      return (summary, inKeyOrder: tables.subtracting(unsorted.map { TableName($0.name) }))
+      return (
+        summary.tables.map { ChangesetReport.Table($0) },
+        inKeyOrder: tables.subtracting(unsorted.map { TableName($0.name) })
+      )
     }
   }
 
-  /// - Parameter rewrite: Writes what becomes of the inputs, sums it up, and names the tables that are in key order then.
+  /// - Parameter rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
   private init(
     _ paths: [String], _ poll: @escaping () throws -> Void,
     _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer) throws -> (
-      ChangesetSummary, inKeyOrder: Set<TableName>
+      [ChangesetReport.Table], inKeyOrder: Set<TableName>
     )
   ) throws {
     began = .now
@@ -80,8 +84,8 @@ public struct RewrittenChanges {
     (inputs, definitions, tablesInKeyOrder, tables) = try BuckiaError.wrapping {
       let inputs = try paths.map { try DiffInspection.open($0, poll: poll) }
       let definitions = try Self.commonDefinitions(of: inputs)
-      let (summary, inKeyOrder) = try rewrite(inputs, output)
-      return (inputs, definitions, inKeyOrder, summary.tables.map { ChangesetReport.Table($0) })
+      let (tables, inKeyOrder) = try rewrite(inputs, output)
+      return (inputs, definitions, inKeyOrder, tables)
     }
   }
 
@@ -202,6 +206,13 @@ public struct ChangesetReport: Sendable {
       inserted = table.inserted
       updated = table.updated
       deleted = table.deleted
+    }
+
+    init(inverting table: ChangesetSummary.Table) {
+      name = table.table.name
+      inserted = table.deleted
+      updated = table.updated
+      deleted = table.inserted
     }
   }
 
