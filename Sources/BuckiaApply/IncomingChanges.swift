@@ -63,6 +63,15 @@ package struct IncomingChanges {
     }
   }
 
+  /// What is to be said where conflicts cannot be seen; nil where they can. A diff file has all old values.
+  func remarkOnOldValues() throws -> Remark? {
+    guard definitions == nil else { return nil }
+    let count = try feed.summary().tables.reduce(0) {
+      TableName($1.table.name).isReservedBySQLite ? $0 : $0 + $1.withoutOldValues
+    }
+    return count > 0 ? Remark(.noOldValues, "\(count)") : nil
+  }
+
   /// Checks the structure of changes whose digest and sender have been verified.
   ///
   /// - Throws: `ChangesetError` when they are damaged, `ByteStreamError` when they cannot be read.

@@ -32,11 +32,14 @@ extension Remark {
     // Ids of new files.
     case clockNotKept
     // Rows that came.
-    case rowsKeptByTriggers, rowsOfExternalContent, alteredText, heldAppliedFirst, heldDamaged
+    case rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst, heldDamaged
+    case noOldValues
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions, functionsKept
     // Files that came.
     case attachmentsNotUnpacked, refusalNotRecorded, notRemoved
+    // Files made of others.
+    case inverseOfChanges
 
     /// The sentence for people: `$1` is the first argument.
     fileprivate var sentence: String {
@@ -74,11 +77,16 @@ extension Remark {
         "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"
       case .rowsOfExternalContent:
         "the rows that came for the virtual table \"$1\" were not written: here it indexes \"$2\""
+      case .rowsOfSQLite:
+        "the rows that came for the table \"$1\" were not written: it is SQLite's own, and each database keeps its own"
       case .alteredText:
         "column \"$1.$2\": some text that came in is not valid, and this database stores UTF-16, which has no room "
           + "for it; U+FFFD stands in its place"
       case .heldAppliedFirst: "what was held of $1 has been applied first"
       case .heldDamaged: "what is held of table \"$1\" is damaged: $2"
+      case .noOldValues:
+        "$1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed "
+          + "here could not be seen, and such rows were overwritten without a conflict"
 
       case .indexIncomplete: "the $1 index \"$2\" over \"$3\" $4"
       case .indexToRebuild: "the $1 index \"$2\" over \"$3\" $4: rebuild it"
@@ -93,6 +101,10 @@ extension Remark {
       case .attachmentsNotUnpacked: "its $1 attached files were not unpacked"
       case .refusalNotRecorded: "the refusal is not recorded: $1"
       case .notRemoved: "$1: it was applied, but cannot be removed: $2"
+
+      case .inverseOfChanges:
+        "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, "
+          + "the two differ, and a local row that was replaced does not come back"
       }
     }
   }

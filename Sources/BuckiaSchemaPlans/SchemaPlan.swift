@@ -12,7 +12,8 @@ package struct SchemaPlan: Sendable {
   package private(set) var matches: [TableName: TableMatch] = [:]
   /// What is unknown here, and is to be kept.
   package private(set) var held: [TableName: HeldTable] = [:]
-  /// Virtual tables whose rows are not written, since this database keeps its own, and what is to be said of it.
+  /// Virtual tables, and tables of SQLite's, whose rows are not written, since this database keeps its own, and what is to be
+  /// said of it.
   package private(set) var passedOver: [TableName: Remark] = [:]
 
   /// Columns that are to be held although there is a place for them: for each table their indexes, with the reason.
@@ -150,6 +151,10 @@ extension SchemaPlan {
   package init(positional tables: [ChangesetTable], local schema: SchemaReader) throws {
     for table in tables {
       let name = TableName(table.name)
+      if name.isReservedBySQLite {
+        passedOver[name] = Remark(.rowsOfSQLite, name.text)
+        continue
+      }
       if let refusal = name.refusal {
         throw ReplicationError(.refusedTable, "no diff may change table \"\(name)\": \(refusal)", table: name.text)
       }

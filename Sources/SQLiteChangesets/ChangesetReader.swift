@@ -93,6 +93,9 @@ public struct ChangesetReader: Sendable {
   /// are undefined too: SQLite writes one where a key became another that it takes for equal (1 and 1.0, or `a` and `A`
   /// under NOCASE), but never applies it.
   public private(set) var new: [ValueSlice] = []
+  /// Whether the change read last does not say all that its author saw: an UPDATE without the old value of a column that it
+  /// sets, a DELETE without the row. So it is with all of a patchset.
+  package private(set) var lacksOldValues = false
   /// Where the next call goes on reading.
   package private(set) var position: Int
   /// Where the bytes begin in the changeset: all other offsets, but those of errors, count from there.
@@ -153,6 +156,7 @@ public struct ChangesetReader: Sendable {
     position = start + 2
 
     let isPatchset = table.format == .patchset
+    lacksOldValues = isPatchset && operation == .delete && keyColumns.count < table.columnCount
     switch operation {
     case .insert:
       clearOld()
@@ -185,6 +189,8 @@ public struct ChangesetReader: Sendable {
           new[column] = .undefined
         } else if !new[column].isDefined {
           old[column] = .undefined
+        } else if !old[column].isDefined {
+          lacksOldValues = true
         }
       }
     }

@@ -20,6 +20,11 @@ package struct ChangesetSummary: Equatable, Sendable {
     package fileprivate(set) var updated = 0
     /// How many rows are deleted.
     package fileprivate(set) var deleted = 0
+    /// How many UPDATEs and DELETEs do not say all that their author saw: those of a patchset.
+    package fileprivate(set) var withoutOldValues = 0
+    /// Whether a DELETE stands behind an INSERT, as in what SQLite records or inverts, and never where an author has sorted
+    /// them.
+    package fileprivate(set) var hasDeleteBehindInsert = false
     /// How often a change has a smaller key than the one before it: hardly ever where an author has sorted them, with
     /// every second change where a hash table has.
     package fileprivate(set) var descents = 0
@@ -30,6 +35,9 @@ package struct ChangesetSummary: Equatable, Sendable {
     package var changeCount: Int { inserted + updated + deleted }
 
     fileprivate mutating func add(_ other: Table) {
+      hasDeleteBehindInsert =
+        hasDeleteBehindInsert || other.hasDeleteBehindInsert || inserted > 0 && other.deleted > 0
+      withoutOldValues += other.withoutOldValues
       inserted += other.inserted
       updated += other.updated
       deleted += other.deleted
@@ -176,8 +184,11 @@ package struct ChangesetSummary: Equatable, Sendable {
       switch change.operation {
       case .insert: summary.tables[place].inserted += 1
       case .update: summary.tables[place].updated += 1
-      case .delete: summary.tables[place].deleted += 1
+      case .delete:
+        summary.tables[place].deleted += 1
+        if summary.tables[place].inserted > 0 { summary.tables[place].hasDeleteBehindInsert = true }
       }
+      if reader.lacksOldValues { summary.tables[place].withoutOldValues += 1 }
       noteKey(change, reader, in: bytes)
       return place
     }

@@ -34,6 +34,9 @@ public struct TableName: Hashable, Sendable, CustomStringConvertible, Expressibl
     for byte in folded.utf8 { hasher.combine(byte) }
   }
 
+  /// Whether the name is that of a table of SQLite's own, such as `sqlite_stat1`: no other may begin with `sqlite_`.
+  package var isReservedBySQLite: Bool { folded.utf8.starts(with: "sqlite_".utf8) }
+
   /// Why no diff may contain a table with this name; nil when one may.
   ///
   /// The tables of SQLite and Buckia, and the names of pragma functions, are reserved.

@@ -170,6 +170,22 @@ import TestSupport
     #expect(rawPatch.id == nil)
     #expect(rawPatch.format == .patchset)
     #expect(rawPatch.inspection.tables.map(\.header.name) == ["t"])
+    #expect(rawPatch.inspection.summary.tables.map(\.withoutOldValues) == [1])
+  }
+
+  @Test("A raw changeset may be empty, have UPDATEs without old values, and tables of SQLite's own")
+  func unusualRawChangesets() throws {
+    let folder = try TemporaryFolder()
+    let empty = try RawChangeset.verified(at: folder.write([], to: "empty"))
+    #expect(empty.inspection.changes == 0 && empty.inspection.tables.isEmpty && empty.changeset.isEmpty)
+    #expect(empty.digest == ContentDigest(of: []))
+    let update = TableChanges("t", key: [1, 0], [.update(old: [1, .unchanged], new: [.unchanged, 2])])
+    let rebased = try RawChangeset.verified(at: folder.write(TableChanges.bytes([update]), to: "update"))
+    #expect(rebased.inspection.summary.tables.map(\.withoutOldValues) == [1])
+    let statistics = TableChanges("sqlite_stat1", key: [1, 2, 0], [.insert(["t", "i", "1 1"])])
+    let analyzed = try RawChangeset.verified(
+      at: folder.write(TableChanges.bytes([statistics, TableChanges("t", key: [1], [.insert([1])])]), to: "analyzed"))
+    #expect(analyzed.inspection.tables.map(\.header.name) == ["sqlite_stat1", "t"])
   }
 
   @Test("Reading stops when a file is not wanted any more")
@@ -207,13 +223,12 @@ import TestSupport
   @Test("Raw files that are no changeset are refused")
   func notAChangeset() throws {
     let folder = try TemporaryFolder()
-    #expect(rawRefusal(at: try folder.write([], to: "empty"))?.code == .truncated)
     #expect(rawRefusal(at: try folder.write(Array("text".utf8), to: "text"))?.code == .badChangeset)
-    var schema = ChangesetWriter()
-    schema.beginTable(ChangesetTable(name: "sqlite_schema", keyFlags: [1]))
-    let named = rawRefusal(at: try folder.write(schema.bytes, to: "named"))
+    var ledger = ChangesetWriter()
+    ledger.beginTable(ChangesetTable(name: "buckia_ledger", keyFlags: [1]))
+    let named = rawRefusal(at: try folder.write(ledger.bytes, to: "named"))
     #expect(named?.code == .badName)
-    #expect(named?.table == "sqlite_schema")
+    #expect(named?.table == "buckia_ledger")
     for count in 1..<Sample.changeset.count {
       // Whole changes may be missing at the end, which only a manifest can tell.
       let error = rawRefusal(at: try folder.write(Array(Sample.changeset[..<count]), to: "cut"))

@@ -23,7 +23,20 @@ extension Vector {
     return FileSpec(corruptions: [.content(of: "changeset", bytes)])
   }
 
+  /// A file with one UPDATE of `notes`.
+  private static func update(old: [TableChanges.Cell], new: [TableChanges.Cell]) -> FileSpec {
+    FileSpec(
+      tables: [.notes(inserted: 0, deleted: 0)], schema: [Sample.notes],
+      changes: [TableChanges("notes", key: [1, 0, 0], [.update(old: old, new: new)])])
+  }
+
   static let changesets = [
+    Vector(
+      "an UPDATE without an old value", .badChangeset,
+      update(old: [3, .unchanged, .unchanged], new: [.unchanged, "new", .unchanged])),
+    Vector(
+      "an UPDATE without one of two old values", .badChangeset,
+      update(old: [3, "old", .unchanged], new: [.unchanged, "new", nil])),
     Vector("a table of SQLite's", .badName, single("sqlite_sequence")),
     Vector("a table of ours", .badName, single("Buckia_Ledger")),
     Vector(

@@ -102,10 +102,9 @@ private let schema = """
   @Test(
     "A raw changeset that names what it may not is refused and changes nothing",
     arguments: [
-      ("sqlite_master", [UInt8]([1, 0])), ("SQLITE_sequence", [1, 0]), ("sqlite_stat1", [1, 0]),
-      ("buckia_ledger", [1, 0]), ("Buckia_Settings", [1, 0]), ("v", [1, 0]), ("f", [1, 0]), ("f_data", [1, 0]),
-      ("r_parent", [1, 0]), ("missing", [1, 0]), ("notes", [0, 1]), ("notes", [1, 1]), ("notes", [1, 0, 0]),
-      ("", [1, 0]),
+      ("buckia_ledger", [UInt8]([1, 0])), ("Buckia_Settings", [1, 0]), ("pragma_table_info", [1, 0]),
+      ("v", [1, 0]), ("f", [1, 0]), ("f_data", [1, 0]), ("r_parent", [1, 0]), ("missing", [1, 0]),
+      ("notes", [0, 1]), ("notes", [1, 1]), ("notes", [1, 0, 0]), ("", [1, 0]),
     ])
   func refusedRaw(_ table: String, _ keyFlags: [UInt8]) throws {
     let exchange = try Exchange(schema)
@@ -119,6 +118,21 @@ private let schema = """
     #expect(table.isEmpty || reason.contains(table), "\(reason)")
     #expect(try exchange.everythingButOurs() == before)
     #expect(try exchange.rows("SELECT * FROM buckia_settings") == settings)
+  }
+
+  @Test(
+    "A raw changeset that names a table of SQLite's leaves that alone, whatever comes for it",
+    arguments: ["sqlite_master", "SQLITE_sequence", "sqlite_stat1", "sqlite_", "sqlite_autoindex_notes_1"])
+  func tablesOfSQLite(_ table: String) throws {
+    let exchange = try Exchange(schema)
+    try exchange.database.initialize()
+    let before = try exchange.everythingButOurs()
+    try exchange.plantRaw(insertion(into: table, values: [50, 50]))
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(report.diffs.first?.warnings == [Remark(.rowsOfSQLite, table)])
+    #expect(report.diffs.map(\.inserted) == [0])
+    #expect(try exchange.everythingButOurs() == before)
   }
 
   @Test("Nothing in a definition is run as SQL")

@@ -47,11 +47,19 @@ struct RemarkTests {
     (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
     (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
     (
+      .rowsOfSQLite,
+      "the rows that came for the table \"1\" were not written: it is SQLite's own, and each database keeps its own"
+    ),
+    (
       .alteredText,
       "column \"1.2\": some text that came in is not valid, and this database stores UTF-16, which has no room for it; U+FFFD stands in its place"
     ),
     (.heldAppliedFirst, "what was held of 1 has been applied first"),
     (.heldDamaged, "what is held of table \"1\" is damaged: 2"),
+    (
+      .noOldValues,
+      "1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed here could not be seen, and such rows were overwritten without a conflict"
+    ),
     (.indexIncomplete, "the 1 index \"2\" over \"3\" 4"),
     (.indexToRebuild, "the 1 index \"2\" over \"3\" 4: rebuild it"),
     (.indexNotRebuilt, "the 1 index \"2\" over \"3\" 4, and cannot be rebuilt (5)"),
@@ -64,6 +72,10 @@ struct RemarkTests {
     (.attachmentsNotUnpacked, "its 1 attached files were not unpacked"),
     (.refusalNotRecorded, "the refusal is not recorded: 1"),
     (.notRemoved, "1: it was applied, but cannot be removed: 2"),
+    (
+      .inverseOfChanges,
+      "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, the two differ, and a local row that was replaced does not come back"
+    ),
   ]
 
   @Test("Every code has its sentence, which names no command and no option")

@@ -22,6 +22,23 @@ struct ChangesetSummaryTests {
     #expect(summary.format == .changeset)
   }
 
+  @Test("changes that do not say what their author saw are counted, and a DELETE behind an INSERT is noted")
+  func oldValues() throws {
+    let ordered = changeset(.delete([1, 2]), .update(old: [2, 1], new: [.undefined, 2]), .insert([3, 4]))
+    let hashed = changeset(
+      "b", .insert([4, 4]), .update(old: [2, .undefined], new: [.undefined, 2]), .delete([1, 2]))
+    let summary = try ChangesetSummary.of(ordered + hashed)
+    #expect(summary.tables.map(\.withoutOldValues) == [0, 1])
+    #expect(summary.tables.map(\.hasDeleteBehindInsert) == [false, true])
+    let patch = try ChangesetSummary.of(
+      changeset(format: .patchset, .insert([1, 2]), .patchUpdate([2, 3]), .patchDelete([3]))
+        + changeset("keys", key: [1, 2], format: .patchset, .patchDelete([1, 2])))
+    #expect(patch.tables.map(\.withoutOldValues) == [2, 0])
+    var joined = try ChangesetSummary.of(changeset(.insert([3, 4])))
+    joined.append(try ChangesetSummary.of(changeset(.delete([3, 4]))), at: 100)
+    #expect(joined.tables.map(\.hasDeleteBehindInsert) == [true])
+  }
+
   @Test("nothing sums up to nothing")
   func nothing() throws {
     let bytes: [UInt8] = []

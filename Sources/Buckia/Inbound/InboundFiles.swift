@@ -100,6 +100,8 @@ final class InboundFiles: IncomingFileSource {
     // What is held is in the database.
     let isDone = [.applied, .alreadyApplied, .held].contains(state)
     guard let removal, isDone else { return false }
+    // An empty changeset may be a file that has only begun to arrive.
+    if item.isFromFolder, item.kind == .changeset, item.byteCount == 0 { return false }
     return item.isFromFolder ? !removal.keepsFiles : removal.removesNamedFiles
   }
 }

@@ -52,6 +52,9 @@ struct InboundItem: Sendable {
       let beginning = FileSystem.beginning(of: path, count: 8)
       if beginning.elementsEqual("age-encr".utf8) {
         kind = .encrypted
+      } else if beginning.isEmpty, !path.hasSuffix(DiffFileName.diffSuffix), !path.hasSuffix(Self.encryptedSuffix) {
+        // A changeset without changes is an empty file.
+        kind = .changeset
       } else {
         kind = beginning.first == UInt8(ascii: "T") || beginning.first == UInt8(ascii: "P") ? .changeset : .diff
       }

@@ -51,6 +51,7 @@ struct ApplyExecution {
       try applyAuditingForeignKeys(holding.known, &applier, seesTriggers: seesTriggers)
     }
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
+    if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
     if let indexes {
       warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables)
     } else if try session.hasVirtualTables() {

@@ -9,6 +9,7 @@ extension Remark {
     case .noPrimaryKey: "\(description), and `diff --keyless content` compares by what is in them"
     case .triggers: "\(description) with `apply --triggers on`"
     case .attachmentsNotUnpacked: "\(description); `tar --zstd -xf` does it"
+    case .noOldValues: "\(description); `diff` makes files that have them"
     default: description
     }
   }

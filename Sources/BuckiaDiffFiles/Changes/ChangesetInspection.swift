@@ -4,6 +4,15 @@ import SQLiteSchemas
 
 /// The result of one pass over a changeset: all of it is well-formed, and the changes of each table are counted.
 package struct ChangesetInspection: Equatable, Sendable {
+  /// What the changeset is part of, which decides what it may hold.
+  package enum Container: Sendable {
+    /// A diff file. Every UPDATE has its old values, so that conflicts are seen.
+    case diffFile
+    /// A file that is nothing else. It may be a patchset, and it may have tables of SQLite's own, such as `sqlite_stat1`, which
+    /// sessions record.
+    case rawFile
+  }
+
   /// A table and how many changes it has.
   package struct Table: Equatable, Sendable {
     /// The table's header.
@@ -34,13 +43,15 @@ package struct ChangesetInspection: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - spool: The changeset.
+  ///   - container: What it is part of.
   ///   - annotations: What is said of its changes.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
   /// - Throws: `DiffFileError` with code `badChangeset`, `badName`, `contradiction`, or for a temporary file.
   init(
-    _ spool: TemporaryBuffer, annotations: Annotations? = nil, isWanted: () -> Bool = { true }
+    _ spool: TemporaryBuffer, in container: Container = .diffFile, annotations: Annotations? = nil,
+    isWanted: () -> Bool = { true }
   ) throws(DiffFileError) {
-    var scanner = Scanner(of: spool, annotations: annotations)
+    var scanner = Scanner(of: spool, in: container, annotations: annotations)
     try scanner.advance(to: spool.count, isLast: true, isWanted: isWanted)
     self = try scanner.finish()
   }
@@ -48,13 +59,15 @@ package struct ChangesetInspection: Equatable, Sendable {
   /// The pass over the changes. It can stop where the bytes end so far and continue when there are more.
   struct Scanner {
     private let spool: TemporaryBuffer
+    private let container: Container
     private var scan: ChangesetScan
     private var builder = ChangesetSummary.Builder()
     private var tables: [Table] = []
     private var cursor: AnnotationCursor
 
-    init(of spool: TemporaryBuffer, annotations: Annotations? = nil) {
+    init(of spool: TemporaryBuffer, in container: Container = .diffFile, annotations: Annotations? = nil) {
       self.spool = spool
+      self.container = container
       scan = ChangesetScan(arrivingIn: spool)
       cursor = AnnotationCursor(annotations)
     }
@@ -96,13 +109,23 @@ package struct ChangesetInspection: Equatable, Sendable {
           try ChangesetInspection.register(
             header, place, &tables, at: scan.reader.base + scan.reader.headerRange.lowerBound)
         }
+        if scan.reader.lacksOldValues { try checkOldValues(change) }
         if let run = try cursor.next() { try tables[place].add(run, change) }
       }
     }
 
+    /// Refuses an UPDATE that would overwrite whatever it meets, in a diff file. That it holds no patchset is checked with the
+    /// manifest.
+    private func checkOldValues(_ change: Change) throws(DiffFileError) {
+      guard container == .diffFile, let table = scan.reader.table, table.format == .changeset else { return }
+      throw ChangesetInspection.invalid(
+        "an UPDATE of \(EscapedText.quoted(table.name)) sets a column without saying what it was before",
+        at: scan.reader.base + change.range.lowerBound, table: table.name)
+    }
+
     private func lastHeader(in range: Range<Int>, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
       do throws(DiffFileError) {
-        return try ChangesetInspection.lastHeader(in: range, of: bytes)
+        return try ChangesetInspection.lastHeader(in: range, of: bytes, container)
       } catch {
         var error = error
         error.offset = error.offset.map { scan.reader.base + $0 }
@@ -138,7 +161,9 @@ package struct ChangesetInspection: Equatable, Sendable {
   /// Checks the table headers between two changes and returns the last, whose changes follow.
   ///
   /// SQLite's rebaser leaves headers without changes behind. The reader skips these, so their names are checked here.
-  private static func lastHeader(in range: Range<Int>, of bytes: RawSpan) throws(DiffFileError) -> ChangesetTable {
+  private static func lastHeader(
+    in range: Range<Int>, of bytes: RawSpan, _ container: Container
+  ) throws(DiffFileError) -> ChangesetTable {
     var start = range.lowerBound
     while true {
       let header = try header(at: start, end: range.upperBound, of: bytes)
@@ -149,7 +174,7 @@ package struct ChangesetInspection: Equatable, Sendable {
       guard end <= range.upperBound, bytes.array(start..<end) == writer.bytes else {
         throw invalid("a table header is not UTF-8, or not in its shortest form", at: start)
       }
-      try check(header, at: start)
+      try check(header, in: container, at: start)
       if end == range.upperBound { return header }
       start = end
     }
@@ -170,7 +195,9 @@ package struct ChangesetInspection: Equatable, Sendable {
       keyFlags: bytes.array(flags..<(flags + columns)))
   }
 
-  private static func check(_ header: ChangesetTable, at offset: Int) throws(DiffFileError) {
+  private static func check(
+    _ header: ChangesetTable, in container: Container, at offset: Int
+  ) throws(DiffFileError) {
     guard header.name.utf8.count <= DiffFileLimits.nameBytes else {
       throw invalid("a table name has more than \(DiffFileLimits.nameBytes) bytes", at: offset)
     }
@@ -180,7 +207,10 @@ package struct ChangesetInspection: Equatable, Sendable {
     guard header.keyFlags.contains(where: { $0 != 0 }) else {
       throw invalid("a table has no key", at: offset, table: header.name)
     }
-    if let refusal = TableName(header.name).refusal {
+    let name = TableName(header.name)
+    // Such a table is left out when the changes are applied.
+    if container == .rawFile, name.isReservedBySQLite { return }
+    if let refusal = name.refusal {
       throw DiffFileError(
         .badName, "the table \(EscapedText.quoted(header.name)) cannot be part of a diff: \(refusal)",
         member: MemberName.changeset, table: header.name, offset: offset)

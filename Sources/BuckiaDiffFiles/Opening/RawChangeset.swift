@@ -2,7 +2,8 @@ import BuckiaByteStreams
 import BuckiaKSUID
 import SQLiteChangesets
 
-/// A changeset or patchset file without manifest, read once and verified.
+/// A changeset or patchset file without manifest, read once and verified. An empty file is one without changes, which is what
+/// SQLite's sessions make where nothing has changed.
 ///
 /// Nothing says who made it. Its columns are positional: a table that it changes must begin with as many columns and have
 /// the same key. Further columns keep their values, as in SQLite.
@@ -26,7 +27,7 @@ package struct RawChangeset: ~Copyable {
   ///   - limits: How much the file may ask for.
   ///   - temporaryFolder: Where temporary files go.
   ///   - isWanted: Is asked every few thousand changes whether to go on.
-  /// - Throws: `DiffFileError` with code `abandoned` when it is not wanted any more; with the file's path; an empty file is `truncated`.
+  /// - Throws: `DiffFileError` with the file's path, with code `abandoned` when it is not wanted any more.
   package static func verified(
     at path: String, limits: DiffFileLimits = DiffFileLimits(),
     temporaryFolder: String = TemporaryBuffer.standardFolder, isWanted: () -> Bool = { true }
@@ -61,8 +62,7 @@ package struct RawChangeset: ~Copyable {
     } catch {
       throw DiffFileError(spooling: error)
     }
-    guard !spool.isEmpty else { throw DiffFileError(.truncated, "the file is empty") }
-    inspection = try ChangesetInspection(spool, isWanted: isWanted)
+    inspection = try ChangesetInspection(spool, in: .rawFile, isWanted: isWanted)
     digest = file.hasher.digest
     changeset = spool
     self.id = id
