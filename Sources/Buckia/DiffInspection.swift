@@ -103,6 +103,9 @@ public struct InspectedFile {
   package let changeset: TemporaryBuffer
   /// The tables that it changes, and how.
   package let summary: ChangesetSummary
+  /// The tables whose changes are in an order of their author's, which may mean something to triggers and foreign-key actions.
+  /// What a raw changeset is in the order of, nobody says.
+  let tablesInAuthorOrder: Set<TableName>
   /// The shared database it belongs to.
   let dataset: DatasetID?
   /// Whether it holds more than changes of one author: what a new file made of it could not keep.
@@ -116,6 +119,7 @@ public struct InspectedFile {
     sender = diff.signature.shownSender
     changeset = diff.changeset
     summary = diff.inspection.summary
+    tablesInAuthorOrder = Set(diff.manifest.tables.filter { $0.order == .author }.map { TableName($0.name) })
     dataset = diff.manifest.dataset
     carriesMore = diff.annotations != nil || !diff.attachments.isEmpty || !diff.manifest.renames.isEmpty
   }
@@ -128,6 +132,7 @@ public struct InspectedFile {
     sender = "unsigned"
     changeset = raw.changeset
     summary = raw.inspection.summary
+    tablesInAuthorOrder = []
     dataset = nil
     carriesMore = false
   }

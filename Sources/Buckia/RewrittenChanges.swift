@@ -1,6 +1,7 @@
 import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaKSUID
+import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -16,6 +17,8 @@ import SQLiteSchemas
 public struct RewrittenChanges {
   /// The tables and how many changes each has; empty when nothing remains to be changed.
   public let tables: [ChangesetReport.Table]
+  /// What is worth knowing about them.
+  public let remarks: [Remark]
   private let changeset: TemporaryBuffer
   private let inputs: [InspectedFile]
   /// The definitions of all tables, when every file brought its own.
@@ -23,7 +26,13 @@ public struct RewrittenChanges {
   private let tablesInKeyOrder: Set<TableName>
   private let began: ContinuousClock.Instant
 
-  /// The changes that undo those of a file.
+  /// The changes that undo those of a file: what their author did, not what applying them did to some database. If a conflict was
+  /// met there and a local row was replaced, that row does not come back. A remark says this.
+  ///
+  /// The tables come from the last to the first. In each, what was inserted is deleted first, then rows are updated, then what
+  /// was deleted is inserted, by key. If one row is changed more than once, the changes of its table come from the last to the first. So
+  /// they do where a diff file says that their order is its author's, as one of joined changes does: foreign-key actions and
+  /// triggers may depend on it.
   ///
   /// - Parameters:
   ///   - path: The file.
@@ -31,9 +40,15 @@ public struct RewrittenChanges {
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order, or holds a patchset, which does
   ///   not say what was there before; whatever `poll` throws.
   public init(inverting path: String, poll: @escaping () throws -> Void = {}) throws {
-    try self.init([path], poll) { inputs, output in
-      try Changesets.invert(inputs[0].changeset, into: output, poll: poll)
-      return (inputs[0].summary.tables.map { ChangesetReport.Table(inverting: $0) }, inKeyOrder: [])
+    try self.init([path], remarks: [Remark(.inverseOfChanges)], poll) { inputs, output in
+      let input = inputs[0]
+      let sorted = try Changesets.invert(
+        input.changeset, into: output, keepsOrder: { input.tablesInAuthorOrder.contains(TableName($0.name)) },
+        poll: poll)
+      return (
+        input.summary.tables.map { ChangesetReport.Table(inverting: $0) },
+        inKeyOrder: Set(sorted.map { TableName($0.name) })
+      )
     }
   }
 
@@ -71,9 +86,11 @@ public struct RewrittenChanges {
     }
   }
 
-  /// - Parameter rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
+  /// - Parameters:
+  ///   - remarks: What is worth knowing where anything is left to be changed.
+  ///   - rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
   private init(
-    _ paths: [String], _ poll: @escaping () throws -> Void,
+    _ paths: [String], remarks: [Remark] = [], _ poll: @escaping () throws -> Void,
     _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer) throws -> (
       [ChangesetReport.Table], inKeyOrder: Set<TableName>
     )
@@ -87,6 +104,7 @@ public struct RewrittenChanges {
       let (tables, inKeyOrder) = try rewrite(inputs, output)
       return (inputs, definitions, inKeyOrder, tables)
     }
+    self.remarks = output.isEmpty ? [] : remarks
   }
 
   /// The definitions of all tables, when every file brought its own; nil otherwise.
@@ -129,7 +147,7 @@ public struct RewrittenChanges {
   /// - Throws: `BuckiaError` when the file cannot be written; with code `noDefinitions` or `carriesMore` when what went in
   ///   cannot make a diff file.
   public func write(to output: DiffOutput, home: BuckiaHome = .standard) throws -> ChangesetReport {
-    var report = ChangesetReport(id: nil, path: nil, bytes: 0, tables: tables, seconds: 0)
+    var report = ChangesetReport(id: nil, path: nil, bytes: 0, tables: tables, remarks: remarks, seconds: 0)
     if !changeset.isEmpty { try BuckiaError.wrapping { try write(to: output, home, &report) } }
     report.seconds = (ContinuousClock.now - began) / .seconds(1)
     return report
@@ -224,6 +242,8 @@ public struct ChangesetReport: Sendable {
   public internal(set) var bytes: Int
   /// The tables that have changes.
   public let tables: [Table]
+  /// What is worth knowing about the changes.
+  public let remarks: [Remark]
   /// How long it took, in seconds, with opening and rewriting.
   public internal(set) var seconds: Double
 }

@@ -6,55 +6,84 @@ extension Changesets {
   /// - Parameters:
   ///   - changeset: The changeset.
   ///   - output: Where the result is added.
+  ///   - limits: How much is held in memory.
+  ///   - keepsOrder: Whether the order of a table's changes means something, though it changes each row once: to triggers and
+  ///     foreign-key actions. Then it is reversed.
   ///   - poll: Is called every few thousand changes. May throw to stop.
+  /// - Returns: The tables whose changes are DELETEs, UPDATEs and INSERTs now, each in key order.
   /// - Throws: `ChangesetError`, as ``inverted(_:)``, before anything is written; `ByteStreamError` when the input cannot be
   ///   read or the output cannot be written; whatever `poll` throws. The output may then hold a part of the result.
+  @discardableResult
   package static func invert(
-    _ changeset: TemporaryBuffer, into output: TemporaryBuffer, poll: () throws -> Void = {}
+    _ changeset: TemporaryBuffer, into output: TemporaryBuffer, limits: ChangeSorter.Limits = ChangeSorter.Limits(),
+    keepsOrder: (ChangesetTable) -> Bool = { _ in false }, poll: () throws -> Void = {}
+  ) throws -> [ChangesetTable] {
+    let summary = try invertibleSummary(of: changeset, poll: poll)
+    let sections = summary.sectionsByTable
+    var reversal = SectionReversal(of: changeset, summary)
+    var tablesInKeyOrder: [ChangesetTable] = []
+    var isWritten = [Bool](repeating: false, count: summary.tables.count)
+    var previous: Int?
+    for place in summary.sections.indices.reversed() {
+      let number = summary.sections[place].table
+      guard !isWritten[number] else { continue }
+      let table = summary.tables[number].table
+      if number != previous { try output.write(summary.tables[number].header) }
+      previous = number
+      if !reversal.holds(number) {
+        if !keepsOrder(table),
+          let parts = try OperationParts(
+            ChangeSorter(table, sections: sections[number], of: changeset, limits: limits, poll: poll), of: table,
+            .equalKeysUnlessReplaced, like: changeset, poll: poll)
+        {
+          for part in [parts.inserts, parts.updates, parts.deletes] {
+            try invert(part, of: table, into: output, poll: poll)
+          }
+          isWritten[number] = true
+          tablesInKeyOrder.append(table)
+          continue
+        }
+        try reversal.add(number, poll: poll)
+      }
+      try reversal.write(place, to: output)
+    }
+    return tablesInKeyOrder
+  }
+
+  /// Inverts changes of one table in the order in which they stand.
+  private static func invert(
+    _ changes: TemporaryBuffer, of table: ChangesetTable, into output: TemporaryBuffer, poll: () throws -> Void
   ) throws {
-    var checked = ChangesetScan(changeset)
-    while try checked.advance() {
+    var inverter = ChangeInverter(table)
+    var stretches = ChangeStretches(0..<changes.count, of: table, in: ChangesetWindow(changes))
+    while try stretches.advance() {
       try poll()
-      try checked.window.withBytes { bytes in
-        while let change = try checked.next(in: bytes) { try checkInvertible(change, checked.reader) }
+      try stretches.window.withBytes { bytes in
+        while let change = stretches.next(in: bytes) {
+          try inverter.append(change, endingAt: stretches.changeEnd, in: bytes)
+          try inverter.flush(into: output)
+        }
       }
     }
+    try inverter.flush(into: output, atLeast: 1)
+  }
+
+  /// Reads and checks a changeset that is to be inverted.
+  private static func invertibleSummary(
+    of changeset: TemporaryBuffer, poll: () throws -> Void
+  ) throws -> ChangesetSummary {
+    var builder = ChangesetSummary.Builder()
     var scan = ChangesetScan(changeset)
-    var writer = ChangesetWriter()
     while try scan.advance() {
       try poll()
       try scan.window.withBytes { bytes in
         while let change = try scan.next(in: bytes) {
-          invert(change, scan.reader, bytes, &writer)
-          try output.write(writer.bytes)
-          writer.removeAll()
+          try checkInvertible(change, scan.reader)
+          try builder.add(change, scan.reader, in: bytes)
         }
       }
     }
-  }
-
-  private static func invert(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ writer: inout ChangesetWriter
-  ) {
-    if change.startsTable { writer.append(reader.headerRange, of: bytes) }
-    let record = (change.range.lowerBound + 2)..<change.range.upperBound
-    switch change.operation {
-    case .insert:
-      writer.beginChange(.delete, isIndirect: change.isIndirect)
-      writer.append(record, of: bytes)
-    case .delete:
-      writer.beginChange(.insert, isIndirect: change.isIndirect)
-      writer.append(record, of: bytes)
-    case .update:
-      writer.beginChange(.update, isIndirect: change.isIndirect)
-      for (old, new) in zip(reader.old, reader.new) {
-        // Only a key column has an old value and no new one.
-        writer.append(new.isDefined ? new : old, of: bytes)
-      }
-      for (old, new) in zip(reader.old, reader.new) {
-        writer.append(new.isDefined ? old : .undefined, of: bytes)
-      }
-    }
+    return builder.finish(byteCount: changeset.count)
   }
 
   private static func checkInvertible(_ change: Change, _ reader: ChangesetReader) throws(ChangesetError) {
@@ -62,8 +91,7 @@ extension Changesets {
       throw ChangesetError(
         .needsChangeset, offset: reader.base + reader.headerRange.lowerBound, table: table.name)
     }
-    guard change.operation == .update else { return }
-    for (old, new) in zip(reader.old, reader.new) where new.isDefined && !old.isDefined {
+    if reader.lacksOldValues {
       throw ChangesetError(
         .misplacedValue, offset: reader.base + change.range.lowerBound, table: reader.table?.name)
     }

@@ -20,9 +20,11 @@ extension Changesets {
     var tablesInAuthorOrder: [ChangesetTable] = []
     for (table, sections) in zip(summary.tables, summary.sectionsByTable) {
       try output.write(table.header)
-      var sorter = try ChangeSorter(table.table, sections: sections, of: changeset, limits: limits, poll: poll)
-      if let parts = try byOperation(&sorter, table.table, like: changeset, poll: poll) {
-        for part in parts { try output.write(contentsOf: part) }
+      let parts = try OperationParts(
+        ChangeSorter(table.table, sections: sections, of: changeset, limits: limits, poll: poll), of: table.table,
+        .equalKeys, like: changeset, poll: poll)
+      if let parts {
+        for part in [parts.deletes, parts.updates, parts.inserts] { try output.write(contentsOf: part) }
       } else {
         tablesInAuthorOrder.append(table.table)
         for section in sections { try changeset.forEachPiece(section) { try output.write($0) } }
@@ -31,32 +33,31 @@ extension Changesets {
     return tablesInAuthorOrder
   }
 
-  /// Divides sorted changes into DELETEs, UPDATEs and INSERTs; nil when two have equal keys.
-  private static func byOperation(
-    _ sorter: inout ChangeSorter, _ table: ChangesetTable, like changeset: TemporaryBuffer, poll: () throws -> Void
-  ) throws -> [TemporaryBuffer]? {
-    let (deletes, updates, inserts) = (changeset.makeEmpty(), changeset.makeEmpty(), changeset.makeEmpty())
-    let key = KeyLayout(table)
-    let walk = ChangeWalk(0..<0, of: table)
+  /// Whether the changes of a table change each row once, so that the order in which they are applied does not matter to any
+  /// row by itself.
+  ///
+  /// A DELETE and an INSERT whose keys are equal and not the same bytes count as changes of two rows. Rows with NULL in
+  /// the key, which names no row, count as one.
+  ///
+  /// - Parameters:
+  ///   - sections: The bytes of the table's changes, as a `ChangesetSummary` has found them.
+  ///   - changeset: The buffer that holds them.
+  /// - Throws: `ByteStreamError` when a temporary file cannot be read or written.
+  package static func changesEachRowOnce(
+    _ table: ChangesetTable, sections: [Range<Int>], of changeset: TemporaryBuffer
+  ) throws -> Bool {
+    var sorter = try ChangeSorter(table, sections: sections, of: changeset)
+    var rows = SingleChanges(of: table, .equalKeysUnlessReplaced)
     while try sorter.advance() {
-      try poll()
-      let areDistinct = try sorter.bytes.withRawSpan { bytes in
-        var previous: Int?
+      rows.beginStretch()
+      let areSingle = sorter.bytes.withRawSpan { bytes in
         while let change = sorter.next(in: bytes) {
-          if let previous, key.order(previous, change.start, in: bytes) == 0 { return false }
-          previous = change.start
-          let part =
-            switch change.operation {
-            case .delete: deletes
-            case .update: updates
-            case .insert: inserts
-            }
-          try part.write(bytes.extracting(change.start..<walk.end(of: change, in: bytes)))
+          guard rows.admits(change, in: bytes) else { return false }
         }
         return true
       }
-      guard areDistinct else { return nil }
+      guard areSingle else { return false }
     }
-    return [deletes, updates, inserts]
+    return true
   }
 }

@@ -12,11 +12,17 @@ import BuckiaByteStreams
 /// let tidy = try Changesets.sorted(both)
 /// ```
 public enum Changesets {
-  /// The changeset that undoes another, as
-  /// [`sqlite3changeset_invert`](https://sqlite.org/session/sqlite3changeset_invert.html) makes it, to the byte.
+  /// The changeset that undoes another: the changes that
+  /// [`sqlite3changeset_invert`](https://sqlite.org/session/sqlite3changeset_invert.html) makes, in an order that undoes them.
   ///
   /// INSERT becomes DELETE and the other way round; an UPDATE swaps its values, with the key staying on the old side.
-  /// Tables and changes keep their places: a changeset that names a row once is undone in any order.
+  /// SQLite keeps the order of the changes. That loses a row whose key became another that compares equal (`apple` and
+  /// `Apple` under NOCASE, 2.0 and 2): it is inserted while the other is in its way, and that is deleted then. Here the tables
+  /// come from the last to the first. In a table whose changes are of one row each, what was inserted is deleted first,
+  /// UPDATEs follow, then comes what was deleted, each by key: the order of ``sorted(_:)``. Where one row is changed more than
+  /// once, as in recordings joined end to end, the changes are a sequence: the table's changes come from the last to the first.
+  ///
+  /// It undoes what the author did. Where applying met a conflict, something else was done, which this does not know of.
   ///
   /// - Throws: `ChangesetError` when the bytes are no changeset; with code `needsChangeset` for a patchset, and
   ///   `misplacedValue` for an UPDATE that sets a column whose old value is missing.

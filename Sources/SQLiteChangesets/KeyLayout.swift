@@ -47,6 +47,12 @@ struct KeyLayout: Sendable {
     return 0
   }
 
+  /// Whether the keys of two changes are the same: kinds and bytes.
+  func isSame(_ one: Int, _ other: Int, in bytes: RawSpan) -> Bool {
+    zip(values(of: one, in: bytes), values(of: other, in: bytes))
+      .allSatisfy { $0.isIdentical(to: $1, in: bytes, otherIn: bytes) }
+  }
+
   /// The start of a change's key, as ``ValueSlice/orderPrefix(in:)`` gives it.
   func prefix(of change: Int, in bytes: RawSpan) -> UInt64 {
     var walk = RecordWalk(of: change)

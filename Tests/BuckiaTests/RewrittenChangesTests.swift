@@ -54,6 +54,67 @@ struct RewrittenChangesTests {
     #expect(report.bytes == 0)
   }
 
+  @Test("The inverse brings back keys that only changed as they are compared, and says what it does not undo")
+  func equalKeys() throws {
+    let exchange = try Exchange(
+      """
+      CREATE TABLE words(w TEXT PRIMARY KEY COLLATE NOCASE, n); CREATE TABLE loose(k PRIMARY KEY, n);
+      CREATE TABLE bare(k PRIMARY KEY, n) WITHOUT ROWID;
+      INSERT INTO words VALUES ('apple', 1), ('Pear', 2), ('fig', 3); INSERT INTO loose VALUES (2.0, 1), (0, 2), (0.5, 3);
+      INSERT INTO bare SELECT * FROM loose
+      """)
+    let edits = """
+      UPDATE words SET w = 'Apple', n = 7 WHERE n = 1; UPDATE words SET w = 'pear' WHERE n = 2; DELETE FROM words WHERE n = 3;
+      UPDATE loose SET k = 2 WHERE n = 1; UPDATE loose SET k = -0.0 WHERE n = 2; INSERT INTO loose VALUES (9, 9);
+      UPDATE bare SET k = 2 WHERE n = 1; UPDATE bare SET k = 0.0 WHERE n = 2
+      """
+    for raw in [true, false] {
+      let path = exchange.folder.file(raw ? "1.changeset" : "1.bdiff")
+      try exchange.send(edits, raw: raw, to: .file(path, replacing: false))
+      let undo = exchange.folder.file(raw ? "undo.changeset" : "undo.bdiff")
+      let report = try RewrittenChanges(inverting: path).write(to: .file(undo, replacing: false), home: home)
+      #expect(report.remarks == [Remark(.inverseOfChanges)])
+      let before = try exchange.everythingButOurs()
+      let options = ApplyOptions(conflicts: .abort)
+      for file in [path, undo] {
+        #expect(try exchange.database.processInboundChanges([file], options: options).diffs.map(\.state) == [.applied])
+      }
+      #expect(try exchange.everythingButOurs() == before)
+    }
+  }
+
+  @Test("The inverse of joined files goes backwards, and that of a diff deletes first")
+  func order() throws {
+    let first = try send("INSERT INTO notes VALUES (4, 'd'); DELETE FROM notes WHERE id = 3", as: "1.bdiff")
+    let second = try send("DELETE FROM notes WHERE id = 1", as: "2.bdiff")
+    let both = exchange.folder.file("both.bdiff")
+    _ = try RewrittenChanges(concatenating: [first, second]).write(to: .file(both, replacing: false), home: home)
+    func inverse(of path: String) throws -> [String] {
+      let undo = exchange.folder.file("undo.bdiff")
+      _ = try RewrittenChanges(inverting: path).write(to: .file(undo, replacing: true), home: home)
+      var changes: [String] = []
+      try DiffInspection.open(undo).forEachChange { change in
+        changes.append("\(change.operation) \(change.key.map { $0.value.map { "\($0)" } ?? "" })")
+      }
+      return changes
+    }
+    #expect(try inverse(of: both) == ["insert [\"integer(1)\"]", "delete [\"integer(4)\"]", "insert [\"integer(3)\"]"])
+    #expect(try inverse(of: first) == ["delete [\"integer(4)\"]", "insert [\"integer(3)\"]"])
+  }
+
+  @Test("What was replaced by taking the incoming version does not come back by the inverse, which says so")
+  func afterReplacing() throws {
+    try TestDatabases.run("UPDATE notes SET text = 'mine' WHERE id = 1", on: exchange.mine)
+    let path = try send("UPDATE notes SET text = 'theirs' WHERE id = 1", as: "1.bdiff")
+    let undo = exchange.folder.file("undo.bdiff")
+    let changes = try RewrittenChanges(inverting: path)
+    #expect(changes.remarks.map(\.code) == [.inverseOfChanges])
+    _ = try changes.write(to: .file(undo, replacing: false), home: home)
+    let options = ApplyOptions(conflicts: .takeIncoming)
+    _ = try exchange.database.processInboundChanges([path, undo], options: options)
+    #expect(try exchange.rows("SELECT text = 'a' FROM notes WHERE id = 1") == ["1"])
+  }
+
   @Test("What cannot make a diff file says why, and its changes alone can be had")
   func refusals() throws {
     let raw = try send("DELETE FROM notes", as: "1.changeset", raw: true)

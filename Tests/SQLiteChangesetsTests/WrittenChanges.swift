@@ -130,9 +130,28 @@ extension Changesets {
   static func concatenated(_ changesets: [UInt8]...) throws -> [UInt8] { try concatenated(changesets) }
 }
 
+/// The sections of changeset bytes, each with its header, from the last to the first.
+func sectionsReversed(_ bytes: [UInt8]) throws -> [UInt8] {
+  var starts: [Int] = []
+  try bytes.withRawSpan { span in
+    var reader = ChangesetReader()
+    while let change = try reader.next(in: span) {
+      if change.startsTable { starts.append(reader.headerRange.lowerBound) }
+    }
+  }
+  let ends = starts.dropFirst() + [bytes.count]
+  return zip(starts, ends).reversed().flatMap { bytes[$0..<$1] }
+}
+
 /// `Changesets` through files, small windows and sorted runs of a few changes.
 enum Spilled {
   private static let limits = ChangeSorter.Limits(changes: 5)
+
+  static func inverted(_ bytes: [UInt8]) throws -> [UInt8] {
+    let output = TemporaryBuffer(memoryLimit: 0)
+    try Changesets.invert(TemporaryBuffer(bytes, windowBytes: 64), into: output, limits: limits)
+    return try output.allBytes()
+  }
 
   static func sorted(_ bytes: [UInt8]) throws -> [UInt8] {
     let output = TemporaryBuffer(memoryLimit: 0)

@@ -11,7 +11,8 @@ extension ChangesetReport {
     }
     return [
       "version": 1, "id": .text(id?.description), "path": .text(path), "bytes": .number(bytes),
-      "tables": .array(tables), "seconds": .real(seconds),
+      "tables": .array(tables), "warnings": .array(remarks.map { .string($0.shown) }),
+      "remarks": .array(remarks.map(\.json)), "seconds": .real(seconds),
     ]
   }
 
@@ -31,5 +32,6 @@ extension ChangesetReport {
       ])
     }
     return [first] + (table.isEmpty ? [] : [""] + table.lines(style: style))
+      + remarks.map(\.shown).remarkLines(style: style)
   }
 }

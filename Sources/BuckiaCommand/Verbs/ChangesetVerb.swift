@@ -23,6 +23,12 @@ struct ChangesetInvertVerb: Verb {
     commandName: "invert",
     abstract: "Writes the changes that undo those of a file.",
     discussion: """
+      They undo what the author of the file did. Where applying it met a conflict, something else was done here, which \
+      they do not undo: a local row that was replaced does not come back.
+
+      Deletes come first, then updates and inserts, each by key. Changes that are in an order of their author's come \
+      from the last to the first: those of joined files, and where one row is changed more than once.
+
       A patchset cannot be inverted: it does not hold what was there before.
 
       Example:
@@ -93,6 +99,7 @@ extension ChangesetOptions {
   fileprivate func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
     if path == ArgumentFile.standardInput {
       try changes.forEachPiece { try FileHandle.standardOutput.write(contentsOf: Data($0)) }
+      for remark in changes.remarks { console.remark(remark.shown.escaped) }
       return .done
     }
     let report = try changes.write(to: OutputPath(path).diffOutput(replacing: force), home: home.folder)
