@@ -29,7 +29,13 @@ import TestSupport
     let session = try SQLiteSession(on: author)
     try session.attach()
     try author.execute(recorded)
-    let changes = try session.changeset()
+    return try apply(session.changeset(), to: here, policy: policy, query: query)
+  }
+
+  /// Applies changes to `here`, both ways, and asks `query` of the outcomes.
+  private func apply(
+    _ changes: [UInt8], to here: String, policy: ConflictPolicy = .takeIncoming, query: String
+  ) throws -> Sides {
     var sides = Sides()
     let stock = try SQLiteConnection(opening: ":memory:", as: .create)
     try stock.execute(here)
@@ -112,6 +118,66 @@ import TestSupport
     #expect(sides.ours == ["2|2"])
     #expect(sides.stock == ["failed"])
     #expect(sides.kinds == [.constraint])
+  }
+
+  @Test(
+    "An INSERT whose key only compares equal to a local row's waits for the DELETE of that row",
+    arguments: [ConflictPolicy.keepLocal, .takeIncoming, .abort])
+  func deleteBehindInsert(_ policy: ConflictPolicy) throws {
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
+    for (operation, key) in [(ChangeOperation.insert, "Apple"), (.insert, "fig"), (.delete, "apple")] {
+      writer.beginChange(operation)
+      writer.append(text: key)
+      writer.append(integer: 1)
+    }
+    let table = "CREATE TABLE t(k TEXT PRIMARY KEY COLLATE NOCASE, n)"
+    let found = "SELECT k, n FROM t ORDER BY k"
+    let sides = try apply(writer.bytes, to: "\(table); INSERT INTO t VALUES ('apple', 1)", policy: policy, query: found)
+    #expect(sides.ours == ["Apple|1", "fig|1"])
+    #expect(sides.kinds == [])
+    #expect(sides.stock == ["fig|1"], "the row is gone")
+
+    // A local row that nothing deletes is a conflict, as ever.
+    if policy == .abort { return }
+    let other = try apply(writer.bytes, to: "\(table); INSERT INTO t VALUES ('apple', 2)", policy: policy, query: found)
+    #expect(other.ours == [policy == .keepLocal ? "apple|2" : "Apple|1", "fig|1"])
+    #expect(other.kinds.contains(.data))
+  }
+
+  @Test("An INSERT does not wait where its row is changed again")
+  func changedBehindInsert() throws {
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
+    writer.beginChange(.insert)
+    writer.append(text: "Apple")
+    writer.append(integer: 1)
+    writer.beginChange(.update)
+    writer.append(text: "Apple")
+    writer.append(integer: 1)
+    writer.appendUndefined()
+    writer.append(integer: 2)
+    writer.beginChange(.delete)
+    writer.append(text: "fig")
+    writer.append(integer: 1)
+    let sides = try apply(
+      writer.bytes,
+      to: "CREATE TABLE t(k TEXT PRIMARY KEY COLLATE NOCASE, n); INSERT INTO t VALUES ('apple', 7), ('fig', 1)",
+      query: "SELECT k, n FROM t")
+    #expect(sides.ours == ["Apple|2"])
+    #expect(sides.ours == sides.stock)
+    #expect(sides.kinds == [.conflict])
+  }
+
+  @Test("Tables of SQLite's own are left out and named")
+  func tablesOfSQLite() throws {
+    let sides = try apply(
+      "INSERT INTO t VALUES (2, 5); ANALYZE",
+      after: "CREATE TABLE t(id INTEGER PRIMARY KEY, u); CREATE INDEX i ON t(u)",
+      to: "CREATE TABLE t(id INTEGER PRIMARY KEY, u); CREATE INDEX i ON t(u); INSERT INTO t VALUES (1, 1); ANALYZE",
+      query: "SELECT id FROM t UNION ALL SELECT stat FROM sqlite_stat1")
+    #expect(sides.ours == ["1", "2", "1 1"])
+    #expect(sides.result?.warnings == [Remark(.rowsOfSQLite, "sqlite_stat1")])
   }
 
   @Test("A raw changeset over a table that is missing here is refused with its name, where SQLite skips it in silence")

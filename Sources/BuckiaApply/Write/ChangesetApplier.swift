@@ -40,6 +40,7 @@ struct ChangesetApplier {
   /// Tables with changes that were not written, as the plan says.
   private(set) var passedOver: [TableName] = []
   private var isChanged: Set<TableName> = []
+  private var knownCollidingInserts: [Int: CollidingInserts] = [:]
   private var done = 0
 
   init(
@@ -90,7 +91,8 @@ struct ChangesetApplier {
         next += 1
         if orderings[section.table] == .done { continue }
         let table = arrival.summary.tables[section.table].table
-        let applier = try tableApplier(for: table, of: incoming.changeset)
+        let inserts = arrival.isComplete ? collidingInserts(into: section.table, arrival.summary, incoming) : nil
+        let applier = try tableApplier(for: table, of: incoming.changeset, collidingInserts: inserts)
         if orderings[section.table] == .byKey {
           orderings[section.table] = .done
           let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
@@ -119,7 +121,21 @@ struct ChangesetApplier {
     case done
   }
 
-  private func tableApplier(for table: ChangesetTable, of changeset: TemporaryBuffer) throws -> TableApplier {
+  /// What is known of INSERTs into a table that may wait for a DELETE behind them, over all its sections; nil where there is
+  /// none.
+  private mutating func collidingInserts(
+    into table: Int, _ summary: ChangesetSummary, _ incoming: IncomingChanges
+  ) -> CollidingInserts? {
+    guard summary.tables[table].hasDeleteBehindInsert else { return nil }
+    if let known = knownCollidingInserts[table] { return known }
+    let made = CollidingInserts(into: table, summary, of: incoming.changeset)
+    knownCollidingInserts[table] = made
+    return made
+  }
+
+  private func tableApplier(
+    for table: ChangesetTable, of changeset: TemporaryBuffer, collidingInserts: CollidingInserts?
+  ) throws -> TableApplier {
     let statements = try session.statements(for: try match(of: table), header: table)
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
     // each statement of several rows, which costs more than these save.
@@ -131,7 +147,8 @@ struct ChangesetApplier {
     return TableApplier(
       RowWriter(statements, table, keeping: indexes, reportingTo: isReportedOtherwise ? nil : observer), header: table,
       of: changeset, decider: decider,
-      enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16)
+      enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16,
+      collidingInserts: collidingInserts)
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {

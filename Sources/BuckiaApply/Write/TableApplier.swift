@@ -23,6 +23,8 @@ final class TableApplier {
   let header: ChangesetTable
   let decider: ConflictDecider
   private let enforcesForeignKeys: Bool
+  /// Whether INSERTs may wait for a DELETE behind them; nil where there is none.
+  private let collidingInserts: CollidingInserts?
   /// What conflicts of the table need to know of it.
   lazy var layout = decider.layout(of: statements)
   var deferred: [DeferredChange] = []
@@ -49,10 +51,12 @@ final class TableApplier {
   ///   - changeset: Where the changes come from; copies of deferred ones are kept alike.
   ///   - canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
+  ///   - collidingInserts: Whether INSERTs may wait for a DELETE behind them.
   init(
     _ writer: RowWriter, header: ChangesetTable, of changeset: TemporaryBuffer, decider: ConflictDecider,
-    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool
+    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool, collidingInserts: CollidingInserts?
   ) {
+    self.collidingInserts = collidingInserts
     self.storesUTF16 = storesUTF16
     self.writer = writer
     self.header = header
@@ -212,7 +216,7 @@ final class TableApplier {
     if expectsConflict, !writer.keepsMessages {
       if let local = try writer.currentRow(bytes) {
         defer { local.release() }
-        return try meet(local, bytes)
+        if try !waits(for: local, bytes) { return try meet(local, bytes) }
       }
       expectsConflict = false
     }
@@ -221,8 +225,23 @@ final class TableApplier {
       return Refused(refusal: refusal)
     }
     defer { local.release() }
+    if try waits(for: local, bytes) { return Refused(refusal: refusal) }
     if !expectsConflict { expectsConflict = try !sideEffects().hasTriggers }
     return try meet(local, bytes)
+  }
+
+  /// Whether an INSERT waits for the table's other changes, of which one may delete the row in its way: that has another
+  /// key, which only compares equal.
+  private func waits(for local: CurrentRow, _ bytes: RawSpan) throws -> Bool {
+    guard let collidingInserts, !writer.keepsMessages, !holdsKey(local, bytes) else { return false }
+    return try collidingInserts.wait()
+  }
+
+  private func holdsKey(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
+    for column in 0..<statements.columnCount where statements.isKey[column] {
+      guard holds(local, change.new(column), at: column, bytes) else { return false }
+    }
+    return true
   }
 
   /// An INSERT meets a row with its key.

@@ -23,9 +23,11 @@ final class ReferenceApplier {
     static let resolvesCycles = Deviations(rawValue: 8)
     /// Where a policy keeps the local values, columns that only the author has changed are written all the same.
     static let mergesColumns = Deviations(rawValue: 16)
+    /// An INSERT whose key only compares equal to that of a local row waits for a DELETE of that row behind it.
+    static let waitsForDeletes = Deviations(rawValue: 32)
 
     static let all: Deviations = [
-      .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .resolvesCycles, .mergesColumns,
+      .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .resolvesCycles, .mergesColumns, .waitsForDeletes,
     ]
   }
 
@@ -57,7 +59,7 @@ final class ReferenceApplier {
   }
 
   /// A value with its exact bytes.
-  private enum RawValue: Equatable {
+  private enum RawValue: Hashable {
     case null
     case integer(Int64)
     case real(Double)
@@ -78,6 +80,8 @@ final class ReferenceApplier {
   private let ask: (Question) throws -> Answer
   private var deferred: [Change] = []
   private var defersConstraints = true
+  /// Whether INSERTs of the present table may wait.
+  private var mayWait = false
   /// Whether swapped values were resolved.
   private(set) var hasSettledCircles = false
 
@@ -107,6 +111,7 @@ final class ReferenceApplier {
     for (table, changes) in sections where !table.columns.isEmpty {
       deferred = []
       defersConstraints = true
+      mayWait = deviations.contains(.waitsForDeletes) && Self.mayWait(changes, table)
       for change in changes { try applyOne(change, table, on: connection) }
       try retry(table, on: connection)
     }
@@ -136,6 +141,43 @@ final class ReferenceApplier {
     case .text: .text(bytes.array(slice.payloadRange))
     case .blob: .blob(bytes.array(slice.payloadRange))
     }
+  }
+
+  // MARK: Keys that only compare equal
+
+  /// Whether a DELETE stands behind an INSERT, and each row is changed once. A DELETE and an INSERT of keys that are equal and
+  /// not the same are changes of two rows.
+  private static func mayWait(_ changes: [Change], _ table: Table) -> Bool {
+    guard let first = changes.firstIndex(where: { $0.operation == .insert }),
+      changes[first...].contains(where: { $0.operation == .delete })
+    else { return false }
+    var keys: [[RawValue]: [(key: [RawValue], operation: ChangeOperation)]] = [:]
+    for change in changes {
+      let key = key(of: change, table)
+      keys[key.map(comparable), default: []].append((key, change.operation))
+    }
+    return keys.values.allSatisfy { same in
+      same.count == 1
+        || same.count == 2 && !zip(same[0].key, same[1].key).allSatisfy(isSame)
+          && Set(same.map(\.operation)) == [.insert, .delete]
+    }
+  }
+
+  private static func key(of change: Change, _ table: Table) -> [RawValue] {
+    let row = change.operation == .insert ? change.new : change.old
+    return table.isKey.indices.filter { table.isKey[$0] }.map { row[$0] ?? .null }
+  }
+
+  /// Whether two values are the same to the last bit.
+  private static func isSame(_ one: RawValue, _ other: RawValue) -> Bool {
+    if case (.real(let mine), .real(let theirs)) = (one, other) { return mine.bitPattern == theirs.bitPattern }
+    return one == other
+  }
+
+  /// The value, or of equal numbers one.
+  private static func comparable(_ value: RawValue) -> RawValue {
+    guard case .real(let real) = value else { return value }
+    return Int64(exactly: real).map { .integer($0) } ?? value
   }
 
   // MARK: Statements
@@ -326,6 +368,9 @@ final class ReferenceApplier {
     guard let local = try localRow(change, table, on: connection) else {
       return try refuse(change, table, refusal)
     }
+    if mayWait, defersConstraints, !change.isDecided, hasOtherKey(local, change, table) {
+      return try refuse(change, table, refusal)
+    }
     if !change.isDecided {
       guard case .stock(.replace) = try asks(.conflict, change, table, here: local) else { return }
     }
@@ -343,6 +388,12 @@ final class ReferenceApplier {
       }
     }
     try connection.execute("RELEASE reference_replace")
+  }
+
+  /// Whether a local row has another key than the one that is inserted, bit for bit.
+  private func hasOtherKey(_ local: [RawValue], _ change: Change, _ table: Table) -> Bool {
+    zip(Self.key(of: change, table), table.isKey.indices.filter { table.isKey[$0] })
+      .contains { value, place in !Self.isSame(value, local[place]) }
   }
 
   // MARK: Constraints
@@ -381,6 +432,11 @@ final class ReferenceApplier {
         let change = deferred[item]
         guard let local = try localRow(change, table, on: connection) else {
           if change.operation == .update { failed.insert(item) }
+          continue
+        }
+        if change.operation == .insert, !change.isDecided {
+          // It waits for a row that nothing deletes.
+          failed.insert(item)
           continue
         }
         _ = try delete(
