@@ -1,5 +1,6 @@
 import Buckia
 import BuckiaDiff
+import SQLiteChangesets
 import Testing
 import TestSupport
 
@@ -82,5 +83,72 @@ import TestSupport
     #expect(report.diffs.map(\.inserted) == [1])
     #expect(report.diffs.map(\.deleted) == [1])
     #expect(try exchange.rows("SELECT n FROM log ORDER BY n") == ["0", "2", "3", "9"])
+  }
+
+  @Test(
+    "Rows that only compare equal are told apart: by sign, storage class and case",
+    arguments: [
+      ("0.0", "-0.0"), ("-0.0", "0.0"), ("0", "-0.0"), ("1", "1.0"), ("1.0", "1"), ("'a'", "'A'"), ("'A'", "'a'"),
+    ])
+  func equalRows(old: String, new: String) throws {
+    for isKeyless in [true, false] {
+      let exchange = try Exchange(
+        """
+        CREATE TABLE log(k \(isKeyless ? "" : "TEXT PRIMARY KEY"), line COLLATE NOCASE, n);
+        INSERT INTO log VALUES (NULL, \(new), 1), (NULL, \(old), 1), (NULL, 'other', \(old))
+        """)
+      let path = exchange.folder.file("changes.bdiff")
+      let theirs = try exchange.folder.copy("base.sqlite", to: "theirs")
+      try TestDatabases.run("DELETE FROM log WHERE rowid = 2; UPDATE log SET n = \(new) WHERE rowid = 3", on: theirs)
+      _ = try DatabaseManager(theirs).createDatabaseDiff(
+        since: exchange.base, output: .file(path, replacing: false), options: DiffOptions(keyless: .content),
+        home: BuckiaHome(path: exchange.folder.file("home")))
+      let options = ApplyOptions(conflicts: .abort)
+      let report = try exchange.database.processInboundChanges([path], options: options)
+      #expect(report.diffs.map { [$0.inserted, $0.deleted] } == [[1, 2]])
+      #expect(try Self.content(of: exchange.mine) == Self.content(of: theirs))
+
+      // Where the row itself is gone, the one that is equal to it stays.
+      try TestDatabases.run("DELETE FROM log", on: theirs)
+      let rest = exchange.folder.file("rest.bdiff")
+      _ = try DatabaseManager(theirs).createDatabaseDiff(
+        since: exchange.base, output: .file(rest, replacing: false), options: DiffOptions(keyless: .content),
+        home: BuckiaHome(path: exchange.folder.file("home")))
+      #expect(try exchange.database.processInboundChanges([rest]).diffs.map(\.deleted) == [1])
+      #expect(try exchange.rows("SELECT typeof(n) = typeof(\(new)) FROM log") == ["1"])
+    }
+  }
+
+  @Test("A column that converts numbers identifies a row by what it makes of them")
+  func convertedValues() throws {
+    let exchange = try Exchange(
+      "CREATE TABLE log(i INTEGER, r REAL, t TEXT); INSERT INTO log VALUES (1.0, 2, 3), (0, -0.0, 'a')")
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "log", keyFlags: [1, 0, 0, 0]))
+    writer.beginChange(.delete)
+    writer.appendNull()
+    writer.append(real: 1)
+    writer.append(integer: 2)
+    writer.append(integer: 3)
+    writer.beginChange(.delete)
+    writer.appendNull()
+    writer.append(real: -0.0)
+    writer.append(real: -0.0)
+    writer.append(text: "a")
+    try exchange.plantRaw(writer.bytes)
+    #expect(try exchange.apply().diffs.map(\.deleted) == [2])
+    #expect(try exchange.rows("SELECT * FROM log") == [])
+  }
+
+  @Test("The DELETE of a patchset has no content, so it takes no row that has no key")
+  func patchset() throws {
+    let exchange = try Exchange("CREATE TABLE log(line); INSERT INTO log VALUES ('a'), ('b')")
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "log", format: .patchset, keyFlags: [1, 0]))
+    writer.beginChange(.delete)
+    writer.appendNull()
+    try exchange.plantRaw(writer.bytes)
+    #expect(try exchange.apply().diffs.map(\.deleted) == [0])
+    #expect(try exchange.rows("SELECT count(*) FROM log") == ["2"])
   }
 }

@@ -135,8 +135,11 @@ final class RowWriter {
   private func boundUpdate(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
     let prepared = try statements.update(change, guardedBy: guardKind)
     let columns = statements.columnCount
+    let goesByContent = statements.goesByContent(change)
+    if goesByContent { try bindContentRow(to: prepared, at: 2 * columns, bytes, guardedBy: guardKind) }
     for column in 0..<columns {
       if change.new(column).isDefined { try prepared.statement.bind(change.new(column), in: bytes, at: column) }
+      if goesByContent { continue }
       // A statement that compares the key alone has no parameters for the other old values.
       let isCompared = statements.isKey[column] || (guardKind == .oldValues && change.old(column).isDefined)
       if isCompared { try prepared.statement.bind(change.old(column), in: bytes, at: columns + column) }
@@ -161,6 +164,10 @@ final class RowWriter {
 
   private func boundDelete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
     let prepared = try statements.delete(change, guardedBy: guardKind)
+    if statements.goesByContent(change) {
+      try bindContentRow(to: prepared, at: statements.columnCount, bytes, guardedBy: guardKind)
+      return prepared
+    }
     for column in 0..<statements.columnCount {
       let isCompared = guardKind == .oldValues && change.compared.contains(column)
       guard statements.isKey[column] || isCompared else { continue }

@@ -60,6 +60,7 @@ final class TableStatements {
   private static let shapeLimit = 256
   private var updates: [Shape: PreparedStatement] = [:]
   private var deletes: [Shape: PreparedStatement] = [:]
+  private var searches: [Shape: PreparedStatement] = [:]
   /// The one that was used last: neighbours are mostly alike.
   private var latestUpdate: (shape: Shape, prepared: PreparedStatement)?
   private var latestDelete: (shape: Shape, prepared: PreparedStatement)?
@@ -119,10 +120,17 @@ final class TableStatements {
   /// The parameter of a number as a value to be stored.
   private func value(_ number: Int) -> String { detoursBlobs ? "nullif(?\(number), NULL)" : "?\(number)" }
 
+  /// What finds the row of a change: its key and the old values that are compared. Rows with NULL in the key are looked up
+  /// before (``contentSearch(compared:nullKeys:)``): the first parameter behind those of the columns is their rowid.
   private func condition(
     compared: ColumnMask = ColumnMask(), nullKeys: ColumnMask = ColumnMask(), firstParameter: Int
   ) -> String {
-    let terms = columns.indices.compactMap { index -> String? in
+    if !nullKeys.isEmpty, let rowID { return "\(rowID) = ?\(firstParameter + columns.count)" }
+    return Self.conjunction(terms(compared: compared, nullKeys: nullKeys, firstParameter: firstParameter)[...])
+  }
+
+  private func terms(compared: ColumnMask, nullKeys: ColumnMask, firstParameter: Int) -> [String] {
+    columns.indices.compactMap { index in
       guard isKey[index] || compared.contains(index) else { return nil }
       let parameter = "?\(firstParameter + index)"
       // The key's index serves = and IS NULL, not IS with a parameter. The parameter is named all the same: it is bound.
@@ -131,17 +139,6 @@ final class TableStatements {
       if nullKeys.contains(index) { return "\(columns[index]) IS NULL AND \(parameter) IS NULL" }
       return "\(columns[index]) \(isKey[index] ? "=" : "IS") \(parameter)"
     }
-    let condition = Self.conjunction(terms[...])
-    // Rows with NULL in the key can be there several times: one change is one row.
-    guard !nullKeys.isEmpty, let rowID else { return condition }
-    // Of rows that compare equal (1 and 1.0, `a` and `A` under NOCASE) the one that is the same.
-    let same = columns.indices.filter { compared.contains($0) }.map { index in
-      let parameter = "?\(firstParameter + index)"
-      return
-        "typeof(\(columns[index])) = typeof(\(parameter)) AND \(columns[index]) IS \(parameter) COLLATE BINARY"
-    }
-    let order = same.isEmpty ? "" : " ORDER BY (\(Self.conjunction(same[...]))) DESC"
-    return "\(rowID) = (SELECT \(rowID) FROM \(table) WHERE \(condition)\(order) LIMIT 1)"
   }
 
   /// All terms joined by AND, as a balanced tree: written in a row they would nest as deep as they are many, and SQLite
@@ -170,12 +167,12 @@ final class TableStatements {
     try prepare("UPDATE", "\(table) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
   }
 
-  private func prepareSelection() throws -> [PreparedStatement] {
+  private func prepareSelection(where condition: String) throws -> [PreparedStatement] {
     var made: [PreparedStatement] = []
     var rest = wholeRow[...]
     while !rest.isEmpty {
       let results = rest.prefix(resultLimit).joined(separator: ", ")
-      made.append(try prepare("SELECT \(results) FROM \(table) WHERE " + condition(firstParameter: 1)))
+      made.append(try prepare("SELECT \(results) FROM \(table) WHERE \(condition)"))
       rest = rest.dropFirst(resultLimit)
     }
     return made
@@ -198,10 +195,13 @@ final class TableStatements {
 
   /// `?1…?n`, of which the key's are used: the whole local row in the order of the layout, the hidden rowid last. As many
   /// queries as it takes, one but for the widest tables.
-  private(set) lazy var selection = Result { try prepareSelection() }
+  private(set) lazy var selection = Result { try prepareSelection(where: condition(firstParameter: 1)) }
 
   /// As ``selection``, for reading a row while that stands on one.
-  private(set) lazy var observation = Result { try prepareSelection() }
+  private(set) lazy var observation = Result { try prepareSelection(where: condition(firstParameter: 1)) }
+
+  /// `?1`: a rowid. Gives what ``selection`` does.
+  private(set) lazy var selectionByRowID = Result { try prepareSelection(where: "\(rowID ?? "rowid") = ?1") }
 
   /// `?1…?n`: the new row, written over the one with its key; columns that only exist here stay.
   private(set) lazy var overwriting = Result {
@@ -269,6 +269,35 @@ final class TableStatements {
 
   /// `?1…`: values for these places of the local layout, in a new row.
   func insert(places: [Int]) throws -> PreparedStatement { try prepareInsert(places.map { layout[$0] }) }
+
+  /// Whether the row of a change is looked up by its content, and written by its rowid.
+  func goesByContent(_ change: DecodedChange) -> Bool { change.hasNullKey && rowID != nil }
+
+  /// `?1…?n`, of which the key's are used and those of the mask: a row with NULL in its key. Gives the rowids of the rows that
+  /// are the same but for the sign of a zero.
+  ///
+  /// Such rows can be there several times, and beside others that compare equal, as `a` and `A` do under NOCASE. A value is the
+  /// same if the column would store it so. Where the column has an affinity, the comparison converts the value as storing it
+  /// does. Where it has none, 1 and 1.0 are two values.
+  func contentSearch(compared: ColumnMask, nullKeys: ColumnMask) throws -> PreparedStatement {
+    let shape = Shape(changed: ColumnMask(), compared: compared, nullKeys: nullKeys)
+    if let known = searches[shape] { return known }
+    let same = columns.indices.compactMap { index -> String? in
+      guard isKey[index] || compared.contains(index), !nullKeys.contains(index) else { return nil }
+      let isSame = "\(columns[index]) IS ?\(index + 1) COLLATE BINARY"
+      guard distinguishesNumbers(index) else { return isSame }
+      return "\(isSame) AND typeof(\(columns[index])) = typeof(?\(index + 1))"
+    }
+    let condition = Self.conjunction(
+      (terms(compared: compared, nullKeys: nullKeys, firstParameter: 1) + same)[...])
+    let made = try prepare("SELECT \(rowID ?? "rowid") FROM \(table) WHERE \(condition)")
+    if searches.count >= Self.shapeLimit { searches.removeAll() }
+    searches[shape] = made
+    return made
+  }
+
+  /// Whether a column of the changeset keeps 1, 1.0, 0.0 and -0.0 apart: it converts no numbers.
+  func distinguishesNumbers(_ column: Int) -> Bool { affinities[match.columns[column]] == .blob }
 
   /// `?1…?n`: the old row. Compares as the guard says.
   func delete(_ change: DecodedChange, guardedBy guardKind: Guard) throws -> PreparedStatement {
