@@ -1,4 +1,3 @@
-import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -9,33 +8,39 @@ final class AddedColumnDefaults {
   struct Unknown: Error {}
 
   private let table: TableStorage
-  private let isStrict: Bool
   private var known: [Int: RowValue] = [:]
   private var storage: [UnsafeMutableRawBufferPointer] = []
 
-  init(_ table: TableStorage, isStrict: Bool) {
-    self.table = table
-    self.isStrict = isStrict
-  }
+  init(_ table: TableStorage) { self.table = table }
 
   deinit { for buffer in storage { buffer.deallocate() } }
 
   func value(_ column: Int) throws -> RowValue {
     if let value = known[column] { return value }
-    guard let definition = table.definitions[column], !definition.hasExpressionDefault,
-      definition.defaultValue?.isTimeDependent != true
-    else { throw Unknown() }
+    guard case .literal(let sql, let affinity)? = table.defaults[column] else { throw Unknown() }
+    let value = try Self.read(sql, affinity) { copy($0) }
+    known[column] = value
+    return value
+  }
+
+  /// Reads a row that is there before its column.
+  ///
+  /// The value is not that of the default in a new row: SQLite applies the affinity of the column to the literal as it is
+  /// written. And quote() does not tell it to the last bit. So it is read as it is.
+  private static func read(
+    _ sql: String, _ affinity: Affinity, _ copy: (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer
+  ) throws -> RowValue {
     let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
-    let literal = try AddedColumnValue.literal(of: definition, isStrict: isStrict)
+    try scratch.execute("CREATE TABLE t(id INTEGER); INSERT INTO t VALUES (1)")
+    try scratch.execute("ALTER TABLE t ADD COLUMN added \(affinity.rawValue) DEFAULT (\(sql))")
     var value = RowValue.null
-    try scratch.forEachRow(of: "SELECT \(literal)") { row in
+    try scratch.forEachRow(of: "SELECT added FROM t") { row in
       switch row.value(at: 0) {
       case .text(let bytes): value = .text(copy(bytes))
       case .blob(let bytes): value = .blob(copy(bytes))
       case let number: value = number
       }
     }
-    known[column] = value
     return value
   }
 

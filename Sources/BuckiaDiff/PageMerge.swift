@@ -39,7 +39,7 @@ final class PageMerge {
     self.progress = progress
     rowsWithNullKey = RowMultiset(of: table)
     rows = try comparison.changedRows(older: older.root, newer: newer.root, isTable: newer.hasRowIDs)
-    let defaults = AddedColumnDefaults(newer, isStrict: table.isStrict)
+    let defaults = AddedColumnDefaults(newer)
     self.older = StoredRow(rows.older, of: older, defaults: defaults)
     self.newer = StoredRow(rows.newer, of: newer, defaults: defaults)
     key = table.keyIndexes

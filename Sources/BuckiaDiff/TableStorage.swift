@@ -12,8 +12,8 @@ struct TableStorage {
   let fields: [Int?]
   /// For each column of the changeset whether it has REAL affinity: SQLite stores 2.0 as the integer 2 there.
   let isReal: [Bool]
-  /// For each column of the changeset its definition; nil for the rowid.
-  let definitions: [ColumnDefinition?]
+  /// For each column of the changeset what it has in rows that were written before it was added; nil for the rowid.
+  let defaults: [AddedColumnDefault?]
   /// The order of the rows of a WITHOUT ROWID table; nil where they have rowids, or where a collating sequence is the
   /// application's own.
   let order: [KeyPartOrder]?
@@ -40,7 +40,11 @@ struct TableStorage {
     hasRowIDs = !table.isWithoutRowID
     self.fields = (table.isKeyedByRowID ? [nil] : []) + layout.places.map { fields[$0] }
     isReal = (table.isKeyedByRowID ? [false] : []) + table.columns.indices.map { table.affinity(at: $0) == .real }
-    definitions = (table.isKeyedByRowID ? [nil] : []) + table.columns.map { $0 }
+    defaults =
+      (table.isKeyedByRowID ? [nil] : [])
+      + table.columns.indices.map {
+        AddedColumnDefault(table.columns[$0], writtenAs: layout.defaults[$0], affinity: table.affinity(at: $0))
+      }
     order = hasOrder ? layout.key.filter(\.isCompared).compactMap(\.order) : nil
     fieldLimit = (self.fields.compactMap { $0 }.max() ?? -1) + 1
     signature = layout.signature
@@ -52,6 +56,8 @@ private struct ColumnLayout {
   private var isVirtual: [Bool] = []
   /// For each column that is wanted its place among all.
   private(set) var places: [Int] = []
+  /// For each column that is wanted its default, as it is written in the CREATE TABLE statement.
+  private(set) var defaults: [String?] = []
   /// The columns of the index that the PRIMARY KEY has; of a WITHOUT ROWID table all stored ones, those of the key first.
   private(set) var key: [(column: Int, isCompared: Bool, order: KeyPartOrder?)] = []
   private(set) var signature: [UInt8] = []
@@ -67,6 +73,7 @@ private struct ColumnLayout {
         row.textBytes(at: 0).elementsEqual(table.columns[places.count].name.utf8)
       {
         places.append(isVirtual.count)
+        defaults.append(row.text(at: 3))
       }
       isVirtual.append(row.integer(at: 2) == 2)
       for column in 0..<5 { signature += row.textBytes(at: column).map { $0 } + [row.isNull(at: column) ? 1 : 0] }
