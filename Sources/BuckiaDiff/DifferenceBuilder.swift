@@ -200,7 +200,7 @@ struct DifferenceBuilder {
     objects.addDroppedTables(older.schema, newer.schema, of: options)
     objects.addClauses(of: tables, older.schema, newer.schema)
     try objects.addCollations(of: tables, on: newer.source.connection)
-    if options.tables == nil { try objects.addObjects(older.source.connection, newer.source.connection) }
+    if options.tables == nil { try objects.addObjects(older, newer) }
     skipped += objects.skipped
   }
 }

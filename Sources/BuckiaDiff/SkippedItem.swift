@@ -49,7 +49,7 @@ extension SkipReason {
     case collationDropped, invalidUTF16, expressionDefault, generatedColumn
     // Clauses and objects of the schema.
     case newForeignKey, foreignKeyToOldTable, newCheck, changedCheck, conflictClause, keyCollation, uniqueCollation
-    case newObject, changedObject
+    case newObject, changedObject, droppedObject
     // Virtual tables.
     case virtualAndOrdinary, moduleDiffers, virtualColumnsDiffer, moduleArgumentsDiffer, fullTextSettings
     // Why rows were compared and not pages.
@@ -99,6 +99,7 @@ extension SkipReason {
         "UNIQUE on \"$1\" compares by $2, and does not travel: the table is created without it"
       case .newObject: "a new $1; definitions of this kind do not travel"
       case .changedObject: "a changed $1; definitions of this kind do not travel"
+      case .droppedObject: "the $1 was dropped; others keep it"
 
       case .virtualAndOrdinary: "it is a virtual table in one of the two databases, and an ordinary one in the other"
       case .moduleDiffers: "its module is $1 in one of the two databases, and $2 in the other"

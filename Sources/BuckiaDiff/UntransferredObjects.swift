@@ -13,9 +13,14 @@ struct UntransferredObjects {
 
   /// Names the tables that are in the older database only.
   mutating func addDroppedTables(_ older: SchemaReader, _ newer: borrowing SchemaReader, of options: DiffOptions) {
-    for entry in older.entries where options.includes(entry.name) && entry.kind.hasOwnRows {
-      guard newer.entry(named: entry.name) == nil, Replicability.refusal(of: entry) == nil else { continue }
-      skip(entry.name.text, .tableDropped)
+    for entry in older.entries where options.includes(entry.name) && newer.entry(named: entry.name) == nil {
+      switch entry.kind {
+      case .table, .virtual(_, .own):
+        if Replicability.refusal(of: entry) == nil { skip(entry.name.text, .tableDropped) }
+      // Its rows do not travel, and that it is gone does not either.
+      case .virtual: skip(entry.name.text, .tableDropped)
+      case .view, .shadow: break
+      }
     }
   }
 
@@ -55,23 +60,50 @@ struct UntransferredObjects {
     }
   }
 
-  /// Names indexes, triggers and views that are new or have changed.
-  mutating func addObjects(_ older: borrowing SQLiteConnection, _ newer: borrowing SQLiteConnection) throws {
+  /// Names indexes, triggers and views that are new, have changed or were dropped.
+  ///
+  /// What went along with its table is not named beside that, and what belongs to our own tables is not the user's.
+  mutating func addObjects(_ older: DatabaseSnapshot, _ newer: DatabaseSnapshot) throws {
+    let known = try Self.objects(of: older.source.connection)
+    let present = try Self.objects(of: newer.source.connection)
+    let knownSQL = Dictionary(known.map { ($0.key, $0.sql) }) { first, _ in first }
+    for object in present {
+      let sql = knownSQL[object.key]
+      if sql != object.sql { skip(object.name, sql == nil ? .newObject : .changedObject, object.type) }
+    }
+    let presentKeys = Set(present.map(\.key))
+    for object in known where !presentKeys.contains(object.key) {
+      guard object.type == "view" || newer.schema.entry(named: object.table) != nil else { continue }
+      skip(object.name, .droppedObject, object.type)
+    }
+  }
+
+  /// An index, a trigger or a view.
+  private struct Object {
+    let type: String
+    let name: String
+    /// The table of an index or a trigger; a view itself.
+    let table: TableName
+    let sql: [UInt8]
+    /// Type and name as bytes: names that Swift takes for equal can be those of two objects.
+    let key: [UInt8]
+  }
+
+  private static func objects(of connection: borrowing SQLiteConnection) throws -> [Object] {
     let query = """
-      SELECT type, name, sql FROM main.sqlite_schema
+      SELECT type, name, tbl_name, sql FROM main.sqlite_schema
       WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL ORDER BY type, name
       """
-    // By their bytes: names that Swift takes for equal can be those of two objects.
-    func bytes(_ row: borrowing SQLiteStatement, _ columns: Int...) -> [UInt8] {
-      columns.flatMap { Array(row.textBytes(at: $0)) + [0] }
+    var objects: [Object] = []
+    try connection.forEachRow(of: query) { row in
+      let table = TableName(row.text(at: 2) ?? "")
+      guard !Replicability.isOwn(table) else { return }
+      objects.append(
+        Object(
+          type: row.text(at: 0) ?? "", name: row.text(at: 1) ?? "", table: table, sql: Array(row.textBytes(at: 3)),
+          key: Array(row.textBytes(at: 0)) + [0] + Array(row.textBytes(at: 1))))
     }
-    var known: [[UInt8]: [UInt8]] = [:]
-    try older.forEachRow(of: query) { row in known[bytes(row, 0, 1)] = bytes(row, 2) }
-    try newer.forEachRow(of: query) { row in
-      let sql = known[bytes(row, 0, 1)]
-      guard sql != bytes(row, 2) else { return }
-      skip(row.text(at: 1) ?? "", sql == nil ? .newObject : .changedObject, row.text(at: 0) ?? "")
-    }
+    return objects
   }
 }
 

@@ -102,6 +102,24 @@ struct DiffVerbTests {
     ).play(on: bench)
   }
 
+  @Test("Indexes, triggers and views that were dropped are named, and those of the ledger are not")
+  func droppedObjects() throws {
+    try Transcript(
+      """
+      $ sql old.db CREATE TABLE notes(id INTEGER PRIMARY KEY, text); CREATE INDEX byText ON notes(text); CREATE VIEW words AS SELECT text FROM notes
+      $ cp old.db new.db
+      $ sql new.db DROP INDEX byText; DROP VIEW words
+      $ buckia init new.db --quiet
+      $ buckia diff old.db new.db -o changes.bdiff
+      No changes, so no file was written (…).
+
+      Does not travel:
+        byText  the index was dropped; others keep it
+        words   the view was dropped; others keep it
+      """
+    ).play(on: Workbench())
+  }
+
   @Test("A folder gets a file named by its id, and the document tells where it is")
   func folder() throws {
     let bench = try Self.pair()
