@@ -80,6 +80,7 @@ extension BuckiaError {
     }
     switch error {
     case let error as SQLiteError:
+      if let ledger = LedgerError(error) { return wrapped(ledger) }
       return make(BuckiaErrorCode(error), error.description, Context(path: error.path))
     case let error as ReplicationError:
       return make(error.code, error.description, Context(table: error.table, column: error.column))

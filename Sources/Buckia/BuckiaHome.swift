@@ -10,7 +10,8 @@ import BuckiaSchemaPlans
   import Darwin
 #endif
 
-/// The folder that holds what belongs to a person and not to one database: so far, the clock of their ids.
+/// The folder that holds what belongs to a person and not to one database: so far, the clock of their ids, and which files were
+/// made from which database.
 public struct BuckiaHome: Sendable {
   /// Where it is. It is made when something is first kept in it.
   public let path: String
@@ -61,7 +62,7 @@ public struct BuckiaHome: Sendable {
   }
 
   /// The file with the newest id, locked; nil where it cannot be had, which the remark tells of.
-  private func openClock() -> PosixFile? {
+  func openClock() -> PosixFile? {
     makeFolders()
     do {
       let file = try PosixFile(updating: "\(path)/clock")

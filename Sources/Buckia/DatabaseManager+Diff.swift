@@ -29,7 +29,7 @@ extension DatabaseManager {
   ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
   ///   - output: Where the file goes.
   ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
-  ///   - home: Where the clock of the ids is kept.
+  ///   - home: Where the clock of the ids is kept, and which files were made from this database.
   ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
   ///     stop.
   /// - Returns: What was found and written; `path` is nil when there is no difference, and then there is no file.
@@ -94,6 +94,8 @@ extension DatabaseManager {
     let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
     if let remark = made.remark { report.warnings.append(remark) }
     guard let id = made.ids.first else { return report }
+    // Before there is a file: no crash must make one that nobody knows.
+    if let remark = home.noteOutgoing(id, from: newer.connection.path) { report.warnings.append(remark) }
     try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))
     return report
   }

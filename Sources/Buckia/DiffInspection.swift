@@ -12,7 +12,12 @@ public enum DiffInspection {
   ///
   /// - Throws: `BuckiaError` for a path that does not exist. What is wrong with a file is in the report.
   public static func verify(_ paths: [String]) throws -> VerifyReport {
-    VerifyReport(files: try InboundListing(paths).items.map { verify($0) })
+    try verify(paths.map { InboundSource.path($0) })
+  }
+
+  /// The same for files, folders and bytes that came without a file.
+  package static func verify(_ sources: [InboundSource]) throws -> VerifyReport {
+    VerifyReport(files: try InboundListing(sources).items.map { verify($0) })
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -24,7 +29,7 @@ public enum DiffInspection {
   public static func verify(_ paths: [String]) async throws -> VerifyReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       VerifyReport(
-        files: try InboundListing(paths).items.map { item in
+        files: try InboundListing(paths.map { .path($0) }).items.map { item in
           let file = verify(item, isWanted: { !cancellation.isSet })
           try cancellation.check()
           return file
@@ -35,54 +40,66 @@ public enum DiffInspection {
   private static func verify(_ item: InboundItem, isWanted: @escaping () -> Bool = { true }) -> VerifyReport.File {
     func file(
       _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
-      reason: String? = nil
+      isEncrypted: Bool = false, reason: String? = nil
     ) -> VerifyReport.File {
       VerifyReport.File(
-        path: item.path, id: id, isGood: isGood, sender: sender, signature: signature,
-        isEncrypted: item.kind == .encrypted, reason: reason)
+        path: item.path, id: id, isGood: isGood, sender: sender, signature: signature, isEncrypted: isEncrypted,
+        reason: reason)
     }
     do throws(DiffFileError) {
-      switch item.kind {
+      let (opened, kind) = try item.open()
+      switch kind {
       case .encrypted:
         return file(
-          item.id, isGood: false, sender: "unknown", signature: .unknown,
+          item.id, isGood: false, sender: "unknown", signature: .unknown, isEncrypted: true,
           reason: BuckiaError.encryptedReason)
       case .changeset:
-        let raw = try RawChangeset.verified(at: item.path, isWanted: isWanted)
+        let raw = try RawChangeset.verified(opened, isWanted: isWanted)
         return file(raw.id, isGood: true)
       case .diff:
-        let diff = try DiffFile.verified(at: item.path, name: item.nameRule, isWanted: isWanted)
+        let diff = try DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted)
         let signature: VerifyReport.Signature = diff.signature == .unsigned ? .none : .valid
         return file(diff.manifest.id, isGood: true, sender: diff.signature.shownSender, signature: signature)
       }
     } catch {
       return file(
         item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? .invalid : .unknown,
-        reason: error.description)
+        isEncrypted: item.namedKind == .encrypted, reason: error.description)
     }
   }
 
   /// Opens a diff file or a raw changeset to be looked at.
   ///
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order.
-  public static func open(_ path: String) throws -> InspectedFile { try open(path, poll: {}) }
+  public static func open(_ path: String) throws -> InspectedFile { try open(.path(path)) }
+
+  /// The same for a file, or bytes that came without one.
+  package static func open(_ source: InboundSource) throws -> InspectedFile { try open(source, poll: {}) }
 
   /// - Parameter poll: Is called every few thousand changes. May throw to stop.
-  static func open(_ path: String, poll: @escaping () throws -> Void) throws -> InspectedFile {
-    try BuckiaError.wrapping { try polling(poll) { try openVerified(path, isWanted: $0) } }
+  static func open(_ source: InboundSource, poll: @escaping () throws -> Void) throws -> InspectedFile {
+    try BuckiaError.wrapping { try polling(poll) { try openVerified(source, isWanted: $0) } }
   }
 
   private static func openVerified(
-    _ path: String, isWanted: @escaping () -> Bool
+    _ source: InboundSource, isWanted: @escaping () -> Bool
   ) throws -> InspectedFile {
-    guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
-    switch InboundItem(named: path).kind {
+    let item: InboundItem
+    switch source {
+    case .path(let path):
+      guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
+      item = InboundItem(named: path)
+    case .spooled(let input): item = InboundItem(input)
+    }
+    let (opened, kind) = try item.open()
+    switch kind {
     case .encrypted:
-      throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: path)
+      throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: item.path)
     case .changeset:
-      return InspectedFile(try RawChangeset.verified(at: path, isWanted: isWanted), path: path)
+      return InspectedFile(try RawChangeset.verified(opened, isWanted: isWanted), path: item.path)
     case .diff:
-      return try InspectedFile(DiffFile.verified(at: path, name: .ifNamedByID, isWanted: isWanted), path: path)
+      return try InspectedFile(
+        DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted), path: item.path)
     }
   }
 }
@@ -93,6 +110,8 @@ public struct InspectedFile {
   let path: String
   /// Its id, if it has one.
   public let id: KSUID?
+  /// Its size in bytes.
+  public let byteCount: Int64
   /// The manifest as it stands in the file; nil for a raw changeset.
   package let manifest: JSONValue?
   /// The definitions of the tables; nil where the file has none.
@@ -114,6 +133,7 @@ public struct InspectedFile {
   init(_ diff: borrowing DiffFile, path: String) throws {
     self.path = path
     id = diff.manifest.id
+    byteCount = diff.fileBytes
     manifest = try JSONParser.parse(diff.manifestBytes)
     schema = diff.schema
     sender = diff.signature.shownSender
@@ -127,6 +147,7 @@ public struct InspectedFile {
   init(_ raw: borrowing RawChangeset, path: String) {
     self.path = path
     id = raw.id
+    byteCount = Int64(raw.changeset.count)
     manifest = nil
     schema = nil
     sender = "unsigned"

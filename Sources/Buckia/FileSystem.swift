@@ -1,5 +1,3 @@
-import BuckiaByteStreams
-
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -10,10 +8,27 @@ import BuckiaByteStreams
 
 /// The few things the façade asks of the file system.
 enum FileSystem {
-  /// Whether anything has this path; links are not followed.
-  static func exists(_ path: String) -> Bool {
+  /// What a path stands for.
+  enum Kind {
+    case file
+    case folder
+    /// Nothing has the path.
+    case nothing
+    /// The system does not tell, and says why: there may well be something.
+    case unknown(String)
+  }
+
+  /// What a path stands for. A link to a folder is one, every other link a file.
+  static func kind(of path: String) -> Kind {
     var status = stat()
-    return lstat(path, &status) == 0
+    guard lstat(path, &status) == 0 else { return errno == ENOENT ? .nothing : .unknown(lastError) }
+    if status.st_mode & S_IFMT == S_IFLNK, stat(path, &status) != 0 { return .file }
+    return status.st_mode & S_IFMT == S_IFDIR ? .folder : .file
+  }
+
+  /// Whether anything has this path, as far as the system tells; links are not followed.
+  static func exists(_ path: String) -> Bool {
+    if case .nothing = kind(of: path) { false } else { true }
   }
 
   /// How many bytes a file has; 0 when there is none.
@@ -24,8 +39,7 @@ enum FileSystem {
 
   /// Whether the path is a folder, or a link to one.
   static func isFolder(_ path: String) -> Bool {
-    var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    if case .folder = kind(of: path) { true } else { false }
   }
 
   /// The names in a folder, in no order.
@@ -35,7 +49,15 @@ enum FileSystem {
     }
     defer { closedir(listing) }
     var names: [String] = []
-    while let entry = readdir(listing) {
+    while true {
+      // The end and an error look alike but for this. Names that are passed over would be files that are.
+      errno = 0
+      guard let entry = readdir(listing) else {
+        guard errno == 0 else {
+          throw BuckiaError(.unreadableFolder, "the folder cannot be read to its end: \(lastError)", path: folder)
+        }
+        return names
+      }
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         // Sound: d_name ends with a NUL inside the entry, which lives until the next readdir.
         pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
@@ -44,14 +66,6 @@ enum FileSystem {
       }
       if name != ".", name != ".." { names.append(name) }
     }
-    return names
-  }
-
-  /// Removes a file; one that is gone already is fine.
-  ///
-  /// - Returns: Why the system does not remove it; nil when it is gone.
-  static func remove(_ path: String) -> String? {
-    unlink(path) == 0 || errno == ENOENT ? nil : lastError
   }
 
   /// The path of a file in a folder, as a person would write it: plainly in the current one, without a second slash.
@@ -59,23 +73,23 @@ enum FileSystem {
     folder == "." ? name : folder.utf8.last == UInt8(ascii: "/") ? folder + name : "\(folder)/\(name)"
   }
 
+  /// The folder that a path lies in, as a person would write it.
+  static func folder(of path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// The path without links, from the root; nil where it leads nowhere.
+  static func resolved(_ path: String) -> String? {
+    guard let found = realpath(path, nil) else { return nil }
+    defer { free(found) }
+    return String(cString: found)
+  }
+
   /// The last part of a path.
   static func name(of path: String) -> String {
     let last = path.utf8.split(separator: UInt8(ascii: "/")).last
     return last.map { String(Substring($0)) } ?? path
-  }
-
-  /// The first bytes of a file; empty when it cannot be read.
-  static func beginning(of path: String, count: Int) -> [UInt8] {
-    do {
-      let file = try PosixFile(reading: path)
-      return try [UInt8](unsafeUninitializedCapacity: count) { buffer, found in
-        found = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
-      }
-    } catch {
-      // Whoever reads it wholly says why that cannot be done.
-      return []
-    }
   }
 
   private static var lastError: String { String(cString: strerror(errno)) }

@@ -67,6 +67,8 @@ public struct ApplyReport: Sendable {
   public let isDryRun: Bool
   /// The rows that were changed, by table, where the options ask for them; else empty.
   public let changedRows: [ChangedRows]
+  /// The folders of which nothing was removed, because they hold files that were made from this very database.
+  public internal(set) var outgoingFolders: [String] = []
 
   /// The tables that were changed.
   public var changedTables: Set<String> { Set(diffs.flatMap(\.changedTables)) }
@@ -74,6 +76,8 @@ public struct ApplyReport: Sendable {
   public var rejected: [DiffOutcome] { diffs.filter { $0.state == .rejected } }
   /// The files that were applied now.
   public var applied: [DiffOutcome] { diffs.filter { $0.state == .applied } }
+  /// The files that are gone from their folders, because all they hold is in the database.
+  public var removed: [DiffOutcome] { diffs.filter(\.isRemoved) }
 }
 
 /// The work stopped before all files were looked at: the database was locked, its disk was full, or the app wanted to stop.

@@ -40,7 +40,12 @@ public struct RewrittenChanges {
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order, or holds a patchset, which does
   ///   not say what was there before; whatever `poll` throws.
   public init(inverting path: String, poll: @escaping () throws -> Void = {}) throws {
-    try self.init([path], remarks: [Remark(.inverseOfChanges)], poll) { inputs, output in
+    try self.init(inverting: .path(path), poll: poll)
+  }
+
+  /// The same for a file, or bytes that came without one.
+  package init(inverting source: InboundSource, poll: @escaping () throws -> Void = {}) throws {
+    try self.init([source], remarks: [Remark(.inverseOfChanges)], poll) { inputs, output in
       let input = inputs[0]
       let sorted = try Changesets.invert(
         input.changeset, into: output, keepsOrder: { input.tablesInAuthorOrder.contains(TableName($0.name)) },
@@ -60,7 +65,12 @@ public struct RewrittenChanges {
   /// - Throws: `BuckiaError` when a file is missing, encrypted or not entirely in order, or two files describe one table
   ///   differently; whatever `poll` throws.
   public init(concatenating paths: [String], poll: @escaping () throws -> Void = {}) throws {
-    try self.init(paths, poll) { inputs, output in
+    try self.init(concatenating: paths.map { InboundSource.path($0) }, poll: poll)
+  }
+
+  /// The same for files, and bytes that came without one.
+  package init(concatenating sources: [InboundSource], poll: @escaping () throws -> Void = {}) throws {
+    try self.init(sources, poll) { inputs, output in
       try Changesets.concatenate(inputs.map(\.changeset), into: output, poll: poll)
       let summary = try ChangesetSummary.of(output, poll: poll)
       return (summary.tables.map { ChangesetReport.Table($0) }, inKeyOrder: [])
@@ -75,7 +85,12 @@ public struct RewrittenChanges {
   ///   - poll: Is called every few thousand changes. May throw to stop.
   /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order; whatever `poll` throws.
   public init(sorting path: String, poll: @escaping () throws -> Void = {}) throws {
-    try self.init([path], poll) { inputs, output in
+    try self.init(sorting: .path(path), poll: poll)
+  }
+
+  /// The same for a file, or bytes that came without one.
+  package init(sorting source: InboundSource, poll: @escaping () throws -> Void = {}) throws {
+    try self.init([source], poll) { inputs, output in
       let summary = inputs[0].summary
       let unsorted = try Changesets.sort(inputs[0].changeset, summary, into: output, poll: poll)
       let tables = Set(summary.tables.map { TableName($0.table.name) })
@@ -90,7 +105,7 @@ public struct RewrittenChanges {
   ///   - remarks: What is worth knowing where anything is left to be changed.
   ///   - rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
   private init(
-    _ paths: [String], remarks: [Remark] = [], _ poll: @escaping () throws -> Void,
+    _ sources: [InboundSource], remarks: [Remark] = [], _ poll: @escaping () throws -> Void,
     _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer) throws -> (
       [ChangesetReport.Table], inKeyOrder: Set<TableName>
     )
@@ -99,7 +114,7 @@ public struct RewrittenChanges {
     let output = TemporaryBuffer()
     changeset = output
     (inputs, definitions, tablesInKeyOrder, tables) = try BuckiaError.wrapping {
-      let inputs = try paths.map { try DiffInspection.open($0, poll: poll) }
+      let inputs = try sources.map { try DiffInspection.open($0, poll: poll) }
       let definitions = try Self.commonDefinitions(of: inputs)
       let (tables, inKeyOrder) = try rewrite(inputs, output)
       return (inputs, definitions, inKeyOrder, tables)

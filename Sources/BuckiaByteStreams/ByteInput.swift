@@ -12,6 +12,17 @@ package protocol ByteInput: AnyObject {
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int
 }
 
+/// Bytes of which any part can be read at any time.
+package protocol RandomAccessBytes: AnyObject {
+  /// Reads the bytes from an offset on.
+  ///
+  /// - Returns: How many bytes were read: fewer than fit only where the bytes end.
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ByteStreamError) -> Int
+}
+
+/// A byte input of which any part can be read besides, without moving on.
+package protocol RandomAccessInput: ByteInput, RandomAccessBytes {}
+
 /// How many bytes are read at once where only speed matters.
 package let streamChunkBytes = 128 << 10
 

@@ -10,19 +10,22 @@
 ///
 /// `read(into:)` and `write(_:)` share one position and go from the beginning to the end; those that take an offset do
 /// not move it. The file is closed when the last reference to it goes.
-package final class PosixFile: ByteInput, ByteOutput {
+package final class PosixFile: RandomAccessInput, ByteOutput {
   private var descriptor: Int32
   /// What errors say of it: "it", or where an unnamed file lies.
   private let subject: String
   private let path: String?
   /// How many bytes it had when it was opened.
   package let initialByteCount: Int64
+  /// Which file it is, and in which state it was opened; nil for one that is not opened for reading alone.
+  package let identity: FileIdentity?
 
-  private init(_ descriptor: Int32, subject: String = "it", path: String?, byteCount: Int64 = 0) {
+  private init(_ descriptor: Int32, subject: String = "it", path: String?, status: stat? = nil) {
     self.descriptor = descriptor
     self.subject = subject
     self.path = path
-    initialByteCount = byteCount
+    initialByteCount = status.map { Int64($0.st_size) } ?? 0
+    identity = status.map { FileIdentity($0) }
   }
 
   /// Opens a file for reading whose origin is not trusted.
@@ -50,7 +53,22 @@ package final class PosixFile: ByteInput, ByteOutput {
       throw Self.notRegular(
         status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is a pipe, a device or a socket", path)
     }
-    self.init(file, path: path, byteCount: Int64(status.st_size))
+    self.init(file, path: path, status: status)
+  }
+
+  /// Opens what the process was given as its standard input: a regular file of which nothing has been read has an
+  /// ``identity`` then, anything else has none, and can be read only once.
+  ///
+  /// - Throws: `ByteStreamError`.
+  package static func standardInput() throws(ByteStreamError) -> PosixFile {
+    let subject = "standard input"
+    let file = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+    guard file >= 0 else {
+      throw ByteStreamError("\(subject) cannot be read", errno: errno, path: nil, otherwise: .unreadable)
+    }
+    var status = stat()
+    let isFile = fstat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && lseek(file, 0, SEEK_CUR) == 0
+    return PosixFile(file, subject: subject, path: nil, status: isFile ? status : nil)
   }
 
   private static func notRegular(_ what: String, _ path: String) -> ByteStreamError {
@@ -80,11 +98,31 @@ package final class PosixFile: ByteInput, ByteOutput {
     self.init(file, path: path)
   }
 
+  /// Opens a file of ours in order to add bytes at its end, and makes it when it is missing. Nobody else may read it.
+  ///
+  /// - Throws: `ByteStreamError`.
+  package convenience init(appendingTo path: String) throws(ByteStreamError) {
+    let file = systemOpen(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+    guard file >= 0 else {
+      throw ByteStreamError("it cannot be opened", errno: errno, path: path, otherwise: .unwritable)
+    }
+    self.init(file, path: path)
+  }
+
   /// Makes a file without a name: private to this process, and gone with it whatever happens.
   ///
   /// - Throws: `ByteStreamError`.
   package convenience init(temporaryIn folder: String) throws(ByteStreamError) {
     let subject = "a temporary file in \(folder)"
+    #if os(Linux)
+      // It never has a name, so that not even a kill at the wrong moment leaves one behind.
+      let unnamed = systemOpen(folder, O_RDWR | O_EXCL | Self.withoutName, 0o600)
+      if unnamed >= 0 {
+        self.init(unnamed, subject: subject, path: nil)
+        return
+      }
+    #endif
+    // Not every file system can do that.
     var template = Array("\(folder)/buckia-XXXXXX".utf8CString)
     let file = mkstemp(&template)
     guard file >= 0 else {
@@ -98,6 +136,12 @@ package final class PosixFile: ByteInput, ByteOutput {
     }
     self.init(file, subject: subject, path: nil)
   }
+
+  #if os(Linux)
+    /// `O_TMPFILE`, a macro that Swift does not import: <https://man7.org/linux/man-pages/man2/open.2.html>. The value is
+    /// that of all processors that Swift supports.
+    private static let withoutName = 0o20_000_000 | O_DIRECTORY
+  #endif
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
@@ -116,9 +160,6 @@ package final class PosixFile: ByteInput, ByteOutput {
     }
   }
 
-  /// Reads the bytes from an offset on.
-  ///
-  /// - Returns: How many bytes were read: fewer than fit only where the file ends.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ByteStreamError) -> Int {
     var done = 0
     while done < buffer.count, let start = buffer.baseAddress {

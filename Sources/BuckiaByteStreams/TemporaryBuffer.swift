@@ -12,7 +12,7 @@
 /// mapped. It holds whole segments of 64 KiB, each written once and at its own place, while the rest stays in memory. So
 /// segments can be encrypted one by one when the contents must not lie on disk as they are. One thread at a time, unless it
 /// was made for two.
-package final class TemporaryBuffer: ByteOutput {
+package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   package static let segmentBytes = 64 << 10
   /// How many bytes are gathered for one write to the file.
   private static let writeBytes = 4 * segmentBytes

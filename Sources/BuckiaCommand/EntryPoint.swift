@@ -1,20 +1,25 @@
 import ArgumentParser
 import Buckia
+import Foundation
 
 /// Where the program starts: reads the arguments, runs the verb, and gives every failure its exit code.
 @main
 enum EntryPoint {
   static func main() {
     do {
+      try TypedArguments.requireUTF8()
       var command = try RootCommand.parseAsRoot()
       try command.run()
     } catch {
       // Help and the version end up here too, with exit code 0; an exit code alone means the verb has reported already.
-      let isUsage = !(error is ExitCode) && RootCommand.exitCode(for: error) == .validationFailure
-      if isUsage, CommandLine.arguments.contains("--json") {
+      let status = RootCommand.exitCode(for: error)
+      guard !(error is ExitCode), status == .validationFailure else { RootCommand.exit(withError: error) }
+      if CommandLine.arguments.contains("--json") {
         print(ErrorReport(usage: RootCommand.message(for: error)).json.prettyText())
       }
-      RootCommand.exit(withError: error)
+      let message = TypedArguments.escaped(in: RootCommand.fullMessage(for: error))
+      FileHandle.standardError.write(Data("\(message)\n".utf8))
+      exit(status.rawValue)
     }
   }
 }

@@ -18,10 +18,7 @@ package enum Ledger {
     else { return nil }
     let found = try connection.cachedInteger("SELECT value FROM main.buckia_settings WHERE name = 'format'") ?? 0
     guard (1...format).contains(found) else {
-      throw LedgerError(
-        path: connection.path,
-        message:
-          "the ledger tables have format \(found), and this version of Buckia knows 1 to \(format); update Buckia")
+      throw LedgerError(newerFormat: found, path: connection.path)
     }
     return found
   }

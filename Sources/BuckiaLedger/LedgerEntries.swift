@@ -48,8 +48,12 @@ package enum LedgerEntries {
       query = try connection.cached("SELECT state, 1 FROM main.buckia_ledger WHERE raw AND digest = ?1")
       try query.statement.bind(key.digest, at: 0)
     } else {
+      // A manifest is known by its digest, whoever has signed it or not.
       query = try connection.cached(
-        "SELECT state, digest = ?1 FROM main.buckia_ledger WHERE diff = ?2 AND sender = ?3 AND NOT raw ORDER BY 2 DESC")
+        """
+        SELECT state, digest = ?1 FROM main.buckia_ledger
+        WHERE diff = ?2 AND NOT raw AND (sender = ?3 OR digest = ?1) ORDER BY 2 DESC
+        """)
       try query.statement.bind(key.digest, at: 0)
       try query.statement.bind(key.id?.description ?? "", at: 1)
       try query.statement.bind(key.sender, at: 2)
@@ -61,8 +65,19 @@ package enum LedgerEntries {
   }
 
   /// The number that the next entry gets, as long as the transaction holds the write lock.
+  ///
+  /// - Throws: `SQLiteError` when the ledger cannot be read.
   package static func nextNumber(on connection: borrowing SQLiteConnection) throws -> Int64 {
-    try (connection.cachedInteger("SELECT max(entry) FROM main.buckia_ledger") ?? 0) + 1
+    let last = try connection.cachedInteger("SELECT max(entry) FROM main.buckia_ledger") ?? 0
+    if last < .max { return max(last, 0) + 1 }
+    // The greatest number is taken. Anybody can have written it, so the numbers before it are not used up.
+    let free = """
+      SELECT entry + 1 FROM (SELECT entry FROM main.buckia_ledger UNION SELECT 0) AS e
+      WHERE entry BETWEEN 0 AND 9223372036854775806
+        AND NOT EXISTS (SELECT 1 FROM main.buckia_ledger AS n WHERE n.entry = e.entry + 1)
+      ORDER BY entry DESC LIMIT 1
+      """
+    return try connection.integer(free) ?? 0
   }
 
   /// Writes an entry, in the place of a waiting one of the same file.
@@ -81,9 +96,16 @@ package enum LedgerEntries {
     reason: String? = nil, at time: Int64, on connection: borrowing SQLiteConnection
   ) throws {
     let id = key.id?.description
-    try connection.run(
-      cached: "DELETE FROM main.buckia_ledger WHERE diff IS ?1 AND sender = ?2 AND digest = ?3 AND state = 'waiting'",
-      id, key.sender, key.digest)
+    // What identifies the file decides, as in `standing`: a raw changeset can have waited under another name.
+    if key.isRaw {
+      try connection.run(
+        cached: "DELETE FROM main.buckia_ledger WHERE raw AND digest = ?1 AND state = 'waiting'", key.digest)
+    } else {
+      try connection.run(
+        cached: """
+          DELETE FROM main.buckia_ledger WHERE diff = ?1 AND digest = ?2 AND NOT raw AND state = 'waiting'
+          """, id, key.digest)
+    }
     try connection.run(
       cached: """
         INSERT INTO main.buckia_ledger(

@@ -1,14 +1,46 @@
 import BuckiaSchemaPlans
+import SQLiteConnections
 
-/// A newer version of Buckia made the ledger tables.
+/// The ledger tables cannot be used: a newer version of Buckia made them, or something else has altered them.
+///
+/// Every error of a statement on them is put into words here. People know nothing of these tables' columns, and no message
+/// shows a statement of ours.
 package struct LedgerError: Error, Sendable, CustomStringConvertible {
   /// What kind of error.
-  package var code: BuckiaErrorCode { .newerLedger }
+  package let code: BuckiaErrorCode
   /// The database.
   package let path: String
   /// A sentence for people.
   package let message: String
 
+  /// Makes the error for tables of a newer version.
+  init(newerFormat format: Int64, path: String) {
+    code = .newerLedger
+    self.path = path
+    message =
+      "the ledger tables have format \(format), and this version of Buckia knows 1 to \(Ledger.format); update Buckia"
+  }
+
+  /// What an error of a statement on the ledger tables means; nil when it is about another statement, or the database as a
+  /// whole or the machine is to blame, which it says well enough by itself.
+  package init?(_ error: SQLiteError) {
+    guard error.isAboutLedger, error.isAboutTheStatement, !error.isCorrupt else { return nil }
+    path = error.path ?? ""
+    if error.isTooBig {
+      code = BuckiaErrorCode(error)
+      message = "what has to be kept of a row is larger than this database allows a value to be"
+    } else {
+      code = .alteredLedger
+      message =
+        "the ledger tables (buckia_…) are not as Buckia makes them: another program has altered them; restore a backup of the database"
+    }
+  }
+
   /// The database and the sentence.
   package var description: String { "\(path): \(message)" }
+}
+
+extension SQLiteError {
+  /// Whether it is an error of a statement on the ledger tables.
+  package var isAboutLedger: Bool { sql?.contains("main.buckia_") ?? false }
 }

@@ -14,6 +14,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
 
   /// A path that was named does not exist.
   public static let noSuchFile = Self(rawValue: "no-such-file")
+  /// The system does not let a file be read.
+  public static let unreadable = Self(rawValue: "unreadable")
   /// A folder cannot be listed.
   public static let unreadableFolder = Self(rawValue: "unreadable-folder")
   /// A file of that name exists, and was not to be replaced.
@@ -22,6 +24,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let encrypted = Self(rawValue: "encrypted")
   /// The sender is not trusted in this database.
   public static let untrusted = Self(rawValue: "untrusted")
+  /// A file before it cannot be read for now, and it must not pass that by.
+  public static let behindUnread = Self(rawValue: "behind-unread")
   /// The id lies in the future.
   public static let fromTheFuture = Self(rawValue: "from-the-future")
   /// The same changes were applied before.
@@ -49,6 +53,10 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let busy = Self(rawValue: "busy")
   /// A newer version of Buckia made the ledger tables.
   public static let newerLedger = Self(rawValue: "newer-ledger")
+  /// The ledger tables are not as Buckia makes them.
+  public static let alteredLedger = Self(rawValue: "altered-ledger")
+  /// A part of the database is damaged.
+  public static let damagedDatabase = Self(rawValue: "damaged-database")
   /// SQLite has rolled back the app's transaction, with all the app did in it.
   public static let transactionLost = Self(rawValue: "transaction-lost")
   /// The caller stopped the work.
@@ -68,6 +76,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let keyDiffers = Self(rawValue: "key-differs")
   /// The columns do not fit.
   public static let columnsDiffer = Self(rawValue: "columns-differ")
+  /// A table with AUTOINCREMENT has no ids left to give out.
+  public static let noIDsLeft = Self(rawValue: "no-ids-left")
   /// A value would be altered by the type of its column here.
   public static let incompatibleType = Self(rawValue: "incompatible-type")
   /// The schema would have to change, and the mode does not allow it.

@@ -30,14 +30,14 @@ extension Remark {
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, triggers, heldChanges,
       damaged, notCheckable
     // Ids of new files.
-    case clockNotKept
+    case clockNotKept, outgoingNotNoted
     // Rows that came.
     case rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst, heldDamaged
     case noOldValues
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions, functionsKept
     // Files that came.
-    case attachmentsNotUnpacked, refusalNotRecorded, notRemoved
+    case attachmentsNotUnpacked, refusalNotRecorded, notRemoved, replacedMeanwhile
     // Files made of others.
     case inverseOfChanges
 
@@ -71,7 +71,10 @@ extension Remark {
       case .damaged: "the database is damaged: $1"
       case .notCheckable: "the database cannot be checked for damage: $1"
 
-      case .clockNotKept: "$1 cannot be written, so ids made within one second have no order"
+      case .clockNotKept:
+        "$1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
+      case .outgoingNotNoted:
+        "$1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
 
       case .rowsKeptByTriggers:
         "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"
@@ -101,6 +104,8 @@ extension Remark {
       case .attachmentsNotUnpacked: "its $1 attached files were not unpacked"
       case .refusalNotRecorded: "the refusal is not recorded: $1"
       case .notRemoved: "$1: it was applied, but cannot be removed: $2"
+      case .replacedMeanwhile:
+        "$1: it was applied, and another file has taken its place since it was read; that one is for the next time"
 
       case .inverseOfChanges:
         "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, "

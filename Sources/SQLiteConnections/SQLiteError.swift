@@ -1,6 +1,6 @@
 import CBuckiaSQLite
 
-/// An error that SQLite reported, with its message, the database and the statement.
+/// An error that SQLite reported, with its message, the database and, for programs, the statement.
 ///
 /// Codes are SQLite's own extended result codes: <https://sqlite.org/rescode.html>.
 package struct SQLiteError: Error, Sendable, CustomStringConvertible {
@@ -10,7 +10,7 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
   package let message: String
   /// The database file, when known.
   package let path: String?
-  /// The statement that failed, when there was one.
+  /// The statement that failed, when there was one: for programs, since people have not written it.
   package let sql: String?
   /// What is wrong with the copy of SQLite or the handle, when that is the reason.
   package let fault: SQLiteLibraryFault?
@@ -77,7 +77,6 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     if isCannotOpen {
       return "\(place)the database cannot be opened (\(message)); check that it exists and may be read"
     }
-    let source = sql.map { " (in: \($0.count > 200 ? $0.prefix(200) + "…" : $0[...]))" } ?? ""
-    return "\(place)\(message)\(source)"
+    return "\(place)\(message)"
   }
 }

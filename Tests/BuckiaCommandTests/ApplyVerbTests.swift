@@ -31,6 +31,7 @@ struct ApplyVerbTests {
       …
       3 rows changed by 1 file in ….
       The ledger tables (buckia_…) were made in ben.db.
+      Removed 1 file from inbound: it was applied.
       Trust: any (…)
       1 conflict. See it with: buckia conflicts ben.db
       $ ls inbound

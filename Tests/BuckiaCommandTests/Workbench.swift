@@ -48,6 +48,18 @@ final class Workbench {
   func buckia(
     _ arguments: [String], input: Data = Data(), environment: [String: String] = [:]
   ) throws -> Outcome {
+    try run(Self.binary, arguments, input: input, environment: environment)
+  }
+
+  /// Runs a line of the shell's, in which `$BUCKIA` is the binary: for what no argument list can hold.
+  func shell(_ line: String) throws -> Outcome {
+    try run(
+      URL(fileURLWithPath: "/bin/sh"), ["-c", line], input: Data(), environment: ["BUCKIA": Self.binary.path])
+  }
+
+  private func run(
+    _ program: URL, _ arguments: [String], input: Data, environment: [String: String]
+  ) throws -> Outcome {
     // Files instead of pipes: nothing can fill up while nothing is read.
     let stem = path(".\(UUID().uuidString)")
     defer {
@@ -56,7 +68,7 @@ final class Workbench {
     try input.write(to: URL(fileURLWithPath: "\(stem).in"))
     for part in ["out", "err"] { try Data().write(to: URL(fileURLWithPath: "\(stem).\(part)")) }
     let process = Process()
-    process.executableURL = try Self.binary
+    process.executableURL = program
     process.arguments = arguments
     process.currentDirectoryURL = folder
     process.environment = ProcessInfo.processInfo.environment
@@ -71,7 +83,8 @@ final class Workbench {
     }
     let (output, diagnostics) = (try text("out"), try text("err"))
     // A crash must not pass for an exit code.
-    try #require(process.terminationReason == .exit, "buckia \(arguments) crashed: \(diagnostics)")
+    try #require(
+      process.terminationReason == .exit, "\(program.lastPathComponent) \(arguments) crashed: \(diagnostics)")
     return Outcome(status: process.terminationStatus, output: output, diagnostics: diagnostics)
   }
 

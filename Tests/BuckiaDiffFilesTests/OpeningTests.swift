@@ -108,6 +108,70 @@ import TestSupport
     }
   }
 
+  @Test("Who is named as the sender must sign")
+  func senderSigns() throws {
+    var spec = FileSpec()
+    spec.manifest.sender = .init(identity: try Sample.signer().identity)
+    let error = #expect(throws: DiffFileError.self) { try spec.written() }
+    #expect(error?.code == .badSignature)
+    spec.isSigned = true
+    #expect(refusal(of: try spec.written()) == nil)
+  }
+
+  @Test("A file that cannot be read to its end tells who signed it")
+  func signerOfDamagedFile() throws {
+    let signer = try Sample.signer().identity
+    let damaged = FileSpec(isSigned: true, corruptions: [.flip(byte: -1, of: "changeset")])
+    #expect(refusal(of: try damaged.packed())?.signer == signer)
+    let unsigned = refusal(of: try FileSpec(corruptions: [.flip(byte: -1, of: "changeset")]).packed())
+    #expect(unsigned?.isSignerKnown == true && unsigned?.signer == nil)
+    #expect(refusal(of: [1, 2, 3])?.isSignerKnown == false)
+  }
+
+  @Test(
+    "A file of gigabytes that is no changeset is refused by its beginning",
+    arguments: [[UInt8](), Array("T\u{2}\u{1}\u{0}t\u{0}".utf8), Array("P".utf8)])
+  func largeFileJudgedFirst(beginning: [UInt8]) throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(beginning, to: "sparse")
+    #expect(truncate(path, 4 << 30) == 0)
+    var asked = 0
+    var found: DiffFileError?
+    do throws(DiffFileError) {
+      _ = try RawChangeset.verified(
+        at: path,
+        isWanted: {
+          asked += 1
+          return true
+        })
+    } catch {
+      found = error
+    }
+    #expect(found?.code == .badChangeset)
+    // It is asked for each 128 KiB, of which there are 32,768.
+    #expect(asked < 64)
+  }
+
+  @Test("A large changeset is read as a small one is")
+  func largeChangeset() throws {
+    let folder = try TemporaryFolder()
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "t", keyFlags: [1, 0]))
+    let text = [UInt8](repeating: 0x61, count: 3_000)
+    for number in 0..<4_000 {
+      writer.beginChange(.insert)
+      writer.append(integer: Int64(number))
+      text.withUnsafeBytes { writer.append(.text, $0) }
+    }
+    let path = try folder.write(writer.bytes, to: "large.changeset")
+    let raw = try RawChangeset.verified(at: path)
+    #expect(raw.inspection.tables.map(\.inserted) == [4_000])
+    #expect(raw.digest == ContentDigest(of: writer.bytes))
+    #expect(try raw.changeset.allBytes() == writer.bytes)
+    try folder.write(writer.bytes.dropLast(), to: "large.changeset")
+    #expect(rawRefusal(at: path)?.code == .badChangeset)
+  }
+
   @Test("Nothing is overwritten unless asked")
   func existingFile() throws {
     let folder = try TemporaryFolder()

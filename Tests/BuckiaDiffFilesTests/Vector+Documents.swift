@@ -93,6 +93,11 @@ extension Vector {
       "a signature over another manifest", .badSignature,
       FileSpec(isSigned: true, corruptions: [.omit("manifest.sig"), .signature(over: "{}")])),
     Vector("a signature without a signer", .badSignature, FileSpec(corruptions: [.signature()])),
+    Vector(
+      "the signature taken away", .badSignature, FileSpec(isSigned: true, corruptions: [.omit("manifest.sig")])),
+    Vector(
+      "a signer who does not sign", .badSignature,
+      FileSpec(manifest: Manifest(id: Sample.id, sender: .init(identity: .repeating(1))))),
   ]
 
   /// A file whose table definitions have another text in one place.

@@ -47,18 +47,27 @@ private let notes = """
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 
-  @Test("A damaged database is an error, and is not damaged further")
-  func damaged() throws {
-    let exchange = try Exchange(notes)
-    try exchange.send("UPDATE notes SET text = 'x'")
+  @Test("Files that need a damaged table are refused and named, files for other tables are applied")
+  func damagedTable() throws {
+    let exchange = try Exchange(
+      notes + "; CREATE TABLE sound(id INTEGER PRIMARY KEY, v); INSERT INTO sound VALUES (1, 1)")
+    try exchange.send("INSERT INTO sound VALUES (2, 2)")
+    try exchange.send("UPDATE notes SET text = 'x'; UPDATE sound SET v = 3 WHERE id = 1")
+    try exchange.send("INSERT INTO sound VALUES (3, 3)")
+    let roots = try exchange.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'notes'")
+    let root = try #require(roots.first.flatMap { Int($0) })
     var bytes = try fileBytes(exchange.mine)
-    for page in 1..<(bytes.count / 4096) {
-      for offset in 0..<200 { bytes[page * 4096 + offset] = 0x5a }
-    }
+    for offset in 0..<200 { bytes[(root - 1) * 4_096 + offset] = 0x5a }
     try exchange.folder.write(bytes, to: "mine.sqlite")
-    let error = #expect(throws: BuckiaError.self) { try exchange.apply() }
-    #expect((error?.cause as? SQLiteError)?.isCorrupt == true)
-    #expect(error?.description.contains("damaged") == true)
+    for round in 0..<2 {
+      let report = try exchange.apply()
+      #expect(report.diffs.map(\.state) == (round == 0 ? [.applied, .rejected, .applied] : [.rejected]))
+      let refused = try #require(report.rejected.first)
+      #expect(refused.code == .damagedDatabase)
+      #expect(refused.reason?.contains("the local database is damaged in table \"notes\"") == true)
+    }
+    #expect(try exchange.rows("SELECT id, v FROM sound ORDER BY id") == ["1|1", "2|2", "3|3"])
+    #expect(try exchange.database.log().map(\.state) == [.applied, .applied])
     #expect(try exchange.folder.names(in: "inbound").count == 1)
   }
 

@@ -43,7 +43,14 @@ struct RemarkTests {
     ),
     (.damaged, "the database is damaged: 1"),
     (.notCheckable, "the database cannot be checked for damage: 1"),
-    (.clockNotKept, "1 cannot be written, so ids made within one second have no order"),
+    (
+      .clockNotKept,
+      "1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
+    ),
+    (
+      .outgoingNotNoted,
+      "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
+    ),
     (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
     (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
     (
@@ -72,6 +79,10 @@ struct RemarkTests {
     (.attachmentsNotUnpacked, "its 1 attached files were not unpacked"),
     (.refusalNotRecorded, "the refusal is not recorded: 1"),
     (.notRemoved, "1: it was applied, but cannot be removed: 2"),
+    (
+      .replacedMeanwhile,
+      "1: it was applied, and another file has taken its place since it was read; that one is for the next time"
+    ),
     (
       .inverseOfChanges,
       "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, the two differ, and a local row that was replaced does not come back"
@@ -116,7 +127,9 @@ struct RemarkTests {
       (.cancelled, "cancelled"), (.noSuchTable, "no-such-table"), (.invalidSelection, "invalid-selection"),
       (.refusedTable, "refused-table"), (.missingTable, "missing-table"), (.keyDiffers, "key-differs"),
       (.columnsDiffer, "columns-differ"), (.incompatibleType, "incompatible-type"), (.schemaDiffers, "schema-differs"),
-      (.refusedDefinition, "refused-definition"), (.conflict, "conflict"),
+      (.refusedDefinition, "refused-definition"), (.conflict, "conflict"), (.unreadable, "unreadable"),
+      (.behindUnread, "behind-unread"), (.alteredLedger, "altered-ledger"), (.damagedDatabase, "damaged-database"),
+      (.noIDsLeft, "no-ids-left"),
     ])
   func words(code: BuckiaErrorCode, word: String) {
     #expect(code.rawValue == word)

@@ -154,7 +154,7 @@ struct RewrittenChangesTests {
           })
       }
     }
-    let files = InboundFiles([InboundItem(named: path)], removing: nil, streams: false) { _ in throw Stop() }
+    let files = InboundFiles([InboundItem(named: path)], removing: .none, streams: false) { _ in throw Stop() }
     #expect(throws: Stop.self) { try files.reopen(0) }
   }
 }

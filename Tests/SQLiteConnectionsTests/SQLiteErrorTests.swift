@@ -101,14 +101,14 @@ import Testing
     #expect(error?.description == ":memory:: the disk is full; free some space and try again")
   }
 
-  @Test("A constraint error names the column and the statement")
+  @Test("A constraint error names the column, and keeps the statement for programs alone")
   func constraint() throws {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("CREATE TABLE t(a NOT NULL)")
     let error = #expect(throws: SQLiteError.self) { try connection.execute("INSERT INTO t VALUES (NULL)") }
     #expect(error?.code == 1299 && error?.primaryCode == 19 && error?.isConstraint == true)
-    #expect(error?.description == ":memory:: NOT NULL constraint failed: t.a (in: INSERT INTO t VALUES (NULL))")
-    #expect(SQLiteError(code: 1, message: "m", sql: String(repeating: "x", count: 500)).description.count < 230)
+    #expect(error?.description == ":memory:: NOT NULL constraint failed: t.a")
+    #expect(error?.sql == "INSERT INTO t VALUES (NULL)")
   }
 
   @Test("Every path is a path, never a URI")

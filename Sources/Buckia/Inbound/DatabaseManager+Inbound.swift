@@ -7,8 +7,9 @@ extension DatabaseManager {
   ///
   /// Files are applied in the order of their ids. Each is verified before anything of it is committed, and its rows commit with
   /// its ledger row, in a transaction that it may share with its neighbours. A file that is damaged or refused changes nothing,
-  /// is recorded with the reason and does not stop the others. Applied files are removed from folders, unless the options
-  /// keep them; inside a transaction that the app has open they stay.
+  /// is recorded with the reason and does not stop the others. Applied files are removed from folders when what they did is
+  /// safely on disk, unless the options keep them; inside a transaction that the app has open they stay, and so does
+  /// everything in a folder that holds files made from this database.
   ///
   /// ```swift
   /// let report = try database.processInboundChanges(["inbound"]) { conflict in
@@ -19,6 +20,7 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
+  ///   - home: Knows which files were made from this database.
   ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
   ///     because one of them failed.
   ///   - progress: Is told how far the work has come. May throw to stop it.
@@ -27,17 +29,28 @@ extension DatabaseManager {
   ///   the work. `ApplyInterruption` where some files were done before.
   @discardableResult
   public func processInboundChanges(
-    _ paths: [String], options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil,
-    progress: ApplyProgressHandler? = nil
+    _ paths: [String], options: ApplyOptions = ApplyOptions(), home: BuckiaHome = .standard,
+    resolver: ConflictResolver? = nil, progress: ApplyProgressHandler? = nil
+  ) throws -> ApplyReport {
+    try processInboundChanges(
+      paths.map { InboundSource.path($0) }, options: options, home: home, resolver: resolver, progress: progress)
+  }
+
+  /// The same for files, folders and bytes that came without a file.
+  package func processInboundChanges(
+    _ sources: [InboundSource], options: ApplyOptions, home: BuckiaHome = .standard,
+    resolver: ConflictResolver? = nil, progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try requireFile()
-    let listing = try InboundListing(paths)
+    let listing = try InboundListing(sources)
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
         // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
         if !isBorrowed { try connection.execute("PRAGMA foreign_keys = OFF") }
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
-        let report = try receive(listing, options, resolver, on: connection, progress: progress)
+        let report = try CommitDurability.raised(on: connection) {
+          try receive(listing, options, home, resolver, on: connection, progress: progress)
+        }
         rehearsal?.rollback()
         return report
       }
@@ -47,14 +60,16 @@ extension DatabaseManager {
   }
 
   private func receive(
-    _ listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
+    _ listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome, _ resolver: ConflictResolver?,
     on connection: borrowing SQLiteConnection, progress: ApplyProgressHandler?
   ) throws -> ApplyReport {
     // What the app may still roll back is neither streamed nor removed.
     let isPartOfAnother = isBorrowed && connection.isInTransaction
+    let removal =
+      options.isDryRun || isPartOfAnother
+      ? InboundRemoval.none : InboundRemoval(options, of: listing.items, appliedTo: path, home: home)
     let files = InboundFiles(
-      listing.items, removing: options.isDryRun || isPartOfAnother ? nil : options, streams: !isPartOfAnother,
-      progress: progress)
+      listing.items, removing: removal, streams: !isPartOfAnother, progress: progress)
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
     var settings = ApplySettings(
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
@@ -76,7 +91,8 @@ extension DatabaseManager {
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
       createdLedger: receiver.ledger == .created,
       migratedLedger: receiver.ledger != .created && receiver.ledger != .present, seconds: 0,
-      isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [])
+      isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [],
+      outgoingFolders: removal.outgoingFolders.sorted())
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
   }

@@ -1,4 +1,3 @@
-import BuckiaSchemaPlans
 import Dispatch
 
 /// Removes files that are done, in a thread of its own: ten thousand of them take as long as some of what is applied
@@ -6,23 +5,18 @@ import Dispatch
 final class FileRemover: @unchecked Sendable {
   private let queue = DispatchQueue(label: "buckia.remover")
   // Touched on the queue only, which does one thing after the other.
-  private var failures: [(place: Int, remark: Remark)] = []
+  private var results: [(place: Int, outcome: FileRemoval.Outcome)] = []
 
   /// Begins to remove files, after those that were given before.
   ///
-  /// - Parameter files: The paths, each with the place of the file's outcome in the report.
-  func remove(_ files: [(place: Int, path: String)]) {
+  /// - Parameter files: The files, each with the place of its outcome in the report.
+  func remove(_ files: [(place: Int, removal: FileRemoval)]) {
     guard !files.isEmpty else { return }
-    queue.async {
-      for file in files {
-        guard let reason = FileSystem.remove(file.path) else { continue }
-        self.failures.append((file.place, Remark(.notRemoved, file.path, reason)))
-      }
-    }
+    queue.async { for file in files { self.results.append((file.place, file.removal.run())) } }
   }
 
-  /// Waits until all files are gone.
+  /// Waits until all files have been seen to.
   ///
-  /// - Returns: What is to be said of those that could not be removed.
-  func finish() -> [(place: Int, remark: Remark)] { queue.sync { failures } }
+  /// - Returns: What became of them.
+  func finish() -> [(place: Int, outcome: FileRemoval.Outcome)] { queue.sync { results } }
 }

@@ -1,6 +1,8 @@
 import BuckiaApply
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaLedger
+import BuckiaSchemaPlans
 
 /// The files of some folders and paths on their way to the receiver: opened ahead in a thread of their own, and removed in
 /// another when they are done.
@@ -9,8 +11,12 @@ final class InboundFiles: IncomingFileSource {
   private(set) var outcomes: [DiffOutcome] = []
 
   private let items: [InboundItem]
-  /// Says which files are removed when they are done; nil for none.
-  private let removal: ApplyOptions?
+  /// Says which files are removed when they are done.
+  private let removal: InboundRemoval
+  /// For each file which one was read last; files can be opened more than once.
+  private var identities: [FileIdentity?]
+  /// The place of the file that is handed out next.
+  private var current = 0
   /// Whether large files are handed on while the rest of them is being verified.
   private let streams: Bool
   private let handler: ApplyProgressHandler?
@@ -23,17 +29,18 @@ final class InboundFiles: IncomingFileSource {
 
   /// - Parameters:
   ///   - items: The files in the order in which they are applied.
-  ///   - removal: Says which files are removed when they are done; nil for none.
+  ///   - removal: Says which files are removed when they are done.
   ///   - streams: Whether large files are handed on while the rest of them is being verified.
   ///   - progress: Is told how far the work has come; nil for none, and then no file is asked for its size.
   init(
-    _ items: [InboundItem], removing removal: ApplyOptions?, streams: Bool,
+    _ items: [InboundItem], removing removal: InboundRemoval, streams: Bool,
     progress handler: ApplyProgressHandler?
   ) {
     self.items = items
     self.removal = removal
     self.streams = streams
     self.handler = handler
+    identities = [FileIdentity?](repeating: nil, count: items.count)
     progress.fileCount = items.count
     guard handler != nil else { return }
     bytesBefore.reserveCapacity(items.count)
@@ -58,8 +65,10 @@ final class InboundFiles: IncomingFileSource {
   func start(at index: Int) { reader = InboundReader(items, from: index, streams: streams) }
 
   func next() throws -> IncomingFile {
-    guard let reader else { return try reopen(0) }
-    return try reader.next { try handler?(progress) }
+    guard let reader else { return try reopen(current) }
+    let file = try reader.next { try handler?(progress) }
+    identities[current] = file.identity
+    return file
   }
 
   func stop() {
@@ -68,12 +77,15 @@ final class InboundFiles: IncomingFileSource {
   }
 
   func reopen(_ index: Int) throws -> IncomingFile {
-    try polling({ [handler, progress] in try handler?(progress) }) { isWanted in
+    let file = try polling({ [handler, progress] in try handler?(progress) }) { isWanted in
       IncomingFile(items[index], cache: cache, isWanted: isWanted)
     }
+    identities[index] = file.identity
+    return file
   }
 
   func willReceive(_ index: Int) throws {
+    current = index
     guard let handler else { return }
     progress.path = items[index].path
     progress.files = index
@@ -83,25 +95,26 @@ final class InboundFiles: IncomingFileSource {
   }
 
   func didReceive(_ received: [(index: Int, outcome: DiffOutcome)]) {
-    var done: [(place: Int, path: String)] = []
+    var done: [(place: Int, removal: FileRemoval)] = []
     for (index, outcome) in received {
-      if isToBeRemoved(items[index], outcome.state) { done.append((outcomes.count, items[index].path)) }
+      let item = items[index]
+      if removal.removes(item, outcome.state), let identity = identities[index] {
+        done.append((outcomes.count, FileRemoval(path: item.path, name: item.name, identity: identity)))
+      }
       outcomes.append(outcome)
     }
     remover.remove(done)
   }
 
-  /// Waits until all files that are done have been removed, and notes which could not be.
+  /// Waits until all files that are done have been seen to, and notes which are gone and which are not.
   func finishRemoving() {
-    for failed in remover.finish() { outcomes[failed.place].warnings.append(failed.remark) }
-  }
-
-  private func isToBeRemoved(_ item: InboundItem, _ state: DiffState) -> Bool {
-    // What is held is in the database.
-    let isDone = [.applied, .alreadyApplied, .held].contains(state)
-    guard let removal, isDone else { return false }
-    // An empty changeset may be a file that has only begun to arrive.
-    if item.isFromFolder, item.kind == .changeset, item.byteCount == 0 { return false }
-    return item.isFromFolder ? !removal.keepsFiles : removal.removesNamedFiles
+    for (place, result) in remover.finish() {
+      let path = outcomes[place].path
+      switch result {
+      case .removed: outcomes[place].isRemoved = true
+      case .replaced: outcomes[place].warnings.append(Remark(.replacedMeanwhile, path))
+      case .failed(let reason): outcomes[place].warnings.append(Remark(.notRemoved, path, reason))
+      }
+    }
   }
 }

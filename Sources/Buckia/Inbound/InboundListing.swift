@@ -1,72 +1,4 @@
-import BuckiaDiffFiles
 import BuckiaKSUID
-
-/// A file that is to be applied or checked.
-struct InboundItem: Sendable {
-  /// What kind of file it is.
-  enum Kind: Sendable {
-    case diff
-    case changeset
-    case encrypted
-  }
-
-  let path: String
-  let kind: Kind
-  /// The id in its name.
-  let id: KSUID?
-  /// Whether it was found in a folder, or named by itself.
-  let isFromFolder: Bool
-
-  private static let encryptedSuffix = ".bdiff.age"
-
-  /// Takes a file that was found in a folder; nil for names that are not ours.
-  init?(in folder: String, name: String) {
-    path = FileSystem.path(of: name, in: folder)
-    isFromFolder = true
-    if let id = DiffFileName.diffID(name) {
-      self.id = id
-      kind = .diff
-    } else if let id = DiffFileName.changesetID(name) {
-      self.id = id
-      kind = .changeset
-    } else if name.hasSuffix(Self.encryptedSuffix), let id = KSUID(String(name.dropLast(Self.encryptedSuffix.count))) {
-      self.id = id
-      kind = .encrypted
-    } else {
-      return nil
-    }
-  }
-
-  /// Takes a file that was named by itself: any name will do, and then its first bytes tell what it is.
-  init(named path: String) {
-    self.path = path
-    isFromFolder = false
-    if let id = DiffFileName.diffID(path) {
-      self.id = id
-      kind = .diff
-    } else if let id = DiffFileName.changesetID(path) {
-      self.id = id
-      kind = .changeset
-    } else {
-      id = nil
-      let beginning = FileSystem.beginning(of: path, count: 8)
-      if beginning.elementsEqual("age-encr".utf8) {
-        kind = .encrypted
-      } else if beginning.isEmpty, !path.hasSuffix(DiffFileName.diffSuffix), !path.hasSuffix(Self.encryptedSuffix) {
-        // A changeset without changes is an empty file.
-        kind = .changeset
-      } else {
-        kind = beginning.first == UInt8(ascii: "T") || beginning.first == UInt8(ascii: "P") ? .changeset : .diff
-      }
-    }
-  }
-
-  /// How many bytes the file has; 0 when it is gone.
-  var byteCount: Int64 { FileSystem.byteCount(of: path) }
-
-  /// The file's name without its folder.
-  var name: String { FileSystem.name(of: path) }
-}
 
 /// Everything that some paths stand for, in the order in which it is applied.
 struct InboundListing: Sendable {
@@ -77,20 +9,24 @@ struct InboundListing: Sendable {
 
   /// Lists folders whole and takes files as they are.
   ///
-  /// - Throws: `BuckiaError` when a path does not exist or a folder cannot be read.
-  init(_ paths: [String]) throws(BuckiaError) {
+  /// - Throws: `BuckiaError` when a path does not exist, or a folder cannot be read to its end.
+  init(_ sources: [InboundSource]) throws(BuckiaError) {
     var items: [InboundItem] = []
     var ignored = 0
-    for path in paths {
-      guard FileSystem.exists(path) else {
-        throw BuckiaError(.noSuchFile, "there is no such file or folder", path: path)
-      }
-      guard FileSystem.isFolder(path) else {
-        items.append(InboundItem(named: path))
+    for source in sources {
+      guard case .path(let path) = source else {
+        if case .spooled(let input) = source { items.append(InboundItem(input)) }
         continue
       }
-      for name in try FileSystem.names(in: path) {
-        if let item = InboundItem(in: path, name: name) { items.append(item) } else { ignored += 1 }
+      switch FileSystem.kind(of: path) {
+      case .file: items.append(InboundItem(named: path))
+      case .folder:
+        for name in try FileSystem.names(in: path) {
+          if let item = InboundItem(in: path, name: name) { items.append(item) } else { ignored += 1 }
+        }
+      case .nothing: items += try Self.left(of: path)
+      case .unknown(let reason):
+        throw BuckiaError(.unreadable, "it cannot be examined: \(reason)", path: path)
       }
     }
     let named = items.filter { $0.id != nil }
@@ -100,5 +36,23 @@ struct InboundListing: Sendable {
       }
     self.items = named + items.filter { $0.id == nil }
     self.ignored = ignored
+  }
+
+  /// The folders that were listed, once each.
+  var folders: Set<String> {
+    Set(items.compactMap { if case .folder(let folder) = $0.origin { folder } else { nil } })
+  }
+
+  /// What an interrupted removal has left of a file that was named by itself.
+  private static func left(of path: String) throws(BuckiaError) -> [InboundItem] {
+    let folder = FileSystem.folder(of: path)
+    let name = FileSystem.name(of: path)
+    if case .folder = FileSystem.kind(of: folder) {
+      let left = try FileSystem.names(in: folder).filter { RemovalName.plainName(of: $0) == name }
+      if !left.isEmpty {
+        return left.map { InboundItem(left: FileSystem.path(of: $0, in: folder), of: name) }
+      }
+    }
+    throw BuckiaError(.noSuchFile, "there is no such file or folder", path: path)
   }
 }

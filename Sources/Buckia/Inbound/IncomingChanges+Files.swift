@@ -9,7 +9,7 @@ extension IncomingChanges {
   ///
   /// - Parameters:
   ///   - diff: The file.
-  ///   - path: Where it was; the ledger keeps its name.
+  ///   - path: What it is called, with or without its folder; the ledger keeps its name.
   package init(_ diff: borrowing DiffFile, file path: String) {
     self.init(
       key: LedgerKey(

@@ -1,9 +1,18 @@
 import BuckiaApply
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteSchemas
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 extension IncomingFile {
   /// Opens and verifies a file, and hands it on once: a large one as soon as its first changes are verified.
@@ -17,75 +26,105 @@ extension IncomingFile {
     _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool,
     _ handOn: @escaping (IncomingFile) -> Void
   ) {
-    guard item.kind == .diff else { return handOn(IncomingFile(item, cache: cache, isWanted: isWanted)) }
     do throws(DiffFileError) {
-      let file = try DiffFile.verified(at: item.path, name: item.nameRule, cache: cache, isWanted: isWanted) {
-        handOn(IncomingFile(item, $0))
+      if item.namedKind == .encrypted { return handOn(IncomingFile(item, .encrypted)) }
+      let (opened, kind) = try item.open()
+      guard kind == .diff else {
+        return handOn(IncomingFile(item, opened, kind, cache: cache, isWanted: isWanted))
       }
-      if let file { handOn(IncomingFile(item, file)) }
+      do throws(DiffFileError) {
+        let file = try DiffFile.verified(opened, name: item.nameRule, cache: cache, isWanted: isWanted) {
+          handOn(IncomingFile(item, $0, opened.identity))
+        }
+        if let file { handOn(IncomingFile(item, file, opened.identity)) }
+      } catch {
+        handOn(IncomingFile(item, error, opened.identity))
+      }
     } catch {
-      handOn(IncomingFile(item, error))
+      handOn(IncomingFile(item, error, nil))
     }
   }
 
   /// Opens and verifies a file completely.
   init(_ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool) {
     do throws(DiffFileError) {
-      switch item.kind {
-      case .encrypted:
-        self.init(
-          item, Refusal(.rejected, code: .encrypted, reason: BuckiaError.encryptedReason))
-      case .diff:
-        self.init(
-          item, try DiffFile.verified(at: item.path, name: item.nameRule, cache: cache, isWanted: isWanted))
-      case .changeset: self.init(item, try RawChangeset.verified(at: item.path, isWanted: isWanted))
+      if item.namedKind == .encrypted {
+        self.init(item, .encrypted)
+      } else {
+        let (opened, kind) = try item.open()
+        self.init(item, opened, kind, cache: cache, isWanted: isWanted)
       }
     } catch {
-      self.init(item, error)
+      self.init(item, error, nil)
     }
   }
 
-  private init(_ item: InboundItem, _ diff: borrowing DiffFile) {
-    let changes = IncomingChanges(diff, file: item.path)
+  /// Verifies an open file completely.
+  private init(
+    _ item: InboundItem, _ opened: OpenedFile, _ kind: InboundKind, cache: OpeningCache,
+    isWanted: @escaping () -> Bool
+  ) {
+    do throws(DiffFileError) {
+      switch kind {
+      case .encrypted: self.init(item, .encrypted)
+      case .diff:
+        self.init(
+          item, try DiffFile.verified(opened, name: item.nameRule, cache: cache, isWanted: isWanted), opened.identity)
+      case .changeset:
+        self.init(item, try RawChangeset.verified(opened, isWanted: isWanted), opened.identity)
+      }
+    } catch {
+      self.init(item, error, opened.identity)
+    }
+  }
+
+  private init(_ item: InboundItem, _ diff: borrowing DiffFile, _ identity: FileIdentity?) {
+    let changes = IncomingChanges(diff, file: item.name)
     let digest = diff.fileDigest.bytes
     let remarks = Self.remarks(attachments: diff.attachments.count)
     let unsupported = Self.unsupported(diff.manifest, diff.schema)
     self.init(
-      path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender,
+      path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: unsupported.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
       digest: { digest }, remarks: { remarks })
   }
 
-  private init(_ item: InboundItem, _ diff: StreamedDiffFile) {
+  private init(_ item: InboundItem, _ diff: StreamedDiffFile, _ identity: FileIdentity?) {
     let finish = { _ = try diff.file() }
     let unsupported = Self.unsupported(diff.manifest, diff.schema)
     self.init(
-      path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender,
+      path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: unsupported.map { .failed($0, finish: finish) }
-        ?? .arriving(IncomingChanges(diff, file: item.path), finish: finish),
+        ?? .arriving(IncomingChanges(diff, file: item.name), finish: finish),
       byteCount: diff.changeset.expectedCount, digest: { try diff.file().file.fileDigest.bytes },
       remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
       abandon: { diff.feed.abandon() })
   }
 
-  private init(_ item: InboundItem, _ raw: borrowing RawChangeset) {
+  private init(_ item: InboundItem, _ raw: borrowing RawChangeset, _ identity: FileIdentity?) {
     let digest = raw.digest.bytes
     self.init(
-      path: item.path, name: item.name, id: raw.id ?? item.id, sender: "",
-      content: .verified(IncomingChanges(raw, file: item.path)), byteCount: raw.changeset.count, digest: { digest })
+      path: item.path, name: item.name, id: raw.id ?? item.id, sender: "", identity: identity,
+      content: .verified(IncomingChanges(raw, file: item.name)), byteCount: raw.changeset.count, digest: { digest })
   }
 
-  private init(_ item: InboundItem, _ error: any Error) {
-    var content = Content.failed(error)
-    if let error = error as? DiffFileError, item.isFromFolder, error.code == .unreadable,
-      !FileSystem.exists(item.path)
-    {
-      // Another process has applied and removed it since the folder was listed.
-      content = .vanished
-    }
+  /// A file that cannot be opened or is not in order.
+  private init(_ item: InboundItem, _ error: DiffFileError, _ identity: FileIdentity?) {
+    // Another process may have applied and removed it since the folder was listed. Only that is no failure: what merely
+    // cannot be found, or not now, is still to be told of.
+    let isGone =
+      item.isFromFolder && identity == nil && error.code == .unreadable && error.systemError == ENOENT
     self.init(
-      path: item.path, name: item.name, id: item.id, sender: "", content: content, byteCount: 0,
-      digest: { try FileDigest.sha256(at: item.path).sha256.bytes })
+      path: item.path, name: item.name, id: item.id, sender: error.signer?.description ?? "",
+      isSenderKnown: error.isSignerKnown, identity: identity, content: isGone ? .vanished : .failed(error),
+      byteCount: 0, digest: { try FileDigest.sha256(of: item.open().file).sha256.bytes })
+  }
+
+  /// A file that is not opened at all.
+  private init(_ item: InboundItem, _ refusal: Refusal) {
+    self.init(
+      path: item.path, name: item.name, id: item.id, sender: "", isSenderKnown: false, content: .failed(refusal),
+      byteCount: 0, digest: { try FileDigest.sha256(of: item.open().file).sha256.bytes })
   }
 
   private static func remarks(attachments count: Int) -> [Remark] {
@@ -108,9 +147,8 @@ extension IncomingFile {
   }
 }
 
-extension InboundItem {
-  /// Whether the name has to be the id of the manifest.
-  var nameRule: DiffFile.NameRule { isFromFolder ? .mustMatch : .ifNamedByID }
+extension Refusal {
+  fileprivate static let encrypted = Refusal(.rejected, code: .encrypted, reason: BuckiaError.encryptedReason)
 }
 
 extension DiffFileError: FileFault {
@@ -119,6 +157,6 @@ extension DiffFileError: FileFault {
     // others waiting either.
     Refusal(
       .rejected, code: BuckiaErrorCode(rawValue: code.rawValue), reason: description,
-      isRecorded: !isTransient && code != .notRegularFile)
+      isRecorded: !isTransient && code != .notRegularFile, isPassing: isPassing)
   }
 }

@@ -13,7 +13,7 @@ struct InboundFileProcessor {
     case vanished
     /// A file of the batch met a conflict: the group has to be rolled back, and applied file by file.
     case batchConflict
-    /// It failed after it had begun to write: the group has to be rolled back, and applied again.
+    /// It failed after it had begun to write, or SQLite has rolled back everything: the group has to be applied again.
     case failed(any Error)
   }
 
@@ -24,10 +24,14 @@ struct InboundFileProcessor {
   private let usesSavepoint: Bool
   private let session: ApplySession
   private var outcome: DiffOutcome
+  /// The files before it that cannot be read for now, and itself if it is one.
+  private(set) var unread: UnreadFiles
 
   init(
-    _ file: IncomingFile, _ gate: ReceiverGate, _ settings: ApplySettings, usesSavepoint: Bool, _ session: ApplySession
+    _ file: IncomingFile, after unread: UnreadFiles, _ gate: ReceiverGate, _ settings: ApplySettings,
+    usesSavepoint: Bool, _ session: ApplySession
   ) {
+    self.unread = unread
     self.file = file
     self.gate = gate
     self.settings = settings
@@ -51,20 +55,35 @@ struct InboundFileProcessor {
       switch file.content {
       case .vanished: return .vanished
       case .failed(let error, let finish):
-        try finish()
-        throw error
+        do { try finish() } catch { return .done(try refuse(error)) }
+        return .done(try refuse(error))
       case .verified(let verified): changes = verified
       case .arriving(let arriving, let finish):
         changes = arriving
         // Behind a savepoint, and where it will not be applied, all of it is verified first.
-        if try usesSavepoint || !mayApply(gate.admit(arriving, at: settings.time, on: session.connection)) {
+        if try usesSavepoint || !mayApply(admit(arriving)) {
           try finish()
         }
       }
       return try receive(changes, with: &batch, in: transaction)
     } catch {
+      guard isUsable(after: error) else { return .failed(error) }
       return .done(try refuse(error))
     }
+  }
+
+  /// Whether the transaction can go on after the file has failed behind its savepoint.
+  ///
+  /// A trigger can have rolled back all of it, and so can SQLite. And in a transaction that has met damage, SQLite refuses every
+  /// further write as damaged, too, whatever savepoint was rolled back.
+  private func isUsable(after error: any Error) -> Bool {
+    session.connection.isInTransaction && (error as? ReplicationError)?.code != .damagedDatabase
+  }
+
+  private func admit(_ changes: IncomingChanges) throws -> ReceiverGate.Admission {
+    let admission = try gate.admit(changes, at: settings.time, on: session.connection)
+    guard mayApply(admission), let name = unread.name(before: file) else { return admission }
+    return .refused(.behind(EscapedText.quoted(name)))
   }
 
   private func mayApply(_ admission: ReceiverGate.Admission) -> Bool {
@@ -75,7 +94,7 @@ struct InboundFileProcessor {
     _ changes: IncomingChanges, with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction
   ) throws -> Result {
     let admitted: AdmittedChanges
-    switch try gate.admit(changes, at: settings.time, on: session.connection) {
+    switch try admit(changes) {
     case .admitted(let changes): admitted = changes
     case .alreadyRecorded:
       outcome.state = .alreadyApplied
@@ -83,9 +102,11 @@ struct InboundFileProcessor {
     case .refused(let refusal):
       guard refusal.state == .waiting else { throw refusal }
       note(refusal)
-      try LedgerEntries.record(
-        changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time,
-        on: session.connection)
+      if refusal.isRecorded {
+        try LedgerEntries.record(
+          changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time,
+          on: session.connection)
+      }
       return .done(outcome)
     }
     let plan = try plan(admitted)
@@ -98,19 +119,26 @@ struct InboundFileProcessor {
     // What came before is written before.
     if try batch?.write() != nil { return .batchConflict }
     guard usesSavepoint else {
-      do { return .done(try finish(plan.apply(in: transaction))) } catch {
+      do { return .done(try finish(apply(plan, in: transaction))) } catch {
         return .failed(error)
       }
     }
     let effects = settings.observer?.mark ?? 0
     do {
       let savepoint = try SQLiteTransaction(on: session.connection)
-      let done = try finish(plan.apply(in: savepoint))
+      let done = try finish(apply(plan, in: savepoint))
       try savepoint.commit()
       return .done(done)
     } catch {
       settings.observer?.rewind(to: effects)
       throw error
+    }
+  }
+
+  private func apply(_ plan: ApplyPlan, in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
+    do { return try plan.apply(in: transaction) } catch {
+      // Once it is rolled back, it does not show any more what the failure was about.
+      throw FaultDiagnosis.refined(error, on: session.connection)
     }
   }
 
@@ -120,7 +148,7 @@ struct InboundFileProcessor {
     } catch {
       // A damaged file is reported as damaged, whatever else is wrong with it.
       if case .arriving(_, let finish) = file.content { try finish() }
-      throw error
+      throw FaultDiagnosis.refined(error, on: session.connection)
     }
   }
 
@@ -139,12 +167,13 @@ struct InboundFileProcessor {
   private mutating func refuse(_ error: any Error) throws -> DiffOutcome {
     guard let refusal = (error as? any FileFault)?.refusal else { throw error }
     note(refusal)
+    if refusal.isPassing { unread.note(file) }
     guard refusal.isRecorded else { return outcome }
     do {
       try RefusedFiles.record(
         digest: file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
         reason: outcome.reason ?? "", file: file.name, at: settings.time, on: session.connection)
-    } catch let error as SQLiteError {
+    } catch let error as SQLiteError where !error.isTooBig {
       throw error
     } catch {
       outcome.warnings.append(Remark(.refusalNotRecorded, "\(error)"))

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaKSUID
 import BuckiaSchemaPlans
 
@@ -24,6 +25,10 @@ package struct IncomingFile {
   package let id: KSUID?
   /// The verified key of its sender in hex; empty when there is none.
   package let sender: String
+  /// Whether it could be read as far as its sender.
+  package let isSenderKnown: Bool
+  /// Which file has been read; nil where it is no file of its own, or could not be opened.
+  package let identity: FileIdentity?
   /// Its changes.
   package let content: Content
   /// How many bytes of changes it has.
@@ -37,19 +42,30 @@ package struct IncomingFile {
 
   /// Describes a file.
   package init(
-    path: String, name: String, id: KSUID?, sender: String, content: Content, byteCount: Int,
-    digest: @escaping () throws -> [UInt8],
+    path: String, name: String, id: KSUID?, sender: String, isSenderKnown: Bool = true, identity: FileIdentity? = nil,
+    content: Content, byteCount: Int, digest: @escaping () throws -> [UInt8],
     remarks: @escaping () throws -> [Remark] = { [] }, abandon: @escaping () -> Void = {}
   ) {
     self.path = path
     self.name = name
     self.id = id
     self.sender = sender
+    self.isSenderKnown = isSenderKnown
+    self.identity = identity
     self.content = content
     self.byteCount = byteCount
     self.digest = digest
     self.remarks = remarks
     self.abandon = abandon
+  }
+}
+
+extension IncomingFile {
+  /// The same file, of which it has turned out that it cannot be applied.
+  func failing(with error: any Error) -> IncomingFile {
+    IncomingFile(
+      path: path, name: name, id: id, sender: sender, isSenderKnown: isSenderKnown, identity: identity,
+      content: .failed(error), byteCount: byteCount, digest: digest, remarks: remarks, abandon: abandon)
   }
 }
 

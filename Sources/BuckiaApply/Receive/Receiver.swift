@@ -25,6 +25,10 @@ package struct Receiver {
   private let settings: ApplySettings
   private let clock: () -> Int64
   private let session: ApplySession
+  /// Whether all of it is part of a transaction that was open before: what that has done is not ours to do again.
+  private let isPartOfAnother: Bool
+  /// The files that could not be read so far.
+  private var unread = UnreadFiles()
   /// How many groups are still to be applied without batches, and how many it was last time: where there is one conflict,
   /// there are more.
   private var groupsWithoutBatch = 0
@@ -46,6 +50,7 @@ package struct Receiver {
     on connection: borrowing SQLiteConnection, trust: TrustMode? = nil, settings: ApplySettings,
     clock: @escaping () -> Int64
   ) throws {
+    isPartOfAnother = connection.isInTransaction
     let transaction = try SQLiteTransaction(on: connection)
     ledger = try Ledger.prepare(on: connection)
     if let trust { try LedgerSettings.setTrust(trust, on: connection) }
@@ -157,7 +162,9 @@ package struct Receiver {
 
   /// Applies files of a group that failed again: with a savepoint for each where a file is to blame, otherwise, and where
   /// that fails too, in a transaction for each.
-  private func receiveAgain(_ range: Range<Int>, of source: some IncomingFileSource, after error: any Error) throws {
+  private mutating func receiveAgain(
+    _ range: Range<Int>, of source: some IncomingFileSource, after error: any Error
+  ) throws {
     if (error as? any FileFault)?.refusal != nil {
       let end = try receiveGroup(of: source, range, usesSavepoints: true) { try source.reopen($0) }
       switch end {
@@ -166,27 +173,63 @@ package struct Receiver {
       case .batchConflict, .failed: break
       }
     }
-    for index in range {
-      let end = try receiveGroup(of: source, index..<(index + 1), usesSavepoints: true) {
-        try source.reopen($0)
-      }
-      switch end {
-      case .committed, .batchConflict: continue
-      case .stopped(let error, _), .failed(let error, _): throw error
-      }
+    for index in range { try receiveAlone(index, of: source) }
+  }
+
+  /// Applies a file in a transaction of its own. What is its own fault stops only itself, even where everything that was done
+  /// in the transaction went with it.
+  private mutating func receiveAlone(_ index: Int, of source: some IncomingFileSource) throws {
+    let end = try receiveGroup(of: source, index..<(index + 1), usesSavepoints: true) { try source.reopen($0) }
+    guard case .failed(let error, _) = end else {
+      if case .stopped(let error, _) = end { throw error }
+      return
     }
+    let cause = try cause(of: error, at: index, of: source)
+    guard (cause as? any FileFault)?.refusal != nil else { throw cause }
+    // That it is refused is written down in another transaction.
+    switch try receiveGroup(
+      of: source, index..<(index + 1), usesSavepoints: true,
+      open: { try source.reopen($0).failing(with: cause) })
+    {
+    case .committed, .batchConflict: return
+    case .stopped(let error, _), .failed(let error, _): throw error
+    }
+  }
+
+  /// Why a file failed by itself, where SQLite has rolled back everything before that could be seen.
+  private func cause(of error: any Error, at index: Int, of source: some IncomingFileSource) throws -> any Error {
+    guard let failure = error as? SQLiteError, failure.isFullDisk else { return error }
+    let effects = settings.observer?.mark ?? 0
+    defer {
+      session.forget()
+      settings.observer?.rewind(to: effects)
+    }
+    // It goes out of scope, and so nothing of this stays.
+    let rehearsal = try SQLiteTransaction(on: session.connection)
+    try StatementRollback.require(in: session)
+    var noBatch: OptimisticBatch?
+    var processor = InboundFileProcessor(
+      try source.reopen(index), after: UnreadFiles(), gate, present, usesSavepoint: false, session)
+    guard case .failed(let cause) = try processor.process(with: &noBatch, in: rehearsal) else { return error }
+    return cause
   }
 
   /// Applies some files in one transaction.
   ///
-  /// - Throws: `SQLiteError` when no transaction can be begun.
-  private func receiveGroup(
+  /// - Throws: `SQLiteError` when no transaction can be begun; `ReplicationError` with `transactionLost` when the one that all
+  ///   is part of is gone.
+  private mutating func receiveGroup(
     of source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool, open: (Int) throws -> IncomingFile
   ) throws -> GroupEnd {
     let transaction = try SQLiteTransaction(on: session.connection)
     let effects = settings.observer?.mark ?? 0
     var outcomes: [(index: Int, outcome: DiffOutcome)] = []
-    let end = process(source, range, usesSavepoints: usesSavepoints, into: &outcomes, in: transaction, open: open)
+    var unread = unread
+    let end = process(
+      source, range, usesSavepoints: usesSavepoints, into: &outcomes, noting: &unread, in: transaction, open: open)
+    if isPartOfAnother, !session.connection.isInTransaction, case .failed(let error, _) = end {
+      throw ReplicationError.transactionLost(error)
+    }
     switch end {
     case .committed(let next), .stopped(_, at: let next):
       do { try transaction.commit() } catch {
@@ -194,6 +237,7 @@ package struct Receiver {
         settings.observer?.rewind(to: effects)
         return .failed(error, at: next - 1)
       }
+      self.unread = unread
       source.didReceive(outcomes)
     case .batchConflict, .failed:
       transaction.rollback()
@@ -206,8 +250,8 @@ package struct Receiver {
   /// Applies some files; the transaction is to be committed or rolled back as the result says.
   private func process(
     _ source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool,
-    into outcomes: inout [(index: Int, outcome: DiffOutcome)], in transaction: borrowing SQLiteTransaction,
-    open: (Int) throws -> IncomingFile
+    into outcomes: inout [(index: Int, outcome: DiffOutcome)], noting unread: inout UnreadFiles,
+    in transaction: borrowing SQLiteTransaction, open: (Int) throws -> IncomingFile
   ) -> GroupEnd {
     var batch =
       usesSavepoints || groupsWithoutBatch > 0 ? nil : OptimisticBatch(session, reportingTo: settings.observer)
@@ -227,8 +271,11 @@ package struct Receiver {
         break
       }
       do {
-        var processor = InboundFileProcessor(file, gate, present, usesSavepoint: usesSavepoints, session)
-        switch try processor.process(with: &batch, in: transaction) {
+        var processor = InboundFileProcessor(
+          file, after: unread, gate, present, usesSavepoint: usesSavepoints, session)
+        let result = try processor.process(with: &batch, in: transaction)
+        unread = processor.unread
+        switch result {
         case .done(let outcome): outcomes.append((index, outcome))
         case .vanished: break
         case .batchConflict:

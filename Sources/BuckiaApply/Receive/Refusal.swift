@@ -13,13 +13,18 @@ package struct Refusal: Error, Sendable {
   package let reason: String
   /// Whether the ledger records it: not where only the machine is short of something.
   package let isRecorded: Bool
+  /// Whether the very file may be read another time: what its sender sent after it must not pass it by.
+  package let isPassing: Bool
 
   /// Makes a refusal.
-  package init(_ state: DiffState, code: BuckiaErrorCode, reason: String, isRecorded: Bool = true) {
+  package init(
+    _ state: DiffState, code: BuckiaErrorCode, reason: String, isRecorded: Bool = true, isPassing: Bool = false
+  ) {
     self.state = state
     self.code = code
     self.reason = reason
     self.isRecorded = isRecorded
+    self.isPassing = isPassing
   }
 }
 
@@ -44,12 +49,20 @@ extension Refusal: FileFault {
       .waiting, code: .fromTheFuture,
       reason: "its id lies \(seconds) seconds in the future; it waits until then (is this clock right?)")
   }
+
+  static func behind(_ name: String) -> Refusal {
+    Refusal(
+      .waiting, code: .behindUnread,
+      reason: "it waits for \(name), which cannot be read for now: it may build on what that file does",
+      isRecorded: false)
+  }
 }
 
 extension ReplicationError: FileFault {
   package var refusal: Refusal? {
     guard code != .cancelled, code != .transactionLost else { return nil }
-    return Refusal(.rejected, code: code, reason: description)
+    // The damage is not the file's, and a damaged database is written to as little as can be.
+    return Refusal(.rejected, code: code, reason: description, isRecorded: code != .damagedDatabase)
   }
 }
 
@@ -61,8 +74,24 @@ extension ChangesetError: FileFault {
 
 extension SQLiteError: FileFault {
   package var refusal: Refusal? {
-    // The statement is to blame, not the database or the machine: another diff may well succeed.
-    guard primaryCode == 1 || isConstraint || isMismatch || isTooBig else { return nil }
-    return Refusal(.rejected, code: BuckiaErrorCode(self), reason: description)
+    guard isAboutTheChanges else { return nil }
+    return Refusal(.rejected, code: BuckiaErrorCode(self), reason: LedgerError(self)?.message ?? description)
+  }
+
+  /// Whether the changes, or what the schema makes of them, are to blame, and not the database or the machine: another diff
+  /// may well succeed. Where a code leaves that open, `FaultDiagnosis` looks closer.
+  ///
+  /// Of the [primary result codes](https://sqlite.org/rescode.html#primary_result_code_list) these stop the work: busy and
+  /// locked (5, 6, 15), out of memory (7), interrupted (9), failed input or output (10), a damaged database or none at all
+  /// (11, 26), a full disk (13), a file that cannot be opened or is too large for the system (14, 22), and the caller's own
+  /// mistakes (4, 21).
+  private var isAboutTheChanges: Bool {
+    if isAboutLedger { return isTooBig }
+    return switch primaryCode {
+    // An SQL error or a limit; a function, an authorizer or a virtual table that refuses; a value that is too large, or of
+    // another type than its column takes; a constraint, or a trigger's RAISE.
+    case 1, 2, 3, 12, 16, 17, 18, 19, 20, 23, 24, 25: true
+    default: false
+    }
   }
 }

@@ -91,17 +91,21 @@ struct ChangesetApplier {
         next += 1
         if orderings[section.table] == .done { continue }
         let table = arrival.summary.tables[section.table].table
-        let inserts = arrival.isComplete ? collidingInserts(into: section.table, arrival.summary, incoming) : nil
-        let applier = try tableApplier(for: table, of: incoming.changeset, collidingInserts: inserts)
-        if orderings[section.table] == .byKey {
-          orderings[section.table] = .done
-          let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
-          let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset) { [progress, done] in
-            try progress(done)
+        do {
+          let inserts = arrival.isComplete ? collidingInserts(into: section.table, arrival.summary, incoming) : nil
+          let applier = try tableApplier(for: table, of: incoming.changeset, collidingInserts: inserts)
+          if orderings[section.table] == .byKey {
+            orderings[section.table] = .done
+            let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
+            let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset) { [progress, done] in
+              try progress(done)
+            }
+            try apply(sorter, with: applier)
+          } else {
+            try apply(section: next - 1, of: incoming, in: window, &arrival, with: applier)
           }
-          try apply(sorter, with: applier)
-        } else {
-          try apply(section: next - 1, of: incoming, in: window, &arrival, with: applier)
+        } catch let error as SQLiteError where error.isCorrupt && !error.isAboutLedger {
+          throw ReplicationError.damaged(table: table.name, error)
         }
       }
       if arrival.isComplete { break }

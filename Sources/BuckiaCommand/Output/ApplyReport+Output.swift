@@ -12,6 +12,7 @@ extension ApplyReport {
       .init("ignored", .number(ignored)),
       .init("createdLedger", .bool(createdLedger)),
       .init("dryRun", .bool(isDryRun)),
+      .init("outgoingFolders", .array(outgoingFolders.map { .string($0) })),
       .init("seconds", .real(seconds)),
     ])
     if let failure { object.append("error", failure.details) }
@@ -73,12 +74,26 @@ extension ApplyReport {
     if ignored > 0 {
       lines.append("\(ignored.counted("other file")) in the folder \(ignored == 1 ? "was" : "were") left alone.")
     }
+    lines += removalLines
     lines.append("Trust: \(trust.explanation)")
     let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
     if conflicts > 0 && !isDryRun {
       lines.append(
         style("\(conflicts.counted("conflict")).", .notable)
           + " See \(conflicts == 1 ? "it" : "them") with: buckia conflicts \(database.shellQuoted)")
+    }
+    return lines
+  }
+
+  /// What became of the files themselves.
+  private var removalLines: [String] {
+    let folders = Dictionary(grouping: removed, by: \.folder)
+    var lines = folders.sorted { $0.key < $1.key }.map { folder, files in
+      "Removed \(files.count.counted("file"))\(folder.isEmpty ? "" : " from \(folder.escaped)"): "
+        + "\(files.count == 1 ? "it was" : "they were") applied."
+    }
+    for folder in outgoingFolders {
+      lines.append("Nothing was removed from \(folder.escaped): it holds files that were made from this database.")
     }
     return lines
   }
@@ -101,6 +116,7 @@ extension DiffOutcome {
       "heldParts": .number(heldParts),
       "reason": .text(reason),
       "code": .text(code?.rawValue),
+      "removed": .bool(isRemoved),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),
       "changedTables": .array(changedTables.map { .string($0) }),
@@ -109,6 +125,11 @@ extension DiffOutcome {
 
   /// The file's name without its folder.
   fileprivate var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+
+  /// The folder that the file is in; empty where the path says none.
+  fileprivate var folder: String {
+    path.utf8.lastIndex(of: UInt8(ascii: "/")).map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ""
+  }
 
   fileprivate func noteLines(style: Style, isDryRun: Bool) -> [String] {
     var notes: [String] = []

@@ -9,7 +9,7 @@ struct ApplyVerb: Verb {
     discussion: """
       A PATH is a diff file, a raw changeset, or an inbound folder, of which every <KSUID>.bdiff and \
       <KSUID>.changeset is applied in the order of their ids. Applied files are removed from folders; refused ones \
-      stay, with the reason in the ledger.
+      stay, with the reason in the ledger. Nothing is removed from a folder that holds files made from the same database.
 
       Example:
         buckia apply notes.sqlite inbound
@@ -47,6 +47,8 @@ struct ApplyVerb: Verb {
   @Flag(help: "Exit with 2 when there were conflicts.")
   var failOnConflict = false
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -62,11 +64,9 @@ struct ApplyVerb: Verb {
     var failure: ErrorReport?
     let report: ApplyReport
     do {
-      report = try ArgumentFile.withPaths(paths) { paths in
-        try target.manager.processInboundChanges(
-          paths, options: options,
-          progress: { progress.update("\($0.files + 1) of \($0.fileCount): \($0.path)…") })
-      }
+      report = try target.manager.processInboundChanges(
+        ArgumentFile.sources(paths), options: options, home: home.folder,
+        progress: { progress.update("\($0.files + 1) of \($0.fileCount): \($0.path)…") })
     } catch let interruption as ApplyInterruption {
       report = interruption.report
       failure = ErrorReport(interruption.cause)

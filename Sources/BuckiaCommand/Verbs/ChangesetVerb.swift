@@ -43,7 +43,7 @@ struct ChangesetInvertVerb: Verb {
   var output: OutputOptions { options.output }
 
   func perform(on console: Console) throws -> ExitStatus {
-    try options.write(ArgumentFile.withPath(file) { try RewrittenChanges(inverting: $0) }, on: console)
+    try options.write(RewrittenChanges(inverting: ArgumentFile.source(file)), on: console)
   }
 }
 
@@ -65,7 +65,7 @@ struct ChangesetConcatVerb: Verb {
   var output: OutputOptions { options.output }
 
   func perform(on console: Console) throws -> ExitStatus {
-    try options.write(ArgumentFile.withPaths(files) { try RewrittenChanges(concatenating: $0) }, on: console)
+    try options.write(RewrittenChanges(concatenating: ArgumentFile.sources(files)), on: console)
   }
 }
 
@@ -90,7 +90,7 @@ struct ChangesetSortVerb: Verb {
   var output: OutputOptions { options.output }
 
   func perform(on console: Console) throws -> ExitStatus {
-    try options.write(ArgumentFile.withPath(file) { try RewrittenChanges(sorting: $0) }, on: console)
+    try options.write(RewrittenChanges(sorting: ArgumentFile.source(file)), on: console)
   }
 }
 

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import Foundation
 
 /// `buckia show`
 struct ShowVerb: Verb {
@@ -32,16 +31,13 @@ struct ShowVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    try ArgumentFile.withPath(file) { path in
-      let inspected = try DiffInspection.open(path)
-      if console.isJSON {
-        try printDocument(of: inspected, on: console)
-      } else if console.showsText {
-        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
-        let header = ShownHeader(path: ArgumentFile.name(of: file), size: size, file: inspected)
-        try console.say(header.lines(style: console.style))
-        try printChanges(of: inspected, on: console)
-      }
+    let inspected = try DiffInspection.open(ArgumentFile.source(file))
+    if console.isJSON {
+      try printDocument(of: inspected, on: console)
+    } else if console.showsText {
+      let header = ShownHeader(path: ArgumentFile.name(of: file), size: Int(inspected.byteCount), file: inspected)
+      try console.say(header.lines(style: console.style))
+      try printChanges(of: inspected, on: console)
     }
     return .done
   }

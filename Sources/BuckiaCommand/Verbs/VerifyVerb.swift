@@ -19,7 +19,7 @@ struct VerifyVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try ArgumentFile.withPaths(paths) { try DiffInspection.verify($0) }
+    let report = try DiffInspection.verify(ArgumentFile.sources(paths))
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return report.files.allSatisfy(\.isGood) ? .done : .failed

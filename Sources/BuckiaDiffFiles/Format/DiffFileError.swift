@@ -2,6 +2,14 @@ import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteSchemas
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// Why a diff file, or a raw changeset, could not be read or written.
 ///
 /// ``code`` is stable, for programs and ledgers; ``description`` is a sentence for people that names the file, the
@@ -33,6 +41,10 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
   var hasOffsetInMessage = false
   /// The system's error number, when a call failed.
   package var systemError: Int32?
+  /// Whether the file could be read as far as its signature.
+  package var isSignerKnown = false
+  /// Who signed it, if anybody did.
+  package var signer: SigningKey?
   /// What happened, without file and advice.
   package let message: String
 
@@ -53,6 +65,16 @@ package struct DiffFileError: Error, Equatable, Sendable, CustomStringConvertibl
   /// Whether the machine may be the cause and not the file. It may succeed later, so no ledger should record it.
   package var isTransient: Bool {
     [.fullDisk, .tooManyOpenFiles, .outOfMemory, .unreadable, .unwritable].contains(code)
+  }
+
+  /// Whether only the machine is to blame, and only for now: the very file may be read another time. A full disk is not
+  /// among it, since a file can ask for more room than there is each time.
+  package var isPassing: Bool {
+    switch code {
+    case .tooManyOpenFiles, .outOfMemory: true
+    case .unreadable: systemError == EIO || systemError == ESTALE || systemError == ETIMEDOUT
+    default: false
+    }
   }
 
   /// The file, the place, what happened and what to do.

@@ -15,6 +15,9 @@ import SQLiteSchemas
 /// print(diff.manifest.id, diff.manifest.tables.map(\.name))
 /// ```
 package struct DiffFile: ~Copyable {
+  /// What every diff file begins with.
+  package static var firstBytes: [UInt8] { ZstdFrameHeader.magic }
+
   /// Whether a file's name must be its diff's id.
   package enum NameRule: Sendable {
     /// The name must be `<KSUID>.bdiff` with the id of the manifest. The rule of inbound folders.

@@ -5,8 +5,8 @@ import SQLiteSchemas
 
 /// Reads a diff file once, from any input, and checks all of it.
 struct DiffFileReader {
-  /// A file's name, and what it must be.
-  typealias Name = (path: String, rule: DiffFile.NameRule)
+  /// A file's name, with or without its folder, and what it must be.
+  typealias Name = (name: String, rule: DiffFile.NameRule)
 
   let limits: DiffFileLimits
   /// Where temporary files go.
@@ -35,7 +35,23 @@ struct DiffFileReader {
     let manifest = try Manifest(parsing: manifestBytes, splitBytes: limits.splitBytes)
     if let name { try Self.check(name, id: manifest.id) }
     let signature = try Self.readSignature(archive, manifest: manifest, bytes: manifestBytes)
+    do throws(DiffFileError) {
+      return try readContent(
+        of: archive, manifest, manifestBytes, signature, from: file, byteCount: byteCount)
+    } catch {
+      // What cannot be read to its end has a sender nevertheless.
+      var signed = error
+      signed.isSignerKnown = true
+      if case .signed(let key) = signature { signed.signer = key }
+      throw signed
+    }
+  }
 
+  /// Reads and checks everything behind the signature.
+  private func readContent(
+    of archive: ArchiveReader, _ manifest: Manifest, _ manifestBytes: [UInt8], _ signature: DiffFile.Signature,
+    from file: DigestingInput<ContentHasher>, byteCount: Int64?
+  ) throws(DiffFileError) -> DiffFile {
     let content = manifest.members.reduce(Int64(0)) { $0 + $1.size }
     try limits.check(content: content)
     if let byteCount { try limits.check(content: content, fileBytes: byteCount) }
@@ -116,7 +132,7 @@ struct DiffFileReader {
   }
 
   private static func check(_ name: Name, id: KSUID) throws(DiffFileError) {
-    let named = DiffFileName.diffID(name.path)
+    let named = DiffFileName.diffID(name.name)
     guard named == id || (named == nil && name.rule == .ifNamedByID) else {
       throw DiffFileError(
         .idMismatch, "the diff inside has the id \(id), so the file's name should be \(DiffFileName.diff(id))",
@@ -128,7 +144,14 @@ struct DiffFileReader {
     _ archive: ArchiveReader, manifest: Manifest, bytes: [UInt8]
   ) throws(DiffFileError) -> DiffFile.Signature {
     let size = Int64(ManifestSignature.byteCount)
-    guard try archive.nextIs(MemberName.signature, size: size) else { return .unsigned }
+    guard try archive.nextIs(MemberName.signature, size: size) else {
+      // Without this, whoever takes the signature away makes a new file of one that was applied.
+      guard manifest.sender?.identity == nil else {
+        throw DiffFileError(
+          .badSignature, "it names the key of its sender, but is not signed", member: MemberName.manifest)
+      }
+      return .unsigned
+    }
     let signature = try archive.content(of: MemberName.signature, size: size)
     guard let key = manifest.sender?.identity else {
       throw DiffFileError(
@@ -190,7 +213,7 @@ extension DiffFile {
     isWanted: @escaping () -> Bool = { true }
   ) throws(DiffFileError) -> DiffFile {
     try DiffFileReader(limits: limits, temporaryFolder: temporaryFolder, cache: cache, isWanted: isWanted)
-      .read(at: path, rule: name)
+      .read(OpenedFile(at: path), rule: name)
   }
 
   /// Reads and checks a diff file whose bytes come from anywhere.
@@ -209,16 +232,35 @@ extension DiffFile {
       .read(input, byteCount: byteCount, name: nil)
   }
 
+  /// Reads and checks a diff file that is open already.
+  ///
+  /// - Parameters:
+  ///   - file: The file, of which nothing has been read yet.
+  ///   - name: Whether the file's name must be the diff's id.
+  ///   - cache: What is kept from one file to the next.
+  ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
+  package static func verified(
+    _ file: OpenedFile, name: NameRule, cache: OpeningCache? = nil, isWanted: @escaping () -> Bool = { true }
+  ) throws(DiffFileError) -> DiffFile {
+    try DiffFileReader(
+      limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted
+    ).read(file, rule: name)
+  }
+
   /// Reads and checks a diff file, and announces it early when it has many changes that are sorted by key.
   ///
   /// - Parameters:
+  ///   - file: The file, of which nothing has been read yet.
+  ///   - name: Whether the file's name must be the diff's id.
+  ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
   ///   - announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is then
   ///     reported through the streamed file, and nothing is thrown.
   /// - Returns: The file; nil when it was announced.
-  /// - Throws: `DiffFileError`, as ``verified(at:name:limits:temporaryFolder:cache:)``.
+  /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
-    at path: String, name: NameRule, cache: OpeningCache, isWanted: @escaping () -> Bool,
+    _ file: OpenedFile, name: NameRule, cache: OpeningCache, isWanted: @escaping () -> Bool,
     announce: @escaping (StreamedDiffFile) -> Void
   ) throws(DiffFileError) -> DiffFile? {
     var announced: StreamedDiffFile?
@@ -229,7 +271,7 @@ extension DiffFile {
         announce(streamed)
       })
     do throws(DiffFileError) {
-      let file = try reader.read(at: path, rule: name)
+      let file = try reader.read(file, rule: name)
       guard let announced else { return file }
       announced.finish(file)
     } catch {
@@ -241,20 +283,12 @@ extension DiffFile {
 }
 
 extension DiffFileReader {
-  /// Reads and checks a file on disk; errors name it.
-  fileprivate func read(at path: String, rule: DiffFile.NameRule) throws(DiffFileError) -> DiffFile {
+  /// Reads and checks a file that has a name; errors say where it is.
+  fileprivate func read(_ file: OpenedFile, rule: DiffFile.NameRule) throws(DiffFileError) -> DiffFile {
     do throws(DiffFileError) {
-      let file = try PosixFile(readingInbound: path)
-      return try read(file, byteCount: file.initialByteCount, name: (path, rule))
+      return try read(file.input, byteCount: file.byteCount, name: (file.name, rule))
     } catch {
-      throw error.naming(path: path)
+      throw error.naming(path: file.path)
     }
-  }
-}
-
-extension PosixFile {
-  /// Opens a file that anybody may have put there.
-  convenience init(readingInbound path: String) throws(DiffFileError) {
-    do throws(ByteStreamError) { try self.init(reading: path) } catch { throw DiffFileError(error) }
   }
 }

@@ -18,9 +18,13 @@ package struct FileDigest: Equatable, Sendable {
   ///   - limit: How many bytes are read at most, 1 GiB unless given.
   /// - Throws: `DiffFileError` with code `notRegularFile` or one of the system's.
   package static func sha256(at path: String, limit: Int64 = 1 << 30) throws(DiffFileError) -> FileDigest {
-    let file = try PosixFile(readingInbound: path)
+    try sha256(of: OpenedFile(at: path), limit: limit)
+  }
+
+  /// Hashes a file of which nothing has been read yet.
+  package static func sha256(of file: OpenedFile, limit: Int64 = 1 << 30) throws(DiffFileError) -> FileDigest {
     do throws(ByteStreamError) {
-      return try FileDigest(file, byteCount: file.initialByteCount, limit: limit)
+      return try FileDigest(file.input, byteCount: file.byteCount, limit: limit)
     } catch {
       throw DiffFileError(error)
     }

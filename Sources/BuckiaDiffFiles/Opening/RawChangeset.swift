@@ -32,39 +32,68 @@ package struct RawChangeset: ~Copyable {
     at path: String, limits: DiffFileLimits = DiffFileLimits(),
     temporaryFolder: String = TemporaryBuffer.standardFolder, isWanted: () -> Bool = { true }
   ) throws(DiffFileError) -> RawChangeset {
+    try verified(
+      OpenedFile(at: path), limits: limits, temporaryFolder: temporaryFolder, isWanted: isWanted)
+  }
+
+  /// Reads and checks a file that is open already; the same in everything else.
+  package static func verified(
+    _ file: OpenedFile, limits: DiffFileLimits = DiffFileLimits(),
+    temporaryFolder: String = TemporaryBuffer.standardFolder, isWanted: () -> Bool = { true }
+  ) throws(DiffFileError) -> RawChangeset {
     do throws(DiffFileError) {
-      let file = try PosixFile(readingInbound: path)
       // A file that is too large is refused before it is read.
-      try limits.check(content: file.initialByteCount)
-      return try RawChangeset(
-        file, id: DiffFileName.changesetID(path), limits: limits, temporaryFolder: temporaryFolder, isWanted: isWanted)
+      try limits.check(content: file.byteCount)
+      return try RawChangeset(file, limits: limits, temporaryFolder: temporaryFolder, isWanted: isWanted)
     } catch {
-      var named = error.naming(path: path)
+      var named = error.naming(path: file.path)
       named.member = nil
       throw named
     }
   }
 
+  /// Up to so many bytes are kept in memory, and checked when all are there.
+  private static let memoryBytes = 4 << 20
+  /// How many bytes of more than that are read before the changes among them are checked.
+  private static let step = 1 << 20
+
   private init(
-    _ source: any ByteInput, id: KSUID?, limits: DiffFileLimits, temporaryFolder: String, isWanted: () -> Bool
+    _ opened: OpenedFile, limits: DiffFileLimits, temporaryFolder: String, isWanted: () -> Bool
   ) throws(DiffFileError) {
-    let file = DigestingInput(source, ContentHasher())
-    let spool = TemporaryBuffer(folder: temporaryFolder)
+    let file = DigestingInput(opened.input, ContentHasher())
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
     defer { buffer.deallocate() }
+    let isLarge = opened.byteCount > Self.memoryBytes
     do {
+      let spool =
+        try isLarge
+        ? TemporaryBuffer(arriving: Int(opened.byteCount), folder: temporaryFolder)
+        : TemporaryBuffer(folder: temporaryFolder)
+      // What is no changeset is not copied to its end: anybody can make a file of gigabytes that takes no room.
+      var scanner = isLarge ? ChangesetInspection.Scanner(of: spool, in: .rawFile) : nil
+      var checked = 0
       while case let count = try file.read(into: buffer), count > 0 {
         guard isWanted() else { throw DiffFileError.abandoned }
         // A file that grows while it is read must not grow past the limit either.
         try limits.check(content: file.byteCount)
         try spool.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        if scanner != nil, spool.storedCount > 0, checked == 0 || spool.storedCount - checked >= Self.step {
+          checked = spool.storedCount
+          try scanner?.advance(to: checked, isLast: false, isWanted: isWanted)
+        }
       }
+      if var scanner {
+        try spool.finish()
+        try scanner.advance(to: spool.count, isLast: true, isWanted: isWanted)
+        inspection = try scanner.finish()
+      } else {
+        inspection = try ChangesetInspection(spool, in: .rawFile, isWanted: isWanted)
+      }
+      changeset = spool
     } catch {
       throw DiffFileError(spooling: error)
     }
-    inspection = try ChangesetInspection(spool, in: .rawFile, isWanted: isWanted)
     digest = file.hasher.digest
-    changeset = spool
-    self.id = id
+    id = DiffFileName.changesetID(opened.name)
   }
 }

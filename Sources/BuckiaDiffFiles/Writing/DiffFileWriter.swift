@@ -15,7 +15,7 @@ package struct DiffFileWriter: Sendable {
   package var level = 1
   /// Whether a file of that name is replaced; else it is an error.
   package var replacesExisting = false
-  /// Who signs, or nil. The manifest's `sender.identity` becomes the signer's.
+  /// Who signs. The manifest's `sender.identity` becomes the signer's; without one it must name none.
   package var signer: ManifestSigner?
   /// Bounds that a reader will set, so that nothing is written that could not be read.
   package var limits = DiffFileLimits()
@@ -83,6 +83,8 @@ package struct DiffFileWriter: Sendable {
       }
       sender.identity = signer.identity
       prepared.manifest.sender = sender
+    } else if prepared.manifest.sender?.identity != nil {
+      throw DiffFileError(.badSignature, "the manifest names the key of its sender, who does not sign")
     }
     return prepared
   }

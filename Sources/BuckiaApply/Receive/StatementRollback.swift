@@ -1,0 +1,31 @@
+import BuckiaSchemaPlans
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Makes SQLite roll back single statements where it would roll back the whole transaction, in order to see what a failure
+/// was about before everything is gone.
+///
+/// When SQLite finds "the disk full", it keeps the transaction only for a statement that has a journal of its own. It gives one
+/// to statements that write several rows and may be aborted, which a trigger with `RAISE(ABORT)` makes of any.
+/// See <https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>.
+enum StatementRollback {
+  /// Puts a TEMP trigger that never does anything on every table.
+  ///
+  /// The transaction must be rolled back afterwards, which takes the triggers away.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func require(in session: ApplySession) throws {
+    var count = 0
+    for entry in try session.schema().entries where entry.kind == .table {
+      for event in ["INSERT", "UPDATE", "DELETE"] {
+        try session.connection.execute(
+          """
+          CREATE TEMP TRIGGER buckia_statement_\(count) BEFORE \(event) ON main.\(entry.name.quoted) WHEN 0 BEGIN
+            SELECT RAISE(ABORT, '');
+          END
+          """)
+        count += 1
+      }
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import BuckiaByteStreams
+import BuckiaDiffFiles
+import BuckiaKSUID
+import BuckiaSchemaPlans
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+@testable import Buckia
+
+private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
+
+/// A file is removed when what it did is safely in the database, and only if it is the very file that did it.
+@Suite struct FileRemovalTests {
+  @Test("A file that another one has replaced since it was read stays, and is applied the next time")
+  func replacedMeanwhile() throws {
+    let exchange = try Exchange(notes)
+    let path = try exchange.plantRaw(insertion(into: "notes", values: [10, 1]), id: Exchange.id(at: 1_600_000_000))
+    try exchange.plantRaw(insertion(into: "notes", values: [20, 1]), id: Exchange.id(at: 1_600_000_001))
+    let next = insertion(into: "notes", values: [11, 1])
+    let report = try exchange.database.processInboundChanges(
+      [exchange.inbound],
+      progress: { progress in
+        // The second file comes next: the first has been read, and its transaction is not committed yet.
+        guard progress.files == 1, progress.rows == 0 else { return }
+        try Data(next).write(to: URL(fileURLWithPath: path), options: .atomic)
+      })
+    #expect(report.diffs.map(\.state) == [.applied, .applied])
+    #expect(report.diffs.map(\.isRemoved) == [false, true])
+    #expect(report.diffs[0].warnings == [Remark(.replacedMeanwhile, path)])
+    #expect(try fileBytes(path) == next)
+    let again = try exchange.apply()
+    #expect(again.diffs.map(\.state) == [.applied])
+    #expect(again.removed.map(\.path) == [path])
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "10", "11", "20"])
+    #expect(try exchange.folder.names(in: "inbound").isEmpty)
+  }
+
+  @Test("What an interrupted removal has left in a folder is taken under its own name", arguments: [false, true])
+  func leftover(isApplied: Bool) throws {
+    let exchange = try Exchange(notes)
+    let sent = try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    let path = try #require(sent.path)
+    if isApplied { try exchange.apply(ApplyOptions(keepsFiles: true)) }
+    let name = try #require(RemovalName.make(for: URL(fileURLWithPath: path).lastPathComponent))
+    try FileManager.default.moveItem(atPath: path, toPath: "\(exchange.inbound)/\(name)")
+    #expect(try DiffInspection.verify([exchange.inbound]).files.map(\.isGood) == [true])
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.state) == [isApplied ? .alreadyApplied : .applied])
+    #expect(report.diffs.first?.id == sent.id)
+    #expect(report.ignored == 0)
+    #expect(try exchange.folder.names(in: "inbound").isEmpty)
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "2"])
+    #expect(try exchange.database.log().first?.file == "\(try #require(sent.id)).bdiff")
+  }
+
+  @Test("What an interrupted removal has left of a file that is named by itself is found, too")
+  func leftoverOfNamedFile() throws {
+    let exchange = try Exchange(notes)
+    let path = exchange.folder.file("mail attachment")
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", to: .file(path, replacing: false))
+    try FileManager.default.moveItem(atPath: path, toPath: exchange.folder.file(".buckia-0.mail attachment"))
+    let options = ApplyOptions(removesNamedFiles: true)
+    #expect(try exchange.database.processInboundChanges([path], options: options).applied.count == 1)
+    #expect(!exchange.folder.has(".buckia-0.mail attachment"))
+    #expect(throws: BuckiaError.self) { try exchange.database.processInboundChanges([path], options: options) }
+  }
+
+  @Test("Another file stays; one that was caught gets its name back, and where a third has it, both are there")
+  func putBack() throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.write([1], to: "file")
+    let identity = try #require(try FileIdentity.current(at: path))
+    let removal = FileRemoval(path: path, name: "file", identity: identity)
+    try folder.write([1, 2], to: "file")
+    #expect(removal.run() == .replaced)
+    #expect(try fileBytes(path) == [1, 2])
+    removal.putBack(try folder.write([1, 2, 3], to: ".buckia-1.file"))
+    #expect(try folder.names(in: ".") == [".buckia-1.file", "file"])
+    try FileManager.default.removeItem(atPath: path)
+    removal.putBack(folder.file(".buckia-1.file"))
+    #expect(try folder.names(in: ".") == ["file"])
+    #expect(try fileBytes(path) == [1, 2, 3])
+    let present = try #require(try FileIdentity.current(at: path))
+    #expect(FileRemoval(path: path, name: "file", identity: present).run() == .removed)
+    #expect(try folder.names(in: ".").isEmpty)
+    #expect(removal.run() == .removed, "another process was faster")
+  }
+
+  @Test(
+    "The names of files that are being removed are told apart from all others",
+    arguments: [
+      (".buckia-x.file", "file"), (".buckia-1z.a.b", "a.b"), (".buckia-.file", nil), (".buckia-x", nil), ("file", nil),
+      ("buckia-x.file", nil), (".buckia-x.", ""),
+    ] as [(String, String?)])
+  func names(name: String, plain: String?) {
+    #expect(RemovalName.plainName(of: name) == plain)
+  }
+
+  @Test("A name that leaves no room for another one is removed as it is")
+  func longName() throws {
+    let folder = try TemporaryFolder()
+    let name = String(repeating: "n", count: 255)
+    let path = try folder.write([1], to: name)
+    #expect(RemovalName.make(for: name) == nil)
+    let identity = try #require(try FileIdentity.current(at: path))
+    #expect(FileRemoval(path: path, name: name, identity: identity).run() == .removed)
+  }
+
+  @Test(
+    "While files are applied the commit waits for the disk, and the application's setting comes back",
+    arguments: [0, 1, 2] as [Int64])
+  func durability(level: Int64) throws {
+    let exchange = try Exchange(notes)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    try connection.execute("PRAGMA synchronous = \(level)")
+    let meanwhile = try CommitDurability.raised(on: connection) { try connection.integer("PRAGMA synchronous") }
+    #expect(meanwhile == 3)
+    #expect(try connection.integer("PRAGMA synchronous") == level)
+    struct Failure: Error {}
+    #expect(throws: Failure.self) { try CommitDurability.raised(on: connection) { throw Failure() } }
+    #expect(try connection.integer("PRAGMA synchronous") == level)
+    try connection.execute("BEGIN")
+    let inside = try CommitDurability.raised(on: connection) { try connection.integer("PRAGMA synchronous") }
+    #expect(inside == level, "SQLite does not change it inside a transaction, where no file is removed either")
+  }
+
+  // MARK: Files that were made here
+
+  @Test("A folder with files that were made from the database keeps them, time after time", arguments: [false, true])
+  func outbox(raw: Bool) throws {
+    let exchange = try Exchange(notes)
+    let home = BuckiaHome(path: exchange.folder.file("home"))
+    try TestDatabases.run("UPDATE notes SET n = 2; INSERT INTO notes VALUES (5, 5)", on: exchange.mine)
+    try exchange.folder.makeFolder("outbox")
+    let outbox = exchange.folder.file("outbox")
+    _ = try exchange.database.createDatabaseDiff(
+      since: exchange.base, output: .folder(outbox), options: DiffOptions(isRaw: raw), home: home)
+    // What somebody else has put there is applied, and stays, too.
+    let other = try exchange.plant(
+      insertion(into: "notes", values: [9, 9]),
+      definitions: definitions(of: exchange.base), id: Exchange.id(at: 1_600_000_000))
+    try FileManager.default.moveItem(
+      atPath: other, toPath: "\(outbox)/\(URL(fileURLWithPath: other).lastPathComponent)")
+    // The database has moved on since.
+    try TestDatabases.run("UPDATE notes SET n = 3 WHERE id = 1", on: exchange.mine)
+    for round in 0..<2 {
+      let report = try exchange.database.processInboundChanges([outbox], home: home)
+      #expect(report.diffs.map(\.state) == [DiffState](repeating: round == 0 ? .applied : .alreadyApplied, count: 2))
+      #expect(report.outgoingFolders == [outbox])
+      #expect(report.removed.isEmpty)
+      #expect(try exchange.folder.names(in: "outbox").count == 2)
+    }
+    #expect(try exchange.rows("SELECT id, n FROM notes ORDER BY id") == ["1|3", "5|5", "9|9"])
+    // A copy is another replica.
+    _ = try exchange.folder.copy("base.sqlite", to: "copy.sqlite")
+    let copy = DatabaseManager(exchange.folder.file("copy.sqlite"))
+    #expect(try copy.processInboundChanges([outbox], home: home).removed.count == 2)
+    #expect(try exchange.folder.names(in: "outbox").isEmpty)
+  }
+
+  @Test("Of many outgoing files the newest are known, and a home that cannot be written is told of")
+  func manyOutgoing() throws {
+    let folder = try TemporaryFolder()
+    let database = try TestDatabases.run(notes, on: folder.file("notes.sqlite"))
+    let home = BuckiaHome(path: folder.file("home"))
+    let ids = try home.newIDs(20, after: [], unixSeconds: 1_700_000_000).ids
+    for id in ids { #expect(home.noteOutgoing(id, from: database) == nil) }
+    #expect(home.outgoingIDs(of: database) == Set(ids))
+    #expect(home.outgoingIDs(of: folder.file("other.sqlite")).isEmpty)
+    let line = try #require(
+      String(decoding: fileBytes(folder.file("home/outgoing")), as: UTF8.self).split(separator: "\n").last)
+    let many = String(repeating: "\(line)\n", count: 20_000)
+    try folder.write(Array(many.utf8), to: "home/outgoing")
+    #expect(home.noteOutgoing(ids[0], from: database) == nil)
+    #expect(try fileBytes(folder.file("home/outgoing")).count == 10_001 * (line.utf8.count + 1))
+    #expect(home.outgoingIDs(of: database) == [ids[0], ids[19]])
+    try FileManager.default.removeItem(atPath: folder.file("home/outgoing"))
+    try folder.makeFolder("home/outgoing")
+    #expect(home.noteOutgoing(ids[0], from: database) == Remark(.outgoingNotNoted, folder.file("home/outgoing")))
+  }
+}

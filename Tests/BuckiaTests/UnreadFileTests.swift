@@ -1,0 +1,122 @@
+import Buckia
+import BuckiaApply
+import BuckiaDiffFiles
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
+
+/// Every file is applied or named, and what cannot be read for now is not passed by.
+@Suite struct UnreadFileTests {
+  @Test("A file that cannot even be looked at is refused by name: only what does not exist is gone")
+  func unsearchable() throws {
+    let exchange = try Exchange(notes)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)")
+    // The folder's path is as long as a path may be, so that those of its files are too long. To the superuser, who may search
+    // every folder, that is the same.
+    let room = Int(PATH_MAX) - 3 - exchange.inbound.utf8.count
+    let longPath = exchange.inbound + String(repeating: "/.", count: room / 2)
+    let report = try exchange.database.processInboundChanges([longPath])
+    #expect(report.diffs.map(\.state) == [.rejected])
+    #expect(report.diffs.first?.code == .unreadable)
+    #expect(try exchange.database.log().isEmpty, "the file may be fine")
+    #expect(try exchange.apply().applied.count == 1)
+  }
+
+  @Test("A path that leads through a file is not missing, but cannot be examined")
+  func throughFile() throws {
+    let exchange = try Exchange(notes)
+    let error = #expect(throws: BuckiaError.self) {
+      try exchange.database.processInboundChanges(["\(exchange.mine)/inbound"])
+    }
+    #expect(error?.code == .unreadable)
+  }
+
+  /// Files that are there already, or cannot be read.
+  private final class Files: IncomingFileSource {
+    private let files: [IncomingFile]
+    private var position = 0
+    private(set) var outcomes: [DiffOutcome] = []
+
+    init(_ files: [IncomingFile]) { self.files = files }
+
+    var count: Int { files.count }
+    func start(at index: Int) { position = index }
+    func next() throws -> IncomingFile {
+      position += 1
+      return files[position - 1]
+    }
+    func stop() {}
+    func reopen(_ index: Int) throws -> IncomingFile { files[index] }
+    func willReceive(_ index: Int) throws {}
+    func didReceive(_ received: [(index: Int, outcome: DiffOutcome)]) { outcomes += received.map(\.outcome) }
+  }
+
+  /// A file by a sender that inserts one row.
+  private func file(_ id: Int64, by sender: String) throws -> IncomingFile {
+    let exchange = try Exchange(notes)
+    try exchange.plant(
+      insertion(into: "notes", values: [id, id]), definitions: definitions(of: exchange.base),
+      id: Exchange.id(at: 1_600_000_000 + id))
+    let all = try exchange.changes()
+    let key = LedgerKey(sender: sender, id: all.key.id, digest: all.key.digest, isRaw: false)
+    let changes = try IncomingChanges(
+      key: key, file: "\(id).bdiff", definitions: all.definitions, changeset: all.changeset)
+    return IncomingFile(
+      path: "\(id).bdiff", name: "\(id).bdiff", id: key.id, sender: sender, content: .verified(changes), byteCount: 100,
+      digest: { key.digest })
+  }
+
+  private func unread(_ name: String, by sender: String?, isPassing: Bool = true) -> IncomingFile {
+    let refusal = Refusal(
+      .rejected, code: .unreadable, reason: "it cannot be read: Input/output error", isRecorded: false,
+      isPassing: isPassing)
+    return IncomingFile(
+      path: name, name: name, id: nil, sender: sender ?? "", isSenderKnown: sender != nil, content: .failed(refusal),
+      byteCount: 0, digest: { [] })
+  }
+
+  private func receive(_ files: [IncomingFile], on path: String) throws -> [DiffOutcome] {
+    let source = Files(files)
+    let connection = try SQLiteConnection(opening: path, as: .readWrite)
+    var receiver = try Receiver(
+      on: connection, settings: ApplySettings(time: 2_000_000_000_000), clock: { 2_000_000_000_000 })
+    try receiver.receive(source)
+    try receiver.end()
+    return source.outcomes
+  }
+
+  @Test("What cannot be read for now is not passed by: later files of its sender wait, those of others do not")
+  func laterOnesWait() throws {
+    let exchange = try Exchange(notes)
+    let (first, second, third) = (try file(10, by: "aa"), try file(11, by: "aa"), try file(12, by: "bb"))
+    let outcomes = try receive([first, unread("lost", by: "aa"), second, third], on: exchange.mine)
+    #expect(outcomes.map(\.state) == [.applied, .rejected, .waiting, .applied])
+    #expect(outcomes[2].code == .behindUnread)
+    #expect(outcomes[2].reason?.contains("\"lost\"") == true)
+    #expect(try exchange.database.log().map(\.state) == [.applied, .applied])
+    #expect(try receive([second], on: exchange.mine).map(\.state) == [.applied], "the next run tries anew")
+  }
+
+  @Test("A file whose sender is not known either is waited for by all, one that was applied before excepted")
+  func anybodysFile() throws {
+    let exchange = try Exchange(notes)
+    let (first, second) = (try file(10, by: ""), try file(11, by: "bb"))
+    #expect(try receive([first], on: exchange.mine).map(\.state) == [.applied])
+    let outcomes = try receive([unread("lost", by: nil), first, second], on: exchange.mine)
+    #expect(outcomes.map(\.state) == [.rejected, .alreadyApplied, .waiting])
+  }
+
+  @Test("A file that is at fault itself is waited for by nobody")
+  func ownFault() throws {
+    let exchange = try Exchange(notes)
+    let outcomes = try receive(
+      [unread("bad", by: "aa", isPassing: false), file(10, by: "aa")], on: exchange.mine)
+    #expect(outcomes.map(\.state) == [.rejected, .applied])
+  }
+}
