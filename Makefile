@@ -43,7 +43,7 @@ STATIC := $(if $(wildcard $(RUNTIMES)_static/linux),--static-swift-stdlib)
 SEEDS ?= 10000
 FROM ?= 0
 # The properties of applying and comparing that it tries.
-SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting
+SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting|goodFileFollows
 # A test that starts or passes is not worth a line, nor are the others of its line when its name has several; failures, suites
 # and the closing line are.
 INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \

@@ -20,6 +20,8 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     case duplicateName
     /// Values are nested more than ``JSONValue/depthLimit`` deep.
     case tooDeep
+    /// There are more than ``JSONValue/countLimit`` values.
+    case tooManyValues
     /// A number has a fraction or an exponent, a leading zero, or is minus zero.
     case notAnInteger
     /// A number does not fit 64 bits.
@@ -54,6 +56,7 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     case .loneSurrogate: "half of a surrogate pair is missing"
     case .duplicateName: "an object has two members of one name"
     case .tooDeep: "values are nested more than \(JSONValue.depthLimit) deep"
+    case .tooManyValues: "there are more than \(JSONValue.countLimit) values"
     case .notAnInteger: "a number is not a plain integer"
     case .outOfRange: "a number does not fit 64 bits"
     case .trailingData: "something follows the document"

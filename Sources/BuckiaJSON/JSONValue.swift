@@ -78,6 +78,8 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
 extension JSONValue {
   /// How many objects and arrays may stand inside one another in a document that is read.
   static let depthLimit = 16
+  /// How many values a document that is read may hold. A schema of 16 MiB as our writer makes it has fewer.
+  package static let countLimit = 1_500_000
 
   /// A number, from any integer that fits 64 bits; others become text.
   package static func number(_ value: some BinaryInteger) -> JSONValue {

@@ -28,4 +28,8 @@ public enum ConflictOutcome: String, Sendable {
   case omitted
   /// It was applied and the violation stands, reported.
   case reported
+
+  /// Whether every local value that another could have replaced is still in the row. Those that a merge has replaced are what
+  /// the author saw.
+  var keepsLocalValues: Bool { self != .tookIncoming && self != .resolved }
 }

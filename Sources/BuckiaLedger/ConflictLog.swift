@@ -62,6 +62,9 @@ package final class ConflictLog {
   private static let byteLimit = 256 << 10
   /// How much memory the buffer keeps for the next records, in bytes.
   private static let keptCapacity = 1 << 20
+  /// How many bytes of large values are stored for one diff although the local rows keep them. A small file could name any
+  /// number of large rows.
+  package static let copiedByteLimit = 64 << 20
 
   /// How many parameters each record takes.
   private static let parameters = 8
@@ -73,6 +76,8 @@ package final class ConflictLog {
   private var buffer = ChangesetWriter()
   private var pending: [Pending] = []
   private var layouts: [LayoutName: Int64] = [:]
+  /// How many bytes of large values may still be stored that are in the database at any rate.
+  private var room: Int? = ConflictLog.copiedByteLimit
   /// How often records have been taken back: layouts from before may be gone.
   private var rewinds = 0
 
@@ -115,11 +120,26 @@ package final class ConflictLog {
     _ kind: ConflictKind, _ outcome: ConflictOutcome, _ layout: RecordedRowLayout, base: Row?, local: Row?,
     incoming: Row?, reason: [UInt8]? = nil
   ) throws {
+    var unlimited: Int?
+    let base = try base.map { try compacted($0, room: &unlimited) }
+    let incoming = try incoming.map { try compacted($0, room: &unlimited) }
+    let local = try local.map {
+      try outcome.keepsLocalValues ? compacted($0, room: &room) : compacted($0, room: &unlimited)
+    }
     pending.append(
       Pending(
         layout: try number(of: layout), kind: text(kind.rawValue), outcome: text(outcome.rawValue), base: base,
         local: local, incoming: incoming, reason: reason.map { text in row { $0.append(encoded: text) } }))
     if pending.count == Self.batchSize || buffer.count > Self.byteLimit { try flush() }
+  }
+
+  /// The row with references to its large values, which are stored.
+  private func compacted(_ row: Row, room: inout Int?) throws -> Row {
+    guard row.count > LargeValues.byteLimit else { return row }
+    let record = try buffer.bytes.withRawSpan { bytes in
+      try LargeValues.compacted(bytes.extracting(row), room: &room, on: connection)
+    }
+    return self.row { $0.append(encoded: record) }
   }
 
   private func text(_ text: String) -> Row {
@@ -152,6 +172,7 @@ package final class ConflictLog {
     pending.removeAll(keepingCapacity: true)
     buffer.removeAll()
     layouts.removeAll()
+    room = Self.copiedByteLimit
     rewinds += 1
   }
 

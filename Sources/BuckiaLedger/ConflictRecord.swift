@@ -35,6 +35,7 @@ extension ConflictRecord {
   package static func all(on connection: borrowing SQLiteConnection) throws -> [ConflictRecord] {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
     var records: [ConflictRecord] = []
+    let reader = LargeValues.Reader(on: connection)
     let statement = try connection.prepare(
       """
       SELECT conflict, coalesce(diff, lower(hex(digest))), layout, table_name, kind, outcome, base, local, incoming,
@@ -48,7 +49,7 @@ extension ConflictRecord {
       layouts[layout] = columns
       func row(_ index: Int) throws -> [Cell]? {
         guard !statement.isNull(at: index) else { return nil }
-        let values = try ChangesetValue.record(statement.blob(at: index))
+        let values = try reader.values(of: statement.blob(at: index))
         return zip(columns, values).map { ($0.0.name, $0.1) }
       }
       let rows = (base: try row(6), local: try row(7), incoming: try row(8))

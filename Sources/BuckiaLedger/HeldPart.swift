@@ -20,8 +20,10 @@ package struct HeldPart: Sendable {
 
   /// The diff's id; nil where it has none.
   package let diff: KSUID?
+  /// The verified key of its sender in hex, or empty for unsigned files.
+  package let senderKey: String
   /// Its sender, for people.
-  package let sender: String
+  package var sender: String { LedgerEntries.shown(sender: senderKey) }
   /// The name of its file, without its folder.
   package let file: String
   /// The table.
@@ -64,7 +66,7 @@ extension HeldPart {
           entry: row.integer(at: 0), number: row.integer(at: 1), definition: definition,
           columns: found.indices.filter { found[$0].isHeld }, isWhole: row.integer(at: 4) != 0,
           format: row.integer(at: 5) != 0 ? .patchset : .changeset, diff: row.text(at: 7).flatMap { KSUID($0) },
-          sender: LedgerEntries.shown(sender: row.text(at: 9) ?? ""), file: row.text(at: 10) ?? "",
+          senderKey: row.text(at: 9) ?? "", file: row.text(at: 10) ?? "",
           changeCount: Int(row.integer(at: 8)), reason: row.text(at: 6) ?? ""))
     }
     return parts

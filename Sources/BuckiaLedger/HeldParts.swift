@@ -28,6 +28,7 @@ package final class HeldParts {
       patchset INTEGER NOT NULL,
       reason TEXT NOT NULL
     );
+    CREATE INDEX main.buckia_held_part_entry ON buckia_held_part(entry);
     CREATE TABLE main.buckia_held_column(
       part INTEGER NOT NULL,
       position INTEGER NOT NULL,
@@ -101,7 +102,7 @@ package final class HeldParts {
 
   // MARK: Removing
 
-  /// Deletes what is held of a change of this diff that a conflict has left out.
+  /// Deletes what is held of a change of this diff that a conflict has left out. ``removeEmpty(_:on:)`` must follow for the part.
   ///
   /// - Returns: The bytes of the deleted changes.
   package func remove(_ key: [UInt8], of table: TableName) throws -> [[UInt8]] {
@@ -115,6 +116,11 @@ package final class HeldParts {
     while try delete.statement.step() { dropped.append(delete.statement.blob(at: 0)) }
     if let place = places[table] { held[place].changes -= dropped.count }
     return dropped
+  }
+
+  /// The parts of this diff of which nothing is left.
+  package var emptyParts: Set<Int64> {
+    Set(parts.filter { name, _ in places[name].map { held[$0].changes == 0 } ?? false }.values)
   }
 
   /// Whether anything is held.
@@ -131,26 +137,53 @@ package final class HeldParts {
     return tables
   }
 
-  /// Deletes what is held of earlier diffs for a row that is gone.
+  /// Deletes what is held of earlier diffs for a row that is gone. ``removeEmpty(_:on:)`` must follow for the parts.
+  ///
+  /// - Returns: The parts that have lost changes.
   package static func remove(
     _ key: [UInt8], of table: TableName, before entry: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
-    try connection.run(
-      cached: """
-        DELETE FROM main.buckia_held_change WHERE key = ?1 AND part IN (
-          SELECT part FROM main.buckia_held_part WHERE table_name = ?2 COLLATE NOCASE AND NOT whole AND entry < ?3)
-        """, key, table.text, entry)
+  ) throws -> Set<Int64> {
+    // By the key first: there may be many parts.
+    let delete = try connection.cached(
+      """
+      DELETE FROM main.buckia_held_change WHERE key = ?1 AND EXISTS (
+        SELECT 1 FROM main.buckia_held_part AS p
+        WHERE p.part = buckia_held_change.part AND table_name = ?2 COLLATE NOCASE AND NOT whole AND entry < ?3)
+      RETURNING part
+      """)
+    defer { delete.statement.reset() }
+    try delete.statement.bind(key, at: 0)
+    try delete.statement.bind(table.text, at: 1)
+    try delete.statement.bind(entry, at: 2)
+    var parts: Set<Int64> = []
+    while try delete.statement.step() { parts.insert(delete.statement.integer(at: 0)) }
+    return parts
   }
 
-  /// Deletes parts without changes, and sets the state of diffs without parts to `applied`.
-  package static func removeEmpty(on connection: borrowing SQLiteConnection) throws {
-    try connection.execute(
-      """
-      DELETE FROM main.buckia_held_part
-      WHERE NOT EXISTS (SELECT 1 FROM main.buckia_held_change AS c WHERE c.part = buckia_held_part.part);
-      DELETE FROM main.buckia_held_column WHERE part NOT IN (SELECT part FROM main.buckia_held_part);
-      UPDATE main.buckia_ledger SET state = 'applied', reason = NULL
-      WHERE state = 'held' AND entry NOT IN (SELECT entry FROM main.buckia_held_part)
-      """)
+  /// Deletes those of some parts that have no changes left. Diffs of which nothing is held any more are `applied` then.
+  package static func removeEmpty(_ parts: Set<Int64>, on connection: borrowing SQLiteConnection) throws {
+    for part in parts {
+      let delete = try connection.cached(
+        """
+        DELETE FROM main.buckia_held_part
+        WHERE part = ?1 AND NOT EXISTS (SELECT 1 FROM main.buckia_held_change WHERE part = ?1)
+        RETURNING entry
+        """)
+      try delete.statement.bind(part, at: 0)
+      let entry = try delete.statement.step() ? delete.statement.integer(at: 0) : nil
+      delete.statement.reset()
+      guard let entry else { continue }
+      try connection.run(cached: "DELETE FROM main.buckia_held_column WHERE part = ?1", part)
+      try noteApplied(entry: entry, on: connection)
+    }
+  }
+
+  /// Sets the state of a diff to `applied` when nothing of it is held any more.
+  package static func noteApplied(entry: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: """
+        UPDATE main.buckia_ledger SET state = 'applied', reason = NULL
+        WHERE entry = ?1 AND state = 'held' AND NOT EXISTS (SELECT 1 FROM main.buckia_held_part WHERE entry = ?1)
+        """, entry)
   }
 }

@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2]
+  static let statements = [toFormat2, toFormat3]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -48,5 +48,26 @@ enum LedgerMigration {
     ) WITHOUT ROWID;
     INSERT INTO main.buckia_refused SELECT * FROM temp.buckia_migration;
     DROP TABLE temp.buckia_migration;
+    """
+
+  /// A rename counts for its sender alone: of those that were kept nobody knows the sender, so they are dropped. What is held of a
+  /// diff is found by an index, and large values of conflict records stand by themselves.
+  private static let toFormat3 = """
+    DROP TABLE main.buckia_rename;
+    CREATE TABLE main.buckia_rename(
+      sender TEXT NOT NULL,
+      table_name TEXT NOT NULL,
+      old_name TEXT NOT NULL,
+      new_name TEXT NOT NULL,
+      recorded_at INTEGER NOT NULL,
+      PRIMARY KEY (sender, table_name, old_name, new_name)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_value(
+      value INTEGER PRIMARY KEY,
+      hash INTEGER NOT NULL,
+      content BLOB NOT NULL
+    );
+    CREATE INDEX main.buckia_value_hash ON buckia_value(hash);
+    CREATE INDEX main.buckia_held_part_entry ON buckia_held_part(entry);
     """
 }

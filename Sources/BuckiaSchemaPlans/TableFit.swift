@@ -13,6 +13,8 @@ struct TableFit {
   private var places: [Int] = []
   private var checks: [TableMatch.Check] = []
   private var held: [(column: Int, reason: String)] = []
+  /// The local names of the columns that are called otherwise here.
+  private var localNamesOfRenamed: [Int: String] = [:]
   /// The columns that have to be added.
   private(set) var steps: [SchemaStep] = []
   /// What the plan says about the table.
@@ -52,12 +54,14 @@ struct TableFit {
   /// The match, once everything has a place.
   var match: TableMatch { TableMatch(local: local, columns: places, checkedValues: checks) }
 
-  /// What has none.
+  /// What has none. The columns that have a place bear their local names: a rename may be unknown when the rest gets its place.
   var heldTable: HeldTable? {
     guard let first = held.first else { return nil }
+    var definition = incoming
+    for (index, name) in localNamesOfRenamed { definition.columns[index].name = name }
     let names = held.map { "\"\(incoming.columns[$0.column].name)\"" }.joined(separator: ", ")
     return HeldTable(
-      held.map(\.column), of: incoming,
+      held.map(\.column), of: definition,
       because: held.count == 1 ? "column \(names) \(first.reason)" : "columns \(names)")
   }
 
@@ -129,7 +133,10 @@ struct TableFit {
 
   private mutating func place(_ index: Int, at found: Int, _ offset: Int) throws {
     let (theirs, ours) = (incoming.columns[index], local.columns[found])
-    if !ASCIIName.matches(theirs.name, ours.name) { note(.rename, theirs, "it is called \(ours.name) here") }
+    if !ASCIIName.matches(theirs.name, ours.name) {
+      note(.rename, theirs, "it is called \(ours.name) here")
+      localNamesOfRenamed[index] = ours.name
+    }
     let types = "\(SchemaDifference.name(of: theirs)) in the diff, \(SchemaDifference.name(of: ours)) here"
     let affinity = local.affinity(at: found)
     switch TypeCompatibility(incoming: incoming.affinity(at: index), local: affinity) {

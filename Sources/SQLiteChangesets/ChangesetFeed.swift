@@ -23,16 +23,27 @@ package final class ChangesetFeed: @unchecked Sendable {
     package var end: Int { summary.sections.last?.changes.upperBound ?? 0 }
   }
 
-  // The mutex guards the four variables below; both live at a fixed address until deinit.
+  /// What is yet to arrive takes too long for whoever holds a lock meanwhile: it should let go, wait for all of it and begin
+  /// again.
+  package struct Stalled: Error {}
+
+  /// How long whoever goes through it waits in all, in nanoseconds; nil for as long as it takes.
+  private let patience: Int64?
+  // The mutex guards the five variables below; both live at a fixed address until deinit.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var known = ChangesetSummary()
   private var isComplete = false
   private var failure: (any Error)?
   private var isAbandoned = false
+  private var waited: Int64 = 0
 
   /// Nothing has arrived yet.
-  package init() {
+  ///
+  /// - Parameter patience: How many milliseconds whoever goes through it waits in all before it has stalled; nil for as
+  ///   long as it takes.
+  package init(patience milliseconds: Int64? = nil) {
+    patience = milliseconds.map { $0 * 1_000_000 }
     pthread_mutex_init(mutex, nil)
     pthread_cond_init(condition, nil)
   }
@@ -94,21 +105,42 @@ package final class ChangesetFeed: @unchecked Sendable {
 
   /// Waits until there is more than up to an offset, or all is there.
   ///
-  /// - Throws: What `fail` was given.
+  /// - Throws: What `fail` was given; `Stalled`.
   package func arrival(beyond position: Int) throws -> Arrival {
     try locked {
       while true {
         if let failure { throw failure }
         let arrival = Arrival(summary: known, isComplete: isComplete)
         if isComplete || arrival.end > position { return arrival }
-        pthread_cond_wait(condition, mutex)
+        try wait()
       }
     }
   }
 
+  /// Waits for news, with the mutex held.
+  private func wait() throws(Stalled) {
+    guard let patience else {
+      pthread_cond_wait(condition, mutex)
+      return
+    }
+    let start = Self.now()
+    let deadline = start + patience - waited
+    guard deadline > start else { throw Stalled() }
+    var time = timespec(tv_sec: .init(deadline / 1_000_000_000), tv_nsec: .init(deadline % 1_000_000_000))
+    pthread_cond_timedwait(condition, mutex, &time)
+    waited += max(0, Self.now() - start)
+  }
+
+  /// The time in nanoseconds by the clock that conditions use.
+  private static func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+
   /// Waits until everything is there and checked.
   ///
-  /// - Throws: What `fail` was given.
+  /// - Throws: What `fail` was given; `Stalled`.
   package func summary() throws -> ChangesetSummary {
     try arrival(beyond: .max).summary
   }

@@ -29,7 +29,7 @@ public struct ColumnRename: Hashable, Sendable {
 }
 
 /// All known renames, which give the other names under which a column may be found.
-package struct ColumnRenames: Sendable {
+package struct ColumnRenames: Equatable, Sendable {
   private var neighbours: [TableName: [[UInt8]: [String]]] = [:]
 
   /// Collects renames. Their order does not matter.

@@ -69,6 +69,15 @@ import TestSupport
     #expect(throws: JSONError(.tooDeep, offset: 16)) { try JSONParser.parse([UInt8](repeating: 0x5b, count: 100_000)) }
   }
 
+  @Test("A document holds no more values than its reader has memory for")
+  func tooManyValues() throws {
+    func list(_ count: Int) -> [UInt8] { Array("[0\(String(repeating: ",0", count: count - 1))]".utf8) }
+    #expect(throws: JSONError(.tooManyValues, offset: 2 * JSONValue.countLimit - 1)) {
+      try JSONParser.parse(list(JSONValue.countLimit))
+    }
+    _ = try JSONParser.parse(list(JSONValue.countLimit - 1))
+  }
+
   @Test("Two spellings of one accented letter are two names")
   func unnormalizedNames() throws {
     let value = try JSONParser.parse(Array("{\"\u{e9}\":1,\"e\u{301}\":2}".utf8))

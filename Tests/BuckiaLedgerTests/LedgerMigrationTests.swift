@@ -28,8 +28,7 @@ struct LedgerMigrationTests {
     let entries = try LedgerEntries.all(on: connection).map { "\($0)" }
     let conflicts = try ConflictRecord.all(on: connection).map { "\($0)" }
     let held = try HeldPart.all(on: connection).map { "\($0)" }
-    let renames = try KnownRenames.all(on: connection).map { "\($0)" }
-    return entries + conflicts + held + renames + ["\(try LedgerSettings.trust(on: connection))"]
+    return entries + conflicts + held + ["\(try LedgerSettings.trust(on: connection))"]
   }
 
   private func schema(of connection: borrowing SQLiteConnection) throws -> [String] {
@@ -61,6 +60,14 @@ struct LedgerMigrationTests {
     #expect(try LedgerEntries.all(on: connection).map(\.state).contains(.waiting))
     #expect(try !ConflictRecord.all(on: connection).isEmpty)
     #expect(try LedgerEntries.newestID(on: connection) != nil)
+  }
+
+  @Test("Renames that nobody is known to have declared are dropped by the migration")
+  func anonymousRenames() throws {
+    let connection = try open()
+    #expect(try connection.integer("SELECT count(*) FROM buckia_rename") == 1)
+    try Ledger.prepare(on: connection)
+    #expect(try connection.integer("SELECT count(*) FROM buckia_rename") == 0)
   }
 
   @Test("The tables of format 2 take states that later versions may add")

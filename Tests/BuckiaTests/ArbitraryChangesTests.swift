@@ -39,7 +39,7 @@ import Testing
       let table = Self.tables[Int.random(in: Self.tables.indices, using: &random)]
       let header = ChangesetTable(name: table.name, format: format, keyFlags: table.keyFlags)
       writer.beginTable(header)
-      for _ in 0..<Int.random(in: 1...20, using: &random) { Self.write(header, to: &writer, &random) }
+      for _ in 0..<Int.random(in: 1...20, using: &random) { writer.appendArbitraryChange(of: header, &random) }
     }
     try exchange.plantRaw(writer.bytes)
     let before = try exchange.everythingButOurs()
@@ -53,49 +53,5 @@ import Testing
     }
     #expect(try exchange.rows("PRAGMA integrity_check") == ["'111.107'"], "seed \(seed)")
     #expect(try exchange.database.conflicts().count == outcome.conflicts || outcome.state == .rejected, "seed \(seed)")
-  }
-
-  private static func write(_ table: ChangesetTable, to writer: inout ChangesetWriter, _ random: inout SeededGenerator)
-  {
-    let isPatchset = table.format == .patchset
-    let columns = table.keyFlags.indices
-    switch Int.random(in: 0..<3, using: &random) {
-    case 0:
-      writer.beginChange(.insert)
-      for _ in columns { writer.appendArbitrary(&random) }
-    case 1:
-      writer.beginChange(.delete)
-      for column in columns where !isPatchset || table.isKey(column) { writer.appendArbitrary(&random) }
-    default:
-      writer.beginChange(.update)
-      let isSet = columns.map { _ in Bool.random(using: &random) }
-      if !isPatchset {
-        for column in columns {
-          if isSet[column] || table.isKey(column) { writer.appendArbitrary(&random) } else { writer.appendUndefined() }
-        }
-      }
-      for column in columns {
-        let isThere = table.isKey(column) ? isPatchset : isSet[column]
-        if isThere { writer.appendArbitrary(&random) } else { writer.appendUndefined() }
-      }
-    }
-  }
-}
-
-extension ChangesetWriter {
-  /// Adds a value, most of them such as stand in some row.
-  fileprivate mutating func appendArbitrary(_ random: inout SeededGenerator) {
-    switch Int.random(in: 0..<12, using: &random) {
-    case 0: appendNull()
-    case 1: append(real: [1, 1.5, -0.0, .infinity, 0x1p63, 4e18].randomElement(using: &random) ?? 0)
-    case 2: append(integer: [.min, .max, 0, -1].randomElement(using: &random) ?? 0)
-    case 3: append(text: ["", "a", "A", "b", "1", "1e400", "x\0y"].randomElement(using: &random) ?? "")
-    case 4: [UInt8]([0xff, 0xfe]).withUnsafeBytes { append(.text, $0) }
-    case 5: [UInt8]([0]).withUnsafeBytes { append(.blob, $0) }
-    case 6: append(.blob, UnsafeRawBufferPointer(start: nil, count: 0))
-    // SQLite never writes it, but anybody else can.
-    case 7: append(real: .nan)
-    default: append(integer: Int64.random(in: 1...4, using: &random))
-    }
   }
 }

@@ -1,5 +1,6 @@
 import Buckia
 import BuckiaApply
+import BuckiaByteStreams
 import BuckiaDiff
 import BuckiaDiffFiles
 import BuckiaSchemaPlans
@@ -7,7 +8,7 @@ import SQLiteSchemas
 import TestSupport
 import Testing
 
-/// Nobody can tell from two schemas that a column was renamed: its author declares it, and receivers remember.
+/// Nobody can tell from two schemas that a column was renamed: its author declares it, and receivers remember it of that author.
 @Suite struct RenameTests {
   private let folder: TemporaryFolder
   private let home: BuckiaHome
@@ -56,22 +57,99 @@ import Testing
     #expect(outcome.state == .applied && outcome.conflicts == 0)
     #expect(outcome.plan.map(\.description) == ["rename notes.heading: it is called title here"])
     #expect(try TestDatabases.rows("SELECT title FROM notes WHERE id = 2", on: mine) == ["'84.87.79'"])
+    #expect(try TestDatabases.rows("SELECT * FROM buckia_rename", on: mine) == [])
+  }
 
-    // What comes later does not declare it again.
+  @Test("A sender's later diffs need not declare it again, and nobody else's columns are found by it")
+  func remembered() throws {
+    let mine = try folder.copy("older", to: "mine")
+    try apply(sign(diff(from: older, to: newer, [Self.rename]), by: 1), to: mine)
     let latest = try folder.copy("newer", to: "latest")
     try TestDatabases.run("UPDATE notes SET heading = 'ONE' WHERE id = 1", on: latest)
-    let later = try diff(from: newer, to: latest, [])
-    #expect(try apply(later, to: mine).plan.map(\.action) == [.rename])
+
+    let another = try folder.copy("mine", to: "another")
+    #expect(try apply(diff(from: newer, to: latest, []), to: another).plan.map(\.action) == [.add, .keep])
+    let third = try folder.copy("mine", to: "third")
+    #expect(try apply(sign(diff(from: newer, to: latest, []), by: 2), to: third).plan.map(\.action) == [.add, .keep])
+    #expect(try TestDatabases.rows("SELECT title FROM notes WHERE id = 1", on: third) == ["'111.110.101'"])
+
+    #expect(try apply(sign(diff(from: newer, to: latest, []), by: 1), to: mine).plan.map(\.action) == [.rename])
     #expect(try TestDatabases.rows("SELECT title FROM notes WHERE id = 1", on: mine) == ["'79.78.69'"])
 
-    // This app is upgraded, and a person whose app is not sends something.
+    // This app is upgraded, and the sender's other device is not.
     try TestDatabases.run("ALTER TABLE notes RENAME COLUMN title TO heading", on: mine)
     let other = try folder.copy("older", to: "other")
     try TestDatabases.run("UPDATE notes SET title = '3' WHERE id = 3", on: other)
-    let old = try diff(from: older, to: other, [])
+    let old = try sign(diff(from: older, to: other, []), by: 1)
     #expect(try apply(old, to: mine).plan.map(\.description) == ["rename notes.title: it is called heading here"])
     #expect(
       try TestDatabases.rows("SELECT heading FROM notes", on: mine) == ["'79.78.69'", "'84.87.79'", "'51'"])
+  }
+
+  @Test("What is held finds its place though the rename of its key is not declared again")
+  func heldBesideRenamedKey() throws {
+    try TestDatabases.run(
+      "ALTER TABLE notes RENAME COLUMN id TO number; ALTER TABLE notes ADD COLUMN more; UPDATE notes SET more = 5",
+      on: newer)
+    let key = ColumnRename(table: "notes", from: "id", to: "number")
+    let mine = try folder.copy("older", to: "mine")
+    #expect(try apply(diff(from: older, to: newer, [Self.rename, key]), to: mine, .hold).heldParts == 1)
+    try TestDatabases.run("ALTER TABLE notes ADD COLUMN more", on: mine)
+    try folder.makeFolder("empty")
+    let empty = folder.file("empty")
+    let report = try DatabaseManager(mine).processInboundChanges([empty])
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(try TestDatabases.rows("SELECT more FROM notes", on: mine) == ["5", "5", "5"])
+  }
+
+  @Test("Only renames of columns that are here are kept, and of a sender's no more than the newest thousand")
+  func bounded() throws {
+    let mine = try TestDatabases.run(
+      "CREATE TABLE notes(id INTEGER PRIMARY KEY, title, stars)", on: folder.file("mine"))
+    let notes = TableDefinition(
+      name: "notes", columns: ["id", "title", "stars"].map { ColumnDefinition(name: $0) }, primaryKey: [0])
+    for number in 0..<3 {
+      let renames = (0..<400).flatMap { index in
+        [
+          ("nothing", "title", "a\(index)"), ("notes", "a\(index)", "b\(index)"),
+          ("notes", "title", "n\(number).\(index)"),
+        ]
+        .map { ColumnRename(table: TableName($0.0), from: $0.1, to: $0.2) }
+      }
+      let id = Exchange.id(at: 1_700_000_000 + Int64(number))
+      var writer = DiffFileWriter()
+      writer.signer = try Self.signer(1)
+      let path = folder.file(DiffFileName.diff(id))
+      try writer.write(
+        DiffFileDraft(
+          manifest: Manifest(id: id, critical: ["renames"], sender: Manifest.Sender(), renames: renames),
+          schema: .included([notes])),
+        changeset: TemporaryBuffer(
+          insertion(into: "notes", keyFlags: [1, 0, 0], values: [10 + Int64(number), 1, 1])),
+        to: path)
+      let report = try DatabaseManager(mine).processInboundChanges([path])
+      #expect(report.diffs.map(\.state) == [.applied])
+    }
+    let kept = "SELECT substr(new_name, 1, 2) AS new, count(*) FROM buckia_rename GROUP BY new ORDER BY new"
+    #expect(try TestDatabases.rows(kept, on: mine).map { $0.split(separator: "|").last } == ["200", "400", "400"])
+  }
+
+  /// Signs a file that was made unsigned.
+  private func sign(_ report: DiffReport, by person: UInt8) throws -> DiffReport {
+    let path = try #require(report.path)
+    let diff = try DiffFile.verified(at: path)
+    var manifest = diff.manifest
+    manifest.sender = Manifest.Sender()
+    var writer = DiffFileWriter()
+    writer.replacesExisting = true
+    writer.signer = try Self.signer(person)
+    try writer.write(
+      DiffFileDraft(manifest: manifest, schema: .included(diff.schema ?? [])), changeset: diff.changeset, to: path)
+    return report
+  }
+
+  private static func signer(_ person: UInt8) throws -> ManifestSigner {
+    try ManifestSigner(seed: [UInt8](repeating: person, count: 32))
   }
 
   @Test("Nothing but the name may have changed, and in the mode exact that is a difference")

@@ -155,6 +155,8 @@ struct RewrittenChangesTests {
       }
     }
     let files = InboundFiles([InboundItem(named: path)], removing: .none, streams: false) { _ in throw Stop() }
-    #expect(throws: Stop.self) { try files.reopen(0) }
+    let reader = files.files(0..<1, streams: false)
+    defer { reader.stop() }
+    #expect(throws: Stop.self) { try reader.wait() }
   }
 }

@@ -39,22 +39,25 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
 
   /// Files that are there already, or cannot be read.
   private final class Files: IncomingFileSource {
+    private final class Reader: IncomingFileReader {
+      private var files: ArraySlice<IncomingFile>
+
+      init(_ files: ArraySlice<IncomingFile>) { self.files = files }
+
+      func wait() {}
+      func next() -> IncomingFile? { files.popFirst() }
+      func stop() {}
+    }
+
     private let files: [IncomingFile]
-    private var position = 0
     private(set) var outcomes: [DiffOutcome] = []
 
     init(_ files: [IncomingFile]) { self.files = files }
 
     var count: Int { files.count }
-    func start(at index: Int) { position = index }
-    func next() throws -> IncomingFile {
-      position += 1
-      return files[position - 1]
-    }
-    func stop() {}
-    func reopen(_ index: Int) throws -> IncomingFile { files[index] }
+    func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader { Reader(files[range]) }
     func willReceive(_ index: Int) throws {}
-    func didReceive(_ received: [(index: Int, outcome: DiffOutcome)]) { outcomes += received.map(\.outcome) }
+    func didReceive(_ files: [ReceivedFile]) { outcomes += files.map(\.outcome) }
   }
 
   /// A file by a sender that inserts one row.

@@ -13,10 +13,6 @@ final class InboundFiles: IncomingFileSource {
   private let items: [InboundItem]
   /// Says which files are removed when they are done.
   private let removal: InboundRemoval
-  /// For each file which one was read last; files can be opened more than once.
-  private var identities: [FileIdentity?]
-  /// The place of the file that is handed out next.
-  private var current = 0
   /// Whether large files are handed on while the rest of them is being verified.
   private let streams: Bool
   private let handler: ApplyProgressHandler?
@@ -24,8 +20,6 @@ final class InboundFiles: IncomingFileSource {
   /// For each file how many bytes all before it have; empty where progress is not told.
   private var bytesBefore: [Int64] = []
   private let remover = FileRemover()
-  private var reader: InboundReader?
-  private let cache = OpeningCache()
 
   /// - Parameters:
   ///   - items: The files in the order in which they are applied.
@@ -40,7 +34,6 @@ final class InboundFiles: IncomingFileSource {
     self.removal = removal
     self.streams = streams
     self.handler = handler
-    identities = [FileIdentity?](repeating: nil, count: items.count)
     progress.fileCount = items.count
     guard handler != nil else { return }
     bytesBefore.reserveCapacity(items.count)
@@ -62,30 +55,11 @@ final class InboundFiles: IncomingFileSource {
 
   var count: Int { items.count }
 
-  func start(at index: Int) { reader = InboundReader(items, from: index, streams: streams) }
-
-  func next() throws -> IncomingFile {
-    guard let reader else { return try reopen(current) }
-    let file = try reader.next { try handler?(progress) }
-    identities[current] = file.identity
-    return file
-  }
-
-  func stop() {
-    reader?.stop()
-    reader = nil
-  }
-
-  func reopen(_ index: Int) throws -> IncomingFile {
-    let file = try polling({ [handler, progress] in try handler?(progress) }) { isWanted in
-      IncomingFile(items[index], cache: cache, isWanted: isWanted)
-    }
-    identities[index] = file.identity
-    return file
+  func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader {
+    InboundReader(items[range], streams: streams && self.streams) { try self.handler?(self.progress) }
   }
 
   func willReceive(_ index: Int) throws {
-    current = index
     guard let handler else { return }
     progress.path = items[index].path
     progress.files = index
@@ -94,14 +68,14 @@ final class InboundFiles: IncomingFileSource {
     try handler(progress)
   }
 
-  func didReceive(_ received: [(index: Int, outcome: DiffOutcome)]) {
+  func didReceive(_ files: [ReceivedFile]) {
     var done: [(place: Int, removal: FileRemoval)] = []
-    for (index, outcome) in received {
-      let item = items[index]
-      if removal.removes(item, outcome.state), let identity = identities[index] {
+    for file in files {
+      let item = items[file.index]
+      if removal.removes(item, file.outcome.state), let identity = file.identity {
         done.append((outcomes.count, FileRemoval(path: item.path, name: item.name, identity: identity)))
       }
-      outcomes.append(outcome)
+      outcomes.append(file.outcome)
     }
     remover.remove(done)
   }

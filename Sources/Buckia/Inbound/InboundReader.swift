@@ -6,15 +6,19 @@ import Dispatch
 ///
 /// Opening, checking and decompressing takes about as long as applying a small file. Only so much is opened ahead that
 /// the memory of it stays small, whatever the files hold.
-final class InboundReader: @unchecked Sendable {
+final class InboundReader: IncomingFileReader, @unchecked Sendable {
   /// How many places there are for files that wait.
   private static let places = 512
   /// How many bytes of changes take up one place.
   private static let bytesPerPlace = 8 << 10
+  /// How many times its size as text a document takes in memory.
+  private static let documentFactor = 8
+  /// How long whoever holds the write lock waits for the next file, in milliseconds.
+  private static let patience = 20
 
-  private let items: [InboundItem]
-  private let first: Int
+  private let items: ArraySlice<InboundItem>
   private let streams: Bool
+  private let poll: () throws -> Void
   /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins. An opened file is handed
   /// from one thread to the other, and neither touches it in the other's time.
   private let lock = DispatchSemaphore(value: 1)
@@ -28,13 +32,13 @@ final class InboundReader: @unchecked Sendable {
   /// Begins to open files.
   ///
   /// - Parameters:
-  ///   - items: All files.
-  ///   - first: Where to begin.
+  ///   - items: The files.
   ///   - streams: Whether large files are handed on while the rest of them is being verified.
-  init(_ items: [InboundItem], from first: Int, streams: Bool) {
+  ///   - poll: Is called now and then while a file is being waited for. May throw to stop.
+  init(_ items: ArraySlice<InboundItem>, streams: Bool, poll: @escaping () throws -> Void) {
     self.items = items
-    self.first = first
     self.streams = streams
+    self.poll = poll
     // The semaphores are back at their first values before they go: libdispatch takes anything else for a mistake.
     DispatchQueue(label: "buckia.inbound").async { self.openAll() }
   }
@@ -42,7 +46,7 @@ final class InboundReader: @unchecked Sendable {
   private func openAll() {
     defer { isDone.signal() }
     let cache = OpeningCache()
-    for item in items[first...] {
+    for item in items {
       var goesOn = true
       if streams {
         IncomingFile.open(item, cache: cache, isWanted: isWanted) { goesOn = self.handOn($0) }
@@ -77,13 +81,18 @@ final class InboundReader: @unchecked Sendable {
     return true
   }
 
-  private static func cost(of file: IncomingFile) -> Int { min(places, 1 + file.byteCount / bytesPerPlace) }
+  private static func cost(of file: IncomingFile) -> Int {
+    min(places, 1 + (file.byteCount + documentFactor * file.documentBytes) / bytesPerPlace)
+  }
 
-  /// The next file; must be asked for no more often than there are files.
-  ///
-  /// - Parameter poll: Is called now and then while the file is being verified. May throw to stop.
-  func next(poll: () throws -> Void) rethrows -> IncomingFile {
+  func wait() throws {
+    try poll()
     while waiting.wait(timeout: .now() + .milliseconds(100)) == .timedOut { try poll() }
+    waiting.signal()
+  }
+
+  func next() -> IncomingFile? {
+    guard waiting.wait(timeout: .now() + .milliseconds(Self.patience)) == .success else { return nil }
     lock.wait()
     let item = opened.removeFirst()
     lock.signal()
@@ -91,7 +100,7 @@ final class InboundReader: @unchecked Sendable {
     return item
   }
 
-  /// Stops opening and waits until the thread is done. To be called in any case, once.
+  /// Stops opening and waits until the thread is done.
   func stop() {
     lock.wait()
     isStopped = true

@@ -86,6 +86,7 @@ extension IncomingFile {
     self.init(
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: unsupported.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
+      documentBytes: diff.manifest.documentBytes,
       digest: { digest }, remarks: { remarks })
   }
 
@@ -96,7 +97,8 @@ extension IncomingFile {
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
       content: unsupported.map { .failed($0, finish: finish) }
         ?? .arriving(IncomingChanges(diff, file: item.name), finish: finish),
-      byteCount: diff.changeset.expectedCount, digest: { try diff.file().file.fileDigest.bytes },
+      byteCount: diff.changeset.expectedCount, documentBytes: diff.manifest.documentBytes,
+      digest: { try diff.file().file.fileDigest.bytes },
       remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
       abandon: { diff.feed.abandon() })
   }

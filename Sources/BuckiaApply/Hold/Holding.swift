@@ -32,8 +32,7 @@ struct Holding {
     self.plan = plan
     self.session = session
     store = HeldParts(of: entry, on: session.connection)
-    earlier =
-      try resumed == nil && HeldParts.exist(on: session.connection) ? HeldParts.tables(on: session.connection) : []
+    earlier = try resumed == nil ? session.heldTables() : []
     guard !plan.held.isEmpty || resumed != nil else {
       known = admitted
       keys = [:]
@@ -80,9 +79,10 @@ struct Holding {
         try record(change, omission, with: decider)
       }
     }
-    if !earlier.isEmpty { try forgetRowsThatAreGone() }
+    let shrunk = try earlier.isEmpty ? [] : forgetRowsThatAreGone()
+    try HeldParts.removeEmpty(store.emptyParts.union(shrunk), on: session.connection)
     let held = store.held.filter { $0.changes > 0 }
-    if held.count < store.held.count || !earlier.isEmpty { try HeldParts.removeEmpty(on: session.connection) }
+    session.noteHeld(held.map { TableName($0.table.definition.name) })
     return held.map { table, changes in
       HeldSummary(
         table: table.definition.name,
@@ -114,7 +114,10 @@ struct Holding {
 
   /// Deletes what is held of earlier diffs for rows that this one has deleted: it must not be applied to a later row of the
   /// same key.
-  private func forgetRowsThatAreGone() throws {
+  ///
+  /// - Returns: The parts that have lost changes.
+  private func forgetRowsThatAreGone() throws -> Set<Int64> {
+    var shrunk: Set<Int64> = []
     let summary = try known.changes.feed.summary()
     let sections = TableSections(summary, of: known.changes.changeset)
     for table in summary.tables where table.deleted > 0 {
@@ -130,9 +133,11 @@ struct Holding {
         let isThere = try select.statement.step()
         select.statement.reset()
         if isThere { return }
-        try HeldParts.remove(key.bytes(of: change, bytes), of: name, before: entry, on: session.connection)
+        shrunk.formUnion(
+          try HeldParts.remove(key.bytes(of: change, bytes), of: name, before: entry, on: session.connection))
       }
       select.statement.clearBindings()
     }
+    return shrunk
   }
 }

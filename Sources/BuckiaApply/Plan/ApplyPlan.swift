@@ -37,13 +37,10 @@ package struct ApplyPlan {
     self.session = session
     self.ownsSession = ownsSession
     let incoming = admitted.changes
-    let renames = try session.renames(and: incoming.renames)
+    let renames = try session.renames(of: incoming.key.sender, and: incoming.renames)
     let schema: SchemaPlan
     if let definitions = incoming.definitions {
-      schema =
-        incoming.renames.isEmpty
-        ? try session.plan(for: definitions, mode: settings.schema)
-        : try SchemaPlan(definitions: definitions, mode: settings.schema, renames: renames, local: session.schema())
+      schema = try session.plan(for: definitions, mode: settings.schema, renames: renames)
     } else {
       schema = try SchemaPlan(positional: incoming.feed.summary().tables.map(\.table), local: session.schema())
     }
@@ -116,10 +113,7 @@ package struct ApplyPlan {
   private func carryOut() throws -> ApplyResult {
     try session.requireLedger()
     for step in schema.steps { try step.carryOut(on: session.connection) }
-    if !incoming.renames.isEmpty {
-      try KnownRenames.add(incoming.renames, on: session.connection)
-      session.forget()
-    }
+    try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.
     let released = try HeldRelease(settings, session).run()
     var result = try ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session).run()

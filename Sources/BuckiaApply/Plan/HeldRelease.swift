@@ -68,11 +68,9 @@ struct HeldRelease {
     }
     session.noteTriedHeld()
     guard !released.isEmpty else { return [] }
-    try HeldParts.removeEmpty(on: session.connection)
-    let rest = try HeldPart.all(on: session.connection)
-    return released.map { release in
-      release.outcome(holding: rest.filter { $0.entry == release.entry }.map { HeldSummary($0) })
-    }
+    for release in released { try HeldParts.noteApplied(entry: release.entry, on: session.connection) }
+    let rest = Dictionary(grouping: try HeldPart.all(on: session.connection), by: \.entry)
+    return released.map { $0.outcome(holding: (rest[$0.entry] ?? []).map { HeldSummary($0) }) }
   }
 
   /// Applies a part, if there is a place for any of it that there was not before.
@@ -84,7 +82,7 @@ struct HeldRelease {
     for index in part.columns where blocked.columns.contains(part.foldedName(of: index)) {
       withheld[index] = "waits for what came before"
     }
-    let renames = try session.renames()
+    let renames = try session.renames(of: part.senderKey)
     let plan = try SchemaPlan(
       definitions: [part.definition], mode: .hold, withholding: [name: withheld], renames: renames,
       local: session.schema())

@@ -1,5 +1,6 @@
 import BuckiaLedger
 import BuckiaSchemaPlans
+import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -174,6 +175,8 @@ struct InboundFileProcessor {
         digest: file.digest(), id: outcome.id, sender: file.sender, state: refusal.state,
         reason: outcome.reason ?? "", file: file.name, at: settings.time, on: session.connection)
     } catch let error as SQLiteError where !error.isTooBig {
+      throw error
+    } catch let error as ChangesetFeed.Stalled {
       throw error
     } catch {
       outcome.warnings.append(Remark(.refusalNotRecorded, "\(error)"))

@@ -33,6 +33,8 @@ package struct IncomingFile {
   package let content: Content
   /// How many bytes of changes it has.
   package let byteCount: Int
+  /// How many bytes its manifest, definitions and annotations have as text. In memory they take several times as many.
+  package let documentBytes: Int
   /// SHA-256 of the file. Waits for the end of a file that is still arriving.
   package let digest: () throws -> [UInt8]
   /// Remarks about the file itself, known once it has been verified.
@@ -43,7 +45,7 @@ package struct IncomingFile {
   /// Describes a file.
   package init(
     path: String, name: String, id: KSUID?, sender: String, isSenderKnown: Bool = true, identity: FileIdentity? = nil,
-    content: Content, byteCount: Int, digest: @escaping () throws -> [UInt8],
+    content: Content, byteCount: Int, documentBytes: Int = 0, digest: @escaping () throws -> [UInt8],
     remarks: @escaping () throws -> [Remark] = { [] }, abandon: @escaping () -> Void = {}
   ) {
     self.path = path
@@ -54,6 +56,7 @@ package struct IncomingFile {
     self.identity = identity
     self.content = content
     self.byteCount = byteCount
+    self.documentBytes = documentBytes
     self.digest = digest
     self.remarks = remarks
     self.abandon = abandon
@@ -65,24 +68,43 @@ extension IncomingFile {
   func failing(with error: any Error) -> IncomingFile {
     IncomingFile(
       path: path, name: name, id: id, sender: sender, isSenderKnown: isSenderKnown, identity: identity,
-      content: .failed(error), byteCount: byteCount, digest: digest, remarks: remarks, abandon: abandon)
+      content: .failed(error), byteCount: byteCount, documentBytes: documentBytes, digest: digest, remarks: remarks,
+      abandon: abandon)
   }
 }
 
-/// Gives the receiver files in their order, and is told what became of them.
+/// Gives the receiver files, and is told what became of them.
 package protocol IncomingFileSource: AnyObject {
   /// How many files there are.
   var count: Int { get }
-  /// Begins to open files from an index on, ahead of the calls of `next`. A call of `stop` follows.
-  func start(at index: Int)
-  /// The next file. May throw to stop the work; the files before it are done.
-  func next() throws -> IncomingFile
-  /// Stops opening files.
-  func stop()
-  /// Opens a file that was handed out before once more. May throw to stop the work.
-  func reopen(_ index: Int) throws -> IncomingFile
+  /// Begins to open some files. A file that was handed out before may be opened once more.
+  ///
+  /// - Parameters:
+  ///   - range: The places of the files.
+  ///   - streams: Whether large files may be handed on while the rest of them is being verified.
+  func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader
   /// The file at an index comes next. May throw to stop the work; the files before it are done.
   func willReceive(_ index: Int) throws
   /// These files are done: their transaction has been committed.
-  func didReceive(_ outcomes: [(index: Int, outcome: DiffOutcome)])
+  func didReceive(_ files: [ReceivedFile])
+}
+
+/// Opens files in their order, ahead of whoever takes them.
+package protocol IncomingFileReader: AnyObject {
+  /// Waits until the next file is there, and leaves it. May throw to stop the work; the files before it are done.
+  func wait() throws
+  /// Takes the next file; nil when it is not there and does not come at once, which never is so after ``wait()``.
+  func next() -> IncomingFile?
+  /// Stops opening files. Must be called, once.
+  func stop()
+}
+
+/// What became of a file.
+package struct ReceivedFile {
+  /// Its place in the source.
+  package let index: Int
+  /// Which file was read; nil where it is no file of its own, or could not be opened.
+  package let identity: FileIdentity?
+  /// What became of it.
+  package let outcome: DiffOutcome
 }

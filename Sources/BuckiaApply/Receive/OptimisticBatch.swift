@@ -60,7 +60,8 @@ struct OptimisticBatch {
   mutating func add(_ plan: borrowing ApplyPlan) throws -> Attempt {
     let incoming = plan.incoming
     guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty,
-      incoming.renames.isEmpty, incoming.changeset.count <= Self.diffByteLimit,
+      incoming.renames.isEmpty, try session.renames(of: incoming.key.sender).isEmpty,
+      incoming.changeset.count <= Self.diffByteLimit,
       incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection)
     else { return .notEligible }
     let added = try incoming.feed.summary()

@@ -1,5 +1,6 @@
 import BuckiaLedger
 import BuckiaSchemaPlans
+import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -9,7 +10,7 @@ import SQLiteSchemas
 /// Many files share one transaction, because a transaction costs more than a small file, and small ones are applied as one
 /// batch. What becomes of a file does not depend on the others: when a batch meets a conflict, its group is rolled back and
 /// applied again, each file by itself; when a file fails after it has begun to write, each behind a savepoint; when the
-/// database fails, each in a transaction of its own.
+/// database fails, each in a transaction of its own. No transaction waits for a file to be verified.
 ///
 /// ```swift
 /// var receiver = try Receiver(on: connection, settings: settings, clock: clock)
@@ -104,14 +105,35 @@ package struct Receiver {
 
   // MARK: Groups
 
+  /// How files are applied: each way is more careful than the one before it, and slower.
+  private enum Care {
+    /// Small files as one batch, the others one by one. Large files are applied while the rest of them is being verified.
+    case batches
+    /// One by one, each verified before.
+    case oneByOne
+    /// Each behind a savepoint.
+    case savepoints
+    /// Each in a transaction of its own.
+    case alone
+
+    /// How to go on after a failure.
+    func afterFailure(_ error: any Error) -> Care {
+      switch self {
+      case .batches where error is ChangesetFeed.Stalled: .oneByOne
+      case .batches, .oneByOne: (error as? any FileFault)?.refusal == nil ? .alone : .savepoints
+      case .savepoints, .alone: .alone
+      }
+    }
+  }
+
   /// How far a group of files came.
   private enum GroupEnd {
     /// Its transaction is committed; the file at this index comes next.
     case committed(next: Int)
     /// Its transaction is committed; the application wants to stop before the file at this index.
     case stopped(any Error, at: Int)
-    /// Nothing of it has happened: a batch met a conflict.
-    case batchConflict
+    /// Nothing of it has happened: a batch met a conflict. The file at this index has not been looked at.
+    case batchConflict(next: Int)
     /// Nothing of it has happened: the file at this index failed, or the database did.
     case failed(any Error, at: Int)
   }
@@ -121,83 +143,64 @@ package struct Receiver {
   /// - Throws: What is not a file's fault: the database locked or damaged, a full disk, the application's wish to stop. The
   ///   files before it are done.
   package mutating func receive(_ source: some IncomingFileSource) throws {
-    var next = 0
-    while next < source.count {
-      source.start(at: next)
-      defer { source.stop() }
-      next = try receiveGroups(of: source, from: next)
-    }
+    try receive(0..<source.count, of: source, .batches)
   }
 
-  /// Receives group after group, until one has to be applied again.
-  ///
-  /// - Returns: Where the source has to start again.
-  private mutating func receiveGroups(of source: some IncomingFileSource, from start: Int) throws -> Int {
-    var next = start
-    while next < source.count {
-      let range = next..<min(source.count, next + Self.groupFileLimit)
-      let end = try receiveGroup(of: source, range, usesSavepoints: false) { _ in try source.next() }
-      switch end {
+  /// Receives some files, group after group. A group that fails is received again with more care.
+  private mutating func receive(_ range: Range<Int>, of source: some IncomingFileSource, _ care: Care) throws {
+    let files = source.files(range, streams: care == .batches)
+    defer { files.stop() }
+    var next = range.lowerBound
+    while next < range.upperBound {
+      let limit = care == .alone ? 1 : Self.groupFileLimit
+      // Other writers do not wait for a file to be verified.
+      try files.wait()
+      switch try receiveGroup(files, of: source, next..<min(range.upperBound, next + limit), care) {
       case .committed(let after):
-        noteGroupWithoutConflict()
+        if care == .batches { noteGroupWithoutConflict() }
         next = after
       case .stopped(let error, _):
         throw error
-      case .batchConflict:
+      case .batchConflict(let after):
         lastGroupsWithoutBatch = max(1, 2 * lastGroupsWithoutBatch)
-        groupsWithoutBatch = lastGroupsWithoutBatch
-        return next
+        // The first of them is this one.
+        groupsWithoutBatch = lastGroupsWithoutBatch - 1
+        try receive(next..<after, of: source, .oneByOne)
+        next = after
       case .failed(let error, let index):
-        let again = next..<min(source.count, index + 1)
-        try receiveAgain(again, of: source, after: error)
-        return again.upperBound
+        if care == .alone {
+          try refuse(index, of: source, because: error)
+        } else {
+          try receive(next..<(index + 1), of: source, care.afterFailure(error))
+        }
+        next = index + 1
       }
     }
-    return next
   }
 
   private mutating func noteGroupWithoutConflict() {
     if groupsWithoutBatch > 0 { groupsWithoutBatch -= 1 } else { lastGroupsWithoutBatch = 0 }
   }
 
-  /// Applies files of a group that failed again: with a savepoint for each where a file is to blame, otherwise, and where
-  /// that fails too, in a transaction for each.
-  private mutating func receiveAgain(
-    _ range: Range<Int>, of source: some IncomingFileSource, after error: any Error
-  ) throws {
-    if (error as? any FileFault)?.refusal != nil {
-      let end = try receiveGroup(of: source, range, usesSavepoints: true) { try source.reopen($0) }
-      switch end {
-      case .committed: return
-      case .stopped(let error, _): throw error
-      case .batchConflict, .failed: break
-      }
-    }
-    for index in range { try receiveAlone(index, of: source) }
-  }
-
-  /// Applies a file in a transaction of its own. What is its own fault stops only itself, even where everything that was done
-  /// in the transaction went with it.
-  private mutating func receiveAlone(_ index: Int, of source: some IncomingFileSource) throws {
-    let end = try receiveGroup(of: source, index..<(index + 1), usesSavepoints: true) { try source.reopen($0) }
-    guard case .failed(let error, _) = end else {
-      if case .stopped(let error, _) = end { throw error }
-      return
-    }
-    let cause = try cause(of: error, at: index, of: source)
+  /// Writes down that a file is refused which has failed in a transaction of its own, with everything that was done in it.
+  ///
+  /// - Throws: The failure, when it is not the file's fault.
+  private mutating func refuse(_ index: Int, of source: some IncomingFileSource, because error: any Error) throws {
+    let files = source.files(index..<(index + 1), streams: false)
+    defer { files.stop() }
+    try files.wait()
+    guard let file = files.next() else { throw error }
+    let cause = try cause(of: error, in: file)
     guard (cause as? any FileFault)?.refusal != nil else { throw cause }
-    // That it is refused is written down in another transaction.
-    switch try receiveGroup(
-      of: source, index..<(index + 1), usesSavepoints: true,
-      open: { try source.reopen($0).failing(with: cause) })
-    {
+    let refused = RefusedFile(file.failing(with: cause))
+    switch try receiveGroup(refused, of: source, index..<(index + 1), .alone) {
     case .committed, .batchConflict: return
     case .stopped(let error, _), .failed(let error, _): throw error
     }
   }
 
   /// Why a file failed by itself, where SQLite has rolled back everything before that could be seen.
-  private func cause(of error: any Error, at index: Int, of source: some IncomingFileSource) throws -> any Error {
+  private func cause(of error: any Error, in file: IncomingFile) throws -> any Error {
     guard let failure = error as? SQLiteError, failure.isFullDisk else { return error }
     let effects = settings.observer?.mark ?? 0
     defer {
@@ -209,24 +212,25 @@ package struct Receiver {
     try StatementRollback.require(in: session)
     var noBatch: OptimisticBatch?
     var processor = InboundFileProcessor(
-      try source.reopen(index), after: UnreadFiles(), gate, present, usesSavepoint: false, session)
+      file, after: UnreadFiles(), gate, present, usesSavepoint: false, session)
     guard case .failed(let cause) = try processor.process(with: &noBatch, in: rehearsal) else { return error }
     return cause
   }
 
-  /// Applies some files in one transaction.
+  /// Applies some files in one transaction: as many as are there, without waiting for others to be verified.
   ///
   /// - Throws: `SQLiteError` when no transaction can be begun; `ReplicationError` with `transactionLost` when the one that all
   ///   is part of is gone.
   private mutating func receiveGroup(
-    of source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool, open: (Int) throws -> IncomingFile
+    _ files: any IncomingFileReader, of source: some IncomingFileSource, _ range: Range<Int>, _ care: Care
   ) throws -> GroupEnd {
     let transaction = try SQLiteTransaction(on: session.connection)
+    // Between two groups others may have written.
+    session.forgetHeldTables()
     let effects = settings.observer?.mark ?? 0
-    var outcomes: [(index: Int, outcome: DiffOutcome)] = []
+    var done: [ReceivedFile] = []
     var unread = unread
-    let end = process(
-      source, range, usesSavepoints: usesSavepoints, into: &outcomes, noting: &unread, in: transaction, open: open)
+    let end = process(files, of: source, range, care, into: &done, noting: &unread, in: transaction)
     if isPartOfAnother, !session.connection.isInTransaction, case .failed(let error, _) = end {
       throw ReplicationError.transactionLost(error)
     }
@@ -238,7 +242,7 @@ package struct Receiver {
         return .failed(error, at: next - 1)
       }
       self.unread = unread
-      source.didReceive(outcomes)
+      source.didReceive(done)
     case .batchConflict, .failed:
       transaction.rollback()
       session.forget()
@@ -249,38 +253,34 @@ package struct Receiver {
 
   /// Applies some files; the transaction is to be committed or rolled back as the result says.
   private func process(
-    _ source: some IncomingFileSource, _ range: Range<Int>, usesSavepoints: Bool,
-    into outcomes: inout [(index: Int, outcome: DiffOutcome)], noting unread: inout UnreadFiles,
-    in transaction: borrowing SQLiteTransaction, open: (Int) throws -> IncomingFile
+    _ files: any IncomingFileReader, of source: some IncomingFileSource, _ range: Range<Int>, _ care: Care,
+    into done: inout [ReceivedFile], noting unread: inout UnreadFiles, in transaction: borrowing SQLiteTransaction
   ) -> GroupEnd {
+    let usesSavepoints = care == .savepoints || care == .alone
     var batch =
-      usesSavepoints || groupsWithoutBatch > 0 ? nil : OptimisticBatch(session, reportingTo: settings.observer)
+      care == .batches && groupsWithoutBatch == 0 ? OptimisticBatch(session, reportingTo: settings.observer) : nil
     var bytes = 0
-    var end = GroupEnd.committed(next: range.upperBound)
-    for index in range {
-      guard bytes < Self.groupByteLimit else {
-        end = .committed(next: index)
+    var next = range.lowerBound
+    var wish: (any Error)?
+    while next < range.upperBound, bytes < Self.groupByteLimit {
+      do { try source.willReceive(next) } catch {
+        wish = error
         break
       }
-      let file: IncomingFile
-      do {
-        try source.willReceive(index)
-        file = try open(index)
-      } catch {
-        end = .stopped(error, at: index)
-        break
-      }
+      guard let file = files.next() else { break }
+      let index = next
+      next += 1
       do {
         var processor = InboundFileProcessor(
           file, after: unread, gate, present, usesSavepoint: usesSavepoints, session)
         let result = try processor.process(with: &batch, in: transaction)
         unread = processor.unread
         switch result {
-        case .done(let outcome): outcomes.append((index, outcome))
+        case .done(let outcome): done.append(ReceivedFile(index: index, identity: file.identity, outcome: outcome))
         case .vanished: break
         case .batchConflict:
           file.abandon()
-          return .batchConflict
+          return .batchConflict(next: next)
         case .failed(let error):
           file.abandon()
           return .failed(error, at: index)
@@ -292,10 +292,26 @@ package struct Receiver {
       bytes += file.byteCount
     }
     do {
-      return try batch?.write() == nil ? end : .batchConflict
+      guard try batch?.write() == nil else { return .batchConflict(next: next) }
     } catch {
-      return .failed(error, at: range.upperBound - 1)
+      return .failed(error, at: next - 1)
     }
+    return wish.map { .stopped($0, at: next) } ?? .committed(next: next)
+  }
+}
+
+/// A file that has been opened, and turned out to be one to refuse.
+private final class RefusedFile: IncomingFileReader {
+  private var file: IncomingFile?
+
+  init(_ file: IncomingFile) { self.file = file }
+
+  func wait() {}
+  func stop() {}
+
+  func next() -> IncomingFile? {
+    defer { file = nil }
+    return file
   }
 }
 

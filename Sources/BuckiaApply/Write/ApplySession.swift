@@ -38,15 +38,24 @@ package final class ApplySession {
     var reader: SchemaReader?
     var hasLedger = false
     var hasTriedHeld = false
+    var heldTables: Set<TableName>?
     var hasVirtualTables: Bool?
     var references: Set<Reference>?
-    var renames: ColumnRenames?
-    var latestPlan: (definitions: [TableDefinition], mode: SchemaMode, plan: SchemaPlan)?
+    var renames: [String: ColumnRenames] = [:]
+    var latestPlan: LatestPlan?
     var statements: [StatementKey: TableStatements] = [:]
   }
 
-  /// The most tables whose statements are kept.
+  private struct LatestPlan {
+    let definitions: [TableDefinition]
+    let mode: SchemaMode
+    let renames: ColumnRenames
+    let plan: SchemaPlan
+  }
+
+  /// The most tables whose statements are kept, and the most senders whose renames are.
   private static let tableLimit = 256
+  private static let senderLimit = 64
 
   private struct StatementKey: Hashable {
     let table: TableName
@@ -130,6 +139,21 @@ package final class ApplySession {
     return cache.hasTriedHeld
   }
 
+  /// The tables of which something is held, and perhaps some of which something was.
+  func heldTables() throws -> Set<TableName> {
+    try refresh()
+    if let known = cache.heldTables { return known }
+    let found = try HeldParts.tables(on: connection)
+    cache.heldTables = found
+    return found
+  }
+
+  /// Forgets of which tables something is held: to be called when a transaction has begun.
+  func forgetHeldTables() { cache.heldTables = nil }
+
+  /// Remembers that something of these tables is held now.
+  func noteHeld(_ tables: [TableName]) { cache.heldTables?.formUnion(tables) }
+
   /// Remembers that what is held has been tried with the schema as it is now.
   func noteTriedHeld() { cache.hasTriedHeld = true }
 
@@ -188,26 +212,49 @@ package final class ApplySession {
     return reached
   }
 
-  /// A plan for all tables of a diff; the one for the same definitions, when that was made last.
-  func plan(for definitions: [TableDefinition], mode: SchemaMode) throws -> SchemaPlan {
+  /// A plan for all tables of a diff; the one for the same definitions and renames, when that was made last.
+  func plan(for definitions: [TableDefinition], mode: SchemaMode, renames: ColumnRenames) throws -> SchemaPlan {
     let local = try schema()
-    if let latestPlan = cache.latestPlan, latestPlan.mode == mode,
-      latestPlan.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
+    if let latest = cache.latestPlan, latest.mode == mode, latest.renames == renames,
+      latest.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
     {
-      return latestPlan.plan
+      return latest.plan
     }
-    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames(), local: local)
-    cache.latestPlan = (definitions, mode, plan)
+    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames, local: local)
+    cache.latestPlan = LatestPlan(definitions: definitions, mode: mode, renames: renames, plan: plan)
     return plan
   }
 
-  /// The renames that applied diffs have declared, and others.
-  func renames(and others: [ColumnRename] = []) throws -> ColumnRenames {
+  /// The renames that a sender has declared in applied diffs, and others.
+  ///
+  /// - Parameter sender: The verified key in hex; empty for unsigned diffs, whose renames are not kept.
+  func renames(of sender: String, and others: [ColumnRename] = []) throws -> ColumnRenames {
     try refresh()
-    if others.isEmpty, let known = cache.renames { return known }
-    let found = ColumnRenames(try KnownRenames.all(on: connection) + others)
-    if others.isEmpty { cache.renames = found }
+    if others.isEmpty, let known = cache.renames[sender] { return known }
+    let found = ColumnRenames(try KnownRenames.all(of: sender, on: connection) + others)
+    if others.isEmpty {
+      if cache.renames.count >= Self.senderLimit { cache.renames.removeAll() }
+      cache.renames[sender] = found
+    }
     return found
+  }
+
+  /// Keeps the renames of a diff that name columns of this database, for later diffs of the same sender.
+  func keepRenames(of changes: IncomingChanges, at time: Int64) throws {
+    guard !changes.renames.isEmpty, !changes.key.sender.isEmpty else { return }
+    let local = try schema()
+    var tables: [TableName: TableDefinition] = [:]
+    let known = try changes.renames.filter { rename in
+      if tables[rename.table] == nil, let entry = local.entry(named: rename.table), entry.kind == .table {
+        tables[rename.table] = try local.definition(of: entry)
+      }
+      guard let table = tables[rename.table] else { return false }
+      return table.column(named: rename.oldName) != nil || table.column(named: rename.newName) != nil
+    }
+    try KnownRenames.add(known, of: changes.key.sender, at: time, on: connection)
+    guard !known.isEmpty else { return }
+    cache.renames[changes.key.sender] = nil
+    cache.hasTriedHeld = false
   }
 
   /// The statements for changes of one table.

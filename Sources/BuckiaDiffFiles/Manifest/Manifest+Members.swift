@@ -1,6 +1,14 @@
 import SQLiteSchemas
 
 extension Manifest {
+  /// How many bytes the definitions and annotations have as text, and about how many the manifest itself has.
+  package var documentBytes: Int {
+    members.reduce(64 * members.count) { sum, member in
+      let role = MemberName.role(of: member.name)
+      return role == .schema || role == .annotations ? sum + Int(clamping: member.size) : sum
+    }
+  }
+
   /// Checks that the members are the ones that may be there, in the one order that they may have.
   func checkMembers(splitBytes: Int64) throws(DiffFileError) {
     var lastRole = -1

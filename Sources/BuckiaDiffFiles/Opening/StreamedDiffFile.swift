@@ -6,7 +6,8 @@ import SQLiteSchemas
 /// digests and checks its changes.
 ///
 /// Its changes may only be applied inside a transaction that is rolled back when the rest of the file is refused: nothing
-/// may be committed before `file()` has returned. Where that cannot be guaranteed, wait for a ``DiffFile``.
+/// may be committed before `file()` has returned. Where that cannot be guaranteed, wait for a ``DiffFile``. While the
+/// transaction is open, others cannot write: when the rest takes long to come, the feed throws `Stalled`.
 package final class StreamedDiffFile: @unchecked Sendable {
   /// Lets a noncopyable file be handed to another thread.
   package final class Box: @unchecked Sendable {
@@ -22,7 +23,7 @@ package final class StreamedDiffFile: @unchecked Sendable {
   package let schema: [TableDefinition]?
   /// The changes, as far as they have arrived.
   package let changeset: TemporaryBuffer
-  package let feed = ChangesetFeed()
+  package let feed = ChangesetFeed(patience: 100)
   /// Written before the feed is finished and read afterwards; the feed's lock orders the two.
   private var box: Box?
 
@@ -57,12 +58,23 @@ package final class StreamedDiffFile: @unchecked Sendable {
 extension StreamedDiffFile {
   /// Smaller changesets are verified before any of their changes are applied.
   private static let minimumBytes: Int64 = 4 << 20
+  /// With more bytes behind the changes, one would wait for these in the end.
+  private static let maximumBytesBehind: Int64 = 4 << 20
 
   /// How many bytes of changes there will be, when they are many and sorted by key; nil when streaming is not worth it.
   static func streamedBytes(of manifest: Manifest) -> Int? {
-    let members = manifest.members.filter { MemberName.role(of: $0.name) == .changeset }
-    let bytes = members.reduce(Int64(0)) { $0 + $1.size }
-    guard bytes >= minimumBytes, manifest.tables.allSatisfy({ $0.order == .key }) else { return nil }
+    var bytes: Int64 = 0
+    var behind: Int64 = 0
+    for member in manifest.members {
+      switch MemberName.role(of: member.name) {
+      case .changeset: bytes += member.size
+      case .schema: break
+      default: behind += member.size
+      }
+    }
+    guard bytes >= minimumBytes, behind <= maximumBytesBehind, manifest.tables.allSatisfy({ $0.order == .key }) else {
+      return nil
+    }
     return Int(bytes)
   }
 

@@ -1,0 +1,123 @@
+import SQLiteChangesets
+import SQLiteConnections
+
+/// The table `buckia_value`: the large values of conflict records, each stored once however many records have it.
+///
+/// In a record a reference stands for such a value: a kind byte that no changeset has, and the number of the value. Without
+/// it, a small file with many changes of a row that has a large value would have that value copied for each of them.
+enum LargeValues {
+  static let definition = """
+    CREATE TABLE main.buckia_value(
+      value INTEGER PRIMARY KEY,
+      hash INTEGER NOT NULL,
+      content BLOB NOT NULL
+    );
+    CREATE INDEX main.buckia_value_hash ON buckia_value(hash);
+    """
+
+  /// From how many bytes on a value is stored by itself.
+  static let byteLimit = 4 << 10
+  /// The kind byte of a reference; the number of the value follows in eight bytes, big-endian.
+  private static let reference: UInt8 = 6
+
+  /// A record with references in the place of its large values, which are stored.
+  ///
+  /// - Parameters:
+  ///   - record: Encoded values, one after the other.
+  ///   - room: How many bytes may be added to the table; what does not fit is left out of the record. Nil for any number.
+  ///   - connection: The database, with a transaction open.
+  static func compacted(
+    _ record: RawSpan, room: inout Int?, on connection: borrowing SQLiteConnection
+  ) throws -> [UInt8] {
+    var writer = ChangesetWriter()
+    var position = 0
+    while position < record.byteCount {
+      let value = ValueSlice(verified: record, at: &position)
+      guard value.count > byteLimit else {
+        writer.append(value, of: record)
+        continue
+      }
+      let encoded = record.extracting(value.encoded)
+      // Sound: the bytes are bound, run and unbound within the closure.
+      guard let number = try encoded.withUnsafeBytes({ try number(of: $0, room: &room, on: connection) }) else {
+        writer.appendUndefined()
+        continue
+      }
+      writer.append(encoded: [reference])
+      withUnsafeBytes(of: number.bigEndian) { writer.append(encoded: $0) }
+    }
+    return writer.bytes
+  }
+
+  /// The number of a value, which is stored where it is not yet; nil when there is no room for it.
+  private static func number(
+    of encoded: UnsafeRawBufferPointer, room: inout Int?, on connection: borrowing SQLiteConnection
+  ) throws -> Int64? {
+    let hash = Int64(bitPattern: hash(encoded))
+    let find = try connection.cached("SELECT value FROM main.buckia_value WHERE hash = ?1 AND content = ?2")
+    try find.statement.bind(hash, at: 0)
+    try find.statement.bind(blobNoCopy: encoded, at: 1)
+    let known = try find.statement.step() ? find.statement.integer(at: 0) : nil
+    find.statement.reset()
+    find.statement.clearBindings()
+    if let known { return known }
+    if let left = room {
+      guard encoded.count <= left else { return nil }
+      room = left - encoded.count
+    }
+    let insert = try connection.cached("INSERT INTO main.buckia_value(hash, content) VALUES (?1, ?2) RETURNING value")
+    try insert.statement.bind(hash, at: 0)
+    try insert.statement.bind(blobNoCopy: encoded, at: 1)
+    defer {
+      insert.statement.reset()
+      insert.statement.clearBindings()
+    }
+    return try insert.statement.step() ? insert.statement.integer(at: 0) : nil
+  }
+
+  /// FNV-1a with 64 bits (RFC 9923). It only finds candidates; bytes are compared.
+  private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return hash
+  }
+
+  /// Takes records apart, with the values that stand by themselves. Each of these is read once.
+  final class Reader {
+    private let connection: SQLiteConnection
+    private var known: [Int64: ChangesetValue?] = [:]
+
+    init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
+
+    /// The values of a record; nil where one is undefined.
+    ///
+    /// - Throws: `ChangesetError` when the record is damaged, `SQLiteError`.
+    func values(of record: [UInt8]) throws -> [ChangesetValue?] {
+      var values: [ChangesetValue?] = []
+      var position = 0
+      while position < record.count {
+        if record[position] == LargeValues.reference {
+          guard record.count - position > 8 else { throw ChangesetError(.truncated, offset: position) }
+          let number = record[(position + 1)...(position + 8)].reduce(0) { $0 << 8 | Int64($1) }
+          values.append(try value(number))
+          position += 9
+        } else {
+          values.append(
+            try record.withRawSpan { span in ChangesetValue(try ValueSlice(reading: span, at: &position), in: span) })
+        }
+      }
+      return values
+    }
+
+    private func value(_ number: Int64) throws -> ChangesetValue? {
+      if let value = known[number] { return value }
+      let query = try connection.cached("SELECT content FROM main.buckia_value WHERE value = ?1")
+      defer { query.statement.reset() }
+      try query.statement.bind(number, at: 0)
+      let value =
+        try query.statement.step() ? ChangesetValue.record(query.statement.blob(at: 0)).first ?? nil : nil
+      known[number] = .some(value)
+      return value
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import Buckia
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+import TestSupport
+import Testing
+
+/// Whoever else writes to the database waits while rows are written, and never for a file to be read or verified.
+@Suite struct WriteLockTests {
+  /// Files of which each is there only once it has been waited for. Somebody else writes meanwhile.
+  private final class Source: IncomingFileSource {
+    private final class Reader: IncomingFileReader {
+      private var files: ArraySlice<IncomingFile>
+      private var isThere = false
+      private let meanwhile: () throws -> Void
+
+      init(_ files: ArraySlice<IncomingFile>, meanwhile: @escaping () throws -> Void) {
+        self.files = files
+        self.meanwhile = meanwhile
+      }
+
+      func wait() throws {
+        try meanwhile()
+        isThere = true
+      }
+
+      func next() -> IncomingFile? {
+        defer { isThere = false }
+        return isThere ? files.popFirst() : nil
+      }
+
+      func stop() {}
+    }
+
+    private let path: String
+    /// The files as they come first, and as they come once all of them is verified.
+    private let arriving: [IncomingFile]
+    private let verified: [IncomingFile]
+    private(set) var outcomes: [DiffOutcome] = []
+
+    init(_ path: String, _ arriving: [IncomingFile], verified: [IncomingFile]) {
+      self.path = path
+      self.arriving = arriving
+      self.verified = verified
+    }
+
+    var count: Int { arriving.count }
+
+    func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader {
+      Reader(streams ? arriving[range] : verified[range]) { [path] in
+        try TestDatabases.run("INSERT INTO waits VALUES (NULL)", on: path)
+      }
+    }
+
+    func willReceive(_ index: Int) throws {}
+    func didReceive(_ files: [ReceivedFile]) { outcomes += files.map(\.outcome) }
+  }
+
+  private func file(_ changes: IncomingChanges, _ content: IncomingFile.Content) -> IncomingFile {
+    IncomingFile(
+      path: changes.file, name: changes.file, id: changes.key.id, sender: "", content: content, byteCount: 100,
+      digest: { changes.key.digest })
+  }
+
+  /// Receives files that come in this way, and are whole when they are asked for again.
+  private func receive(
+    _ count: Int, _ content: (IncomingChanges) -> IncomingFile.Content
+  ) throws -> (outcomes: [DiffOutcome], waits: Int, notes: [String]) {
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n); CREATE TABLE waits(x)")
+    var arriving: [IncomingFile] = []
+    var verified: [IncomingFile] = []
+    let notes = TableDefinition(
+      name: "notes", columns: [ColumnDefinition(name: "id"), ColumnDefinition(name: "n")], primaryKey: [0])
+    for number in 0..<Int64(count) {
+      let id = Exchange.id(at: 1_600_000_000 + number)
+      let changes = try IncomingChanges(
+        key: LedgerKey(sender: "", id: id, digest: [UInt8(number)], isRaw: false), file: "\(number)",
+        definitions: [notes],
+        changeset: TemporaryBuffer(insertion(into: "notes", values: [number, number])))
+      arriving.append(file(changes, content(changes)))
+      verified.append(file(changes, .verified(changes)))
+    }
+    let source = Source(exchange.mine, arriving, verified: verified)
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    var receiver = try Receiver(
+      on: connection, settings: ApplySettings(time: 2_000_000_000_000), clock: { 2_000_000_000_000 })
+    try receiver.receive(source)
+    try receiver.end()
+    return (
+      source.outcomes, try exchange.rows("SELECT * FROM waits").count,
+      try exchange.rows("SELECT id FROM notes ORDER BY id")
+    )
+  }
+
+  @Test("Between two files, when the next is not there yet, others can write")
+  func betweenFiles() throws {
+    let (outcomes, waits, notes) = try receive(5) { .verified($0) }
+    #expect(outcomes.map(\.state) == [.applied, .applied, .applied, .applied, .applied])
+    #expect(waits == 5)
+    #expect(notes == ["0", "1", "2", "3", "4"])
+  }
+
+  @Test("While a file arrives too slowly, others can write, and it is applied once it is whole")
+  func stalled() throws {
+    let (outcomes, waits, notes) = try receive(2) { changes in
+      let feed = ChangesetFeed(patience: 5)
+      let slow = IncomingChanges(
+        key: changes.key, file: changes.file, definitions: changes.definitions, changeset: changes.changeset,
+        feed: feed)
+      return .arriving(slow, finish: { _ = try feed.summary() })
+    }
+    #expect(outcomes.map(\.state) == [.applied, .applied])
+    #expect(waits == 4)
+    #expect(notes == ["0", "1"])
+  }
+}
