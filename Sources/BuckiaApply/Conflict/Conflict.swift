@@ -35,7 +35,7 @@ public struct Conflict: ~Copyable {
     /// SQLite's words about a constraint.
     case message([UInt8])
     /// How many rows refer to others that are not there.
-    case violations(ForeignKeyCount)
+    case violations(Int)
   }
 
   /// The table; an empty name for ``ConflictKind/foreignKey``, which is asked about once for a whole file.
@@ -57,18 +57,9 @@ public struct Conflict: ~Copyable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// For ``ConflictKind/foreignKey``: how many references lead nowhere. 0 for other kinds.
-  ///
-  /// On a connection that enforces foreign keys this reads every table that has one, with
-  /// [`PRAGMA foreign_key_check`](https://sqlite.org/pragma.html#pragma_foreign_key_check), and counts all that are broken
-  /// in the database now; elsewhere it counts the rows that the file has left so, and costs nothing.
-  ///
-  /// - Throws: `SQLiteError` when the database cannot be read.
+  /// For ``ConflictKind/foreignKey``: how many rows the file has left with references that lead nowhere. 0 for other kinds.
   public var violations: Int {
-    get throws {
-      guard case .violations(let count) = details else { return 0 }
-      return try count.number()
-    }
+    if case .violations(let count) = details { count } else { 0 }
   }
 }
 

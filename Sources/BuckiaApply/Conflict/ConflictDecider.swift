@@ -93,8 +93,9 @@ final class ConflictDecider {
 
   /// Asks, once for the whole file, whether references that lead nowhere may stand.
   ///
+  /// - Parameter violations: How many rows have such references.
   /// - Throws: `ReplicationError` with `conflict` when they may not; whatever the resolver throws.
-  func decideForeignKeys(_ count: ForeignKeyCount) throws {
+  func decideForeignKeys(violations: Int) throws {
     var isAborted = policies.otherwise == .abort
     if let resolver {
       let layout = ConflictLayout(name: TableName(""), columns: [], key: [], sources: [], isKey: [])
@@ -102,7 +103,7 @@ final class ConflictDecider {
         Conflict(
           layout: layout, kind: .foreignKey, operation: nil, base: ConflictRow(layout: layout, content: .missing),
           local: ConflictRow(layout: layout, content: .missing),
-          incoming: ConflictRow(layout: layout, content: .missing), details: .violations(count)))
+          incoming: ConflictRow(layout: layout, content: .missing), details: .violations(violations)))
       switch answered {
       case .useDefault: break
       case .abort: isAborted = true

@@ -3,11 +3,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Finds the foreign keys that a diff has broken, after it was applied with enforcement off.
+/// Finds the foreign keys that a diff has broken, after it was applied with enforcement off (``ApplySession/begin()``).
 ///
-/// Enforcement is off while applying on a connection that Buckia opened, because the changes already hold what the author's
-/// foreign-key actions did; a second cascade here would take rows that only exist here. So what the changes have broken
-/// is looked up and reported. Only rows they wrote, and rows that referred to what they took away, are looked at:
+/// Only rows that the changes wrote, and rows that referred to what they took away, are looked at:
 /// violations that were there before are not reported, and the rest of the database is not read.
 struct ForeignKeyAudit {
   let session: ApplySession

@@ -96,7 +96,7 @@ struct OptimisticBatch {
     guard diffs > 0, let schema, let admitted else { return nil }
     var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
-      rules: ChangesetApplier.Rules(enforcesForeignKeys: false, endsAtRefusals: true),
+      rules: ChangesetApplier.Rules(endsAtRefusals: true),
       session: session, keeping: nil, reportingTo: observer, progress: { _ in })
     let all = admitted.replaced(
       by: IncomingChanges(
@@ -121,8 +121,7 @@ struct OptimisticBatch {
   private mutating func isPossible() throws -> Bool {
     if let knownPossible { return knownPossible }
     let found =
-      try !session.firesTriggers && session.connection.cachedInteger("PRAGMA foreign_keys") != 1
-      && !session.hasTemporaryTriggers() && !session.hasVirtualTables()
+      try !session.firesTriggers && !session.hasTemporaryTriggers() && !session.hasVirtualTables()
     if found {
       let references = try session.references()
       parents = Set(references.map(\.parent))

@@ -41,20 +41,23 @@ package struct Receiver {
   ///   - trust: Who is trusted from now on; nil leaves it as the database says.
   ///   - settings: How to apply. Its time is that of the clock.
   ///   - clock: The present time, in milliseconds since 1970.
-  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger. Nothing has been changed then.
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger; `ReplicationError` as ``ApplySession/begin()``. Nothing has
+  ///   been changed then.
   package init(
     on connection: borrowing SQLiteConnection, trust: TrustMode? = nil, settings: ApplySettings,
     clock: @escaping () -> Int64
   ) throws {
-    let transaction = try SQLiteTransaction(on: connection)
-    ledger = try Ledger.prepare(on: connection)
-    if let trust { try LedgerSettings.setTrust(trust, on: connection) }
-    gate = try ReceiverGate(on: connection)
-    try transaction.commit()
     self.settings = settings
     self.clock = clock
     session = ApplySession(on: connection, firesTriggers: settings.firesTriggers)
-    do { try session.begin() } catch {
+    do {
+      try session.begin()
+      let transaction = try SQLiteTransaction(on: connection)
+      ledger = try Ledger.prepare(on: connection)
+      if let trust { try LedgerSettings.setTrust(trust, on: connection) }
+      gate = try ReceiverGate(on: connection)
+      try transaction.commit()
+    } catch {
       try session.end()
       throw error
     }

@@ -48,7 +48,7 @@ extension Refusal: FileFault {
 
 extension ReplicationError: FileFault {
   package var refusal: Refusal? {
-    guard code != .cancelled, code != .transactionLost else { return nil }
+    guard code != .cancelled, code != .transactionLost, code != .deferredViolations else { return nil }
     return Refusal(.rejected, code: code, reason: description)
   }
 }

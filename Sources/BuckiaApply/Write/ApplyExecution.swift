@@ -38,18 +38,13 @@ struct ApplyExecution {
     let decider = ConflictDecider(
       policies: settings.policies, resolver: settings.resolver,
       log: settings.recordsConflicts ? ConflictLog(entry: entry, on: session.connection) : nil, watching: holding.keys)
-    let enforcesForeignKeys = try session.connection.cachedInteger("PRAGMA foreign_keys") == 1
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
-    let rules = ChangesetApplier.Rules(enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers)
+    let rules = ChangesetApplier.Rules(seesTriggers: seesTriggers)
     var applier = try ChangesetApplier(
       schema: schema, decider: decider, rules: rules, session: session, keeping: indexes,
       reportingTo: settings.observer, progress: settings.progress)
-    if enforcesForeignKeys {
-      try applyEnforcingForeignKeys(holding.known, &applier)
-    } else {
-      try applyAuditingForeignKeys(holding.known, &applier, seesTriggers: seesTriggers)
-    }
+    try applyAuditingForeignKeys(holding.known, &applier, seesTriggers: seesTriggers)
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let indexes {
       warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables)
@@ -73,22 +68,7 @@ struct ApplyExecution {
     return result
   }
 
-  /// The connection enforces foreign keys: they are deferred meanwhile, as SQLite's own apply does.
-  private func applyEnforcingForeignKeys(_ known: AdmittedChanges, _ applier: inout ChangesetApplier) throws {
-    // Where the application has deferred them itself, its own open violations must not be forgotten with ours.
-    let defersAlready = try session.connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
-    if !defersAlready { try session.connection.execute("PRAGMA defer_foreign_keys = ON") }
-    do {
-      try applier.applyAll(known) { try known.changes.requireDefinition(of: $0) }
-      try applier.decideDeferredForeignKeys()
-    } catch {
-      if !defersAlready { try session.connection.execute("PRAGMA defer_foreign_keys = OFF") }
-      throw error
-    }
-    if !defersAlready { try session.connection.execute("PRAGMA defer_foreign_keys = OFF") }
-  }
-
-  /// The connection does not enforce foreign keys: violations are looked up afterwards.
+  /// Foreign keys are not enforced meanwhile: violations are looked up afterwards.
   private func applyAuditingForeignKeys(
     _ known: AdmittedChanges, _ applier: inout ChangesetApplier, seesTriggers: Bool
   ) throws {

@@ -9,16 +9,13 @@ import SQLiteSchemas
 struct ChangesetApplier {
   /// What the connection and the settings allow.
   struct Rules {
-    /// Whether the connection enforces foreign keys.
-    let enforcesForeignKeys: Bool
     /// Whether triggers of the application may fire.
     var seesTriggers = false
     /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
     var endsAtRefusals = false
 
-    /// Whether the order of changes is ours to choose, and several may go in with one statement: foreign-key actions and
-    /// triggers would see it.
-    var isOrderFree: Bool { !enforcesForeignKeys && !seesTriggers }
+    /// Whether the order of changes is ours to choose, and several may go in with one statement: triggers would see it.
+    var isOrderFree: Bool { !seesTriggers }
   }
 
   /// A constraint refused a change, where the rules say that this ends the work.
@@ -30,7 +27,7 @@ struct ChangesetApplier {
   let session: ApplySession
   let indexes: IndexMaintenance?
   private let observer: (any RowEffectObserver)?
-  /// Watches what foreign-key actions and triggers write, where there is an observer and there may be any.
+  /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
@@ -53,8 +50,8 @@ struct ChangesetApplier {
     self.session = session
     self.indexes = indexes
     self.observer = observer
-    if let observer, rules.enforcesForeignKeys || rules.seesTriggers {
-      indirect = try IndirectEffects(seesTriggers: rules.seesTriggers, wantsRows: observer.wantsRows, session)
+    if let observer, rules.seesTriggers {
+      indirect = try IndirectEffects(wantsRows: observer.wantsRows, session)
     }
     self.progress = progress
   }
@@ -131,7 +128,7 @@ struct ChangesetApplier {
     return TableApplier(
       RowWriter(statements, table, keeping: indexes, reportingTo: isReportedOtherwise ? nil : observer), header: table,
       of: changeset, decider: decider,
-      enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16)
+      canBatch: canBatch, storesUTF16: session.storesUTF16)
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {
@@ -202,17 +199,7 @@ struct ChangesetApplier {
     if hasChanged, isChanged.insert(name).inserted { changedTables.append(name) }
   }
 
-  /// The application enforces foreign keys: what is violated at the end is asked about once, as SQLite does.
-  mutating func decideDeferredForeignKeys() throws {
-    guard session.connection.hasDeferredForeignKeyViolations else { return }
-    counts.conflicts += 1
-    try decider.decideForeignKeys(ForeignKeyCount(on: session.connection))
-    let nowhere = ConflictLayout(name: TableName("(foreign keys)"), columns: [], key: [], sources: [], isKey: [])
-    try decider.recordViolation(
-      nil, nowhere, message: "rows refer to others that are not there; see PRAGMA foreign_key_check")
-  }
-
-  /// The connection does not enforce foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
+  /// Looks up which references the changes have broken, records them row by row, and asks about them once.
   mutating func auditForeignKeys(_ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch) throws {
     // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
     let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
@@ -221,7 +208,7 @@ struct ChangesetApplier {
       TableSections(incoming.feed.summary(), of: incoming.changeset), decider)
     guard found > 0 else { return }
     counts.conflicts += found
-    try decider.decideForeignKeys(ForeignKeyCount(found))
+    try decider.decideForeignKeys(violations: found)
   }
 }
 

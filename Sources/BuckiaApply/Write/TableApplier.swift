@@ -22,7 +22,6 @@ final class TableApplier {
   let writer: RowWriter
   let header: ChangesetTable
   let decider: ConflictDecider
-  private let enforcesForeignKeys: Bool
   /// What conflicts of the table need to know of it.
   lazy var layout = decider.layout(of: statements)
   var deferred: [DeferredChange] = []
@@ -38,7 +37,6 @@ final class TableApplier {
   /// Whether the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
   private var expectsConflict = false
-  private var knownSideEffects: RowSideEffects?
   /// The greatest rowid that any change names as its key.
   private(set) var greatestRowID: Int64 = 0
   /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
@@ -51,13 +49,12 @@ final class TableApplier {
   ///     difference.
   init(
     _ writer: RowWriter, header: ChangesetTable, of changeset: TemporaryBuffer, decider: ConflictDecider,
-    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool
+    canBatch: Bool, storesUTF16: Bool
   ) {
     self.storesUTF16 = storesUTF16
     self.writer = writer
     self.header = header
     self.decider = decider
-    self.enforcesForeignKeys = enforcesForeignKeys
     change = writer.change
     walk = ChangeWalk(0..<0, of: header)
     deferredBytes = changeset.makeEmpty()
@@ -107,13 +104,9 @@ final class TableApplier {
     return deferred
   }
 
-  /// What writing the table's rows sets off, looked up when it first matters.
-  func sideEffects() throws -> RowSideEffects {
-    if let knownSideEffects { return knownSideEffects }
-    let found = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys)
-    knownSideEffects = found
-    return found
-  }
+  /// Whether any trigger of the application fires on the table. Then it makes a difference how a row is replaced, or
+  /// deleted and inserted again.
+  private(set) lazy var hasTriggers = Result { try statements.hasTriggers() }
 
   /// Applies the INSERTs that wait for a batch to be full.
   func flush(_ bytes: RawSpan) throws {
@@ -221,7 +214,7 @@ final class TableApplier {
       return Refused(refusal: refusal)
     }
     defer { local.release() }
-    if !expectsConflict { expectsConflict = try !sideEffects().hasTriggers }
+    if !expectsConflict { expectsConflict = try !hasTriggers.get() }
     return try meet(local, bytes)
   }
 
@@ -245,7 +238,7 @@ final class TableApplier {
 
   /// Writes the row of an INSERT in the place of the one that has its key.
   private func replace(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
-    if try sideEffects().rewritesInPlace {
+    if try !hasTriggers.get() {
       let refusal = try writer.overwrite(bytes)
       return refusal.map { Refused(refusal: $0, isDecided: true) }
     }

@@ -8,6 +8,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 import TestSupport
+import Testing
 
 extension ApplyScenario {
   /// The outcome of applying the changes once.
@@ -210,8 +211,8 @@ extension ApplyScenario {
     var resolver: ApplySettings.Resolver?
     if asks {
       resolver = { conflict in
-        // SQLite asks about foreign keys only where they are enforced.
-        if conflict.kind == .foreignKey, !enforcesForeignKeys { return .keepLocal }
+        // Stock does not look at foreign keys: `ForeignKeyAuditTests` does.
+        if conflict.kind == .foreignKey { return .keepLocal }
         let (asked, whole) = text(of: conflict)
         // SQLite leaves out the changes of a table that is not there, where the engine makes it.
         if let missing = schema.missing, conflict.table.text == missing { return .keepLocal }
@@ -228,10 +229,8 @@ extension ApplyScenario {
       try transaction.commit()
     } catch let error as ReplicationError where error.code == .conflict {
       isRefused = true
-    } catch let error as SQLiteError where error.isConstraint {
-      // Foreign keys that are deferred by their definition hold up the commit.
-      isRefused = true
     }
+    #expect(try connection.foreignKeysEnforced == enforcesForeignKeys && connection.triggersEnabled, "seed \(seed)")
     return (try outcome(of: connection, isStock: false, questions, isRefused: isRefused), counts)
   }
 
@@ -247,14 +246,21 @@ extension ApplyScenario {
         isRaw: definitions == nil), file: "test", definitions: definitions, changeset: changeset)
   }
 
-  /// Applies to a database without foreign keys enforced; broken references stand.
+  /// Applies to a receiver; broken references stand.
   ///
-  /// - Returns: Nil when the changes are refused.
-  func applyUnenforced(to connection: borrowing SQLiteConnection) throws -> ApplyResult? {
+  /// - Returns: What was done, and of how many broken references in how many questions a resolver heard. Nil when the changes
+  ///   are refused.
+  func applyLettingReferencesStand(
+    to connection: borrowing SQLiteConnection
+  ) throws -> (result: ApplyResult, violations: [Int])? {
+    var violations: [Int] = []
     let settings = ApplySettings(
       policies: policy == .abort ? .takeIncoming : ConflictPolicies(policy),
       resolver: { conflict in
-        guard conflict.kind != .foreignKey else { return .keepLocal }
+        if conflict.kind == .foreignKey {
+          violations.append(conflict.violations)
+          return .keepLocal
+        }
         let decision = answer(to: text(of: conflict).asked, kind: conflict.kind)
         if case .abort = decision { return .keepLocal }
         return decision
@@ -263,7 +269,7 @@ extension ApplyScenario {
       let transaction = try SQLiteTransaction(on: connection)
       let result = try Receiver.plan(incoming(), on: connection, settings: settings).apply(in: transaction)
       try transaction.commit()
-      return result
+      return (result, violations)
     } catch let error as ReplicationError where error.code == .conflict {
       return nil
     }

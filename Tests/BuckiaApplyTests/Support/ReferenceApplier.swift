@@ -103,18 +103,12 @@ final class ReferenceApplier {
             new: reader.new.map { Self.value($0, bytes) }))
       }
     }
-    try connection.execute("PRAGMA defer_foreign_keys = 1")
     for (table, changes) in sections where !table.columns.isEmpty {
       deferred = []
       defersConstraints = true
       for change in changes { try applyOne(change, table, on: connection) }
       try retry(table, on: connection)
     }
-    if connection.hasDeferredForeignKeyViolations {
-      let answer = try ask(Question(kind: .foreignKey, table: "", operation: nil))
-      guard case .stock(.omit) = answer else { throw Aborted() }
-    }
-    try connection.execute("PRAGMA defer_foreign_keys = 0")
   }
 
   private static func table(_ header: ChangesetTable, on connection: borrowing SQLiteConnection) throws -> Table {
