@@ -22,6 +22,8 @@ package struct HeldPart: Sendable {
   package let diff: KSUID?
   /// Its sender, for people.
   package let sender: String
+  /// The verified key of its sender in hex; empty where it is unsigned.
+  package let senderKey: String
   /// The name of its file, without its folder.
   package let file: String
   /// The table.
@@ -64,7 +66,8 @@ extension HeldPart {
           entry: row.integer(at: 0), number: row.integer(at: 1), definition: definition,
           columns: found.indices.filter { found[$0].isHeld }, isWhole: row.integer(at: 4) != 0,
           format: row.integer(at: 5) != 0 ? .patchset : .changeset, diff: row.text(at: 7).flatMap { KSUID($0) },
-          sender: LedgerEntries.shown(sender: row.text(at: 9) ?? ""), file: row.text(at: 10) ?? "",
+          sender: LedgerEntries.shown(sender: row.text(at: 9) ?? ""), senderKey: row.text(at: 9) ?? "",
+          file: row.text(at: 10) ?? "",
           changeCount: Int(row.integer(at: 8)), reason: row.text(at: 6) ?? ""))
     }
     return parts

@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2]
+  static let statements = [toFormat2, toFormat3]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -48,5 +48,15 @@ enum LedgerMigration {
     ) WITHOUT ROWID;
     INSERT INTO main.buckia_refused SELECT * FROM temp.buckia_migration;
     DROP TABLE temp.buckia_migration;
+    """
+
+  /// Keys that two rows have in common are remembered.
+  private static let toFormat3 = """
+    CREATE TABLE main.buckia_contested_key(
+      sender TEXT NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      PRIMARY KEY (sender, table_name, key)
+    ) WITHOUT ROWID;
     """
 }

@@ -26,6 +26,8 @@ import Testing
       }
       let (reference, hasResolvedCycles) = try scenario.reference(.all)
       if scenario.isEqual(ours, reference) { return }
+      // The reference does not know the rows of a table that only the engine makes.
+      if scenario.schema.missing != nil, ours.questions.contains(where: { $0.hasPrefix("foreignKey") }) { return }
       // Of two changes that want one value the reference takes the first, and so may apply fewer. And how rows with swapped
       // values are parked shows in what triggers do. `UniqueCycleTests` looks at both.
       if scenario.asksLess(ours, reference) { return }

@@ -33,7 +33,7 @@ import TestSupport
       )
       #expect(outcomes.0 == outcomes.1, "\(Seeds.replay(seed))")
       let after = try #require(try violations(scenario, on: connection))
-      let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map { record in
+      let reported = try ConflictRecord.all(on: connection).filter { $0.outcome == .reported }.map { record in
         "\(record.table) \(record.key.map { "\($0.column) \(ApplyScenario.text($0.value))" }.sorted())"
       }
       let missed = after.subtracting(before).subtracting(reported)

@@ -5,6 +5,14 @@ struct ConflictIncident {
   let kind: ConflictKind
   let change: DecodedChange
   let local: CurrentRow?
-  /// SQLite's words about a constraint, as UTF-8.
+  /// SQLite's words about a constraint, or the engine's about another conflict, as UTF-8.
   var message: [UInt8] = []
+  /// Whether the local row is another than the change's author means, so that the two are no versions of one row.
+  var isOfAnotherRow = false
+
+  /// What happened, for people; nil where the kind says all.
+  var words: String? {
+    if !message.isEmpty { return String(decoding: message, as: UTF8.self) }
+    return kind == .conflict ? "another row with this key is here" : nil
+  }
 }

@@ -13,6 +13,8 @@ struct InboundFileProcessor {
     case vanished
     /// A file of the batch met a conflict: the group has to be rolled back, and applied file by file.
     case batchConflict
+    /// Rows of it refer to rows that are left out: the group has to be rolled back, and applied again with savepoints.
+    case refersToRefused
     /// It failed after it had begun to write: the group has to be rolled back, and applied again.
     case failed(any Error)
   }
@@ -98,7 +100,10 @@ struct InboundFileProcessor {
     // What came before is written before.
     if try batch?.write() != nil { return .batchConflict }
     guard usesSavepoint else {
-      do { return .done(try finish(plan.apply(in: transaction))) } catch {
+      do {
+        guard case .applied(let result) = try plan.carryOutOnce() else { return .refersToRefused }
+        return .done(try finish(result))
+      } catch {
         return .failed(error)
       }
     }
@@ -110,6 +115,7 @@ struct InboundFileProcessor {
       return .done(done)
     } catch {
       settings.observer?.rewind(to: effects)
+      if (error as? ReplicationError)?.code == .conflict { try CollisionScan(changes, session).run() }
       throw error
     }
   }

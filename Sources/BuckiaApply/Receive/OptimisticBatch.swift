@@ -61,7 +61,8 @@ struct OptimisticBatch {
     let incoming = plan.incoming
     guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty,
       incoming.renames.isEmpty, incoming.changeset.count <= Self.diffByteLimit,
-      incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection)
+      incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection),
+      try !ContestedKeys.exist(on: session.connection)
     else { return .notEligible }
     let added = try incoming.feed.summary()
     guard added.tables.count <= Self.tableLimit, isIndependent(added) else { return .notEligible }

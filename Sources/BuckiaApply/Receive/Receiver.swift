@@ -110,6 +110,8 @@ package struct Receiver {
     case stopped(any Error, at: Int)
     /// Nothing of it has happened: a batch met a conflict.
     case batchConflict
+    /// Nothing of it has happened: rows of the file at this index refer to rows that are left out.
+    case refersToRefused(at: Int)
     /// Nothing of it has happened: the file at this index failed, or the database did.
     case failed(any Error, at: Int)
   }
@@ -145,9 +147,13 @@ package struct Receiver {
         lastGroupsWithoutBatch = max(1, 2 * lastGroupsWithoutBatch)
         groupsWithoutBatch = lastGroupsWithoutBatch
         return next
+      case .refersToRefused(let index):
+        let again = next..<min(source.count, index + 1)
+        try receiveAgain(again, of: source, isFileToBlame: true)
+        return again.upperBound
       case .failed(let error, let index):
         let again = next..<min(source.count, index + 1)
-        try receiveAgain(again, of: source, after: error)
+        try receiveAgain(again, of: source, isFileToBlame: (error as? any FileFault)?.refusal != nil)
         return again.upperBound
       }
     }
@@ -160,13 +166,13 @@ package struct Receiver {
 
   /// Applies files of a group that failed again: with a savepoint for each where a file is to blame, otherwise, and where
   /// that fails too, in a transaction for each.
-  private func receiveAgain(_ range: Range<Int>, of source: some IncomingFileSource, after error: any Error) throws {
-    if (error as? any FileFault)?.refusal != nil {
+  private func receiveAgain(_ range: Range<Int>, of source: some IncomingFileSource, isFileToBlame: Bool) throws {
+    if isFileToBlame {
       let end = try receiveGroup(of: source, range, usesSavepoints: true) { try source.reopen($0) }
       switch end {
       case .committed: return
       case .stopped(let error, _): throw error
-      case .batchConflict, .failed: break
+      case .batchConflict, .refersToRefused, .failed: break
       }
     }
     for index in range {
@@ -174,7 +180,7 @@ package struct Receiver {
         try source.reopen($0)
       }
       switch end {
-      case .committed, .batchConflict: continue
+      case .committed, .batchConflict, .refersToRefused: continue
       case .stopped(let error, _), .failed(let error, _): throw error
       }
     }
@@ -198,7 +204,7 @@ package struct Receiver {
         return .failed(error, at: next - 1)
       }
       source.didReceive(outcomes)
-    case .batchConflict, .failed:
+    case .batchConflict, .refersToRefused, .failed:
       transaction.rollback()
       session.forget()
       settings.observer?.rewind(to: effects)
@@ -237,6 +243,9 @@ package struct Receiver {
         case .batchConflict:
           file.abandon()
           return .batchConflict
+        case .refersToRefused:
+          file.abandon()
+          return .refersToRefused(at: index)
         case .failed(let error):
           file.abandon()
           return .failed(error, at: index)

@@ -23,6 +23,8 @@ struct ChangesetApplier {
 
   let schema: SchemaPlan
   let decider: ConflictDecider
+  /// What is known and found out of colliding keys; nil where a conflict ends the work anyway.
+  private let collisions: KeyCollisions?
   let rules: Rules
   let session: ApplySession
   let indexes: IndexMaintenance?
@@ -40,12 +42,13 @@ struct ChangesetApplier {
   private var done = 0
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
-    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
+    schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil, rules: Rules,
+    session: ApplySession, keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
     progress: @escaping (Int) throws -> Void
   ) throws {
     self.schema = schema
     self.decider = decider
+    self.collisions = collisions
     self.rules = rules
     self.session = session
     self.indexes = indexes
@@ -118,16 +121,18 @@ struct ChangesetApplier {
 
   private func tableApplier(for table: ChangesetTable, of changeset: TemporaryBuffer) throws -> TableApplier {
     let statements = try session.statements(for: try match(of: table), header: table)
+    let known = try collisions?.known(of: statements, table)
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
     // each statement of several rows, which costs more than these save.
     let canBatch =
-      rules.isOrderFree && !statements.isFullText && (observer == nil || !statements.match.local.isKeyedByRowID)
+      rules.isOrderFree && known == nil && !statements.isFullText
+      && (observer == nil || !statements.match.local.isKeyedByRowID)
       && indexes?.copies.contains { $0.table == statements.name } != true
     try indirect?.begin(statements.name)
     let isReportedOtherwise = indirect?.watches(statements.name) == true
     return TableApplier(
       RowWriter(statements, table, keeping: indexes, reportingTo: isReportedOtherwise ? nil : observer), header: table,
-      of: changeset, decider: decider,
+      of: changeset, decider: decider, collisions, known,
       canBatch: canBatch, storesUTF16: session.storesUTF16)
   }
 
@@ -204,11 +209,10 @@ struct ChangesetApplier {
     // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
     let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
-    let found = try ForeignKeyAudit(session: session, changed: changed, watch: watch).recordViolations(
-      TableSections(incoming.feed.summary(), of: incoming.changeset), decider)
-    guard found > 0 else { return }
-    counts.conflicts += found
-    try decider.decideForeignKeys(violations: found)
+    let audit = ForeignKeyAudit(session: session, changed: changed, watch: watch, collisions: collisions)
+    let found = try audit.recordViolations(TableSections(incoming.feed.summary(), of: incoming.changeset), decider)
+    counts.conflicts += found.violations + found.replacements
+    if found.violations > 0 { try decider.decideForeignKeys(violations: found.violations) }
   }
 }
 

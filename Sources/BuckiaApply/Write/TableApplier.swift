@@ -22,6 +22,10 @@ final class TableApplier {
   let writer: RowWriter
   let header: ChangesetTable
   let decider: ConflictDecider
+  /// Takes what is found out of colliding keys; nil where a conflict ends the work anyway.
+  private let collisions: KeyCollisions?
+  /// What the table's changes are known to meet; nil for most tables.
+  private let known: KnownCollisions?
   /// What conflicts of the table need to know of it.
   lazy var layout = decider.layout(of: statements)
   var deferred: [DeferredChange] = []
@@ -47,10 +51,14 @@ final class TableApplier {
   ///   - changeset: Where the changes come from; copies of deferred ones are kept alike.
   ///   - canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
+  ///   - collisions: Takes what is found out of colliding keys.
+  ///   - known: What the table's changes are known to meet.
   init(
     _ writer: RowWriter, header: ChangesetTable, of changeset: TemporaryBuffer, decider: ConflictDecider,
-    canBatch: Bool, storesUTF16: Bool
+    _ collisions: KeyCollisions?, _ known: KnownCollisions?, canBatch: Bool, storesUTF16: Bool
   ) {
+    self.collisions = collisions
+    self.known = known
     self.storesUTF16 = storesUTF16
     self.writer = writer
     self.header = header
@@ -180,6 +188,7 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
+    if let known { return try attempt(bytes, beside: known) }
     return try attempt(bytes)
   }
 
@@ -292,7 +301,7 @@ final class TableApplier {
   /// Settles an UPDATE or DELETE whose row is not as its author saw it.
   ///
   /// - Parameter overwrite: Writes all that came in.
-  private func resolveChanged(
+  func resolveChanged(
     _ incident: ConflictIncident, _ bytes: RawSpan, overwrite: () throws -> RowWriter.Result
   ) throws -> Refused? {
     switch (try resolve(incident, bytes), incident.local != nil) {
@@ -346,7 +355,7 @@ final class TableApplier {
   }
 
   /// Writes a row that a resolver has given.
-  private func write(
+  func write(
     _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ bytes: RawSpan
   ) throws -> Refused? {
     var places: [Int: ChangesetValue] = [:]
@@ -376,7 +385,7 @@ final class TableApplier {
   }
 
   /// Whether the local row already is what the change makes of it.
-  private func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
+  func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
   }
@@ -388,7 +397,7 @@ final class TableApplier {
   }
 
   /// Asks how to resolve a conflict.
-  private func resolve(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> ConflictResolution {
+  func resolve(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> ConflictResolution {
     isDecided ? .takeIncoming : try decider.decide(incident, layout, bytes)
   }
 
@@ -409,6 +418,7 @@ final class TableApplier {
   func record(_ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan) throws {
     counts.conflicts += 1
     if outcome == .keptLocal || outcome == .omitted { counts.omitted += 1 }
+    if change.operation == .insert, let collisions { try noteCollision(incident, outcome, bytes, in: collisions) }
     try decider.record(incident, outcome, layout, bytes)
   }
 }
