@@ -13,15 +13,20 @@ extension DatabaseManager {
       let transaction = try SQLiteTransaction(.deferred, on: connection)
       let schema = try SchemaReader(connection)
       var report = DoctorReport()
+      var tables: [TableDefinition] = []
       for entry in schema.entries {
         if Replicability.isOwn(entry.name) || schema.isInside(entry) { continue }
         if let reason = Replicability.refusal(of: entry) {
           report.skip(entry.name.text, reason)
           continue
         }
-        try report.look(at: schema.definition(of: entry), createdBy: entry.sql, on: connection)
+        let table = try schema.definition(of: entry)
+        if Replicability.refusal(of: table) == nil { tables.append(table) }
+        try report.look(at: table, createdBy: entry.sql, on: connection)
       }
+      report.lookAtIntegerKeys(of: tables)
       try report.lookAtTriggers(connection)
+      try report.lookAtCounters(connection)
       try report.lookAtWhatIsKept(connection)
       try report.lookForDamage(connection)
       transaction.rollback()

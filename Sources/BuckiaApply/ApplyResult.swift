@@ -17,6 +17,15 @@ package struct ApplyResult: Sendable {
   package internal(set) var warnings: [Remark]
 }
 
+/// How one run over the changes of a diff ended.
+enum ApplyEnd {
+  /// They are applied.
+  case applied(ApplyResult)
+  /// Some rows refer to rows that were left out, as only the whole run has shown: everything is to be rolled back and run again
+  /// with this.
+  case refersToRefused(RefusedRows)
+}
+
 extension DiffOutcome {
   /// Adds what applying did.
   mutating func add(_ result: ApplyResult) {

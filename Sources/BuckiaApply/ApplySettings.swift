@@ -15,7 +15,7 @@ package struct ApplySettings {
   /// R-tree indexes that they keep are kept all the same.
   package var firesTriggers: Bool
   /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
-  /// and the policies decide, and what they decide against is gone.
+  /// and the policies decide, and what they decide against is gone; nor are contested keys remembered then.
   package var recordsConflicts: Bool
   /// The time for the ledger, in milliseconds since 1970.
   package var time: Int64

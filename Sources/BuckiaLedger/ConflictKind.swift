@@ -10,7 +10,7 @@ public enum ConflictKind: String, Sendable, CaseIterable {
   case conflict
   /// A UNIQUE, NOT NULL, CHECK, foreign-key or type constraint, or a trigger, refuses the row.
   case constraint
-  /// After everything was applied, rows refer to others that are not there.
+  /// The row refers to one that is not there, or that is another one here than its author means.
   case foreignKey = "foreign-key"
 }
 
@@ -26,7 +26,7 @@ public enum ConflictOutcome: String, Sendable {
   case resolved
   /// The change could not be written under any policy and was left out.
   case omitted
-  /// It was applied and the violation stands, reported.
+  /// The row stands, with a foreign key that leads nowhere or to another row than before; it is only reported.
   case reported
 
   /// Whether every local value that another could have replaced is still in the row. Those that a merge has replaced are what

@@ -14,7 +14,7 @@ extension Ledger {
   /// All tables in the present format.
   private static let definition = [
     LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
-    LargeValues.definition, HeldParts.definition, KnownRenames.definition,
+    LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

@@ -51,7 +51,8 @@ enum LedgerMigration {
     """
 
   /// A rename counts for its sender alone: of those that were kept nobody knows the sender, so they are dropped. What is held of a
-  /// diff is found by an index, and large values of conflict records stand by themselves.
+  /// diff is found by an index, and large values of conflict records stand by themselves. Keys that two rows share are
+  /// remembered.
   private static let toFormat3 = """
     DROP TABLE main.buckia_rename;
     CREATE TABLE main.buckia_rename(
@@ -69,5 +70,11 @@ enum LedgerMigration {
     );
     CREATE INDEX main.buckia_value_hash ON buckia_value(hash);
     CREATE INDEX main.buckia_held_part_entry ON buckia_held_part(entry);
+    CREATE TABLE main.buckia_contested_key(
+      sender TEXT NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      PRIMARY KEY (sender, table_name, key)
+    ) WITHOUT ROWID;
     """
 }

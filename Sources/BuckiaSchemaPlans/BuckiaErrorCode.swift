@@ -59,6 +59,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let damagedDatabase = Self(rawValue: "damaged-database")
   /// SQLite has rolled back the app's transaction, with all the app did in it.
   public static let transactionLost = Self(rawValue: "transaction-lost")
+  /// The app's transaction has violations of deferred foreign keys open, and the connection enforces foreign keys.
+  public static let deferredViolations = Self(rawValue: "deferred-violations")
   /// The caller stopped the work.
   public static let cancelled = Self(rawValue: "cancelled")
 

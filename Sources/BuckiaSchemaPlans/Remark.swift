@@ -27,8 +27,8 @@ extension Remark {
   public enum Code: String, Sendable, CaseIterable {
     // Databases.
     case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
-      unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, triggers, heldChanges,
-      damaged, notCheckable
+      unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,
+      counters, heldChanges, damaged, notCheckable
     // Ids of new files.
     case clockNotKept, outgoingNotNoted
     // Rows that came.
@@ -62,9 +62,15 @@ extension Remark {
       case .brokenReferences: "table \"$1\" has $2 rows that refer to others that are not there"
       case .unenforceableForeignKey: "table \"$1\" has a foreign key that cannot be enforced: $2"
       case .nullKeys: "table \"$1\" has $2 rows with NULL in the primary key: they are told apart by content alone"
+      case .integerKeys:
+        "the integer keys of $* are given out by each copy of the database: two copies give the same key to different "
+          + "rows, and then those rows, and all that refer to them, are conflicts; random keys, such as UUIDs, avoid that"
       case .triggers:
         "$1 triggers: but for what they write into full-text and R-tree indexes, they do not fire while diffs are "
           + "applied, unless that is asked for"
+      case .counters:
+        "triggers keep counts in $*: these travel as values, so when two copies have counted by themselves, one of the "
+          + "counts is lost; compute them anew afterwards"
       case .heldChanges:
         "changes of table \"$1\" from $2 ($3) are kept until there is a place for them: $4; the next apply after that "
           + "takes them"

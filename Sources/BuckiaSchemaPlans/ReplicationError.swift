@@ -32,6 +32,12 @@ package struct ReplicationError: Error, Sendable, CustomStringConvertible {
     )
   }
 
+  /// Says that nothing can be applied inside the application's transaction as it stands.
+  package static let deferredViolations = ReplicationError(
+    .deferredViolations,
+    "the open transaction has rows that refer to others which are not there yet (deferred foreign keys); write those rows "
+      + "first, or apply in a transaction of its own")
+
   /// Says why a diff may not create a table.
   static func mayNotCreate(_ table: TableDefinition, _ reason: String) -> ReplicationError {
     ReplicationError(.refusedDefinition, "table \"\(table.name)\" may not be created: \(reason)", table: table.name)

@@ -210,6 +210,22 @@ package struct SQLiteConnection: ~Copyable {
     _ = try flag(SQLITE_DBCONFIG_ENABLE_TRIGGER, set: enabled ? 1 : 0)
   }
 
+  /// Whether foreign keys are enforced on this connection, as [`PRAGMA foreign_keys`](https://sqlite.org/pragma.html#pragma_foreign_keys)
+  /// says.
+  package var foreignKeysEnforced: Bool {
+    get throws(SQLiteError) { try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: -1) }
+  }
+
+  /// Switches the enforcement of foreign keys on or off for this connection, also inside a transaction, where the pragma does
+  /// nothing.
+  ///
+  /// What is written meanwhile sets off no action, and SQLite's counter of deferred violations does not see it: neither does
+  /// COMMIT, which looks at nothing but that counter. See
+  /// [`SQLITE_DBCONFIG_ENABLE_FKEY`](https://sqlite.org/c3ref/c_dbconfig_defensive.html).
+  package func enforceForeignKeys(_ enforced: Bool) throws(SQLiteError) {
+    _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
+  }
+
   /// Makes functions and virtual tables named in the schema of an untrusted file harmless:
   /// [`PRAGMA trusted_schema`](https://sqlite.org/pragma.html#pragma_trusted_schema) off.
   package func distrustSchema() throws(SQLiteError) {

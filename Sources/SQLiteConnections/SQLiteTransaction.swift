@@ -49,6 +49,15 @@ package struct SQLiteTransaction: ~Copyable {
     discard self
   }
 
+  /// Rolls everything back and begins again.
+  ///
+  /// - Throws: `SQLiteError`, busy when another writer has come in between; nothing is open then.
+  package func restart() throws(SQLiteError) {
+    let sql = isNested ? "ROLLBACK TO buckia" : "ROLLBACK; BEGIN IMMEDIATE"
+    let code = handle.routines.exec(handle.pointer, sql)
+    if code != SQLITE_OK { throw handle.error(code, sql: sql) }
+  }
+
   /// Rolls everything back.
   package consuming func rollback() {
     undo()

@@ -1,6 +1,7 @@
 import BuckiaByteStreams
 @testable import BuckiaApply
 @testable import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -56,7 +57,7 @@ import TestSupport
     #expect(try connection.integer("SELECT u FROM t WHERE id = 1") == 2)
   }
 
-  @Test("Foreign keys that the application defers stay deferred, and its own violations stay known")
+  @Test("Violations that the application's transaction has open refuse to apply, before anything is written")
   func deferredByTheApplication() throws {
     let schema = """
       CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);
@@ -65,14 +66,23 @@ import TestSupport
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute("\(schema) PRAGMA foreign_keys = ON; BEGIN; PRAGMA defer_foreign_keys = ON")
     try connection.execute("INSERT INTO c VALUES (1, 1)")
-    _ = try apply("INSERT INTO t VALUES (1)", after: schema, to: connection)
+    // SQLite would not see that these changes mend it, and would refuse to commit.
+    let error = #expect(throws: ReplicationError.self) {
+      _ = try apply("INSERT INTO p VALUES (1)", after: schema, to: connection)
+    }
+    #expect(error?.code == .deferredViolations && error?.message.contains("write those rows first") == true)
+    #expect(try connection.foreignKeysEnforced)
+    #expect(try connection.triggersEnabled)
+    #expect(try connection.integer("SELECT count(*) FROM p") == 0)
     #expect(throws: SQLiteError.self) { try connection.execute("COMMIT") }
-    try connection.execute("INSERT INTO p VALUES (1); COMMIT")
+    try connection.execute("INSERT INTO p VALUES (1)")
+    _ = try apply("INSERT INTO t VALUES (1)", after: schema, to: connection)
+    try connection.execute("COMMIT")
     #expect(try connection.integer("SELECT count(*) FROM t") == 1)
   }
 
-  @Test("Foreign keys that the application does not defer are immediate again afterwards")
-  func deferredByUs() throws {
+  @Test("Foreign keys are enforced again afterwards, at once")
+  func enforcedAgain() throws {
     let schema = """
       CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);
       """

@@ -70,6 +70,29 @@ import TestSupport
     return lines
   }
 
+  @Test("Foreign-key actions do not fire where they are enforced")
+  func foreignKeyActions() throws {
+    let family = """
+      CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE CASCADE);
+      INSERT INTO p VALUES (1);
+      """
+    let sides = try apply(
+      "DELETE FROM p", after: family, to: "\(family) INSERT INTO c VALUES (7, 1); PRAGMA foreign_keys = ON",
+      query: "SELECT id FROM c")
+    #expect(sides.ours == ["7"] && sides.kinds == [.foreignKey])
+    #expect(sides.stock.isEmpty, "the local row is gone, and the handler was not asked")
+  }
+
+  @Test("Rows that refer to a row that was left out are left out with it")
+  func lostParents() throws {
+    let family = "CREATE TABLE p(id INTEGER PRIMARY KEY, v); CREATE TABLE c(id INTEGER PRIMARY KEY, p REFERENCES p);"
+    let sides = try apply(
+      "INSERT INTO p VALUES (1, 'theirs'); INSERT INTO c VALUES (1, 1)", after: family,
+      to: "\(family) INSERT INTO p VALUES (1, 'mine')", policy: .keepLocal, query: "SELECT id, p FROM c")
+    #expect(sides.ours.isEmpty && sides.kinds == [.conflict, .foreignKey])
+    #expect(sides.stock == ["1|1"], "it refers to another row than its author's")
+  }
+
   @Test(
     "A column's own ON CONFLICT clause loses no row", arguments: ["REPLACE", "IGNORE", "FAIL", "ROLLBACK", "ABORT"])
   func ownConflictClause(_ clause: String) throws {

@@ -26,8 +26,10 @@ import Testing
       }
       let (reference, hasResolvedCycles) = try scenario.reference(.all)
       if scenario.isEqual(ours, reference) { return }
+      // The reference does not know the rows of a table that only the engine makes.
+      if scenario.schema.missing != nil, ours.questions.contains(where: { $0.hasPrefix("foreignKey") }) { return }
       // Of two changes that want one value the reference takes the first, and so may apply fewer. And how rows with swapped
-      // values are parked shows in what triggers and foreign-key actions do. `UniqueCycleTests` looks at both.
+      // values are parked shows in what triggers do. `UniqueCycleTests` looks at both.
       if scenario.asksLess(ours, reference) { return }
       if hasResolvedCycles, scenario.showsOrder {
         if scenario.asksLess(ours, stock) || scenario.asksTheSame(ours, reference) { return }
@@ -99,11 +101,8 @@ extension ApplyScenario {
     return showsOrder ? one.questions == other.questions : one.sortedQuestions == other.sortedQuestions
   }
 
-  /// Whether two ways to apply ask the same but for foreign keys, which they may count otherwise where some were broken
-  /// before.
-  func asksTheSame(_ one: Outcome, _ other: Outcome) -> Bool {
-    one.sortedQuestions.filter { $0 != "foreignKey" } == other.sortedQuestions.filter { $0 != "foreignKey" }
-  }
+  /// Whether two ways to apply ask the same.
+  func asksTheSame(_ one: Outcome, _ other: Outcome) -> Bool { one.sortedQuestions == other.sortedQuestions }
 
   /// Whether one way to apply asks nothing that the other does not, and less about changes that were held up.
   func asksLess(_ one: Outcome, _ other: Outcome) -> Bool {

@@ -6,7 +6,8 @@ import Testing
 import ReplicationTestSupport
 import TestSupport
 
-/// What is reported of broken references where they are not enforced, against `PRAGMA foreign_key_check` before and after.
+/// What is reported of broken references, against `PRAGMA foreign_key_check` before and after, on connections that enforce
+/// foreign keys and others.
 @Suite struct ForeignKeyAuditTests {
   @Test(
     "Every reference that the changes broke is reported, nothing that is whole, and each row once",
@@ -17,11 +18,22 @@ import TestSupport
       let scenario = try ApplyScenario(seed: seed)
       guard scenario.schema.hasForeignKeys, !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }
       let connection = try scenario.makeReceiver(forStock: false)
-      try connection.execute("PRAGMA foreign_keys = OFF")
       let before = try violations(scenario, on: connection)
-      guard let before, try scenario.applyUnenforced(to: connection) != nil else { throw Seeds.Unsuitable() }
+      guard let before, let (result, asked) = try scenario.applyLettingReferencesStand(to: connection) else {
+        throw Seeds.Unsuitable()
+      }
+      let other = try scenario.makeReceiver(forStock: false)
+      try other.execute("PRAGMA foreign_keys = \(scenario.enforcesForeignKeys ? "OFF" : "ON")")
+      #expect(
+        try scenario.applyLettingReferencesStand(to: other)?.result.counts == result.counts,
+        "\(Seeds.replay(seed)): whether they are enforced makes a difference\n\(scenario.description)")
+      let outcomes = try (
+        scenario.outcome(of: connection, isStock: false, .init(), isRefused: false),
+        scenario.outcome(of: other, isStock: false, .init(), isRefused: false)
+      )
+      #expect(outcomes.0 == outcomes.1, "\(Seeds.replay(seed))")
       let after = try #require(try violations(scenario, on: connection))
-      let reported = try ConflictRecord.all(on: connection).filter { $0.kind == .foreignKey }.map { record in
+      let reported = try ConflictRecord.all(on: connection).filter { $0.outcome == .reported }.map { record in
         "\(record.table) \(record.key.map { "\($0.column) \(ApplyScenario.text($0.value))" }.sorted())"
       }
       let missed = after.subtracting(before).subtracting(reported)
@@ -29,6 +41,8 @@ import TestSupport
       let invented = Set(reported).subtracting(after)
       #expect(invented.isEmpty, "\(Seeds.replay(seed)): not broken\n\(scenario.description)")
       #expect(Set(reported).count == reported.count, "\(Seeds.replay(seed)): twice\n\(scenario.description)")
+      #expect(
+        asked == (reported.isEmpty ? [] : [reported.count]), "\(Seeds.replay(seed)): asked once, with their number")
       broken += reported.count
       let left = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'buckia%'"
       #expect(try connection.integer(left) == 0)
@@ -132,7 +146,7 @@ import TestSupport
     var asked: [Int] = []
     let settings = ApplySettings(
       resolver: {
-        asked.append(try $0.violations)
+        asked.append($0.violations)
         return .useDefault
       }, time: 2_000_000_000_000)
     let result = try Receiver.plan(incoming, on: connection, settings: settings).apply()

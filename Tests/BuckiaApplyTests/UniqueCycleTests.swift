@@ -30,6 +30,8 @@ import TestSupport
   private static let children = """
     CREATE TABLE c(id INTEGER PRIMARY KEY, u REFERENCES t(u) ON UPDATE CASCADE ON DELETE CASCADE, v)
     """
+  /// No row that refers to others changes with them.
+  private static let keptChildren = "SELECT 1 WHERE EXISTS (SELECT * FROM kept EXCEPT SELECT * FROM c)"
   private static let total = """
     CREATE TABLE total(id INTEGER PRIMARY KEY, s); INSERT INTO total VALUES (1, 0);
     CREATE TRIGGER i AFTER INSERT ON t BEGIN UPDATE total SET s = s + NEW.u; END;
@@ -63,26 +65,24 @@ import TestSupport
       definition: "CREATE TABLE t(k INTEGER PRIMARY KEY, u, w, g AS (u * 2) STORED UNIQUE)", second: false),
     Shape(name: "capital letters", definition: "CREATE TABLE t(k INT PRIMARY KEY, u UNIQUE, w COLLATE NOCASE UNIQUE)"),
     Shape(
-      name: "foreign keys that follow",
+      name: "foreign keys that would follow",
       definition: "CREATE TABLE t(k INTEGER PRIMARY KEY, u INT UNIQUE, w); \(children)",
-      second: false, enforcesForeignKeys: true,
-      mustBeEmpty: "SELECT * FROM c LEFT JOIN t ON t.k = c.id WHERE t.u IS NOT c.u"),
+      second: false, enforcesForeignKeys: true, mustBeEmpty: keptChildren),
     Shape(
-      name: "foreign keys that follow, two columns",
+      name: "foreign keys that would follow, two columns",
       definition: "CREATE TABLE t(k TEXT PRIMARY KEY, u INT NOT NULL UNIQUE, w UNIQUE) WITHOUT ROWID; \(children)",
-      enforcesForeignKeys: true, mustBeEmpty: "SELECT * FROM c LEFT JOIN t ON t.k = c.id WHERE t.u IS NOT c.u"),
+      enforcesForeignKeys: true, mustBeEmpty: keptChildren),
     Shape(
-      name: "foreign keys that take away",
+      name: "foreign keys that would take away",
       definition: """
         CREATE TABLE t(k INTEGER PRIMARY KEY, u INT UNIQUE, w);
         CREATE TABLE c(id INTEGER PRIMARY KEY, u, v REFERENCES t(k) ON DELETE CASCADE)
-        """, second: false, enforcesForeignKeys: true,
-      mustBeEmpty: "SELECT 1 FROM kept JOIN t ON t.k = kept.v WHERE kept.v NOT IN (SELECT v FROM c)"),
+        """, second: false, enforcesForeignKeys: true, mustBeEmpty: keptChildren),
     Shape(
       name: "a circle inside the table",
       definition: """
         CREATE TABLE t(k INTEGER PRIMARY KEY, u INT UNIQUE, w REFERENCES t(u) ON UPDATE CASCADE ON DELETE RESTRICT)
-        """, second: false, enforcesForeignKeys: true, mustBeEmpty: "SELECT * FROM pragma_foreign_key_check"),
+        """, second: false, enforcesForeignKeys: true),
     Shape(
       name: "triggers that count", definition: "CREATE TABLE t(k INTEGER PRIMARY KEY, u INT UNIQUE, w); \(total)",
       second: false, firesTriggers: true,
@@ -145,7 +145,8 @@ import TestSupport
       let expected = moves.outcome
       let replay = "\(Seeds.replay(seed, "resolvesCycles")) (\(shape.name))"
       #expect(found == expected.rows, "\(replay)")
-      #expect(result.counts.conflicts == expected.refused, "\(replay)")
+      let broken = try connection.integer("SELECT count(DISTINCT \"rowid\") FROM pragma_foreign_key_check") ?? 0
+      #expect(result.counts.conflicts == expected.refused + Int(broken), "\(replay)")
       #expect(try connection.integer(shape.mustBeEmpty) == nil, "\(replay): \(shape.mustBeEmpty)")
     }
   }

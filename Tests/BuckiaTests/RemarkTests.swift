@@ -34,8 +34,16 @@ struct RemarkTests {
     (.unenforceableForeignKey, "table \"1\" has a foreign key that cannot be enforced: 2"),
     (.nullKeys, "table \"1\" has 2 rows with NULL in the primary key: they are told apart by content alone"),
     (
+      .integerKeys,
+      "the integer keys of 1, 2, 3, 4, 5 are given out by each copy of the database: two copies give the same key to different rows, and then those rows, and all that refer to them, are conflicts; random keys, such as UUIDs, avoid that"
+    ),
+    (
       .triggers,
       "1 triggers: but for what they write into full-text and R-tree indexes, they do not fire while diffs are applied, unless that is asked for"
+    ),
+    (
+      .counters,
+      "triggers keep counts in 1, 2, 3, 4, 5: these travel as values, so when two copies have counted by themselves, one of the counts is lost; compute them anew afterwards"
     ),
     (
       .heldChanges,
@@ -124,6 +132,7 @@ struct RemarkTests {
       (.fromTheFuture, "from-the-future"), (.alreadyApplied, "already-applied"), (.equivocation, "equivocation"),
       (.unknownSchema, "unknown-schema"), (.unsupported, "unsupported"), (.noDatabase, "no-database"),
       (.misuse, "misuse"), (.busy, "busy"), (.newerLedger, "newer-ledger"), (.transactionLost, "transaction-lost"),
+      (.deferredViolations, "deferred-violations"),
       (.cancelled, "cancelled"), (.noSuchTable, "no-such-table"), (.invalidSelection, "invalid-selection"),
       (.refusedTable, "refused-table"), (.missingTable, "missing-table"), (.keyDiffers, "key-differs"),
       (.columnsDiffer, "columns-differ"), (.incompatibleType, "incompatible-type"), (.schemaDiffers, "schema-differs"),

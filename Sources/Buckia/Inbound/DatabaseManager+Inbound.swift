@@ -45,8 +45,6 @@ extension DatabaseManager {
     let listing = try InboundListing(sources)
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
-        // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
-        if !isBorrowed { try connection.execute("PRAGMA foreign_keys = OFF") }
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
         let report = try CommitDurability.raised(on: connection) {
           try receive(listing, options, home, resolver, on: connection, progress: progress)

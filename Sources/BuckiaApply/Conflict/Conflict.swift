@@ -19,7 +19,7 @@ public struct Conflict: ~Copyable {
   let layout: ConflictLayout
   /// Why the change does not fit.
   public let kind: ConflictKind
-  /// What the change does. Nil for ``ConflictKind/foreignKey``, which is about no single change.
+  /// What the change does. Nil for the ``ConflictKind/foreignKey`` that is asked about once for a whole file.
   public let operation: ChangeOperation?
   /// The row as its author saw it before the change, as far as the change tells: not there for an INSERT.
   public let base: ConflictRow
@@ -32,13 +32,13 @@ public struct Conflict: ~Copyable {
   /// What only some kinds know.
   enum Details {
     case none
-    /// SQLite's words about a constraint.
+    /// SQLite's words about a constraint, or the engine's.
     case message([UInt8])
     /// How many rows refer to others that are not there.
-    case violations(ForeignKeyCount)
+    case violations(Int)
   }
 
-  /// The table; an empty name for ``ConflictKind/foreignKey``, which is asked about once for a whole file.
+  /// The table; an empty name for the ``ConflictKind/foreignKey`` that is asked about once for a whole file.
   public var table: TableName { layout.name }
 
   /// The names of the columns of the three rows, in their order; the rowid first where the table is keyed by it.
@@ -51,28 +51,21 @@ public struct Conflict: ~Copyable {
     }
   }
 
-  /// SQLite's words about the constraint that refuses the row; nil for other kinds.
+  /// SQLite's words about the constraint that refuses the row; for a row that refers to one which was left out, which that is; nil
+  /// where ``kind`` says all.
   public var reason: String? {
     guard case .message(let bytes) = details else { return nil }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// For ``ConflictKind/foreignKey``: how many references lead nowhere. 0 for other kinds.
-  ///
-  /// On a connection that enforces foreign keys this reads every table that has one, with
-  /// [`PRAGMA foreign_key_check`](https://sqlite.org/pragma.html#pragma_foreign_key_check), and counts all that are broken
-  /// in the database now; elsewhere it counts the rows that the file has left so, and costs nothing.
-  ///
-  /// - Throws: `SQLiteError` when the database cannot be read.
+  /// How many rows the file has left with references that lead nowhere, for the ``ConflictKind/foreignKey`` that is asked about
+  /// once for a whole file. 0 for all others.
   public var violations: Int {
-    get throws {
-      guard case .violations(let count) = details else { return 0 }
-      return try count.number()
-    }
+    if case .violations(let count) = details { count } else { 0 }
   }
 }
 
-/// Is asked about each conflict. It may be asked twice about the same one, when a group of files is run again.
+/// Is asked about each conflict. It may be asked twice about the same one, when a file or a group of files is run again.
 ///
 /// It runs inside the transaction and must not write to the database.
 public typealias ConflictResolver = @Sendable (borrowing Conflict) throws -> ConflictDecision

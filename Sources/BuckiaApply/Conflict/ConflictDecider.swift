@@ -14,6 +14,8 @@ final class ConflictDecider {
   private(set) var omissions: [Omission] = []
   private var marked = 0
   private let watched: [TableName: RowKey]
+  /// The keys that the sender contests, which are gathered like conflicts; nil where none are.
+  private let contested: ContestedKeys?
 
   /// A change that a conflict has left out.
   struct Omission {
@@ -23,11 +25,14 @@ final class ConflictDecider {
     let outcome: ConflictOutcome
   }
 
-  /// - Parameter watched: The tables whose omissions are to be known, with their keys.
+  /// - Parameters:
+  ///   - contested: The keys that the sender contests, which are written with the conflicts.
+  ///   - watched: The tables whose omissions are to be known, with their keys.
   init(
     policies: ConflictPolicies, resolver: ApplySettings.Resolver?, log: ConflictLog?,
-    watching watched: [TableName: RowKey] = [:]
+    contested: ContestedKeys? = nil, watching watched: [TableName: RowKey] = [:]
   ) {
+    self.contested = contested
     self.policies = policies
     self.resolver = resolver
     self.log = log
@@ -39,6 +44,9 @@ final class ConflictDecider {
 
   /// Whether a single broken reference refuses the whole file, since there is no resolver to ask.
   var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
+
+  /// Whether a row of a table may be left out when it refers to one that is.
+  func mayLeaveOut(rowsOf table: TableName) -> Bool { resolver != nil || policies.policy(for: table) != .takeIncoming }
 
   /// How conflicts of the table that these statements change are laid out and decided.
   func layout(of statements: TableStatements) -> ConflictLayout { ConflictLayout(statements, policies) }
@@ -62,7 +70,7 @@ final class ConflictDecider {
             layout: layout,
             content: incident.change.operation == .delete
               ? .missing : .change(incident.change, isNew: true, in: address)),
-          details: incident.kind == .constraint ? .message(incident.message) : .none))
+          details: incident.kind == .constraint || !incident.message.isEmpty ? .message(incident.message) : .none))
       switch answered {
       case .keepLocal: return .keepLocal
       case .takeIncoming: return .takeIncoming
@@ -72,7 +80,9 @@ final class ConflictDecider {
       }
     }
     // Only two versions of a row can be merged column by column.
-    let isMerged = incident.change.operation != .delete && (incident.kind == .data || incident.kind == .conflict)
+    let isMerged =
+      incident.change.operation != .delete && !incident.isOfAnotherRow
+      && (incident.kind == .data || incident.kind == .conflict)
     if isMerged, layout.columnPolicies != nil { return .merge }
     switch layout.rowPolicy {
     case .keepLocal: return isMerged && incident.kind == .data ? .merge : .keepLocal
@@ -83,7 +93,7 @@ final class ConflictDecider {
 
   /// Refuses the whole diff because of a conflict.
   static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout) -> ReplicationError {
-    let because = incident.message.isEmpty ? "" : ": \(String(decoding: incident.message, as: UTF8.self))"
+    let because = incident.words.map { ": \($0)" } ?? ""
     return ReplicationError(
       .conflict,
       "\(incident.change.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
@@ -93,8 +103,9 @@ final class ConflictDecider {
 
   /// Asks, once for the whole file, whether references that lead nowhere may stand.
   ///
+  /// - Parameter violations: How many rows have such references.
   /// - Throws: `ReplicationError` with `conflict` when they may not; whatever the resolver throws.
-  func decideForeignKeys(_ count: ForeignKeyCount) throws {
+  func decideForeignKeys(violations: Int) throws {
     var isAborted = policies.otherwise == .abort
     if let resolver {
       let layout = ConflictLayout(name: TableName(""), columns: [], key: [], sources: [], isKey: [])
@@ -102,7 +113,7 @@ final class ConflictDecider {
         Conflict(
           layout: layout, kind: .foreignKey, operation: nil, base: ConflictRow(layout: layout, content: .missing),
           local: ConflictRow(layout: layout, content: .missing),
-          incoming: ConflictRow(layout: layout, content: .missing), details: .violations(count)))
+          incoming: ConflictRow(layout: layout, content: .missing), details: .violations(violations)))
       switch answered {
       case .useDefault: break
       case .abort: isAborted = true
@@ -156,16 +167,21 @@ final class ConflictDecider {
   func mark() throws {
     marked = omissions.count
     try log?.flush()
+    try contested?.flush()
   }
 
   /// Forgets what was recorded since the mark: the database has forgotten it, too.
   func rewind() {
     omissions.removeLast(omissions.count - marked)
     log?.rewind()
+    contested?.rewind()
   }
 
   /// Writes what is still gathered in memory; to be called when the last conflict has been recorded.
-  func finish() throws { try log?.flush() }
+  func finish() throws {
+    try log?.flush()
+    try contested?.flush()
+  }
 }
 
 extension ChangeOperation {

@@ -15,7 +15,7 @@ extension ConflictLog {
     let local = incident.local.map { local in row { local.append(layout.columns.count, to: &$0) } }
     try record(
       incident.kind, outcome, layout.recorded, base: base, local: local, incoming: incoming,
-      reason: incident.kind == .constraint ? incident.message : nil)
+      reason: incident.kind == .constraint || !incident.message.isEmpty ? incident.message : nil)
   }
 
   /// Encodes the values of a change in the order of the local row.

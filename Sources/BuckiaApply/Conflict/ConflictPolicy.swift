@@ -80,7 +80,8 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
 ///
 /// Not every answer makes a difference: only `data` and `conflict` know two versions to choose from. For a row that is not there
 /// (`not-found`), or that a constraint refuses, ``keepLocal`` and ``takeIncoming`` mean the same: the change is left out,
-/// and recorded. For ``ConflictKind/foreignKey`` both mean that the violation stands, and is recorded.
+/// and recorded. For the ``ConflictKind/foreignKey`` that is asked about once for a whole file both mean that the violations stand,
+/// and are recorded.
 public enum ConflictDecision: Sendable {
   /// What the policies of the options say. Columns that only one side has changed merge.
   case useDefault

@@ -3,11 +3,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Finds the foreign keys that a diff has broken, after it was applied with enforcement off.
+/// Finds the foreign keys that a diff has broken, after it was applied with enforcement off (``ApplySession/begin()``).
 ///
-/// Enforcement is off while applying on a connection that Buckia opened, because the changes already hold what the author's
-/// foreign-key actions did; a second cascade here would take rows that only exist here. So what the changes have broken
-/// is looked up and reported. Only rows they wrote, and rows that referred to what they took away, are looked at:
+/// Only rows that the changes wrote, and rows that referred to what they took away, are looked at:
 /// violations that were there before are not reported, and the rest of the database is not read.
 struct ForeignKeyAudit {
   let session: ApplySession
@@ -15,28 +13,36 @@ struct ForeignKeyAudit {
   let changed: [TableName: TableMatch]
   /// What was noted meanwhile.
   let watch: ForeignKeyWatch
+  /// What was found out of colliding keys.
+  let collisions: KeyCollisions?
+
+  /// What was found: rows that refer to nothing, and rows that refer to another row than before.
+  struct Found {
+    fileprivate(set) var violations = 0
+    fileprivate(set) var replacements = 0
+  }
 
   /// Looks at every foreign key whose table or parent was changed, and has each row recorded that it is broken in.
   ///
   /// Rows are handed on one at a time; only what tells them apart is remembered, so that none is recorded twice.
   ///
-  /// - Returns: How many rows it found.
+  /// - Returns: How many rows were found.
   /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when violations are refused unasked.
-  func recordViolations(_ sections: TableSections, _ decider: ConflictDecider) throws -> Int {
+  func recordViolations(_ sections: TableSections, _ decider: ConflictDecider) throws -> Found {
     // The tables that have a foreign key and were changed, or whose parent was.
     let references = try session.references().filter {
       watch.seesEverything || changed[$0.child] != nil || changed[$0.parent] != nil
     }
     let referring = Set(references.map(\.child))
-    guard !referring.isEmpty else { return 0 }
+    var count = Found()
+    guard !referring.isEmpty else { return count }
     let schema = try session.schema()
-    var count = 0
     for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
       let child = try schema.definition(of: entry)
       var found = BrokenRows(of: child, hasRow: child.fitsWithIdentity(on: session.connection), decider)
       for key in child.foreignKeys {
         guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { continue }
-        found.message = "a row of table \"\(entry.name)\" refers to a row of \"\(key.parent)\" that is not there"
+        found.begin(check.reference)
         // Both: a trigger of the application's can keep ours from firing (`RAISE(IGNORE)`).
         if let match = changed[entry.name] { try check.written(match, sections, &found) }
         if let store = watch.rowsWritten(to: entry.name) { try check.written(notedIn: store, &found) }
@@ -44,212 +50,15 @@ struct ForeignKeyAudit {
         if let store = watch.valuesRemoved(from: TableName(key.parent), check.parentColumnNames) {
           try check.orphaned(notedIn: store, &found)
         }
+        if let collisions, collisions.refused.hasReplaced {
+          found.isReplaced = true
+          try check.replaced(collisions, changed[entry.name], sections, &found)
+        }
       }
       try found.finish()
-      count += found.count
+      count.violations += found.count
+      count.replacements += found.replacements
     }
     return count
-  }
-}
-
-/// Takes the rows of one table that refer to others that are not there, each once.
-private struct BrokenRows {
-  var message = ""
-  private(set) var count = 0
-  /// The most rows of one table that are recorded one by one.
-  private static let limit = 10_000
-  private let layout: ConflictLayout
-  private let decider: ConflictDecider
-  /// Whether the query gives the whole row before what tells it apart; SQLite has no room for that of the widest tables.
-  private let hasRow: Bool
-  /// What tells the rows seen apart.
-  private var seen: Set<UInt64> = []
-
-  init(of child: TableDefinition, hasRow: Bool, _ decider: ConflictDecider) {
-    layout = ConflictLayout(child)
-    self.hasRow = hasRow
-    self.decider = decider
-  }
-
-  /// Records the row that the statement stands on; behind its columns stands what tells it apart.
-  ///
-  /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when violations are refused unasked.
-  mutating func add(_ prepared: PreparedStatement) throws {
-    let identity = hasRow ? layout.columns.count : 0
-    guard seen.insert(RowNumber.read(prepared.statement, from: identity)).inserted else { return }
-    if decider.refusesViolationsUnasked {
-      throw ReplicationError(
-        .conflict, "\(message); under the policy \"abort\" nothing of this file is applied", table: layout.name.text)
-    }
-    count += 1
-    guard count <= Self.limit else { return }
-    try decider.recordViolation(hasRow ? CurrentRow([prepared]) : nil, layout, message: message)
-  }
-
-  /// Says how many were not written down.
-  func finish() throws {
-    guard count > Self.limit else { return }
-    try decider.recordViolation(
-      nil, layout,
-      message: "\(count - Self.limit) more rows of table \"\(layout.name)\" refer to rows that are not there; "
-        + "see PRAGMA foreign_key_check")
-  }
-}
-
-/// How one foreign key is checked.
-///
-/// Keys that SQLite itself could not enforce (no such parent, no unique index on its columns) are the schema's fault and
-/// are not checked: <https://sqlite.org/foreignkeys.html#fk_indexes>.
-private struct ForeignKeyCheck {
-  private let child: TableDefinition
-  private let parent: TableDefinition
-  private let parentColumns: [Int]
-  /// The columns of the child that refer to them; -1 for generated ones.
-  private let childColumns: [Int]
-  /// The local row: its columns as SQL, in the order of the layout.
-  private let layout: [String]
-  private let hasRow: Bool
-  private let references: [String]
-  private let isMissing: String
-  private let session: ApplySession
-
-  init?(_ key: ForeignKey, of child: TableDefinition, in schema: SchemaReader, _ session: ApplySession) throws {
-    guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
-    let parent = try schema.definition(of: entry)
-    let columns = parent.columns(referredToBy: key)
-    let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
-    guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }
-    self.session = session
-    self.child = child
-    self.parent = parent
-    parentColumns = columns
-    childColumns = key.columns.map { child.column(named: $0) ?? -1 }
-    layout = child.changesetColumnsSQL
-    hasRow = child.fitsWithIdentity(on: session.connection)
-    references = key.columns.map { "c.\(SQLText.identifier($0))" }
-    // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
-    // child's away, which would also keep the parent's index from being used.
-    let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = +\($1)" }
-    isMissing =
-      "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
-  }
-
-  var parentColumnNames: [String] { parentColumns.map { parent.columns[$0].name } }
-
-  /// What tells the child's rows apart, as SQL: the rowid, or the key where there is none.
-  private var identity: String {
-    if !child.isWithoutRowID, let name = child.rowIDName { return "c.\(name)" }
-    return child.primaryKey.map { "c.\(SQLText.identifier(child.columns[$0].name))" }.joined(separator: ", ")
-  }
-
-  private func select(where condition: String) -> String {
-    let results = (hasRow ? layout.map { "c.\($0)" } : []) + [identity]
-    let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-    return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(child.name)) AS c "
-      + "WHERE \(condition) AND \(isSet) AND \(isMissing)"
-  }
-
-  private func addAll(where condition: String, to found: inout BrokenRows) throws {
-    let rows = PreparedStatement(try session.connection.prepare(select(where: condition)))
-    while try rows.statement.step() { try found.add(rows) }
-  }
-
-  // MARK: Rows that were written
-
-  /// Rows that were written, as noted, and refer to nothing.
-  func written(notedIn store: String, _ found: inout BrokenRows) throws {
-    let equal = child.keySQL.enumerated().map { "w.k\($0) IS c.\($1)" }.joined(separator: " AND ")
-    try addAll(where: "EXISTS (SELECT 1 FROM \(store) AS w WHERE \(equal))", to: &found)
-  }
-
-  /// Rows that the changes wrote and that refer to nothing.
-  func written(_ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows) throws {
-    let key = child.keyIndexes
-    let columns = key.compactMap { match.columns.firstIndex(of: $0) }
-    let offset = child.isKeyedByRowID ? 1 : 0
-    // An UPDATE that leaves the reference alone breaks nothing. A generated column can follow any other.
-    let referring = childColumns.map { match.columns.firstIndex(of: $0 + offset) }
-    let dependsOnOthers = childColumns.contains(-1)
-    var lookups: [[Bool]: PreparedStatement] = [:]
-    var nullKeys: Set<[UInt8]> = []
-    try sections.forEachChange(of: TableName(child.name)) { change, bytes in
-      guard change.operation != .delete else { return }
-      if change.operation == .update, !dependsOnOthers,
-        !referring.contains(where: { $0.map { change.new($0).isDefined } ?? false })
-      {
-        return
-      }
-      let isNull = columns.map { change.row($0).kind == .null }
-      if isNull.contains(true) {
-        // Rows with NULL in the key are told apart by content: all that share the key are found at once.
-        var writer = ChangesetWriter()
-        for column in columns { writer.append(change.row(column), of: bytes) }
-        guard nullKeys.insert(writer.bytes).inserted else { return }
-      }
-      let lookup = try lookups[isNull] ?? prepareLookup(of: key, isNull)
-      lookups[isNull] = lookup
-      for (index, column) in columns.enumerated() where !isNull[index] {
-        try lookup.statement.bind(change.row(column), in: bytes, at: index)
-      }
-      while try lookup.statement.step() { try found.add(lookup) }
-      lookup.statement.reset()
-    }
-  }
-
-  private func prepareLookup(of key: [Int], _ isNull: [Bool]) throws -> PreparedStatement {
-    // `IS ?` would find NULL, too, but not by an index: each row would cost a scan of the table.
-    let terms = zip(key, isNull).enumerated().map { index, part in
-      "c.\(layout[part.0]) \(part.1 ? "IS NULL" : "= ?\(index + 1)")"
-    }
-    return PreparedStatement(
-      try session.connection.prepare(select(where: terms.joined(separator: " AND ")), isPersistent: true))
-  }
-
-  // MARK: Rows whose parent went
-
-  /// Rows that refer to values that were taken away, as noted.
-  func orphaned(notedIn store: String, _ found: inout BrokenRows) throws {
-    // Where child and parent compare alike, an index on the child's columns serves.
-    let isAlike = zip(childColumns, parentColumns).allSatisfy { mine, theirs in
-      mine >= 0 && child.affinity(at: mine) == parent.affinity(at: theirs)
-        && ASCIIName.matches(child.columns[mine].collation, parent.columns[theirs].collation)
-    }
-    let names = references.indices.map { "k\($0)" }
-    if isAlike {
-      let values = "SELECT \(names.joined(separator: ", ")) FROM \(store)"
-      try addAll(where: "(\(references.joined(separator: ", "))) IN (\(values))", to: &found)
-    } else {
-      let equal = zip(names, references).map { "r.\($0) = +\($1)" }.joined(separator: " AND ")
-      try addAll(where: "EXISTS (SELECT 1 FROM \(store) AS r WHERE \(equal))", to: &found)
-    }
-  }
-
-  /// Rows that refer to the key of a row that the changes deleted.
-  func orphaned(_ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows) throws {
-    let offset = parent.isKeyedByRowID ? 1 : 0
-    let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
-    guard columns.count == parentColumns.count, parentColumns.allSatisfy({ parent.primaryKey.contains($0) }),
-      sections.takeAway(from: TableName(parent.name))
-    else { return }
-    let store = try ForeignKeyWatch.makeStore(name: "deleted", for: parent, parentColumns, on: session.connection)
-    let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let insert = try session.connection.prepare(
-      "INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))", isPersistent: true)
-    var isEmpty = true
-    try sections.forEachChange(of: TableName(parent.name)) { change, bytes in
-      guard change.operation == .delete else { return }
-      for (index, column) in columns.enumerated() { try insert.bind(change.old(column), in: bytes, at: index) }
-      try insert.run()
-      isEmpty = false
-    }
-    if !isEmpty { try orphaned(notedIn: "temp.\(store)", &found) }
-    try session.connection.execute("DELETE FROM temp.\(store)")
-  }
-}
-
-extension TableDefinition {
-  /// Whether one query can give a row and what tells it apart.
-  fileprivate func fitsWithIdentity(on connection: borrowing SQLiteConnection) -> Bool {
-    changesetColumns.count + max(1, primaryKey.count) <= connection.columnLimit
   }
 }

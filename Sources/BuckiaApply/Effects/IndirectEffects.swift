@@ -3,11 +3,10 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Finds the rows that foreign-key actions and triggers write while changes are applied, for an observer.
+/// Finds the rows that triggers write while changes are applied, for an observer.
 ///
-/// TEMP triggers note each row that is written in the tables which such an action can reach, in TEMP tables that a rolled-back
-/// savepoint takes back with the rows. They fire whoever writes, so the rows of these tables are all reported by
-/// ``report(to:)`` alone. A row that is written while changes of its own table are applied counts as
+/// Triggers can write to any table. So TEMP triggers note each row that is written, in TEMP tables that a rolled-back savepoint
+/// takes back with the rows. They fire whoever writes, so all rows are reported by ``report(to:)`` alone. A row that is written while changes of its own table are applied counts as
 /// written by a change.
 struct IndirectEffects {
   /// A table whose rows are noted.
@@ -31,17 +30,13 @@ struct IndirectEffects {
   /// Begins to watch.
   ///
   /// - Parameters:
-  ///   - seesTriggers: Whether triggers may fire, which can write to any table.
   ///   - wantsRows: Whether whole rows are wanted.
   ///   - session: What is known of the schema.
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
-  init(seesTriggers: Bool, wantsRows: Bool, _ session: ApplySession) throws {
+  init(wantsRows: Bool, _ session: ApplySession) throws {
     self.session = session
-    let children = try session.references().filter(\.hasAction).map(\.child)
-    let reachable = Set(children)
-    guard seesTriggers || !reachable.isEmpty else { return }
     let schema = try session.schema()
-    for entry in schema.entries where entry.kind == .table && (seesTriggers || reachable.contains(entry.name)) {
+    for entry in schema.entries where entry.kind == .table {
       try watch(schema.definition(of: entry), wantsRows: wantsRows)
     }
     guard !watched.isEmpty else { return }
@@ -130,7 +125,7 @@ struct IndirectEffects {
     case .delete: try observer.didWrite(effect(.delete, old.key, old.row, nil))
     case .update where old.key == new.key: try observer.didWrite(effect(.update, new.key, old.row, new.row))
     case .update:
-      // An action has given the row another key.
+      // A trigger has given the row another key.
       try observer.didWrite(effect(.delete, old.key, old.row, nil))
       try observer.didWrite(effect(.insert, new.key, nil, new.row))
     }

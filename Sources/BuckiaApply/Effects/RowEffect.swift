@@ -9,7 +9,7 @@ package struct RowEffect: Sendable, Equatable {
     case change
     /// An INSERT of the diff in the place of the local row with its key.
     case replacement
-    /// A foreign-key action or a trigger, because of a row of another table.
+    /// A trigger, because of another row.
     case indirect
   }
 
@@ -30,7 +30,7 @@ package struct RowEffect: Sendable, Equatable {
 
 /// Is told of every row that applying writes.
 ///
-/// Effects are reported when the row is written, those of foreign-key actions and triggers when all changes of a diff are. A
+/// Effects are reported when the row is written, those of triggers when all changes of a diff are. A
 /// savepoint or a transaction may be rolled back afterwards: then the observer is rewound to where it was.
 package protocol RowEffectObserver: AnyObject {
   /// Whether whole rows are wanted, which costs two queries a row. Otherwise `before` and `after` are nil.

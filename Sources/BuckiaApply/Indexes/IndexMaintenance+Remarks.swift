@@ -10,7 +10,7 @@ extension IndexMaintenance {
   /// - Returns: Remarks for the report about indexes that are or may be incomplete.
   /// - Throws: `SQLiteError` when the database fails.
   func rebuildIncompleteIndexes(changed: [TableName]) throws -> [Remark] {
-    let reached = try session.tablesChanged(with: Set(changed))
+    let reached = Set(changed)
     var remarks: [Remark] = []
     for item in unmaintained where reached.contains(item.table) && schema.index(named: item.name) == nil {
       remarks.append(Remark(.indexIncomplete, item.module, item.name.text, item.table.text, Self.problem(item)))

@@ -77,7 +77,7 @@ final class IndexMaintenance {
     // The TEMP triggers of the application may write to any table.
     let candidates =
       schema.temporaryTriggers.isEmpty
-      ? try session.tablesChanged(with: tables) : Set(schema.triggers.keys)
+      ? tables : Set(schema.triggers.keys)
     let tables = schema.triggers.keys.filter(candidates.contains)
     for table in tables.sorted(by: { $0.text < $1.text }) { finder.addTriggers(of: table) }
     unmaintained = finder.unmaintained

@@ -63,7 +63,7 @@ extension IndexMaintenance {
     guard !changed.isEmpty else { return [] }
     let schema = try IndexSchema(session.connection)
     guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }
-    let reached = try session.tablesChanged(with: Set(changed))
+    let reached = Set(changed)
     var remarks: [Remark] = []
     for index in schema.indexes {
       if let remark = try schema.rebuildWithoutTriggers(index, after: reached, on: session.connection) {

@@ -91,15 +91,15 @@ package struct ApplyPlan {
   /// Triggers are off meanwhile, unless the settings say otherwise, and as before afterwards, whatever happens; so is the
   /// deferral of foreign keys.
   ///
-  /// - Parameter transaction: That of the plan's connection, to be committed when this returns; it must be left to roll
-  ///   back when this throws.
+  /// - Parameter transaction: That of the plan's connection, in which nothing else has been done. It is to be committed when this
+  ///   returns, and must be left to roll back when this throws. It is begun anew where rows refer to rows that are left out.
   /// - Returns: What was done.
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
   ///   resolver or `progress` throws.
   package consuming func apply(in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
     do {
       if ownsSession { try session.begin() }
-      let result = try carryOut()
+      let result = try carryOut(in: transaction)
       if ownsSession { try session.end() }
       return result
     } catch {
@@ -110,15 +110,42 @@ package struct ApplyPlan {
     }
   }
 
-  private func carryOut() throws -> ApplyResult {
+  private func carryOut(in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
+    let effects = settings.observer?.mark ?? 0
+    var refused: RefusedRows?
+    while true {
+      switch try carryOut(knowing: refused) {
+      case .applied(let result): return result
+      case .refersToRefused(let found):
+        refused = found
+        try transaction.restart()
+        session.forget()
+        settings.observer?.rewind(to: effects)
+      }
+    }
+  }
+
+  /// Carries the plan out once, inside a transaction in which other things have been done, too.
+  ///
+  /// - Throws: As ``apply(in:)``.
+  func carryOutOnce() throws -> ApplyEnd {
+    do { return try carryOut(knowing: nil) } catch {
+      session.forget()
+      throw error
+    }
+  }
+
+  private func carryOut(knowing refused: RefusedRows?) throws -> ApplyEnd {
     try session.requireLedger()
     for step in schema.steps { try step.carryOut(on: session.connection) }
     try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.
     let released = try HeldRelease(settings, session).run()
-    var result = try ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session).run()
+    let execution = ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session)
+    let end = try execution.run(knowing: refused)
+    guard case .applied(var result) = end else { return end }
     result.schemaChanges = schema.steps.map(\.description)
     result.released = released
-    return result
+    return .applied(result)
   }
 }

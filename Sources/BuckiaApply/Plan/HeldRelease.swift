@@ -96,7 +96,9 @@ struct HeldRelease {
     try HeldParts.remove(part: part.number, on: session.connection)
     let execution = ApplyExecution(
       admitted: admitted, schema: checked, settings: settings, session: session, resumed: part)
-    let result = try execution.run()
+    let savepoint = try SQLiteTransaction(on: session.connection)
+    let result = try execution.run(in: savepoint)
+    try savepoint.commit()
     return (result, rest)
   }
 

@@ -14,6 +14,8 @@ struct InboundFileProcessor {
     case vanished
     /// A file of the batch met a conflict: the group has to be rolled back, and applied file by file.
     case batchConflict
+    /// Rows of it refer to rows that are left out: the group has to be rolled back, and applied again with savepoints.
+    case refersToRefused
     /// It failed after it had begun to write, or SQLite has rolled back everything: the group has to be applied again.
     case failed(any Error)
   }
@@ -120,27 +122,29 @@ struct InboundFileProcessor {
     // What came before is written before.
     if try batch?.write() != nil { return .batchConflict }
     guard usesSavepoint else {
-      do { return .done(try finish(apply(plan, in: transaction))) } catch {
+      do {
+        guard case .applied(let result) = try diagnosing({ try plan.carryOutOnce() }) else { return .refersToRefused }
+        return .done(try finish(result))
+      } catch {
         return .failed(error)
       }
     }
     let effects = settings.observer?.mark ?? 0
     do {
       let savepoint = try SQLiteTransaction(on: session.connection)
-      let done = try finish(apply(plan, in: savepoint))
+      let done = try finish(diagnosing { try plan.apply(in: savepoint) })
       try savepoint.commit()
       return .done(done)
     } catch {
       settings.observer?.rewind(to: effects)
+      if (error as? ReplicationError)?.code == .conflict { try CollisionScan(changes, session).run() }
       throw error
     }
   }
 
-  private func apply(_ plan: ApplyPlan, in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
-    do { return try plan.apply(in: transaction) } catch {
-      // Once it is rolled back, it does not show any more what the failure was about.
-      throw FaultDiagnosis.refined(error, on: session.connection)
-    }
+  /// Names the cause of a failure: once what failed is rolled back, it does not show any more what the failure was about.
+  private func diagnosing<Done>(_ work: () throws -> Done) throws -> Done {
+    do { return try work() } catch { throw FaultDiagnosis.refined(error, on: session.connection) }
   }
 
   private func plan(_ admitted: AdmittedChanges) throws -> ApplyPlan {

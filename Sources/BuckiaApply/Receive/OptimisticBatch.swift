@@ -62,7 +62,8 @@ struct OptimisticBatch {
     guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty,
       incoming.renames.isEmpty, try session.renames(of: incoming.key.sender).isEmpty,
       incoming.changeset.count <= Self.diffByteLimit,
-      incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection)
+      incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection),
+      try !ContestedKeys.exist(on: session.connection)
     else { return .notEligible }
     let added = try incoming.feed.summary()
     guard added.tables.count <= Self.tableLimit, isIndependent(added) else { return .notEligible }
@@ -97,7 +98,7 @@ struct OptimisticBatch {
     guard diffs > 0, let schema, let admitted else { return nil }
     var applier = try ChangesetApplier(
       schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
-      rules: ChangesetApplier.Rules(enforcesForeignKeys: false, endsAtRefusals: true),
+      rules: ChangesetApplier.Rules(endsAtRefusals: true),
       session: session, keeping: nil, reportingTo: observer, progress: { _ in })
     let all = admitted.replaced(
       by: IncomingChanges(
@@ -122,8 +123,7 @@ struct OptimisticBatch {
   private mutating func isPossible() throws -> Bool {
     if let knownPossible { return knownPossible }
     let found =
-      try !session.firesTriggers && session.connection.cachedInteger("PRAGMA foreign_keys") != 1
-      && !session.hasTemporaryTriggers() && !session.hasVirtualTables()
+      try !session.firesTriggers && !session.hasTemporaryTriggers() && !session.hasVirtualTables()
     if found {
       let references = try session.references()
       parents = Set(references.map(\.parent))

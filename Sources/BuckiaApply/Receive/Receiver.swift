@@ -46,21 +46,24 @@ package struct Receiver {
   ///   - trust: Who is trusted from now on; nil leaves it as the database says.
   ///   - settings: How to apply. Its time is that of the clock.
   ///   - clock: The present time, in milliseconds since 1970.
-  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger. Nothing has been changed then.
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger; `ReplicationError` as ``ApplySession/begin()``. Nothing has
+  ///   been changed then.
   package init(
     on connection: borrowing SQLiteConnection, trust: TrustMode? = nil, settings: ApplySettings,
     clock: @escaping () -> Int64
   ) throws {
     isPartOfAnother = connection.isInTransaction
-    let transaction = try SQLiteTransaction(on: connection)
-    ledger = try Ledger.prepare(on: connection)
-    if let trust { try LedgerSettings.setTrust(trust, on: connection) }
-    gate = try ReceiverGate(on: connection)
-    try transaction.commit()
     self.settings = settings
     self.clock = clock
     session = ApplySession(on: connection, firesTriggers: settings.firesTriggers)
-    do { try session.begin() } catch {
+    do {
+      try session.begin()
+      let transaction = try SQLiteTransaction(on: connection)
+      ledger = try Ledger.prepare(on: connection)
+      if let trust { try LedgerSettings.setTrust(trust, on: connection) }
+      gate = try ReceiverGate(on: connection)
+      try transaction.commit()
+    } catch {
       try session.end()
       throw error
     }
@@ -134,6 +137,8 @@ package struct Receiver {
     case stopped(any Error, at: Int)
     /// Nothing of it has happened: a batch met a conflict. The file at this index has not been looked at.
     case batchConflict(next: Int)
+    /// Nothing of it has happened: rows of the file at this index refer to rows that are left out.
+    case refersToRefused(at: Int)
     /// Nothing of it has happened: the file at this index failed, or the database did.
     case failed(any Error, at: Int)
   }
@@ -167,6 +172,9 @@ package struct Receiver {
         groupsWithoutBatch = lastGroupsWithoutBatch - 1
         try receive(next..<after, of: source, .oneByOne)
         next = after
+      case .refersToRefused(let index):
+        try receive(next..<(index + 1), of: source, .savepoints)
+        next = index + 1
       case .failed(let error, let index):
         if care == .alone {
           try refuse(index, of: source, because: error)
@@ -194,7 +202,7 @@ package struct Receiver {
     guard (cause as? any FileFault)?.refusal != nil else { throw cause }
     let refused = RefusedFile(file.failing(with: cause))
     switch try receiveGroup(refused, of: source, index..<(index + 1), .alone) {
-    case .committed, .batchConflict: return
+    case .committed, .batchConflict, .refersToRefused: return
     case .stopped(let error, _), .failed(let error, _): throw error
     }
   }
@@ -243,7 +251,7 @@ package struct Receiver {
       }
       self.unread = unread
       source.didReceive(done)
-    case .batchConflict, .failed:
+    case .batchConflict, .refersToRefused, .failed:
       transaction.rollback()
       session.forget()
       settings.observer?.rewind(to: effects)
@@ -281,6 +289,9 @@ package struct Receiver {
         case .batchConflict:
           file.abandon()
           return .batchConflict(next: next)
+        case .refersToRefused:
+          file.abandon()
+          return .refersToRefused(at: index)
         case .failed(let error):
           file.abandon()
           return .failed(error, at: index)

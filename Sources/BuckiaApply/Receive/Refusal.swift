@@ -60,7 +60,7 @@ extension Refusal: FileFault {
 
 extension ReplicationError: FileFault {
   package var refusal: Refusal? {
-    guard code != .cancelled, code != .transactionLost else { return nil }
+    guard code != .cancelled, code != .transactionLost, code != .deferredViolations else { return nil }
     // The damage is not the file's, and a damaged database is written to as little as can be.
     return Refusal(.rejected, code: code, reason: description, isRecorded: code != .damagedDatabase)
   }

@@ -16,40 +16,73 @@ struct ApplyExecution {
 
   private var incoming: IncomingChanges { admitted.changes }
 
-  /// Applies the changes in the transaction that is open, which must be rolled back when this throws.
-  func run() throws -> ApplyResult {
+  /// Applies the changes in a savepoint, again as long as they refer to rows that are left out.
+  ///
+  /// - Parameter savepoint: In which nothing else has been done; it must be rolled back when this throws.
+  func run(in savepoint: borrowing SQLiteTransaction) throws -> ApplyResult {
+    let effects = settings.observer?.mark ?? 0
+    var refused: RefusedRows?
+    while true {
+      switch try run(knowing: refused) {
+      case .applied(let result): return result
+      case .refersToRefused(let found):
+        refused = found
+        try savepoint.restart()
+        settings.observer?.rewind(to: effects)
+      }
+    }
+  }
+
+  /// Applies the changes in the transaction that is open, which must be rolled back when this throws, and when it has to be run
+  /// again.
+  ///
+  /// - Parameter refused: What an earlier run, which was rolled back, found of rows that are left out; nil for the first run.
+  func run(knowing refused: RefusedRows?) throws -> ApplyEnd {
     guard !session.firesTriggers, try session.hasVirtualTables() else {
-      return try applyChanges(keeping: nil)
+      return try applyChanges(keeping: nil, knowing: refused)
     }
     let indexes = try IndexMaintenance.begin(over: Set(schema.matches.keys), in: session)
     do {
-      var result = try applyChanges(keeping: indexes)
-      result.warnings += try indexes.end()
-      return result
+      let end = try applyChanges(keeping: indexes, knowing: refused)
+      let remarks = try indexes.end()
+      guard case .applied(var result) = end else { return end }
+      result.warnings += remarks
+      return .applied(result)
     } catch {
       _ = try indexes.end()
       throw error
     }
   }
 
-  private func applyChanges(keeping indexes: IndexMaintenance?) throws -> ApplyResult {
+  private func applyChanges(keeping indexes: IndexMaintenance?, knowing refused: RefusedRows?) throws -> ApplyEnd {
     let entry = try resumed?.entry ?? LedgerEntries.nextNumber(on: session.connection)
     let holding = try Holding(admitted, schema, resuming: resumed, entry: entry, in: session)
+    let refused = refused ?? RefusedRows(with: session.connection.library)
+    try refused.beginRun()
+    let contested = ContestedKeys(of: resumed?.senderKey ?? incoming.key.sender, on: session.connection)
+    let collisions = try KeyCollisions(
+      refused: refused, contested: contested, recordsContests: settings.recordsConflicts, in: session)
     let decider = ConflictDecider(
       policies: settings.policies, resolver: settings.resolver,
-      log: settings.recordsConflicts ? ConflictLog(entry: entry, on: session.connection) : nil, watching: holding.keys)
-    let enforcesForeignKeys = try session.connection.cachedInteger("PRAGMA foreign_keys") == 1
+      log: settings.recordsConflicts ? ConflictLog(entry: entry, on: session.connection) : nil, contested: contested,
+      watching: holding.keys)
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
-    let rules = ChangesetApplier.Rules(enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers)
+    let rules = ChangesetApplier.Rules(seesTriggers: seesTriggers)
     var applier = try ChangesetApplier(
-      schema: schema, decider: decider, rules: rules, session: session, keeping: indexes,
+      schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
       reportingTo: settings.observer, progress: settings.progress)
-    if enforcesForeignKeys {
-      try applyEnforcingForeignKeys(holding.known, &applier)
-    } else {
-      try applyAuditingForeignKeys(holding.known, &applier, seesTriggers: seesTriggers)
+    let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
+    let known = holding.known.changes
+    try applier.applyAll(holding.known) { try known.requireDefinition(of: $0) }
+    if try refused.findReferring(
+      in: known, schema.matches, session, staysOut: { decider.mayLeaveOut(rowsOf: $0) })
+    {
+      return .refersToRefused(refused)
     }
+    try applier.auditForeignKeys(known, watchedBy: watch)
+    // After an error the rollback removes them: TEMP triggers belong to the transaction they were made in.
+    try watch.stop()
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
     if let indexes {
@@ -71,32 +104,6 @@ struct ApplyExecution {
       counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
       warnings: warnings)
     result.held = held
-    return result
-  }
-
-  /// The connection enforces foreign keys: they are deferred meanwhile, as SQLite's own apply does.
-  private func applyEnforcingForeignKeys(_ known: AdmittedChanges, _ applier: inout ChangesetApplier) throws {
-    // Where the application has deferred them itself, its own open violations must not be forgotten with ours.
-    let defersAlready = try session.connection.cachedInteger("PRAGMA defer_foreign_keys") == 1
-    if !defersAlready { try session.connection.execute("PRAGMA defer_foreign_keys = ON") }
-    do {
-      try applier.applyAll(known) { try known.changes.requireDefinition(of: $0) }
-      try applier.decideDeferredForeignKeys()
-    } catch {
-      if !defersAlready { try session.connection.execute("PRAGMA defer_foreign_keys = OFF") }
-      throw error
-    }
-    if !defersAlready { try session.connection.execute("PRAGMA defer_foreign_keys = OFF") }
-  }
-
-  /// The connection does not enforce foreign keys: violations are looked up afterwards.
-  private func applyAuditingForeignKeys(
-    _ known: AdmittedChanges, _ applier: inout ChangesetApplier, seesTriggers: Bool
-  ) throws {
-    let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
-    try applier.applyAll(known) { try known.changes.requireDefinition(of: $0) }
-    try applier.auditForeignKeys(known.changes, watchedBy: watch)
-    // After an error the rollback removes them: TEMP triggers belong to the transaction they were made in.
-    try watch.stop()
+    return .applied(result)
   }
 }

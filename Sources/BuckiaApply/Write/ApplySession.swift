@@ -7,8 +7,8 @@ import SQLiteSchemas
 /// One connection made ready for applying, and what is kept from one diff to the next: prepared statements, and what has
 /// been read of the schema.
 ///
-/// Triggers are off meanwhile, unless they are to fire, and the page cache is larger; `end` puts both back. One session
-/// serves any number of diffs and transactions; many small diffs are several times faster with it.
+/// Triggers are off meanwhile, unless they are to fire, foreign keys are not enforced, and the page cache is larger; `end`
+/// puts all back. One session serves any number of diffs and transactions; many small diffs are several times faster with it.
 ///
 /// ```swift
 /// let session = ApplySession(on: connection)
@@ -24,7 +24,7 @@ package final class ApplySession {
   /// Whether the local triggers fire.
   let firesTriggers: Bool
   /// What ``end()`` sets again; nil where the connection has not been made ready.
-  private var previous: (firesTriggers: Bool, cacheSize: Int64)?
+  private var previous: (firesTriggers: Bool, enforcesForeignKeys: Bool, cacheSize: Int64)?
   /// SQLite's own default keeps 2 MB, and every page that does not fit is written and read again.
   private static let cacheKibibytes: Int64 = 32 << 10
 
@@ -73,14 +73,24 @@ package final class ApplySession {
 
   /// Makes the connection ready.
   ///
-  /// - Throws: `SQLiteError`; ``end()`` must follow then, too.
+  /// Foreign keys are not enforced meanwhile, because the changes already hold what the author's foreign-key actions did: a
+  /// second cascade here would take rows that only exist here, without a conflict. So no action fires on any connection, and
+  /// ``ForeignKeyAudit`` finds what the changes have broken. The pragma does nothing inside a transaction of the
+  /// application's; the switch does. SQLite's own apply has had a flag for this since version 3.44
+  /// ([`SQLITE_CHANGESETAPPLY_FKNOACTION`](https://sqlite.org/session/c_changesetapply_fknoaction.html)).
+  ///
+  /// - Throws: `ReplicationError` with `deferredViolations` where the transaction has violations open: SQLite counts them, would
+  ///   not see that the changes mend one, and would refuse to commit. `SQLiteError`. ``end()`` must follow in any case.
   package func begin() throws {
+    let enforced = try connection.foreignKeysEnforced
+    guard !enforced || !connection.hasDeferredForeignKeyViolations else { throw ReplicationError.deferredViolations }
     let fired = try connection.triggersEnabled
     let cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
-    previous = (fired, cacheSize)
+    previous = (fired, enforced, cacheSize)
     storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
     // Each switch makes SQLite prepare all statements again.
     if fired != firesTriggers { try connection.enableTriggers(firesTriggers) }
+    if enforced { try connection.enforceForeignKeys(false) }
     let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096
     let kibibytes = cacheSize < 0 ? -cacheSize : cacheSize * pageSize / 1_024
     if kibibytes < Self.cacheKibibytes { try connection.execute("PRAGMA main.cache_size = -\(Self.cacheKibibytes)") }
@@ -91,11 +101,13 @@ package final class ApplySession {
   /// - Throws: `SQLiteError`; what could be put back has been.
   package func end() throws {
     forget()
-    guard let (fired, cacheSize) = previous else { return }
+    guard let (fired, enforced, cacheSize) = previous else { return }
     previous = nil
     let triggers = Result { if fired != firesTriggers { try connection.enableTriggers(fired) } }
+    let foreignKeys = Result { if enforced { try connection.enforceForeignKeys(true) } }
     try connection.execute("PRAGMA main.cache_size = \(cacheSize)")
     try triggers.get()
+    try foreignKeys.get()
   }
 
   /// Forgets everything that was read and prepared: to be called when changes of the schema have been rolled back, since
@@ -130,7 +142,7 @@ package final class ApplySession {
   /// Whether the application has TEMP triggers.
   func hasTemporaryTriggers() throws -> Bool {
     try connection.cachedInteger(
-      "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(RowSideEffects.isNotOurs) LIMIT 1") != nil
+      "SELECT 1 FROM temp.sqlite_schema WHERE type = 'trigger' AND \(TableStatements.isNotOurs) LIMIT 1") != nil
   }
 
   /// Whether what is held has been tried with the schema as it is now: trying it again would change nothing.
@@ -172,8 +184,6 @@ package final class ApplySession {
     let parent: TableName
     /// Whether it refers to the parent's primary key, not to other columns under UNIQUE.
     let isToPrimaryKey: Bool
-    /// Whether it acts on the child when the parent's row is updated or deleted.
-    let hasAction: Bool
   }
 
   /// All foreign keys of the schema as it is now.
@@ -183,8 +193,7 @@ package final class ApplySession {
     var found: Set<Reference> = []
     let query = """
       SELECT DISTINCT t.name, f."table", f."to" IS NULL OR NOT EXISTS (
-        SELECT 1 FROM pragma_table_info(f."table", 'main') AS p WHERE p.name = f."to" COLLATE NOCASE AND p.pk = 0),
-        f.on_update NOT IN ('NO ACTION', 'RESTRICT') OR f.on_delete NOT IN ('NO ACTION', 'RESTRICT')
+        SELECT 1 FROM pragma_table_info(f."table", 'main') AS p WHERE p.name = f."to" COLLATE NOCASE AND p.pk = 0)
       FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
       WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
       """
@@ -192,24 +201,10 @@ package final class ApplySession {
       found.insert(
         Reference(
           child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? ""),
-          isToPrimaryKey: row.integer(at: 2) != 0, hasAction: row.integer(at: 3) != 0))
+          isToPrimaryKey: row.integer(at: 2) != 0))
     }
     cache.references = found
     return found
-  }
-
-  /// Tables, and all tables whose rows change with theirs through foreign-key actions.
-  func tablesChanged(with tables: Set<TableName>) throws -> Set<TableName> {
-    guard try connection.cachedInteger("PRAGMA foreign_keys") == 1 else { return tables }
-    let acting = try references().filter(\.hasAction)
-    var reached = tables
-    var open = Array(tables)
-    while let next = open.popLast() {
-      for reference in acting where reference.parent == next && reached.insert(reference.child).inserted {
-        open.append(reference.child)
-      }
-    }
-    return reached
   }
 
   /// A plan for all tables of a diff; the one for the same definitions and renames, when that was made last.

@@ -9,16 +9,13 @@ import SQLiteSchemas
 struct ChangesetApplier {
   /// What the connection and the settings allow.
   struct Rules {
-    /// Whether the connection enforces foreign keys.
-    let enforcesForeignKeys: Bool
     /// Whether triggers of the application may fire.
     var seesTriggers = false
     /// Whether the first change that a constraint refuses ends the run; else it is tried again later.
     var endsAtRefusals = false
 
-    /// Whether the order of changes is ours to choose, and several may go in with one statement: foreign-key actions and
-    /// triggers would see it.
-    var isOrderFree: Bool { !enforcesForeignKeys && !seesTriggers }
+    /// Whether the order of changes is ours to choose, and several may go in with one statement: triggers would see it.
+    var isOrderFree: Bool { !seesTriggers }
   }
 
   /// A constraint refused a change, where the rules say that this ends the work.
@@ -26,11 +23,13 @@ struct ChangesetApplier {
 
   let schema: SchemaPlan
   let decider: ConflictDecider
+  /// What is known and found out of colliding keys; nil where a conflict ends the work anyway.
+  private let collisions: KeyCollisions?
   let rules: Rules
   let session: ApplySession
   let indexes: IndexMaintenance?
   private let observer: (any RowEffectObserver)?
-  /// Watches what foreign-key actions and triggers write, where there is an observer and there may be any.
+  /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
   private(set) var counts = ApplyCounts()
@@ -44,18 +43,19 @@ struct ChangesetApplier {
   private var done = 0
 
   init(
-    schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
-    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
+    schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil, rules: Rules,
+    session: ApplySession, keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
     progress: @escaping (Int) throws -> Void
   ) throws {
     self.schema = schema
     self.decider = decider
+    self.collisions = collisions
     self.rules = rules
     self.session = session
     self.indexes = indexes
     self.observer = observer
-    if let observer, rules.enforcesForeignKeys || rules.seesTriggers {
-      indirect = try IndirectEffects(seesTriggers: rules.seesTriggers, wantsRows: observer.wantsRows, session)
+    if let observer, rules.seesTriggers {
+      indirect = try IndirectEffects(wantsRows: observer.wantsRows, session)
     }
     self.progress = progress
   }
@@ -141,18 +141,19 @@ struct ChangesetApplier {
     for table: ChangesetTable, of changeset: TemporaryBuffer, collidingInserts: CollidingInserts?
   ) throws -> TableApplier {
     let statements = try session.statements(for: try match(of: table), header: table)
+    let known = try collisions?.known(of: statements, table)
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
     // each statement of several rows, which costs more than these save.
     let canBatch =
-      rules.isOrderFree && !statements.isFullText && (observer == nil || !statements.match.local.isKeyedByRowID)
+      rules.isOrderFree && known == nil && !statements.isFullText
+      && (observer == nil || !statements.match.local.isKeyedByRowID)
       && indexes?.copies.contains { $0.table == statements.name } != true
     try indirect?.begin(statements.name)
     let isReportedOtherwise = indirect?.watches(statements.name) == true
     return TableApplier(
       RowWriter(statements, table, keeping: indexes, reportingTo: isReportedOtherwise ? nil : observer), header: table,
-      of: changeset, decider: decider,
-      enforcesForeignKeys: rules.enforcesForeignKeys, canBatch: canBatch, storesUTF16: session.storesUTF16,
-      collidingInserts: collidingInserts)
+      of: changeset, decider: decider, collisions, known, collidingInserts, canBatch: canBatch,
+      storesUTF16: session.storesUTF16)
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {
@@ -223,26 +224,15 @@ struct ChangesetApplier {
     if hasChanged, isChanged.insert(name).inserted { changedTables.append(name) }
   }
 
-  /// The application enforces foreign keys: what is violated at the end is asked about once, as SQLite does.
-  mutating func decideDeferredForeignKeys() throws {
-    guard session.connection.hasDeferredForeignKeyViolations else { return }
-    counts.conflicts += 1
-    try decider.decideForeignKeys(ForeignKeyCount(on: session.connection))
-    let nowhere = ConflictLayout(name: TableName("(foreign keys)"), columns: [], key: [], sources: [], isKey: [])
-    try decider.recordViolation(
-      nil, nowhere, message: "rows refer to others that are not there; see PRAGMA foreign_key_check")
-  }
-
-  /// The connection does not enforce foreign keys: what the changes have broken is looked up, recorded row by row, and asked about once.
+  /// Looks up which references the changes have broken, records them row by row, and asks about them once.
   mutating func auditForeignKeys(_ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch) throws {
     // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
     let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
     guard !changed.isEmpty else { return }
-    let found = try ForeignKeyAudit(session: session, changed: changed, watch: watch).recordViolations(
-      TableSections(incoming.feed.summary(), of: incoming.changeset), decider)
-    guard found > 0 else { return }
-    counts.conflicts += found
-    try decider.decideForeignKeys(ForeignKeyCount(found))
+    let audit = ForeignKeyAudit(session: session, changed: changed, watch: watch, collisions: collisions)
+    let found = try audit.recordViolations(TableSections(incoming.feed.summary(), of: incoming.changeset), decider)
+    counts.conflicts += found.violations + found.replacements
+    if found.violations > 0 { try decider.decideForeignKeys(violations: found.violations) }
   }
 }
 

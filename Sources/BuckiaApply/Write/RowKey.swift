@@ -14,4 +14,13 @@ struct RowKey {
     for column in columns { writer.append(change.row(column), of: bytes) }
     return writer.bytes
   }
+
+  /// What tells the row of an INSERT or UPDATE apart among the changes of its table: its key, or all that the change says where
+  /// the key holds NULL.
+  func identity(of change: DecodedChange, _ bytes: RawSpan) -> [UInt8] {
+    guard change.hasNullKey else { return self.bytes(of: change, bytes) }
+    var writer = ChangesetWriter()
+    for value in change.newRow where value.isDefined { writer.append(value, of: bytes) }
+    return writer.bytes
+  }
 }

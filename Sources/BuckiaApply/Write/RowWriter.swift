@@ -185,7 +185,7 @@ final class RowWriter {
     return try write(prepared, .update, .replacement, bytes).refusal
   }
 
-  /// Deletes the local row with the key of an INSERT and inserts the new row, as triggers and foreign-key actions expect.
+  /// Deletes the local row with the key of an INSERT and inserts the new row, as triggers expect.
   ///
   /// - Parameters:
   ///   - local: The local row.

@@ -22,7 +22,10 @@ final class TableApplier {
   let writer: RowWriter
   let header: ChangesetTable
   let decider: ConflictDecider
-  private let enforcesForeignKeys: Bool
+  /// Takes what is found out of colliding keys; nil where a conflict ends the work anyway.
+  private let collisions: KeyCollisions?
+  /// What the table's changes are known to meet; nil for most tables.
+  private let known: KnownCollisions?
   /// Whether INSERTs may wait for a DELETE behind them; nil where there is none.
   private let collidingInserts: CollidingInserts?
   /// What conflicts of the table need to know of it.
@@ -40,7 +43,6 @@ final class TableApplier {
   /// Whether the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
   private var expectsConflict = false
-  private var knownSideEffects: RowSideEffects?
   /// The greatest rowid that any change names as its key.
   private(set) var greatestRowID: Int64 = 0
   /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
@@ -51,17 +53,21 @@ final class TableApplier {
   ///   - changeset: Where the changes come from; copies of deferred ones are kept alike.
   ///   - canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
+  ///   - collisions: Takes what is found out of colliding keys.
+  ///   - known: What the table's changes are known to meet.
   ///   - collidingInserts: Whether INSERTs may wait for a DELETE behind them.
   init(
     _ writer: RowWriter, header: ChangesetTable, of changeset: TemporaryBuffer, decider: ConflictDecider,
-    enforcesForeignKeys: Bool, canBatch: Bool, storesUTF16: Bool, collidingInserts: CollidingInserts?
+    _ collisions: KeyCollisions?, _ known: KnownCollisions?, _ collidingInserts: CollidingInserts?, canBatch: Bool,
+    storesUTF16: Bool
   ) {
+    self.collisions = collisions
+    self.known = known
     self.collidingInserts = collidingInserts
     self.storesUTF16 = storesUTF16
     self.writer = writer
     self.header = header
     self.decider = decider
-    self.enforcesForeignKeys = enforcesForeignKeys
     change = writer.change
     walk = ChangeWalk(0..<0, of: header)
     deferredBytes = changeset.makeEmpty()
@@ -111,13 +117,9 @@ final class TableApplier {
     return deferred
   }
 
-  /// What writing the table's rows sets off, looked up when it first matters.
-  func sideEffects() throws -> RowSideEffects {
-    if let knownSideEffects { return knownSideEffects }
-    let found = try RowSideEffects(of: statements, enforcesForeignKeys: enforcesForeignKeys)
-    knownSideEffects = found
-    return found
-  }
+  /// Whether any trigger of the application fires on the table. Then it makes a difference how a row is replaced, or
+  /// deleted and inserted again.
+  private(set) lazy var hasTriggers = Result { try statements.hasTriggers() }
 
   /// Applies the INSERTs that wait for a batch to be full.
   func flush(_ bytes: RawSpan) throws {
@@ -191,6 +193,7 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
+    if let known { return try attempt(bytes, beside: known) }
     return try attempt(bytes)
   }
 
@@ -226,7 +229,7 @@ final class TableApplier {
     }
     defer { local.release() }
     if try waits(for: local, bytes) { return Refused(refusal: refusal) }
-    if !expectsConflict { expectsConflict = try !sideEffects().hasTriggers }
+    if !expectsConflict { expectsConflict = try !hasTriggers.get() }
     return try meet(local, bytes)
   }
 
@@ -264,7 +267,7 @@ final class TableApplier {
 
   /// Writes the row of an INSERT in the place of the one that has its key.
   private func replace(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
-    if try sideEffects().rewritesInPlace {
+    if try !hasTriggers.get() {
       let refusal = try writer.overwrite(bytes)
       return refusal.map { Refused(refusal: $0, isDecided: true) }
     }
@@ -318,7 +321,7 @@ final class TableApplier {
   /// Settles an UPDATE or DELETE whose row is not as its author saw it.
   ///
   /// - Parameter overwrite: Writes all that came in.
-  private func resolveChanged(
+  func resolveChanged(
     _ incident: ConflictIncident, _ bytes: RawSpan, overwrite: () throws -> RowWriter.Result
   ) throws -> Refused? {
     switch (try resolve(incident, bytes), incident.local != nil) {
@@ -372,7 +375,7 @@ final class TableApplier {
   }
 
   /// Writes a row that a resolver has given.
-  private func write(
+  func write(
     _ values: [String: ChangesetValue], _ incident: ConflictIncident, _ bytes: RawSpan
   ) throws -> Refused? {
     var places: [Int: ChangesetValue] = [:]
@@ -402,7 +405,7 @@ final class TableApplier {
   }
 
   /// Whether the local row already is what the change makes of it.
-  private func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
+  func holdsNew(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
     for column in 0..<statements.columnCount where !holds(local, change.new(column), at: column, bytes) { return false }
     return true
   }
@@ -414,7 +417,7 @@ final class TableApplier {
   }
 
   /// Asks how to resolve a conflict.
-  private func resolve(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> ConflictResolution {
+  func resolve(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> ConflictResolution {
     isDecided ? .takeIncoming : try decider.decide(incident, layout, bytes)
   }
 
@@ -435,6 +438,7 @@ final class TableApplier {
   func record(_ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan) throws {
     counts.conflicts += 1
     if outcome == .keptLocal || outcome == .omitted { counts.omitted += 1 }
+    if change.operation == .insert, let collisions { try noteCollision(incident, outcome, bytes, in: collisions) }
     try decider.record(incident, outcome, layout, bytes)
   }
 }

@@ -17,6 +17,9 @@ struct TableSections {
     places = Dictionary(summary.tables.enumerated().map { (TableName($1.table.name), $0) }) { first, _ in first }
   }
 
+  /// The table with a name, as the changeset describes it.
+  func table(named name: TableName) -> ChangesetTable? { places[name].map { summary.tables[$0].table } }
+
   /// Whether any change of a table is a DELETE or an UPDATE: only these can take away a value that others refer to.
   func takeAway(from table: TableName) -> Bool {
     places[table].map { summary.tables[$0].updated + summary.tables[$0].deleted > 0 } ?? false

@@ -178,12 +178,15 @@ final class TableStatements {
     return made
   }
 
+  /// Leaves out the TEMP triggers of Buckia, as SQL over `sqlite_schema`.
+  static let isNotOurs = "substr(name, 1, 7) <> 'buckia_'"
+
   /// Whether any trigger fires on the table: one of the schema's, while these are on, or a TEMP one of the application's, always.
   func hasTriggers() throws -> Bool {
     let ofSchema = try connection.triggersEnabled ? "UNION ALL SELECT type, name, tbl_name FROM main.sqlite_schema" : ""
     let query = """
       SELECT 1 FROM (SELECT type, name, tbl_name FROM temp.sqlite_schema \(ofSchema))
-      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(RowSideEffects.isNotOurs) LIMIT 1
+      WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE AND \(Self.isNotOurs) LIMIT 1
       """
     return try connection.integer(query, binding: [name.text]) != nil
   }

@@ -40,7 +40,8 @@ struct UniqueCycleResolver {
   private let change: DecodedChange
   /// For each place of the local layout its column in the changeset; -1 for those that only exist here.
   private let sources: [Int]
-  private let sideEffects: RowSideEffects
+  /// Whether a row can be deleted and inserted again without a trigger that sees it.
+  private let allowsUnseenDeletes: Bool
 
   /// The changes that wait for each other, each for the one behind it.
   private var path: [Int32] = []
@@ -63,7 +64,7 @@ struct UniqueCycleResolver {
     states = [State](repeating: .waiting, count: items.count)
     numbers = [UInt64](repeating: 0, count: items.count)
     change = applier.change
-    sideEffects = try applier.sideEffects()
+    allowsUnseenDeletes = try !applier.hasTriggers.get()
     var sources = [Int](repeating: -1, count: applier.statements.layout.count)
     for (index, place) in applier.statements.match.columns.enumerated() { sources[place] = index }
     self.sources = sources
@@ -232,10 +233,10 @@ struct UniqueCycleResolver {
     case unable
   }
 
-  /// Where there are indexes that cannot be looked up, and a delete has no side effects: puts the row in its new form into the place of
+  /// Where there are indexes that cannot be looked up, and no trigger sees a delete: puts the row in its new form into the place of
   /// the old one, or finds out which row blocks it.
   private mutating func exchange(_ item: Int32, _ bytes: RawSpan) throws -> Exchange {
-    guard unique.hasOpaque, sideEffects.allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
+    guard unique.hasOpaque, allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
       !items[Int(item)].isDecided, let local = try applier.writer.currentRow(bytes)
     else { return .unable }
     let old = try local.copied()
@@ -305,8 +306,7 @@ struct UniqueCycleResolver {
 
   /// Gets a row out of the way of others; false when it cannot be done.
   ///
-  /// It is deleted where that has no side effects, and otherwise gets other values: by an UPDATE, so that no foreign-key action
-  /// takes away what refers to it, and triggers see what happens to it.
+  /// It is deleted where no trigger sees that, and otherwise gets other values, by an UPDATE.
   private mutating func park(_ item: Int32, _ place: ChangePlace, _ bytes: RawSpan) throws -> Bool {
     change.read(place, in: bytes)
     guard let local = try applier.writer.currentRow(bytes) else { return false }
@@ -328,7 +328,7 @@ struct UniqueCycleResolver {
     // The row must be as the author saw it, unless it has been asked about.
     let guardKind = items[Int(item)].isDecided ? TableStatements.Guard.none : .oldValues
     // An INSERT takes the place of a row by deleting it, wherever that can be seen.
-    if change.operation == .insert || sideEffects.allowsUnseenDeletes,
+    if change.operation == .insert || allowsUnseenDeletes,
       try applier.writer.remove(bytes, guardedBy: guardKind) == nil, applier.statements.connection.changes == 1
     {
       parked[item] = .removed(
@@ -358,9 +358,8 @@ struct UniqueCycleResolver {
     for sign in [-1, 1, 0] {
       for index in places {
         let place = columns[index]
-        // NULL comes last: triggers that add and subtract values get lost in it, and who refers to a value follows it to
-        // another one, but not to NULL.
-        if sign == 0, !sideEffects.referenced.contains(place) {
+        // NULL comes last: triggers that add and subtract values get lost in it.
+        if sign == 0 {
           try statement.statement.bindNull(at: index)
         } else {
           try bindUnwanted(row.values[place].kind, sign, to: statement.statement, at: index)

@@ -83,9 +83,9 @@ extension ConflictKind {
     switch self {
     case .data: "The row was changed here, too"
     case .notFound: "The row is not here (any more)"
-    case .conflict: "A row with this key is here already"
+    case .conflict: "Another row with this key is here already"
     case .constraint: "A constraint of the table refuses the row"
-    case .foreignKey: "A row would refer to one that is not here"
+    case .foreignKey: "The row refers to one that is not here as its author means it"
     }
   }
 }
@@ -98,7 +98,7 @@ extension ConflictOutcome {
     case .merged: "columns that both sides changed stayed, the others were taken"
     case .resolved: "the app wrote a row of its own"
     case .omitted: "the change was left out"
-    case .reported: "it was applied, and the violation stands"
+    case .reported: "the row stands as it is"
     }
   }
 }

@@ -25,9 +25,12 @@ final class ReferenceApplier {
     static let mergesColumns = Deviations(rawValue: 16)
     /// An INSERT whose key only compares equal to that of a local row waits for a DELETE of that row behind it.
     static let waitsForDeletes = Deviations(rawValue: 32)
+    /// Rows that refer to rows of the same changes which were left out are conflicts with them.
+    static let asksAboutLostParents = Deviations(rawValue: 64)
 
     static let all: Deviations = [
       .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .resolvesCycles, .mergesColumns, .waitsForDeletes,
+      .asksAboutLostParents,
     ]
   }
 
@@ -49,7 +52,7 @@ final class ReferenceApplier {
     var here: [ChangesetValue?] = []
   }
 
-  private struct Change {
+  struct Change {
     let operation: ChangeOperation
     let old: [RawValue?]
     let new: [RawValue?]
@@ -59,7 +62,7 @@ final class ReferenceApplier {
   }
 
   /// A value with its exact bytes.
-  private enum RawValue: Hashable {
+  enum RawValue: Hashable {
     case null
     case integer(Int64)
     case real(Double)
@@ -67,16 +70,19 @@ final class ReferenceApplier {
     case blob([UInt8])
   }
 
-  private struct Table {
+  struct Table {
     let name: String
     let isPatchset: Bool
     /// The changeset's columns as the database calls them, and those that only exist here.
     let columns: [String]
     let locals: [String]
     let isKey: [Bool]
+    let affinities: [Affinity]
   }
 
   private let deviations: Deviations
+  /// Whether a row of a table may be left out when it refers to one that is.
+  let staysOut: (String) -> Bool
   private let ask: (Question) throws -> Answer
   private var deferred: [Change] = []
   private var defersConstraints = true
@@ -84,9 +90,16 @@ final class ReferenceApplier {
   private var mayWait = false
   /// Whether swapped values were resolved.
   private(set) var hasSettledCircles = false
+  /// The rows whose INSERT is left out, those known to refer to one, and those of them that are written all the same.
+  var refused: Set<Row> = []
+  var orphans: Set<Row> = []
+  var taken: Set<Row> = []
 
-  init(_ deviations: Deviations, ask: @escaping (Question) throws -> Answer) {
+  init(
+    _ deviations: Deviations, staysOut: @escaping (String) -> Bool, ask: @escaping (Question) throws -> Answer
+  ) {
     self.deviations = deviations
+    self.staysOut = staysOut
     self.ask = ask
   }
 
@@ -107,29 +120,36 @@ final class ReferenceApplier {
             new: reader.new.map { Self.value($0, bytes) }))
       }
     }
-    try connection.execute("PRAGMA defer_foreign_keys = 1")
-    for (table, changes) in sections where !table.columns.isEmpty {
-      deferred = []
-      defersConstraints = true
-      mayWait = deviations.contains(.waitsForDeletes) && Self.mayWait(changes, table)
-      for change in changes { try applyOne(change, table, on: connection) }
-      try retry(table, on: connection)
+    try connection.execute("SAVEPOINT reference_run")
+    while true {
+      let before = refused
+      for (table, changes) in sections where !table.columns.isEmpty {
+        deferred = []
+        defersConstraints = true
+        mayWait = deviations.contains(.waitsForDeletes) && Self.mayWait(changes, table)
+        for change in changes { try applyOne(change, table, on: connection) }
+        try retry(table, on: connection)
+      }
+      guard deviations.contains(.asksAboutLostParents), refused != before,
+        try findOrphans(in: sections, on: connection)
+      else { break }
+      taken = []
+      try connection.execute("ROLLBACK TO reference_run")
     }
-    if connection.hasDeferredForeignKeyViolations {
-      let answer = try ask(Question(kind: .foreignKey, table: "", operation: nil))
-      guard case .stock(.omit) = answer else { throw Aborted() }
-    }
-    try connection.execute("PRAGMA defer_foreign_keys = 0")
+    try connection.execute("RELEASE reference_run")
   }
 
   private static func table(_ header: ChangesetTable, on connection: borrowing SQLiteConnection) throws -> Table {
     var names: [String] = []
-    try connection.forEachRow(of: "SELECT name FROM pragma_table_info(?1)", binding: [header.name]) {
+    var affinities: [Affinity] = []
+    try connection.forEachRow(of: "SELECT name, type FROM pragma_table_info(?1)", binding: [header.name]) {
       names.append($0.text(at: 0) ?? "")
+      affinities.append(Affinity(declaredType: $0.text(at: 1) ?? ""))
     }
     return Table(
       name: header.name, isPatchset: header.format == .patchset, columns: Array(names.prefix(header.columnCount)),
-      locals: Array(names.dropFirst(header.columnCount)), isKey: header.keyFlags.map { $0 != 0 })
+      locals: Array(names.dropFirst(header.columnCount)), isKey: header.keyFlags.map { $0 != 0 },
+      affinities: affinities)
   }
 
   private static func value(_ slice: ValueSlice, _ bytes: RawSpan) -> RawValue? {
@@ -184,7 +204,7 @@ final class ReferenceApplier {
 
   private func quoted(_ name: String) -> String { SQLText.identifier(name) }
 
-  private func bind(_ values: [RawValue?], to statement: borrowing SQLiteStatement) throws {
+  func bind(_ values: [RawValue?], to statement: borrowing SQLiteStatement) throws {
     for (index, value) in values.enumerated() {
       switch value {
       case nil, .null?: try statement.bindNull(at: index)
@@ -262,7 +282,7 @@ final class ReferenceApplier {
   }
 
   /// The local row with a change's key: the changeset's columns, then those that only exist here.
-  private func localRow(
+  func localRow(
     _ change: Change, _ table: Table, on connection: borrowing SQLiteConnection
   ) throws -> [RawValue]? {
     let (condition, _) = keyCondition(table)
@@ -308,14 +328,26 @@ final class ReferenceApplier {
   }
 
   /// A constraint refused the change: it is put off, or asked about when nothing can be put off any more.
-  private func refuse(_ change: Change, _ table: Table, _ refusal: SQLiteRefusal, isDecided: Bool = false) throws {
+  private func refuse(
+    _ change: Change, _ table: Table, _ refusal: SQLiteRefusal, isDecided: Bool = false, local: [RawValue]? = nil
+  ) throws {
     var change = change
     change.isDecided = isDecided
     change.isCrowdedOut = refusal.isUniqueness
-    if defersConstraints { deferred.append(change) } else { _ = try asks(.constraint, change, table) }
+    if defersConstraints {
+      deferred.append(change)
+    } else {
+      _ = try asks(.constraint, change, table)
+      if change.operation == .insert { noteRefused(change, table, local: local) }
+    }
   }
 
   private func applyOne(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
+    let row = Row(change, table)
+    if orphans.contains(row), !taken.contains(row), change.operation != .delete {
+      guard case .stock(.replace) = try asks(.foreignKey, change, table) else { return }
+      taken.insert(row)
+    }
     switch change.operation {
     case .insert: try applyInsert(change, table, on: connection)
     case .update, .delete:
@@ -372,7 +404,9 @@ final class ReferenceApplier {
       return try refuse(change, table, refusal)
     }
     if !change.isDecided {
-      guard case .stock(.replace) = try asks(.conflict, change, table, here: local) else { return }
+      guard case .stock(.replace) = try asks(.conflict, change, table, here: local) else {
+        return noteRefused(change, table, local: local)
+      }
     }
     try connection.execute("SAVEPOINT reference_replace")
     let deletion = try delete(change.new, table, comparesAll: false, on: connection)
@@ -382,7 +416,7 @@ final class ReferenceApplier {
     if let refusal = try insert(change.new, table, locals: locals, on: connection) {
       if deviations.contains(.keepsReplacedRows), deletion.changes > 0 {
         try connection.execute("ROLLBACK TO reference_replace")
-        try refuse(change, table, refusal, isDecided: true)
+        try refuse(change, table, refusal, isDecided: true, local: local)
       } else {
         try refuse(change, table, refusal)
       }

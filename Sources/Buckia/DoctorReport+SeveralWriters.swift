@@ -1,0 +1,41 @@
+import BuckiaSchemaPlans
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What goes wrong only where several people write: keys that each copy gives out by itself, and counts that each keeps.
+extension DoctorReport {
+  /// Names the tables whose integer keys SQLite gives out, those that others refer to first.
+  mutating func lookAtIntegerKeys(of tables: [TableDefinition]) {
+    let parents = Set(tables.flatMap { $0.foreignKeys.map { TableName($0.parent) } })
+    let names = tables.filter(\.givesOutKeys).map(\.name)
+    let ordered = names.filter { parents.contains(TableName($0)) } + names.filter { !parents.contains(TableName($0)) }
+    if !ordered.isEmpty { warnings.append(Remark(.integerKeys, ordered)) }
+  }
+
+  /// Names the columns in which triggers count what other tables hold.
+  mutating func lookAtCounters(_ connection: borrowing SQLiteConnection) throws {
+    var columns: [String] = []
+    let query = "SELECT tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY tbl_name, name"
+    try connection.forEachRow(of: query) { row in
+      let table = TableName(row.text(at: 0) ?? "")
+      for statement in TriggerDefinition(parsing: row.text(at: 1) ?? "")?.statements ?? [] {
+        guard let target = statement.target, target != table else { continue }
+        for column in statement.countedColumns.map({ "\(target).\($0)" }) where !columns.contains(column) {
+          columns.append(column)
+        }
+      }
+    }
+    if !columns.isEmpty { warnings.append(Remark(.counters, columns)) }
+  }
+}
+
+extension TableDefinition {
+  /// Whether SQLite gives the rows their keys: an INTEGER PRIMARY KEY that is no other table's key
+  /// (<https://sqlite.org/autoinc.html>).
+  fileprivate var givesOutKeys: Bool {
+    guard primaryKey.count == 1, !isWithoutRowID, module == nil else { return false }
+    let key = columns[primaryKey[0]]
+    let refers = foreignKeys.contains { $0.columns.contains { ASCIIName.matches($0, key.name) } }
+    return ASCIIName.matches(key.declaredType, "INTEGER") && !refers
+  }
+}

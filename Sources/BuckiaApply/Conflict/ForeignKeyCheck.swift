@@ -1,0 +1,181 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// How one foreign key is checked.
+///
+/// Keys that SQLite itself could not enforce (no such parent, no unique index on its columns) are the schema's fault and
+/// are not checked: <https://sqlite.org/foreignkeys.html#fk_indexes>.
+struct ForeignKeyCheck {
+  let child: TableDefinition
+  let parent: TableDefinition
+  let parentColumns: [Int]
+  /// The columns of the child that refer to them; -1 for generated ones.
+  private let childColumns: [Int]
+  /// The local row: its columns as SQL, in the order of the layout.
+  private let layout: [String]
+  private let hasRow: Bool
+  private let references: [String]
+  private let isMissing: String
+  let session: ApplySession
+
+  init?(_ key: ForeignKey, of child: TableDefinition, in schema: SchemaReader, _ session: ApplySession) throws {
+    guard let entry = schema.entry(named: TableName(key.parent)), entry.kind == .table else { return nil }
+    let parent = try schema.definition(of: entry)
+    let columns = parent.columns(referredToBy: key)
+    let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
+    guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }
+    self.session = session
+    self.child = child
+    self.parent = parent
+    parentColumns = columns
+    childColumns = key.columns.map { child.column(named: $0) ?? -1 }
+    layout = child.changesetColumnsSQL
+    hasRow = child.fitsWithIdentity(on: session.connection)
+    references = key.columns.map { "c.\(SQLText.identifier($0))" }
+    // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
+    // child's away, which would also keep the parent's index from being used.
+    let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = +\($1)" }
+    isMissing =
+      "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
+  }
+
+  var parentColumnNames: [String] { parentColumns.map { parent.columns[$0].name } }
+
+  /// What to say of rows that refer to others by this foreign key.
+  var reference: BrokenRows.Reference {
+    let offset = child.isKeyedByRowID ? 1 : 0
+    return BrokenRows.Reference(
+      parent: parent.name, columns: parentColumnNames, places: childColumns.map { $0 < 0 ? -1 : $0 + offset })
+  }
+
+  /// The columns of the child's changes that refer to the parent; nil in the place of those that they do not have.
+  func referring(in match: TableMatch) -> [Int?] {
+    let offset = child.isKeyedByRowID ? 1 : 0
+    return childColumns.map { match.columns.firstIndex(of: $0 + offset) }
+  }
+
+  /// What tells the child's rows apart, as SQL: the rowid, or the key where there is none.
+  private var identity: String {
+    if !child.isWithoutRowID, let name = child.rowIDName { return "c.\(name)" }
+    return child.primaryKey.map { "c.\(SQLText.identifier(child.columns[$0].name))" }.joined(separator: ", ")
+  }
+
+  private func select(where condition: String, ofMissing: Bool = true) -> String {
+    let results = (hasRow ? layout.map { "c.\($0)" } : []) + [identity]
+    let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(child.name)) AS c "
+      + "WHERE \(condition) AND \(isSet)\(ofMissing ? " AND \(isMissing)" : "")"
+  }
+
+  /// Adds the rows for which a condition holds.
+  ///
+  /// - Parameter ofMissing: Whether only those that refer to nothing.
+  func addAll(where condition: String, ofMissing: Bool = true, to found: inout BrokenRows) throws {
+    let rows = PreparedStatement(try session.connection.prepare(select(where: condition, ofMissing: ofMissing)))
+    while try rows.statement.step() { try found.add(rows) }
+  }
+
+  // MARK: Rows that were written
+
+  /// Rows that were written, as noted, and refer to nothing.
+  func written(notedIn store: String, _ found: inout BrokenRows) throws {
+    let equal = child.keySQL.enumerated().map { "w.k\($0) IS c.\($1)" }.joined(separator: " AND ")
+    try addAll(where: "EXISTS (SELECT 1 FROM \(store) AS w WHERE \(equal))", to: &found)
+  }
+
+  /// Rows that the changes wrote and that refer to nothing.
+  func written(_ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows) throws {
+    let key = child.keyIndexes
+    let columns = key.compactMap { match.columns.firstIndex(of: $0) }
+    // An UPDATE that leaves the reference alone breaks nothing. A generated column can follow any other.
+    let referring = referring(in: match)
+    let dependsOnOthers = childColumns.contains(-1)
+    var lookups: [[Bool]: PreparedStatement] = [:]
+    var nullKeys: Set<[UInt8]> = []
+    try sections.forEachChange(of: TableName(child.name)) { change, bytes in
+      guard change.operation != .delete else { return }
+      if change.operation == .update, !dependsOnOthers,
+        !referring.contains(where: { $0.map { change.new($0).isDefined } ?? false })
+      {
+        return
+      }
+      let isNull = columns.map { change.row($0).kind == .null }
+      if isNull.contains(true) {
+        // Rows with NULL in the key are told apart by content: all that share the key are found at once.
+        var writer = ChangesetWriter()
+        for column in columns { writer.append(change.row(column), of: bytes) }
+        guard nullKeys.insert(writer.bytes).inserted else { return }
+      }
+      let lookup = try lookups[isNull] ?? prepareLookup(of: key, isNull)
+      lookups[isNull] = lookup
+      for (index, column) in columns.enumerated() where !isNull[index] {
+        try lookup.statement.bind(change.row(column), in: bytes, at: index)
+      }
+      while try lookup.statement.step() { try found.add(lookup) }
+      lookup.statement.reset()
+    }
+  }
+
+  private func prepareLookup(of key: [Int], _ isNull: [Bool]) throws -> PreparedStatement {
+    // `IS ?` would find NULL, too, but not by an index: each row would cost a scan of the table.
+    let terms = zip(key, isNull).enumerated().map { index, part in
+      "c.\(layout[part.0]) \(part.1 ? "IS NULL" : "= ?\(index + 1)")"
+    }
+    return PreparedStatement(
+      try session.connection.prepare(select(where: terms.joined(separator: " AND ")), isPersistent: true))
+  }
+
+  // MARK: Rows whose parent went
+
+  /// The condition under which a row refers to values that are noted, as SQL.
+  func refers(toNotedIn store: String) -> String {
+    // Where child and parent compare alike, an index on the child's columns serves.
+    let isAlike = zip(childColumns, parentColumns).allSatisfy { mine, theirs in
+      mine >= 0 && child.affinity(at: mine) == parent.affinity(at: theirs)
+        && ASCIIName.matches(child.columns[mine].collation, parent.columns[theirs].collation)
+    }
+    let names = references.indices.map { "k\($0)" }
+    if isAlike {
+      let values = "SELECT \(names.joined(separator: ", ")) FROM \(store)"
+      return "(\(references.joined(separator: ", "))) IN (\(values))"
+    }
+    let equal = zip(names, references).map { "r.\($0) = +\($1)" }.joined(separator: " AND ")
+    return "EXISTS (SELECT 1 FROM \(store) AS r WHERE \(equal))"
+  }
+
+  /// Rows that refer to values that were taken away, as noted.
+  func orphaned(notedIn store: String, _ found: inout BrokenRows) throws {
+    try addAll(where: refers(toNotedIn: store), to: &found)
+  }
+
+  /// Rows that refer to the key of a row that the changes deleted.
+  func orphaned(_ match: TableMatch, _ sections: TableSections, _ found: inout BrokenRows) throws {
+    let offset = parent.isKeyedByRowID ? 1 : 0
+    let columns = parentColumns.compactMap { match.columns.firstIndex(of: $0 + offset) }
+    guard columns.count == parentColumns.count, parentColumns.allSatisfy({ parent.primaryKey.contains($0) }),
+      sections.takeAway(from: TableName(parent.name))
+    else { return }
+    let store = try ForeignKeyWatch.makeStore(name: "deleted", for: parent, parentColumns, on: session.connection)
+    let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let insert = try session.connection.prepare(
+      "INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))", isPersistent: true)
+    var isEmpty = true
+    try sections.forEachChange(of: TableName(parent.name)) { change, bytes in
+      guard change.operation == .delete else { return }
+      for (index, column) in columns.enumerated() { try insert.bind(change.old(column), in: bytes, at: index) }
+      try insert.run()
+      isEmpty = false
+    }
+    if !isEmpty { try orphaned(notedIn: "temp.\(store)", &found) }
+    try session.connection.execute("DELETE FROM temp.\(store)")
+  }
+}
+
+extension TableDefinition {
+  /// Whether one query can give a row and what tells it apart.
+  func fitsWithIdentity(on connection: borrowing SQLiteConnection) -> Bool {
+    changesetColumns.count + max(1, primaryKey.count) <= connection.columnLimit
+  }
+}
