@@ -1,4 +1,18 @@
-import Foundation
+import Buckia
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// A file that was named on the command line, or standard input for `-`.
 enum ArgumentFile {
@@ -18,14 +32,9 @@ enum ArgumentFile {
       at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     defer { removeOrSay(folder) }
     // Ledgers keep a file's name: it should say where it came from.
-    let copy = folder.appendingPathComponent("standard-input")
-    try Data().write(to: copy)
-    let file = try FileHandle(forWritingTo: copy)
-    while let piece = try FileHandle.standardInput.read(upToCount: 1 << 20), !piece.isEmpty {
-      try file.write(contentsOf: piece)
-    }
-    try file.close()
-    return try body(copy.path)
+    let copy = folder.appendingPathComponent("standard-input").path
+    try copyInput(to: copy)
+    return try body(copy)
   }
 
   /// The same for several files, of which one may be standard input.
@@ -36,9 +45,33 @@ enum ArgumentFile {
     }
   }
 
+  private static func copyInput(to path: String) throws {
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure("cannot be kept") }
+    defer { close(file) }
+    var piece = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = read(STDIN_FILENO, &piece, piece.count)
+      if count == 0 { return }
+      if count < 0 {
+        guard errno == EINTR else { throw failure("cannot be read") }
+        continue
+      }
+      var done = 0
+      while done < count {
+        let written = piece[done..<count].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+        if written >= 0 { done += written } else if errno != EINTR { throw failure("cannot be kept") }
+      }
+    }
+  }
+
+  private static func failure(_ what: String) -> BuckiaError {
+    BuckiaError(.unwritable, "standard input \(what): \(String(cString: strerror(errno)))")
+  }
+
   private static func removeOrSay(_ folder: URL) {
     do { try FileManager.default.removeItem(at: folder) } catch {
-      FileHandle.standardError.write(Data("buckia: \(folder.path) could not be removed: \(error)\n".utf8))
+      StandardStream.error.tell("buckia: \(folder.path) could not be removed: \(error)\n")
     }
   }
 
