@@ -12,7 +12,8 @@ public enum DiffInspection {
   ///
   /// - Throws: `BuckiaError` for a path that does not exist. What is wrong with a file is in the report.
   public static func verify(_ paths: [String]) throws -> VerifyReport {
-    VerifyReport(files: try InboundListing(paths).items.map { verify($0) })
+    let listing = try InboundListing(paths)
+    return VerifyReport(files: listing.items.map { verify($0) }, misnamed: listing.misnamed)
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -23,12 +24,13 @@ public enum DiffInspection {
   /// - Throws: As the synchronous call; `CancellationError`.
   public static func verify(_ paths: [String]) async throws -> VerifyReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
-      VerifyReport(
-        files: try InboundListing(paths).items.map { item in
-          let file = verify(item, isWanted: { !cancellation.isSet })
-          try cancellation.check()
-          return file
-        })
+      let listing = try InboundListing(paths)
+      let files = try listing.items.map { item in
+        let file = verify(item, isWanted: { !cancellation.isSet })
+        try cancellation.check()
+        return file
+      }
+      return VerifyReport(files: files, misnamed: listing.misnamed)
     }
   }
 
@@ -58,7 +60,7 @@ public enum DiffInspection {
     } catch {
       return file(
         item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? .invalid : .unknown,
-        reason: error.description)
+        reason: error.namingKind(of: item.path).description)
     }
   }
 
@@ -76,13 +78,17 @@ public enum DiffInspection {
     _ path: String, isWanted: @escaping () -> Bool
   ) throws -> InspectedFile {
     guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
-    switch InboundItem(named: path).kind {
-    case .encrypted:
-      throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: path)
-    case .changeset:
-      return InspectedFile(try RawChangeset.verified(at: path, isWanted: isWanted), path: path)
-    case .diff:
-      return try InspectedFile(DiffFile.verified(at: path, name: .ifNamedByID, isWanted: isWanted), path: path)
+    do {
+      switch InboundItem(named: path).kind {
+      case .encrypted:
+        throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: path)
+      case .changeset:
+        return InspectedFile(try RawChangeset.verified(at: path, isWanted: isWanted), path: path)
+      case .diff:
+        return try InspectedFile(DiffFile.verified(at: path, name: .ifNamedByID, isWanted: isWanted), path: path)
+      }
+    } catch let error as DiffFileError {
+      throw error.namingKind(of: path)
     }
   }
 }
@@ -93,6 +99,8 @@ public struct InspectedFile {
   let path: String
   /// Its id, if it has one.
   public let id: KSUID?
+  /// The size of the file in bytes.
+  public let byteCount: Int64
   /// The manifest as it stands in the file; nil for a raw changeset.
   package let manifest: JSONValue?
   /// The definitions of the tables; nil where the file has none.
@@ -111,6 +119,7 @@ public struct InspectedFile {
   init(_ diff: borrowing DiffFile, path: String) throws {
     self.path = path
     id = diff.manifest.id
+    byteCount = FileSystem.byteCount(of: path)
     manifest = try JSONParser.parse(diff.manifestBytes)
     schema = diff.schema
     sender = diff.signature.shownSender
@@ -123,6 +132,7 @@ public struct InspectedFile {
   init(_ raw: borrowing RawChangeset, path: String) {
     self.path = path
     id = raw.id
+    byteCount = FileSystem.byteCount(of: path)
     manifest = nil
     schema = nil
     sender = "unsigned"

@@ -6,6 +6,7 @@ import Buckia
 enum EntryPoint {
   static func main() {
     do {
+      try UnknownVerb.refuse(in: Array(CommandLine.arguments.dropFirst()))
       var command = try RootCommand.parseAsRoot()
       try command.run()
     } catch {

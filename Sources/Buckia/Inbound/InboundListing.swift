@@ -71,6 +71,8 @@ struct InboundListing: Sendable {
   let items: [InboundItem]
   /// How many other files the folders hold.
   let ignored: Int
+  /// Those of them that are diff files or changesets under another name, by path.
+  let misnamed: [String]
 
   /// Lists folders whole and takes files as they are.
   ///
@@ -78,6 +80,7 @@ struct InboundListing: Sendable {
   init(_ paths: [String]) throws(BuckiaError) {
     var items: [InboundItem] = []
     var ignored = 0
+    var misnamed: [String] = []
     for path in paths {
       guard FileSystem.exists(path) else {
         throw BuckiaError(.noSuchFile, "there is no such file or folder", path: path)
@@ -87,7 +90,13 @@ struct InboundListing: Sendable {
         continue
       }
       for name in try FileSystem.names(in: path) {
-        if let item = InboundItem(in: path, name: name) { items.append(item) } else { ignored += 1 }
+        if let item = InboundItem(in: path, name: name) {
+          items.append(item)
+          continue
+        }
+        ignored += 1
+        let other = FileSystem.path(of: name, in: path)
+        if FileKind.isDiff(other) { misnamed.append(other) }
       }
     }
     let named = items.filter { $0.id != nil }
@@ -97,5 +106,6 @@ struct InboundListing: Sendable {
       }
     self.items = named + items.filter { $0.id == nil }
     self.ignored = ignored
+    self.misnamed = misnamed.sorted()
   }
 }

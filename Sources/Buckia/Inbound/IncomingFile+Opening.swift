@@ -76,7 +76,7 @@ extension IncomingFile {
   }
 
   private init(_ item: InboundItem, _ error: any Error) {
-    var content = Content.failed(error)
+    var content = Content.failed((error as? DiffFileError)?.namingKind(of: item.path) ?? error)
     if let error = error as? DiffFileError, item.isFromFolder, error.code == .unreadable,
       !FileSystem.exists(item.path)
     {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import Foundation
 
 /// `buckia changeset`: what can be done with changes without a database.
 struct ChangesetVerb: ParsableCommand {
@@ -36,6 +35,8 @@ struct ChangesetInvertVerb: Verb {
 
   var output: OutputOptions { options.output }
 
+  var printsResult: Bool { options.path == OutputPath.standardOutput }
+
   func perform(on console: Console) throws -> ExitStatus {
     try options.write(ArgumentFile.withPath(file) { try RewrittenChanges(inverting: $0) }, on: console)
   }
@@ -57,6 +58,8 @@ struct ChangesetConcatVerb: Verb {
   @OptionGroup var options: ChangesetOptions
 
   var output: OutputOptions { options.output }
+
+  var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
     try options.write(ArgumentFile.withPaths(files) { try RewrittenChanges(concatenating: $0) }, on: console)
@@ -83,6 +86,8 @@ struct ChangesetSortVerb: Verb {
 
   var output: OutputOptions { options.output }
 
+  var printsResult: Bool { options.path == OutputPath.standardOutput }
+
   func perform(on console: Console) throws -> ExitStatus {
     try options.write(ArgumentFile.withPath(file) { try RewrittenChanges(sorting: $0) }, on: console)
   }
@@ -91,11 +96,7 @@ struct ChangesetSortVerb: Verb {
 extension ChangesetOptions {
   /// Writes the changes where and as the options say, and reports it.
   fileprivate func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
-    if path == ArgumentFile.standardInput {
-      try changes.forEachPiece { try FileHandle.standardOutput.write(contentsOf: Data($0)) }
-      return .done
-    }
-    let report = try changes.write(to: OutputPath(path).diffOutput(replacing: force), home: home.folder)
+    let report = try changes.write(to: OutputPath.diffOutput(path, replacing: force), home: home.folder)
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return .done
