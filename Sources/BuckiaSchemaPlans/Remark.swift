@@ -31,6 +31,8 @@ extension Remark {
       damaged, notCheckable
     // Ids of new files.
     case clockNotKept
+    // Snapshots.
+    case sentNotNoted
     // Rows that came.
     case rowsKeptByTriggers, rowsOfExternalContent, alteredText, heldAppliedFirst, heldDamaged
     // Indexes: the module, the name and the table come first.
@@ -69,6 +71,8 @@ extension Remark {
       case .notCheckable: "the database cannot be checked for damage: $1"
 
       case .clockNotKept: "$1 cannot be written, so ids made within one second have no order"
+
+      case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"
 
       case .rowsKeptByTriggers:
         "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"

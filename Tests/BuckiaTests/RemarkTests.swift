@@ -44,6 +44,7 @@ struct RemarkTests {
     (.damaged, "the database is damaged: 1"),
     (.notCheckable, "the database cannot be checked for damage: 1"),
     (.clockNotKept, "1 cannot be written, so ids made within one second have no order"),
+    (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
     (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
     (

@@ -37,7 +37,16 @@ extension DatabaseManager {
         // The changes already hold what the author's foreign-key actions did; what breaks is looked up and reported.
         if !isBorrowed { try connection.execute("PRAGMA foreign_keys = OFF") }
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
-        let report = try receive(listing, options, resolver, on: connection, progress: progress)
+        let snapshot = options.isDryRun ? nil : options.snapshot
+        let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
+        let unsent = if let snapshot { try UnsentChanges(in: connection, since: snapshot) } else { UnsentChanges?.none }
+        let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
+        var report = try receive(listing, options, resolver, on: connection, progress: progress)
+        if let snapshot { try report.keep(snapshot, of: connection, without: unsent, since: version) }
+        if options.isDryRun {
+          report.dryRunConflicts = try MissingParents.named(
+            in: ConflictRecord.all(on: connection, after: before), on: connection)
+        }
         rehearsal?.rollback()
         return report
       }
@@ -72,11 +81,12 @@ extension DatabaseManager {
     files.finishRemoving()
     try receiver.end()
     if let failure, files.outcomes.isEmpty { throw failure }
-    let report = ApplyReport(
+    var report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
       createdLedger: receiver.ledger == .created,
       migratedLedger: receiver.ledger != .created && receiver.ledger != .present, seconds: 0,
       isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [])
+    report.misnamed = listing.misnamed
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
   }
