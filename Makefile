@@ -39,6 +39,8 @@ REEXPORTED := $(shell sed -n 's/^@_exported import //p' Sources/Buckia/Exports.s
 # where there is no Swift.
 RUNTIMES := $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
 STATIC := $(if $(wildcard $(RUNTIMES)_static/linux),--static-swift-stdlib)
+# What is linked without being used goes, and so do the names of functions: debuggers have the debug build.
+STRIPPED := $(if $(filter Darwin,$(shell uname -s)),-Xlinker -dead_strip -Xlinker -x,-Xlinker --gc-sections -Xlinker -s)
 # How many random cases `make soak` tries of each property, and the number of the first.
 SEEDS ?= 10000
 FROM ?= 0
@@ -59,7 +61,7 @@ help: ## shows this list
 
 build: dependencies ## builds the command line, optimised: .build/release/buckia
 	@$(call say,building (a first build takes a few minutes))
-	@$(SWIFT) build -c release --product buckia $(STATIC) $(FLAGS)
+	@$(SWIFT) build -c release --product buckia $(STATIC) $(STRIPPED) $(FLAGS)
 	@echo "The command is $$($(SWIFT) build -c release --show-bin-path)/buckia"
 
 test: dependencies lint ## checks the format, builds without warnings and runs all tests
@@ -74,6 +76,8 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@$(call say,testing)
 	@$(SWIFT) test --skip-build --disable-xctest $(FLAGS) 2>&1 | tee .build/test.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }
+	@$(call say,building an app as the README says)
+	@Tests/PackageRecipe/check $(FLAGS)
 
 # In a release build the cases take a third of the time. The tests need the internals: hence a build of its own.
 soak: RELEASE := -c release -Xswiftc -enable-testing --scratch-path .build/soak $(FLAGS)

@@ -18,6 +18,11 @@ public struct ApplyOptions: Sendable {
   public var removesNamedFiles: Bool
   /// Whether only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
+  /// Where a copy of the database goes when all files are done, from which the next difference is made; nil for none.
+  ///
+  /// It is what the others know of this database: what came from them, and what was sent to them. What was changed here and not
+  /// sent is not in it. Where there is no earlier snapshot, that cannot be told, and all counts as sent. See <doc:Sending>.
+  public var snapshot: String?
   /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
 

@@ -1,6 +1,16 @@
 /// How far applying has come.
 public struct ApplyProgress: Sendable, Equatable {
-  /// The file that is being applied.
+  /// What is being done with a file.
+  public enum Activity: String, Sendable, CaseIterable {
+    /// It is read, unpacked and checked.
+    case verifying
+    /// Its changes are sorted and written.
+    case applying
+  }
+
+  /// What is being done.
+  public internal(set) var activity = Activity.verifying
+  /// The file with which it is done.
   public internal(set) var path = ""
   /// How many files are done.
   public internal(set) var files = 0

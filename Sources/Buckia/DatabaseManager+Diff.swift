@@ -4,20 +4,14 @@ import BuckiaSchemaPlans
 import BuckiaKSUID
 import BuckiaLedger
 import SQLiteChangesets
+import SQLiteConnections
 import SQLiteSchemas
-
-/// Where a new file goes.
-public enum DiffOutput: Sendable {
-  /// Into this folder, named by its id.
-  case folder(String)
-  /// Under this very name. `replacing` says whether a file that is there already may be replaced.
-  case file(String, replacing: Bool)
-}
 
 extension DatabaseManager {
   /// Writes what turns an older database into this one into a diff file.
   ///
-  /// Neither database is changed, and both may be in use: each is read as it is at one moment. A borrowed database is read as
+  /// Neither database is changed, and both may be in use: each is read as it is at one moment. Only a snapshot
+  /// (``snapshot(to:)``) as the older one notes what was sent. A borrowed database is read as
   /// the app's connection sees it, what its open transaction has changed included.
   ///
   /// ```swift
@@ -32,9 +26,11 @@ extension DatabaseManager {
   ///   - home: Where the clock of the ids is kept, and which files were made from this database.
   ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
   ///     stop.
-  /// - Returns: What was found and written; `path` is nil when there is no difference, and then there is no file.
+  /// - Returns: What was found and written; `id` is nil when there is no difference, and then there is no file.
   /// - Throws: `BuckiaError` when a database cannot be read, a table is nowhere, a selection cannot be used, or the file
-  ///   cannot be written; whatever `progress` throws. No file then.
+  ///   cannot be written; with code `nothingInCommon` when the two share no table, unless the options allow it; whatever
+  ///   `progress` and a stream throw. No file then.
+  @discardableResult
   public func createDatabaseDiff(
     since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
@@ -57,6 +53,7 @@ extension DatabaseManager {
   /// leaves no file. A borrowed database belongs to its thread: use the synchronous call there.
   ///
   /// - Throws: As the synchronous call; `CancellationError`.
+  @discardableResult
   public func createDatabaseDiff(
     since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
     progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
@@ -86,6 +83,7 @@ extension DatabaseManager {
     options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
+    if !options.allowsUnrelated { try older.requireRelation(to: newer) }
     let difference = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
     var report = DiffReport(difference, options: options)
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
@@ -97,25 +95,30 @@ extension DatabaseManager {
     // Before there is a file: no crash must make one that nobody knows.
     if let remark = home.noteOutgoing(id, from: newer.connection.path) { report.warnings.append(remark) }
     try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))
+    // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
+    if options.selections.isEmpty, try SentChanges.areKept(in: older.connection) {
+      let path = older.connection.path
+      do {
+        try SentChanges.note(difference.changeset, in: SQLiteConnection(opening: path, as: .readWrite))
+      } catch {
+        report.warnings.append(Remark(.sentNotNoted, path, "\(error)"))
+      }
+    }
     return report
   }
 
   private static func write(
     _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, to output: DiffOutput, isRaw: Bool
-  ) throws -> (id: KSUID, path: String, bytes: Int64) {
-    let path: String
-    let isReplacing: Bool
-    switch output {
-    case .folder(let folder):
-      let name = isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id)
-      path = FileSystem.path(of: name, in: folder)
-      isReplacing = false
-    case .file(let file, let replacing):
-      path = file
-      isReplacing = replacing
-    }
+  ) throws -> (id: KSUID, path: String?, bytes: Int64) {
+    let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
     if isRaw {
-      return (id, path, try RawChangesetWriter.write(difference.changeset, to: path, replacing: isReplacing))
+      switch file {
+      case .path(let path, let replacing):
+        return (id, path, try RawChangesetWriter.write(difference.changeset, to: path, replacing: replacing))
+      case .stream(let body):
+        try difference.changeset.forEachPiece { try body($0) }
+        return (id, nil, Int64(difference.changeset.count))
+      }
     }
     let renames = difference.tables.flatMap(\.renames)
     // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
@@ -123,10 +126,8 @@ extension DatabaseManager {
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))
-    var writer = DiffFileWriter()
-    writer.replacesExisting = isReplacing
-    let written = try writer.write(draft, changeset: difference.changeset, to: path)
-    return (id, path, written.bytes)
+    let written = try DiffFileWriter().write(draft, changeset: difference.changeset, to: file)
+    return (id, file.path, written)
   }
 }
 
@@ -144,7 +145,7 @@ extension DiffReport {
     comparedByRows = difference.fallbacks
   }
 
-  mutating func add(_ written: (id: KSUID, path: String, bytes: Int64)) {
+  mutating func add(_ written: (id: KSUID, path: String?, bytes: Int64)) {
     id = written.id
     path = written.path
     bytes = Int(written.bytes)

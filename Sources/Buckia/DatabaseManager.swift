@@ -152,6 +152,9 @@ extension DatabaseManager {
   ///
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
   public func conflicts() throws -> [ConflictRecord] {
-    try withReader { try Ledger.exists(on: $0) ? ConflictRecord.all(on: $0) : [] }
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [] }
+      return try MissingParents.named(in: ConflictRecord.all(on: connection), on: connection)
+    }
   }
 }

@@ -17,7 +17,8 @@ public enum DiffInspection {
 
   /// The same for files, folders and bytes that came without a file.
   package static func verify(_ sources: [InboundSource]) throws -> VerifyReport {
-    VerifyReport(files: try InboundListing(sources).items.map { verify($0) })
+    let listing = try InboundListing(sources)
+    return VerifyReport(files: listing.items.map { verify($0) }, misnamed: listing.misnamed)
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -28,12 +29,13 @@ public enum DiffInspection {
   /// - Throws: As the synchronous call; `CancellationError`.
   public static func verify(_ paths: [String]) async throws -> VerifyReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
-      VerifyReport(
-        files: try InboundListing(paths.map { .path($0) }).items.map { item in
-          let file = verify(item, isWanted: { !cancellation.isSet })
-          try cancellation.check()
-          return file
-        })
+      let listing = try InboundListing(paths.map { .path($0) })
+      let files = try listing.items.map { item in
+        let file = verify(item, isWanted: { !cancellation.isSet })
+        try cancellation.check()
+        return file
+      }
+      return VerifyReport(files: files, misnamed: listing.misnamed)
     }
   }
 
@@ -64,7 +66,7 @@ public enum DiffInspection {
     } catch {
       return file(
         item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? .invalid : .unknown,
-        isEncrypted: item.namedKind == .encrypted, reason: error.description)
+        isEncrypted: item.namedKind == .encrypted, reason: error.namingKind(of: item.path).description)
     }
   }
 
@@ -91,15 +93,19 @@ public enum DiffInspection {
       item = InboundItem(named: path)
     case .spooled(let input): item = InboundItem(input)
     }
-    let (opened, kind) = try item.open()
-    switch kind {
-    case .encrypted:
-      throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: item.path)
-    case .changeset:
-      return InspectedFile(try RawChangeset.verified(opened, isWanted: isWanted), path: item.path)
-    case .diff:
-      return try InspectedFile(
-        DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted), path: item.path)
+    do {
+      let (opened, kind) = try item.open()
+      switch kind {
+      case .encrypted:
+        throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: item.path)
+      case .changeset:
+        return InspectedFile(try RawChangeset.verified(opened, isWanted: isWanted), path: item.path)
+      case .diff:
+        return try InspectedFile(
+          DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted), path: item.path)
+      }
+    } catch let error as DiffFileError {
+      throw error.namingKind(of: item.path)
     }
   }
 }

@@ -7,7 +7,7 @@
 #endif
 
 /// The few things the façade asks of the file system.
-enum FileSystem {
+package enum FileSystem {
   /// What a path stands for.
   enum Kind {
     case file
@@ -32,7 +32,7 @@ enum FileSystem {
   }
 
   /// How many bytes a file has; 0 when there is none.
-  static func byteCount(of path: String) -> Int64 {
+  package static func byteCount(of path: String) -> Int64 {
     var status = stat()
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
   }
@@ -66,6 +66,22 @@ enum FileSystem {
       }
       if name != ".", name != ".." { names.append(name) }
     }
+  }
+
+  /// Makes a folder and those around it; folders that are there stay as they are.
+  ///
+  /// - Throws: `BuckiaError` with `unwritable` when one cannot be made.
+  static func makeFolders(_ path: String, permissions: mode_t = 0o777) throws(BuckiaError) {
+    guard !isFolder(path) else { return }
+    var end = path.utf8.startIndex
+    while end < path.utf8.endIndex {
+      let next = path.utf8.index(after: end)
+      end = path.utf8[next...].firstIndex(of: UInt8(ascii: "/")) ?? path.utf8.endIndex
+      let folder = String(Substring(path.utf8[..<end]))
+      guard !isFolder(folder), mkdir(folder, permissions) != 0, errno != EEXIST || !isFolder(folder) else { continue }
+      throw BuckiaError(.unwritable, "the folder cannot be made: \(lastError)", path: folder)
+    }
+  }
   }
 
   /// The path of a file in a folder, as a person would write it: plainly in the current one, without a second slash.

@@ -31,7 +31,7 @@ public struct DiffReport: Sendable {
 
   /// The id of the diff file; nil when nothing changed.
   public internal(set) var id: KSUID?
-  /// The file that was written; nil when nothing changed.
+  /// The file that was written; nil when nothing changed, and for a stream.
   public internal(set) var path: String?
   /// Its size in bytes.
   public internal(set) var bytes = 0
@@ -57,6 +57,9 @@ public struct ApplyReport: Sendable {
   public let diffs: [DiffOutcome]
   /// Other files in the folders, which were left alone.
   public let ignored: Int
+  /// Diff files and changesets in the folders that go by another name than their id, and were left alone for that. They can be
+  /// applied by their paths.
+  public internal(set) var misnamed: [String] = []
   /// Whether the ledger tables were made just now.
   public let createdLedger: Bool
   /// Whether the ledger tables had an earlier format and have been migrated.
@@ -65,6 +68,13 @@ public struct ApplyReport: Sendable {
   public internal(set) var seconds: Double
   /// Whether nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
+  /// The conflicts that a dry run would have recorded; empty where it was none, since ``DatabaseManager/conflicts()`` has them.
+  public internal(set) var dryRunConflicts: [ConflictRecord] = []
+  /// The copy of the database that was made when all files were done; nil where none was asked for, and in a dry run.
+  public internal(set) var snapshot: SnapshotReport?
+  /// Whether another program has written to the database between the first file and the copy. What it has changed is in the
+  /// copy, so it is not in the next difference.
+  public internal(set) var wasWrittenMeanwhile = false
   /// The rows that were changed, by table, where the options ask for them; else empty.
   public let changedRows: [ChangedRows]
   /// The folders of which nothing was removed, because they hold files that were made from this very database.
@@ -78,6 +88,19 @@ public struct ApplyReport: Sendable {
   public var applied: [DiffOutcome] { diffs.filter { $0.state == .applied } }
   /// The files that are gone from their folders, because all they hold is in the database.
   public var removed: [DiffOutcome] { diffs.filter(\.isRemoved) }
+}
+
+/// What ``DatabaseManager/snapshot(to:)`` made.
+public struct SnapshotReport: Sendable, Equatable {
+  /// The file.
+  public let path: String
+  /// Its size in bytes.
+  public let bytes: Int64
+  /// Whether it replaced an earlier one.
+  public let isReplacement: Bool
+  /// How many changes of rows are not in it, because they have not been sent yet: the next difference has them. Nil where that
+  /// could not be told, since there was no earlier snapshot.
+  public let unsentChanges: Int?
 }
 
 /// The work stopped before all files were looked at: the database was locked, its disk was full, or the app wanted to stop.
@@ -145,4 +168,6 @@ public struct VerifyReport: Sendable {
 
   /// The files, in the order given; folders by id.
   public let files: [File]
+  /// Diff files and changesets in the folders that go by another name than their id, and were not looked at for that.
+  public internal(set) var misnamed: [String] = []
 }

@@ -143,22 +143,15 @@ public struct RewrittenChanges {
     return inputs.allSatisfy { $0.schema != nil } ? ordered : nil
   }
 
-  /// Gives the bytes of the changes to `body`, piece by piece, as a raw changeset has them.
-  ///
-  /// - Throws: `BuckiaError` when a temporary file cannot be read; whatever `body` throws.
-  public func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-    try BuckiaError.wrapping { try changeset.forEachPiece { try body($0) } }
-  }
-
   /// Writes the changes into a new file, complete or not at all; nothing when no changes are left.
   ///
-  /// A diff file is written where the name ends in `.bdiff`, and into a folder when only diff files went in; otherwise a
-  /// raw changeset. The file is not signed.
+  /// A diff file is written where the name ends in `.bdiff`, and into a folder when only diff files went in; otherwise, and to a
+  /// stream, a raw changeset. The file is not signed.
   ///
   /// - Parameters:
   ///   - output: Where the file goes.
   ///   - home: Where the clock of the ids is kept.
-  /// - Returns: What was written; `path` is nil when no changes are left.
+  /// - Returns: What was written; `id` is nil when no changes are left.
   /// - Throws: `BuckiaError` when the file cannot be written; with code `noDefinitions` or `carriesMore` when what went in
   ///   cannot make a diff file.
   public func write(to output: DiffOutput, home: BuckiaHome = .standard) throws -> ChangesetReport {
@@ -170,29 +163,31 @@ public struct RewrittenChanges {
 
   private func write(to output: DiffOutput, _ home: BuckiaHome, _ report: inout ChangesetReport) throws {
     var id = try newID(in: home)
-    let path: String
-    var isReplacing = false
-    let isDiffFile: Bool
+    var isDiffFile = false
     switch output {
-    case .folder(let folder):
-      isDiffFile = definitions != nil
-      path = FileSystem.path(of: isDiffFile ? DiffFileName.diff(id) : DiffFileName.changeset(id), in: folder)
-    case .file(let file, let replacing):
-      isDiffFile = file.hasSuffix(DiffFileName.diffSuffix)
-      path = file
-      isReplacing = replacing
-      if let named = DiffFileName.diffID(file) { id = named }
+    case .folder: isDiffFile = definitions != nil
+    case .file(let path, _):
+      isDiffFile = path.hasSuffix(DiffFileName.diffSuffix)
+      if let named = DiffFileName.diffID(path) { id = named }
+    case .stream: break
     }
+    let file = try output.file(named: isDiffFile ? DiffFileName.diff(id) : DiffFileName.changeset(id))
     if isDiffFile {
-      report.bytes = try writeDiffFile(id, to: path, replacing: isReplacing)
+      report.bytes = try writeDiffFile(id, to: file)
     } else {
-      report.bytes = try Int(RawChangesetWriter.write(changeset, to: path, replacing: isReplacing))
+      switch file {
+      case .path(let path, let replacing):
+        report.bytes = try Int(RawChangesetWriter.write(changeset, to: path, replacing: replacing))
+      case .stream(let body):
+        try changeset.forEachPiece { try body($0) }
+        report.bytes = changeset.count
+      }
     }
     report.id = id
-    report.path = path
+    report.path = file.path
   }
 
-  private func writeDiffFile(_ id: KSUID, to path: String, replacing: Bool) throws -> Int {
+  private func writeDiffFile(_ id: KSUID, to file: DiffOutput.File) throws -> Int {
     guard let definitions else {
       throw BuckiaError(
         .noDefinitions,
@@ -208,9 +203,7 @@ public struct RewrittenChanges {
     var manifest = Manifest(id: id)
     manifest.dataset = inputs.first?.dataset
     let draft = DiffFileDraft(manifest: manifest, schema: .included(definitions), tablesInKeyOrder: tablesInKeyOrder)
-    var writer = DiffFileWriter()
-    writer.replacesExisting = replacing
-    return try Int(writer.write(draft, changeset: changeset, to: path).bytes)
+    return try Int(DiffFileWriter().write(draft, changeset: changeset, to: file))
   }
 
   /// An id greater than those of the files it was made of, unless these are from the future.
@@ -251,7 +244,7 @@ public struct ChangesetReport: Sendable {
 
   /// The id of the file; nil when no changes were left.
   public internal(set) var id: KSUID?
-  /// The file; nil when no changes were left.
+  /// The file; nil when no changes were left, and for a stream.
   public internal(set) var path: String?
   /// Its size in bytes.
   public internal(set) var bytes: Int

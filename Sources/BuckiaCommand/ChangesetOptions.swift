@@ -5,7 +5,7 @@ struct ChangesetOptions: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "A folder, which gets a file named by a new id, the file itself, or - for standard output. The current folder by default.",
+      OutputPath.help,
       valueName: "path"))
   var path: String?
 
@@ -17,8 +17,6 @@ struct ChangesetOptions: ParsableArguments {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard !output.json || path != ArgumentFile.standardInput else {
-      throw ValidationError("--json and -o - would both write to standard output; choose one.")
-    }
+    try OutputPath.validate(path, output)
   }
 }

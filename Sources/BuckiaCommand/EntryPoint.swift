@@ -8,6 +8,7 @@ enum EntryPoint {
   static func main() {
     do {
       try TypedArguments.requireUTF8()
+      try UnknownVerb.refuse(in: Array(CommandLine.arguments.dropFirst()))
       var command = try RootCommand.parseAsRoot()
       try command.run()
     } catch {

@@ -10,9 +10,11 @@ struct RootCommand: ParsableCommand {
       Anna ships what changed since she and Ben had the same rows:
         buckia diff before.sqlite now.sqlite -o outbox
 
-      Ben puts the file into his inbound folder and applies it, once, whatever happens:
-        buckia apply ben.sqlite inbound
+      Ben puts the file into his inbound folder and applies it, once, whatever happens. His own diff is made from what the \
+      snapshot keeps, so that nothing goes back to her that came from her:
+        buckia apply ben.sqlite inbound --snapshot shared.sqlite
         buckia conflicts ben.sqlite
+        buckia diff shared.sqlite ben.sqlite -o outbox
 
       Exit codes: 0 all done · 1 something was refused or failed, the rest was done · 2 needs a person · \
       3 busy, try again · 64 the command was not understood.

@@ -5,6 +5,9 @@ protocol Verb: ParsableCommand {
   /// How to print.
   var output: OutputOptions { get }
 
+  /// Whether the result itself goes to standard output (`-o -`): all text goes to standard error then.
+  var printsResult: Bool { get }
+
   /// Does the work, prints the result, and says how it went.
   ///
   /// - Throws: `ValidationError` for arguments that do not fit each other; anything else is reported and exits as its
@@ -13,9 +16,11 @@ protocol Verb: ParsableCommand {
 }
 
 extension Verb {
+  var printsResult: Bool { false }
+
   /// Runs the verb and turns what it throws into a message and an exit code.
   func run() throws {
-    let console = Console(output)
+    let console = Console(output, printsResult: printsResult)
     var status: ExitStatus
     do {
       status = try perform(on: console)

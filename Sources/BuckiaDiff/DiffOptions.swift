@@ -35,6 +35,8 @@ public struct DiffOptions: Sendable {
   public var renames: [ColumnRename]
   /// What identifies the rows of tables without a primary key.
   public var keyless: KeylessIdentity
+  /// Whether databases that share no table may be compared. Otherwise the paths are taken for mixed up.
+  public var allowsUnrelated = false
 
   /// Makes options.
   public init(

@@ -1,9 +1,12 @@
 /// How far a comparison has come.
 public struct DiffProgress: Equatable, Sendable {
-  /// The table that is being compared.
+  /// The table that is being compared; empty before the first.
   public let table: String
   /// How many rows have been looked at, those of the tables before included.
   public let rows: Int
+  /// How many bytes of both files have been read as pages. Where tables are compared row by row, SQLite reads, and they are not
+  /// counted.
+  public let bytes: Int64
 }
 
 /// Tells the caller how far a comparison has come, which is also when the caller can stop it.
@@ -11,7 +14,9 @@ final class ProgressReporter {
   private let report: (DiffProgress) throws -> Void
   private var table = ""
   private var rows = 0
-  private var bytes = 0
+  private var bytes: Int64 = 0
+  /// How many of the bytes were read since the last poll for them.
+  private var bytesSincePoll = 0
 
   init(_ report: @escaping (DiffProgress) throws -> Void) { self.report = report }
 
@@ -25,14 +30,15 @@ final class ProgressReporter {
 
   /// Notes that so many bytes of pages have been read; polls now and then.
   func add(bytes count: Int) throws {
-    bytes += count
-    guard bytes >= 16 << 20 else { return }
-    bytes = 0
+    bytes += Int64(count)
+    bytesSincePoll += count
+    guard bytesSincePoll >= 16 << 20 else { return }
+    bytesSincePoll = 0
     try poll()
   }
 
   /// Reports to the caller, who may throw to stop the comparison.
-  func poll() throws { try report(DiffProgress(table: table, rows: rows)) }
+  func poll() throws { try report(DiffProgress(table: table, rows: rows, bytes: bytes)) }
 }
 
 /// Counts rows in a loop, and reports every few thousand.

@@ -26,13 +26,42 @@ public struct ConflictRecord: Sendable {
   public let incoming: [Cell]?
   /// SQLite's or the engine's words, where there are any.
   public let reason: String?
+  /// The row that this one refers to and that is not there, for conflicts of the kind ``ConflictKind/foreignKey``.
+  public package(set) var parent: MissingParent?
+}
+
+/// A row that another one refers to, and that is not there.
+public struct MissingParent: Sendable {
+  /// Its table.
+  public let table: String
+  /// The columns that are referred to, and their values.
+  public let key: [ConflictRecord.Cell]
+  /// The number of the conflict that has left the row out, where it came in the same file.
+  public let conflict: Int64?
+
+  /// Makes one.
+  package init(table: String, key: [ConflictRecord.Cell], conflict: Int64?) {
+    self.table = table
+    self.key = key
+    self.conflict = conflict
+  }
 }
 
 extension ConflictRecord {
+  /// The number of the newest record; 0 where there is none.
+  package static func newest(on connection: borrowing SQLiteConnection) throws -> Int64 {
+    let isThere = "SELECT 1 FROM main.sqlite_schema WHERE name = 'buckia_conflict'"
+    guard try connection.integer(isThere) != nil else { return 0 }
+    return try connection.integer("SELECT max(conflict) FROM main.buckia_conflict") ?? 0
+  }
+
   /// All recorded conflicts, oldest first.
   ///
+  /// - Parameter number: Only records with greater numbers.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
-  package static func all(on connection: borrowing SQLiteConnection) throws -> [ConflictRecord] {
+  package static func all(
+    on connection: borrowing SQLiteConnection, after number: Int64 = .min
+  ) throws -> [ConflictRecord] {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
     var records: [ConflictRecord] = []
     let reader = LargeValues.Reader(on: connection)
@@ -41,6 +70,7 @@ extension ConflictRecord {
       SELECT conflict, coalesce(diff, lower(hex(digest))), layout, table_name, kind, outcome, base, local, incoming,
              c.reason
       FROM main.buckia_conflict AS c JOIN main.buckia_ledger USING (entry) JOIN main.buckia_layout USING (layout)
+      WHERE conflict > \(number)
       ORDER BY conflict
       """)
     while try statement.step() {

@@ -20,6 +20,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let unreadableFolder = Self(rawValue: "unreadable-folder")
   /// A file of that name exists, and was not to be replaced.
   public static let alreadyExists = Self(rawValue: "alreadyExists")
+  /// A file or a folder cannot be written or made.
+  public static let unwritable = Self(rawValue: "unwritable")
   /// The file is encrypted, and this version cannot open it.
   public static let encrypted = Self(rawValue: "encrypted")
   /// The sender is not trusted in this database.
@@ -47,6 +49,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
 
   /// The database does not exist.
   public static let noDatabase = Self(rawValue: "no-database")
+  /// The file is no SQLite database, or an encrypted one.
+  public static let notADatabase = Self(rawValue: "sqlite-26")
   /// A borrowed database was used outside its closure, or on another thread.
   public static let misuse = Self(rawValue: "misuse")
   /// The database is locked by another program.
@@ -63,6 +67,9 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let deferredViolations = Self(rawValue: "deferred-violations")
   /// The caller stopped the work.
   public static let cancelled = Self(rawValue: "cancelled")
+
+  /// Two databases were to be compared that share no table.
+  public static let nothingInCommon = Self(rawValue: "nothing-in-common")
 
   // MARK: Tables
 

@@ -31,6 +31,8 @@ extension Remark {
       counters, heldChanges, damaged, notCheckable
     // Ids of new files.
     case clockNotKept, outgoingNotNoted
+    // Snapshots.
+    case sentNotNoted
     // Rows that came.
     case rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst, heldDamaged
     case noOldValues
@@ -81,6 +83,8 @@ extension Remark {
         "$1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
       case .outgoingNotNoted:
         "$1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
+
+      case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"
 
       case .rowsKeptByTriggers:
         "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"

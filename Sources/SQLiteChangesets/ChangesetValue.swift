@@ -35,6 +35,27 @@ public enum ChangesetValue: Equatable, Sendable {
   }
 }
 
+extension ChangesetValue: CustomStringConvertible {
+  /// The value as an SQL literal: `NULL`, `7`, `0.5`, `'text'`, `x'00ff'`. Text stands as it is, control characters included.
+  public var description: String {
+    switch self {
+    case .null: "NULL"
+    case .integer(let number): String(number)
+    case .real(let number) where number.isFinite: String(number)
+    // What SQLite reads as an infinity. There is no literal for what is no number; SQLite stores NULL.
+    case .real(let number): number.isNaN ? "NULL" : number < 0 ? "-9e999" : "9e999"
+    case .text(let text):
+      "'\(text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
+    case .blob(let bytes): "x'\(Self.hexadecimal(bytes))'"
+    }
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}
+
 extension ChangesetValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral {
   /// An integer.
   public init(integerLiteral value: Int64) { self = .integer(value) }

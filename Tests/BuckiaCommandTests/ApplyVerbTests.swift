@@ -24,8 +24,8 @@ struct ApplyVerbTests {
             file                                       signature  sender
       good  inbound/\(id).bdiff  none       unsigned
       $ buckia apply ben.db inbound
-      state    file                               sender    inserted  updated  deleted  conflicts
-      applied  \(id).bdiff  unsigned         2        –        1          1
+      applied  \(id).bdiff  unsigned
+        inserted 2, deleted 1, conflicts 1
 
       \(id).bdiff
       …
@@ -37,12 +37,13 @@ struct ApplyVerbTests {
       $ ls inbound
       $ buckia conflicts ben.db
       #1  notes, id = 2
-        The row was changed here, too; what is here stayed. From \(id)
+        The row was changed here, too; what is here stayed.
+        From \(id)
         column  as its author saw it  here   incoming
         text    'b'                   'Ben'  'B'
       $ buckia log ben.db
-      when                     state    diff                         sender    inserted  updated  deleted  conflicts
-      … UTC  applied  \(id)  unsigned         2        –        1          1
+      … UTC  applied  \(id)  unsigned
+        inserted 2, deleted 1, conflicts 1
       $ buckia apply ben.db sent.bdiff
       state            file        sender    inserted  updated  deleted  conflicts
       already-applied  sent.bdiff  unsigned         –        –        –          –
@@ -153,11 +154,12 @@ struct ApplyVerbTests {
       BAD   inbound/\(later).bdiff …
 
       inbound/\(later).bdiff: …
+      …
       $ buckia apply ben.db inbound
       ? 1
-      state     file …
-      applied   \(id).bdiff …
-      rejected  \(later).bdiff …
+      applied  \(id).bdiff  unsigned
+      …
+      rejected  \(later).bdiff  …
       …
       \(later).bdiff
         rejected: …
@@ -170,6 +172,7 @@ struct ApplyVerbTests {
       $ buckia log ben.db
       …
       … rejected: …
+      …
       """
     ).play(on: bench)
   }

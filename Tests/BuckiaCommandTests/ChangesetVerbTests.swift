@@ -24,13 +24,13 @@ struct ChangesetVerbTests {
   func show() throws {
     try Transcript(
       """
-      $ buckia changeset sort monday.changeset -o sorted
-      sorted  … bytes in …
+      $ buckia changeset sort monday.changeset -o sorted.changeset
+      sorted.changeset  … bytes in …
 
         table  inserted  updated  deleted
         notes         1        1        1
-      $ buckia show sorted
-      file  sorted (… bytes)
+      $ buckia show sorted.changeset
+      file  sorted.changeset (… bytes)
       kind  raw changeset: nothing says who made it, and its columns have no names
 
         table  inserted  updated  deleted
@@ -40,17 +40,17 @@ struct ChangesetVerbTests {
         - column 1 3
         ~ column 1 2: column 2 'b' → 'B'
         + column 1 9, column 2 'i', column 3 x'00ff'
-      $ buckia show sorted --limit 1
+      $ buckia show sorted.changeset --limit 1
       …
       notes
         - column 1 3
         … and 2 more (--all shows them)
-      $ buckia show sorted --limit 0
-      file  sorted (… bytes)
+      $ buckia show sorted.changeset --limit 0
+      file  sorted.changeset (… bytes)
       …
         notes         1        1        1
-      $ buckia show sorted --quiet
-      $ buckia show sorted --json
+      $ buckia show sorted.changeset --quiet
+      $ buckia show sorted.changeset --json
       {
         "version": 1,
         "manifest": null,
@@ -145,9 +145,12 @@ struct ChangesetVerbTests {
       $ buckia show tuesday.changeset --limit 0
       …
         notes         1        1        1
-      $ buckia changeset sort monday.changeset -o no/such/folder
+      $ buckia changeset sort monday.changeset -o no/such/file.changeset
       ? 1
-      2> buckia: no/such/folder: it cannot be written: No such file or directory; …
+      2> buckia: no/such/file.changeset: it cannot be written: No such file or directory; …
+      $ buckia changeset sort monday.changeset -o tuesday.changeset/folder
+      ? 1
+      2> buckia: tuesday.changeset: the folder cannot be made: File exists
       """
     ).play(on: twoDays())
   }
@@ -156,15 +159,17 @@ struct ChangesetVerbTests {
   func nothingLeft() throws {
     try Transcript(
       """
-      $ buckia changeset invert monday.changeset -o undo --quiet
-      $ buckia changeset concat monday.changeset undo -o rest
+      $ buckia changeset invert monday.changeset -o undo.changeset --quiet
+      $ buckia changeset concat monday.changeset undo.changeset -o rest
       Nothing remains to be changed, so no file was written.
+      $ buckia changeset concat monday.changeset undo.changeset -o -
+      2> Nothing remains to be changed, so no file was written.
       $ ls
       before.db
       monday.changeset
       notes.db
       tuesday.changeset
-      undo
+      undo.changeset
       """
     ).play(on: twoDays())
   }
@@ -173,15 +178,14 @@ struct ChangesetVerbTests {
   func pipes() throws {
     let bench = try twoDays()
     let monday = try Data(contentsOf: bench.folder.appendingPathComponent("monday.changeset"))
-    let inverted = try bench.buckia(["changeset", "invert", "-", "-o", "undo"], input: monday)
+    let inverted = try bench.buckia(["changeset", "invert", "-", "-o", "undo.changeset"], input: monday)
     #expect(inverted.status == 0)
     let sorted = try bench.buckia(["changeset", "sort", "-", "-o", "-"], input: monday)
-    let twice = try bench.buckia(["changeset", "invert", "undo", "-o", "-"])
+    let twice = try bench.buckia(["changeset", "invert", "undo.changeset", "-o", "-"])
     #expect(twice.output == sorted.output && !twice.output.isEmpty)
-    #expect(twice.diagnostics.hasPrefix("this undoes what the author of the changes did"))
-    #expect(sorted.diagnostics.isEmpty)
+    #expect(twice.diagnostics.contains("this undoes what the author of the changes did"))
     #expect(try bench.buckia(["show", "-"], input: monday).output.hasPrefix("file  standard input ("))
-    let both = try bench.buckia(["changeset", "sort", "undo", "-o", "-", "--json"])
+    let both = try bench.buckia(["changeset", "sort", "undo.changeset", "-o", "-", "--json"])
     #expect(both.status == 64)
   }
 

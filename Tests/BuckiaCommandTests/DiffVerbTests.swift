@@ -211,7 +211,8 @@ struct DiffVerbTests {
         a             –        1        –  rows
 
       Compared row by row:
-        a, b, c and 2 more  the pages of the two databases differ in size (4096 and 8192 bytes)
+        a, b, c and 2 more  the pages of the two databases differ in size (4096 and
+                            8192 bytes)
 
       Apply it with: buckia apply DB out.bdiff
       """
@@ -259,16 +260,16 @@ struct DiffVerbTests {
   func force() throws {
     try Transcript(
       """
-      $ buckia diff old.db new.db -o changes --quiet
-      $ buckia diff old.db new.db -o changes
+      $ buckia diff old.db new.db -o changes.bdiff --quiet
+      $ buckia diff old.db new.db -o changes.bdiff
       ? 1
-      2> buckia: changes: a file of that name is there already; --force replaces it
-      $ buckia diff new.db old.db -o changes --force --quiet
-      $ buckia show changes --limit 0
+      2> buckia: changes.bdiff: a file of that name is there already; --force replaces it
+      $ buckia diff new.db old.db -o changes.bdiff --force --quiet
+      $ buckia show changes.bdiff --limit 0
       …
         notes         1        1        1
       $ ls
-      changes
+      changes.bdiff
       new.db
       old.db
       """

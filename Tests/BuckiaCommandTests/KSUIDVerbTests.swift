@@ -8,8 +8,8 @@ struct KSUIDVerbTests {
     try Transcript(
       """
       $ buckia ksuid show 0ujtsYcgvSTl8PAuAdqWYSMnLOv
-      id                           time                     payload
-      0ujtsYcgvSTl8PAuAdqWYSMnLOv  2017-10-10 04:00:47 UTC  b5a1cd34b5f99d1154fb6853345c9735
+      0ujtsYcgvSTl8PAuAdqWYSMnLOv  2017-10-10 04:00:47 UTC
+        b5a1cd34b5f99d1154fb6853345c9735
       $ buckia ksuid show 0ujtsYcgvSTl8PAuAdqWYSMnLO
       ? 64
       2> buckia: "0ujtsYcgvSTl8PAuAdqWYSMnLO" is not an id: an id has 27 characters

@@ -38,6 +38,7 @@ import TestSupport
     #expect(seen.first { $0.table == "b" }.map { (20_000...40_000).contains($0.rows) } == true)
     #expect(seen.count { $0.table == "b" } > 3)
     #expect((50_000...120_000).contains(seen.last?.rows ?? 0))
+    #expect((seen.last.map { $0.bytes > 0 } == true) == (method == .pages))
   }
 
   private struct Stop: Error {}

@@ -185,6 +185,19 @@ struct AsynchronousCallTests {
     #expect(steps.value.map(\.bytes) == steps.value.map(\.bytes).sorted())
   }
 
+  @Test("Progress says whether a file is being verified or applied")
+  func activities() throws {
+    let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")
+    try exchange.send(
+      "INSERT INTO notes WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM c WHERE i < 40000) SELECT i, i FROM c"
+    )
+    var steps: [ApplyProgress] = []
+    try exchange.database.processInboundChanges([exchange.inbound], progress: { steps.append($0) })
+    #expect(steps.first?.activity == .verifying)
+    #expect(steps.filter { $0.rows > 0 }.allSatisfy { $0.activity == .applying })
+    #expect(steps.last?.activity == .applying)
+  }
+
   @Test("A cancelled task stops among the rows of a file, which is applied another time")
   func cancels() async throws {
     let exchange = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER)")

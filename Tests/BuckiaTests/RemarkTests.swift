@@ -59,6 +59,7 @@ struct RemarkTests {
       .outgoingNotNoted,
       "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
     ),
+    (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
     (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
     (

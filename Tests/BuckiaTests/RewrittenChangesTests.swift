@@ -122,10 +122,11 @@ struct RewrittenChangesTests {
     let target = DiffOutput.file(exchange.folder.file("out.bdiff"), replacing: false)
     let mixed = try RewrittenChanges(concatenating: [raw, diff])
     #expect(code { _ = try mixed.write(to: target, home: home) } == .noDefinitions)
-    var bytes: [UInt8] = []
-    try mixed.forEachPiece { bytes.append(contentsOf: $0) }
     let report = try mixed.write(to: .file(exchange.folder.file("out"), replacing: false), home: home)
-    #expect(report.bytes == bytes.count)
+    let received = Recorded<[UInt8]>([])
+    let streamed = try mixed.write(to: .stream { received.value += $0 }, home: home)
+    #expect(streamed.id != nil && streamed.path == nil && streamed.bytes == report.bytes)
+    #expect(try received.value == fileBytes(exchange.folder.file("out")))
 
     let other = try Exchange("CREATE TABLE notes(id INTEGER PRIMARY KEY, words)")
     let path = other.folder.file("3.bdiff")

@@ -17,9 +17,9 @@ private func receive(notes: String, inbound: String) throws {
 /// Looks before it applies.
 private func preview(database: DatabaseManager, inbound: String) throws {
   let options = ApplyOptions(isDryRun: true)
-  for diff in try database.processInboundChanges([inbound], options: options).diffs {
-    print(diff.inserted, diff.updated, diff.deleted, diff.conflicts)
-  }
+  let report = try database.processInboundChanges([inbound], options: options)
+  for diff in report.diffs { print(diff.inserted, diff.updated, diff.deleted, diff.conflicts) }
+  for conflict in report.dryRunConflicts { print(conflict.table, conflict.kind) }
 }
 
 /// Asks for the rows that a view has to show anew.

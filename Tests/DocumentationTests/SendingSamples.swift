@@ -8,6 +8,15 @@ private func send(before: String, now: String, outbox: String) throws {
   for item in report.skipped { print(item.name, "is not in the file:", item.reason) }
 }
 
+/// Sends and receives, and keeps what both sides have.
+private func exchange(now: String, shared: String, outbox: String, inbound: String) throws {
+  // Send what changed since the last exchange, then take what has come.
+  try DatabaseManager(now).createDatabaseDiff(since: shared, output: .folder(outbox))
+  var options = ApplyOptions()
+  options.snapshot = shared
+  try DatabaseManager(now).processInboundChanges([inbound], options: options)
+}
+
 /// Writes all rows.
 private func sendEverything(now: String, file: String) throws {
   let report = try DatabaseManager(now).createDatabaseDiff(since: nil, output: .file(file, replacing: true))
@@ -40,6 +49,17 @@ struct SendingSamples {
     let printed = try Printed.lines { try send(before: files.before, now: files.now, outbox: files.outbox) }
     #expect(printed.sorted() == ["notes 1 1 0", "tags 0 1 0"])
     #expect(try files.folder.names(in: "outbox").count == 1)
+  }
+
+  @Test("After an exchange nothing is left to be sent")
+  func nothingIsLeft() throws {
+    let files = try SampleFiles(ours: "UPDATE notes SET title = 'Wireless' WHERE id = 2")
+    try files.deliver()
+    try exchange(now: files.mine, shared: files.before, outbox: files.outbox, inbound: files.inbound)
+    #expect(try files.folder.names(in: "outbox").count == 1)
+    #expect(try files.titles() == ["Ship", "Wireless", "Harbour"])
+    let next = try files.database.createDatabaseDiff(since: files.before, output: .folder(files.outbox))
+    #expect(next.id == nil)
   }
 
   @Test("Without an older database all rows are sent")

@@ -46,8 +46,17 @@ extension DatabaseManager {
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
-        let report = try CommitDurability.raised(on: connection) {
+        let snapshot = options.isDryRun ? nil : options.snapshot
+        let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
+        let unsent = if let snapshot { try UnsentChanges(in: connection, since: snapshot) } else { UnsentChanges?.none }
+        let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
+        var report = try CommitDurability.raised(on: connection) {
           try receive(listing, options, home, resolver, on: connection, progress: progress)
+        }
+        if let snapshot { try report.keep(snapshot, of: connection, without: unsent, since: version) }
+        if options.isDryRun {
+          report.dryRunConflicts = try MissingParents.named(
+            in: ConflictRecord.all(on: connection, after: before), on: connection)
         }
         rehearsal?.rollback()
         return report
@@ -85,12 +94,13 @@ extension DatabaseManager {
     files.finishRemoving()
     try receiver.end()
     if let failure, files.outcomes.isEmpty { throw failure }
-    let report = ApplyReport(
+    var report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
       createdLedger: receiver.ledger == .created,
       migratedLedger: receiver.ledger != .created && receiver.ledger != .present, seconds: 0,
       isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [],
       outgoingFolders: removal.outgoingFolders.sorted())
+    report.misnamed = listing.misnamed
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
   }

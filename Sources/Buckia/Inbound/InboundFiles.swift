@@ -49,6 +49,7 @@ final class InboundFiles: IncomingFileSource {
   /// So many changes of the present file have been applied.
   func didApply(rows: Int) throws {
     guard let handler else { return }
+    progress.activity = .applying
     progress.rows = max(progress.rows, rows)
     try handler(progress)
   }
@@ -61,6 +62,8 @@ final class InboundFiles: IncomingFileSource {
 
   func willReceive(_ index: Int) throws {
     guard let handler else { return }
+    // The receiver asks for the file next: it waits until it is verified.
+    progress.activity = .verifying
     progress.path = items[index].path
     progress.files = index
     progress.rows = 0

@@ -6,6 +6,8 @@ struct InboundListing: Sendable {
   let items: [InboundItem]
   /// How many other files the folders hold.
   let ignored: Int
+  /// Those of them that are diff files or changesets under another name, by path.
+  let misnamed: [String]
 
   /// Lists folders whole and takes files as they are.
   ///
@@ -13,6 +15,7 @@ struct InboundListing: Sendable {
   init(_ sources: [InboundSource]) throws(BuckiaError) {
     var items: [InboundItem] = []
     var ignored = 0
+    var misnamed: [String] = []
     for source in sources {
       guard case .path(let path) = source else {
         if case .spooled(let input) = source { items.append(InboundItem(input)) }
@@ -22,7 +25,13 @@ struct InboundListing: Sendable {
       case .file: items.append(InboundItem(named: path))
       case .folder:
         for name in try FileSystem.names(in: path) {
-          if let item = InboundItem(in: path, name: name) { items.append(item) } else { ignored += 1 }
+          if let item = InboundItem(in: path, name: name) {
+            items.append(item)
+            continue
+          }
+          ignored += 1
+          let other = FileSystem.path(of: name, in: path)
+          if FileKind.isDiff(other) { misnamed.append(other) }
         }
       case .nothing: items += try Self.left(of: path)
       case .unknown(let reason):
@@ -36,6 +45,7 @@ struct InboundListing: Sendable {
       }
     self.items = named + items.filter { $0.id == nil }
     self.ignored = ignored
+    self.misnamed = misnamed.sorted()
   }
 
   /// The folders that were listed, once each.

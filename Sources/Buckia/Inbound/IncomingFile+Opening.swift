@@ -118,7 +118,8 @@ extension IncomingFile {
       item.isFromFolder && identity == nil && error.code == .unreadable && error.systemError == ENOENT
     self.init(
       path: item.path, name: item.name, id: item.id, sender: error.signer?.description ?? "",
-      isSenderKnown: error.isSignerKnown, identity: identity, content: isGone ? .vanished : .failed(error),
+      isSenderKnown: error.isSignerKnown, identity: identity,
+      content: isGone ? .vanished : .failed(error.namingKind(of: item.path)),
       byteCount: 0, digest: { try FileDigest.sha256(of: item.open().file).sha256.bytes })
   }
 

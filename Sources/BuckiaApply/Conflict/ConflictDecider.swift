@@ -75,7 +75,7 @@ final class ConflictDecider {
       case .keepLocal: return .keepLocal
       case .takeIncoming: return .takeIncoming
       case .write(let values): return .write(values)
-      case .abort: throw Self.refusal(incident, layout)
+      case .abort: throw Self.refusal(incident, layout, bytes)
       case .useDefault: break
       }
     }
@@ -87,16 +87,27 @@ final class ConflictDecider {
     switch layout.rowPolicy {
     case .keepLocal: return isMerged && incident.kind == .data ? .merge : .keepLocal
     case .takeIncoming: return .takeIncoming
-    case .abort: throw Self.refusal(incident, layout)
+    case .abort: throw Self.refusal(incident, layout, bytes)
     }
   }
 
-  /// Refuses the whole diff because of a conflict.
-  static func refusal(_ incident: ConflictIncident, _ layout: ConflictLayout) -> ReplicationError {
+  /// Refuses the whole diff because of a conflict, and names the row.
+  static func refusal(
+    _ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan
+  ) -> ReplicationError {
     let because = incident.words.map { ": \($0)" } ?? ""
+    let change = incident.change
+    var key: [String] = []
+    for place in layout.key {
+      guard let slice = layout.slice(at: place, of: change, isNew: change.operation == .insert),
+        let value = ChangesetValue(slice, in: bytes)
+      else { continue }
+      key.append("\(layout.columns[place]) = \(value)")
+    }
+    let row = key.isEmpty ? "a row" : "the row with \(EscapedText(key.joined(separator: ", "), limit: 200))"
     return ReplicationError(
       .conflict,
-      "\(incident.change.operation.name) of a row of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
+      "\(change.operation.name) of \(row) of table \"\(layout.name)\" meets a conflict (\(incident.kind.rawValue))"
         + "\(because); under the policy \"abort\" nothing of this file is applied",
       table: layout.name.text)
   }

@@ -357,7 +357,7 @@ final class TableApplier {
       let incoming = change.new(column)
       guard incoming.isDefined, !statements.isKey[column], !holds(local, incoming, at: column, bytes) else { continue }
       switch layout.policy(at: statements.match.columns[column]) {
-      case .abort: throw ConflictDecider.refusal(incident, layout)
+      case .abort: throw ConflictDecider.refusal(incident, layout, bytes)
       case .takeIncoming: taken.insert(column)
       case .keepLocal: isAllTaken = false
       }

@@ -1,4 +1,4 @@
-import Foundation
+import Buckia
 
 /// A number that compares two implementations, with its target.
 package struct Figure: Codable, Sendable {
@@ -57,9 +57,9 @@ package struct Figure: Codable, Sendable {
   /// A number of this kind for people: `2.31x`, `12%`, `134 µs`, `87.2 MiB`.
   package func text(_ number: Double, unit: MeasuredUnit) -> String {
     switch kind {
-    case .speed: String(format: number < 9.95 ? "%.2fx" : "%.0fx", number)
-    case .share, .extraShare: String(format: "%.1f%%", number * 100)
-    case .extraPerItem: String(format: "%.0f µs", number * 1_000_000)
+    case .speed: "\(number.decimal(places: number < 9.95 ? 2 : 0))x"
+    case .share, .extraShare: "\((number * 100).decimal(places: 1))%"
+    case .extraPerItem: "\((number * 1_000_000).decimal(places: 0)) µs"
     case .value: unit.text(number)
     }
   }
@@ -68,12 +68,20 @@ package struct Figure: Codable, Sendable {
   package func targetText(unit: MeasuredUnit) -> String? {
     target.map { target in
       switch kind {
-      case .speed: "\(String(format: "%g", target))x"
-      case .share, .extraShare: String(format: "under %g%%", target * 100)
-      case .extraPerItem: String(format: "under %g µs", target * 1_000_000)
+      case .speed: "\(Self.short(target))x"
+      case .share, .extraShare: "under \(Self.short(target * 100))%"
+      case .extraPerItem: "under \(Self.short(target * 1_000_000)) µs"
       case .value: "under \(unit.text(target))"
       }
     }
+  }
+
+  /// A number with as many digits behind the point as it needs, at most three.
+  private static func short(_ number: Double) -> String {
+    var text = number.decimal(places: 3)
+    while text.last == "0" { text.removeLast() }
+    if text.last == "." { text.removeLast() }
+    return text
   }
 }
 
@@ -86,13 +94,9 @@ package enum MeasuredUnit: String, Codable, Sendable {
   package func text(_ value: Double) -> String {
     switch self {
     case .seconds:
-      if value < 0.001 { return Self.threeDigits(value * 1_000_000) + " µs" }
-      return value < 1 ? Self.threeDigits(value * 1_000) + " ms" : Self.threeDigits(value) + " s"
-    case .bytes: return Self.threeDigits(value / 1_048_576) + " MiB"
+      if value < 0.001 { return "\((value * 1_000_000).threeDigits) µs" }
+      return value < 1 ? "\((value * 1_000).threeDigits) ms" : "\(value.threeDigits) s"
+    case .bytes: return "\((value / 1_048_576).threeDigits) MiB"
     }
-  }
-
-  private static func threeDigits(_ value: Double) -> String {
-    String(format: value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value)
   }
 }

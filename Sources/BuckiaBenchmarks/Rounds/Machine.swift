@@ -1,6 +1,12 @@
+import Buckia
 import BuckiaDiffFiles
-import Foundation
 import SQLiteConnections
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 #if canImport(Glibc)
   import Glibc
@@ -38,7 +44,7 @@ package struct Machine: Codable, Sendable {
   /// One line: processor, cores, memory, system.
   package var summary: String {
     let gibibytes = Double(memory) / Double(1 << 30)
-    return "\(processor), \(cores) core\(cores == 1 ? "" : "s"), \(String(format: "%.0f", gibibytes)) GiB, \(system)"
+    return "\(processor), \(cores) core\(cores == 1 ? "" : "s"), \(gibibytes.decimal(places: 0)) GiB, \(system)"
   }
 
   /// Whether this program was built with optimisation; figures of a debug build mean nothing.
@@ -91,13 +97,21 @@ package struct Machine: Codable, Sendable {
     #endif
   }
 
+  /// A text without spaces, tabs and quotes at its ends.
+  private static func trimmed(_ text: Substring) -> String {
+    let isOuter = { (character: Character) in character == " " || character == "\t" || character == "\"" }
+    var text = text.drop(while: isOuter)
+    while text.last.map(isOuter) == true { text.removeLast() }
+    return String(text)
+  }
+
   /// The value of the first line `name separator value` of a text file; nil when there is none.
   private static func value(of name: String, in file: String, separator: Character) -> String? {
     guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
       let parts = line.split(separator: separator, maxSplits: 1)
-      guard parts.count == 2, parts[0].trimmingCharacters(in: .whitespaces) == name else { continue }
-      return parts[1].trimmingCharacters(in: CharacterSet(charactersIn: " \t\""))
+      guard parts.count == 2, trimmed(parts[0]) == name else { continue }
+      return trimmed(parts[1])
     }
     return nil
   }

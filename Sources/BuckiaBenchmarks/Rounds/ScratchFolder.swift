@@ -1,4 +1,16 @@
-import Foundation
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// A folder for temporary databases, removed when this is deinitialized.
 package final class ScratchFolder {
@@ -39,24 +51,26 @@ package final class ScratchFolder {
   package func copy(of original: String, suffix: String = ".sqlite") throws -> String {
     let copy = newFile(suffix)
     try FileManager.default.copyItem(atPath: original, toPath: copy)
-    var isFolder: ObjCBool = false
-    if FileManager.default.fileExists(atPath: copy, isDirectory: &isFolder), !isFolder.boolValue {
-      try Self.synchronize(copy)
-    }
+    try Self.synchronize(copy)
     return copy
   }
 
+  /// Waits until a file is on disk; a folder is left to the system.
   private static func synchronize(_ path: String) throws {
-    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-    try handle.synchronize()
-    try handle.close()
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+    let file = open(path, O_RDWR | O_CLOEXEC)
+    guard file >= 0 else { throw CocoaError(.fileReadUnknown) }
+    defer { close(file) }
+    guard fsync(file) == 0 else { throw CocoaError(.fileWriteUnknown) }
   }
 
   deinit {
     // It is gone already when its parent was removed first.
     guard FileManager.default.fileExists(atPath: path) else { return }
     do { try FileManager.default.removeItem(atPath: path) } catch {
-      FileHandle.standardError.write(Data("left behind: \(path): \(error)\n".utf8))
+      let message = Array("left behind: \(path): \(error)\n".utf8)
+      _ = write(STDERR_FILENO, message, message.count)
     }
   }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import Buckia
 
 /// Formats numbers for titles and sizes.
 package enum Quantity {
@@ -7,7 +7,8 @@ package enum Quantity {
     var groups: [String] = []
     var rest = number.magnitude
     while rest >= 1_000 {
-      groups.insert(String(format: "%03d", Int(rest % 1_000)), at: 0)
+      let digits = String(rest % 1_000)
+      groups.insert(String(repeating: "0", count: 3 - digits.count) + digits, at: 0)
       rest /= 1_000
     }
     groups.insert("\(rest)", at: 0)
@@ -23,6 +24,6 @@ package enum Quantity {
       unit = next
     }
     if unit == "bytes" { return "\(bytes) bytes" }
-    return String(format: value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value) + " " + unit
+    return "\(value.threeDigits) \(unit)"
   }
 }

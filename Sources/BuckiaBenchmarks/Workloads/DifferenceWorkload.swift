@@ -1,7 +1,13 @@
+import Buckia
 import BuckiaApply
 import BuckiaDiff
-import Foundation
 import SQLiteConnections
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension ImplementationName {
   /// Buckia in this process: from two database files to a diff file on disk.
@@ -93,8 +99,8 @@ package final class DatabasePair {
       \(TableShape.update)
       """)
     if new > 0 { try source.execute(shape.insertion(of: (rows + 1)...(rows + new), width: .wide)) }
-    let bytes = try FileManager.default.attributesOfItem(atPath: older)[.size] as? Int ?? 0
-    size = "\(Quantity.grouped(rows)) rows, \(Quantity.size(bytes)), \(Quantity.grouped(count)) rows changed"
+    let bytes = FileSystem.byteCount(of: older)
+    size = "\(Quantity.grouped(rows)) rows, \(Quantity.size(Int(bytes))), \(Quantity.grouped(count)) rows changed"
   }
 
   /// The hash of the older database's rows after a changeset was applied.

@@ -1,6 +1,19 @@
 import Buckia
-import Foundation
 import SQLiteConnections
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// Two large databases with long rows, so that reading the files is most of the work. A million rows make 2 GiB.
 package struct LargePair {
@@ -34,9 +47,9 @@ package struct LargePair {
     try FileManager.default.copyItem(atPath: older, toPath: newer)
     self.changed = changed?.count(of: rows) ?? 0
     if let changed { try Self.change(changed.count(of: rows), of: rows, in: newer) }
-    let bytes = try FileManager.default.attributesOfItem(atPath: newer)[.size] as? Int ?? 0
+    let bytes = FileSystem.byteCount(of: newer)
     size =
-      "\(Quantity.grouped(rows)) rows, \(Quantity.size(bytes)) each, "
+      "\(Quantity.grouped(rows)) rows, \(Quantity.size(Int(bytes))) each, "
       + (changed == nil ? "equal" : "\(Quantity.grouped(self.changed)) rows changed")
   }
 
@@ -73,10 +86,12 @@ package struct LargePair {
 
   /// Reads both files, so that the system's page cache holds them.
   package func warm() throws {
+    var piece = [UInt8](repeating: 0, count: 4 << 20)
     for path in [older, newer] {
-      let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-      while let piece = try file.read(upToCount: 4 << 20), !piece.isEmpty {}
-      try file.close()
+      let file = open(path, O_RDONLY | O_CLOEXEC)
+      guard file >= 0 else { throw CocoaError(.fileReadUnknown) }
+      defer { close(file) }
+      while read(file, &piece, piece.count) > 0 {}
     }
   }
 }
@@ -86,11 +101,12 @@ extension ScratchFolder {
   ///
   /// - Throws: `BuckiaError` with `unsuitable`.
   package func requireRoom(bytes: Int) throws {
-    let free = try FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize] as? Int ?? .max
+    var status = statvfs()
+    let free = statvfs(path, &status) == 0 ? Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize)) : .max
     guard free >= bytes else {
       throw BuckiaError(
         .unsuitable,
-        "\(path) has \(Quantity.size(free)) left, and \(Quantity.size(bytes)) are needed; TMPDIR chooses another folder"
+        "\(path) has \(Quantity.size(free)) left, and \(Quantity.size(Int(bytes))) are needed; TMPDIR chooses another folder"
       )
     }
   }

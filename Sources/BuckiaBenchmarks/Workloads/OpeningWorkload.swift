@@ -1,6 +1,11 @@
 import BuckiaDiffFiles
-import Foundation
 import SQLiteConnections
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension ImplementationName {
   /// Opening, checking and decompressing a diff file.

@@ -1,6 +1,11 @@
 import BuckiaDiffFiles
-import Foundation
 import SQLiteConnections
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A database, a newer version of it and the changes in between, as files for other programs.
 package final class ShippedChanges {

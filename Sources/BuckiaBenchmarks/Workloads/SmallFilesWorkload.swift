@@ -1,10 +1,15 @@
 import Buckia
 import BuckiaByteStreams
 import BuckiaDiffFiles
-import Foundation
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension ImplementationName {
   /// SQLite's own call for one file after the other.

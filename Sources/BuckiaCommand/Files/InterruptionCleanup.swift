@@ -1,5 +1,18 @@
 import Dispatch
-import Foundation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// Removes a folder when the program is interrupted (Control-C) or ended by a signal, and lets it end then.
 ///
@@ -8,7 +21,7 @@ final class InterruptionCleanup {
   private static let signals = [SIGINT, SIGTERM, SIGHUP]
   private let sources: [any DispatchSourceSignal]
   // Whoever has it ends the program: the signal's handler, which never gives it back, or the verb.
-  private let end = NSLock()
+  private let end = DispatchSemaphore(value: 1)
 
   init(removing folder: String) {
     sources = Self.signals.map { [end] number in
@@ -16,14 +29,14 @@ final class InterruptionCleanup {
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
-        end.lock()
+        end.wait()
         // Under another name first, so that nothing new is put into it meanwhile.
         let doomed = "\(folder).removed"
         do {
           try FileManager.default.moveItem(atPath: folder, toPath: doomed)
           try FileManager.default.removeItem(atPath: doomed)
         } catch {
-          FileHandle.standardError.write(Data("\nbuckia: \(folder) could not be removed: \(error)\n".utf8))
+          StandardStream.error.tell("\nbuckia: \(folder) could not be removed: \(error)\n")
         }
         Self.end(by: number)
       }
@@ -45,9 +58,9 @@ final class InterruptionCleanup {
 
   /// Lets signals do what they do by themselves again. Does not return when one is ending the program.
   func cancel() {
-    end.lock()
+    end.wait()
     for source in sources { source.cancel() }
     for number in Self.signals { signal(number, SIG_DFL) }
-    end.unlock()
+    end.signal()
   }
 }

@@ -1,38 +1,28 @@
+import ArgumentParser
 import Buckia
-import Foundation
 
-/// Where `-o` points: at a folder, which gets a file named by its id, or at the file itself.
-enum OutputPath: Equatable {
-  /// A folder that exists.
-  case folder(String)
-  /// Any other path.
-  case file(String)
+/// Where `-o` points: at a folder, which gets a file named by its id, at the file itself, or at standard output.
+enum OutputPath {
+  /// The argument that stands for standard output.
+  static let standardOutput = "-"
 
-  /// Reads the option; without it, the current folder.
-  ///
-  /// A path that ends in a slash is meant as a folder even when there is none: making a file there is refused by the
-  /// system, with its reason, instead of writing to an unexpected place.
-  init(_ option: String?) {
-    guard let option else {
-      self = .folder(".")
-      return
+  /// What the help says of the option.
+  static let help = """
+    A folder, which is made when it is missing and gets a file named by its id; a path that ends in .bdiff or .changeset, or \
+    names an existing file, is the file itself; - is standard output. The current folder by default.
+    """
+
+  /// Refuses what would write two things to standard output.
+  static func validate(_ option: String?, _ output: OutputOptions) throws {
+    guard !output.json || option != standardOutput else {
+      throw ValidationError("--json and -o - would both write to standard output; choose one.")
     }
-    var isFolder: ObjCBool = false
-    let exists = FileManager.default.fileExists(atPath: option, isDirectory: &isFolder)
-    guard (exists && isFolder.boolValue) || option.hasSuffix("/") else {
-      self = .file(option)
-      return
-    }
-    var folder = option[...]
-    while folder.count > 1, folder.last == "/" { folder.removeLast() }
-    self = .folder(String(folder))
   }
 
-  /// The same for the façade.
-  func diffOutput(replacing: Bool) -> DiffOutput {
-    switch self {
-    case .folder(let path): .folder(path)
-    case .file(let path): .file(path, replacing: replacing)
-    }
+  /// The option for the façade; without it, the current folder.
+  static func diffOutput(_ option: String?, replacing: Bool) -> DiffOutput {
+    guard let option else { return .folder(".") }
+    return option == standardOutput
+      ? .stream { try StandardStream.output.write($0) } : .path(option, replacing: replacing)
   }
 }

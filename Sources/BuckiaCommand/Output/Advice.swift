@@ -1,5 +1,10 @@
 import Buckia
-import Foundation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// What the library says, with what to do about it on the command line.
 extension Remark {
@@ -38,6 +43,8 @@ extension BuckiaError {
     case .noDatabase where !FileManager.default.fileExists(atPath: context.path ?? ""):
       "\(description); `buckia init` makes a new one"
     case .alreadyExists: "\(description); --force replaces it"
+    case .nothingInCommon: "\(description); --force compares them all the same"
+    case .notADatabase: FileKind.refusal(of: context.path, where: "an SQLite database") ?? description
     default: description
     }
   }

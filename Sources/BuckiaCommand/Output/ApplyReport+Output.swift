@@ -10,11 +10,14 @@ extension ApplyReport {
       .init("trust", .string(trust.rawValue)),
       .init("diffs", .array(diffs.map(\.json))),
       .init("ignored", .number(ignored)),
+      .init("misnamed", .array(misnamed.map { .string($0) })),
       .init("createdLedger", .bool(createdLedger)),
       .init("dryRun", .bool(isDryRun)),
       .init("outgoingFolders", .array(outgoingFolders.map { .string($0) })),
       .init("seconds", .real(seconds)),
     ])
+    object.append("snapshot", .text(snapshot?.path))
+    if isDryRun { object.append("conflicts", .array(dryRunConflicts.map(\.json))) }
     if let failure { object.append("error", failure.details) }
     return .object(object)
   }
@@ -44,45 +47,122 @@ extension ApplyReport {
   ///
   /// - Parameter database: The database's path as it was typed, for the commands that are suggested.
   func lines(database: String, style: Style) -> [String] {
-    var lines: [String] = []
-    if diffs.isEmpty { lines.append("There is nothing to apply.") }
+    var lines = diffs.isEmpty ? ["There is nothing to apply."] : tableLines(style: style)
+    let noted = diffs.map { $0.noteLines(style: style, isDryRun: isDryRun) }.filter { !$0.isEmpty }
+    lines += noted.prefix(style.listLimit).joined()
+    if noted.count > style.listLimit { lines += ["", style.rest(noted.count - style.listLimit, "file with remarks")] }
+    if isDryRun { lines += dryRunConflictLines(style: style) }
+    lines.append("")
+    lines += summaryLines(style: style)
+    lines += ledgerLines(database: database, style: style)
+    lines += folderLines(database: database, style: style)
+    lines += snapshotLines(database: database, style: style)
+    lines += style.wrapped("Trust: \(trust.explanation)", hanging: 2)
+    let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
+    if conflicts > 0 && !isDryRun {
+      lines += style.suggestion(
+        "\(style("\(conflicts.counted("conflict")).", .notable)) See \(conflicts == 1 ? "it" : "them") with",
+        "buckia conflicts \(database.shellQuoted)")
+    }
+    return lines
+  }
+
+  /// The files in a table. Of many, those come first that were not simply applied.
+  private func tableLines(style: Style) -> [String] {
     var table = TextTable([
-      "state", "file", "sender", .number("inserted"), .number("updated"), .number("deleted"), .number("conflicts"),
+      "state", "file", .text("sender"), .number("inserted"), .number("updated"), .number("deleted"),
+      .number("conflicts"),
     ])
-    for diff in diffs {
+    var shown = diffs
+    if diffs.count > style.listLimit {
+      let isUsual = { (diff: DiffOutcome) in diff.state == .applied || diff.state == .alreadyApplied }
+      shown = Array((diffs.filter { !isUsual($0) } + diffs.filter(isUsual)).prefix(style.listLimit))
+    }
+    for diff in shown {
       table.add([
         .init(diff.state.rawValue, diff.state.role), .init(diff.name.escaped(limit: 60)),
         .init(diff.sender.escaped(limit: 40), .faint), .count(diff.inserted), .count(diff.updated),
         .count(diff.deleted), .count(diff.conflicts, .notable),
       ])
     }
-    lines += table.lines(style: style, indent: 0)
-    for diff in diffs { lines += diff.noteLines(style: style, isDryRun: isDryRun) }
+    let left = diffs.count - shown.count
+    return table.lines(style: style, indent: 0) + (left > 0 ? [style.rest(left, "file")] : [])
+  }
 
-    lines.append("")
-    let applied = applied
-    let rows = applied.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted }
+  /// The conflicts that a dry run would have recorded.
+  private func dryRunConflictLines(style: Style) -> [String] {
+    guard !dryRunConflicts.isEmpty else { return [] }
+    let shown = Array(dryRunConflicts.prefix(style.conflictLimit))
+    var lines = ["", style("It would record \(dryRunConflicts.count.counted("conflict")):", .notable), ""]
+    lines += shown.lines(style: style)
+    guard shown.count < dryRunConflicts.count else { return lines }
+    lines += ["", style.rest(dryRunConflicts.count - shown.count, "conflict")]
+    return lines + ConflictSummary(dryRunConflicts).lines(style: style)
+  }
+
+  private func summaryLines(style: Style) -> [String] {
+    // What is known of a held file has been applied.
+    let written = diffs.filter { $0.state == .applied || $0.state == .held }
+    let rows = written.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted }
     if isDryRun {
-      lines.append("This was a dry run: nothing was changed. It would be \(rows.counted("row")).")
-    } else {
-      lines.append("\(rows.counted("row")) changed by \(applied.count.counted("file")) in \(Elapsed(seconds)).")
+      return ["This was a dry run: nothing was changed. It would be \(rows.counted("row"))."]
     }
-    if migratedLedger && !isDryRun {
-      lines.append("The ledger tables (buckia_…) in \(database.escaped) were brought to the present format.")
+    return ["\(rows.counted("row")) changed by \(written.count.counted("file")) in \(Elapsed(seconds))."]
+  }
+
+  private func ledgerLines(database: String, style: Style) -> [String] {
+    guard !isDryRun else { return [] }
+    var lines: [String] = []
+    if migratedLedger {
+      lines += style.wrapped(
+        "The ledger tables (buckia_…) in \(database.escaped) were brought to the present format.", hanging: 2)
     }
-    if createdLedger && !isDryRun { lines.append("The ledger tables (buckia_…) were made in \(database.escaped).") }
+    if createdLedger {
+      lines += style.wrapped("The ledger tables (buckia_…) were made in \(database.escaped).", hanging: 2)
+    }
+    return lines
+  }
+
+  /// The copy that the next diff is made from.
+  private func snapshotLines(database: String, style: Style) -> [String] {
+    guard let snapshot else { return [] }
+    let told =
+      switch snapshot.unsentChanges {
+      case nil: "what was changed here before counts as sent"
+      case 0: "all that was changed here has been sent"
+      case let count?:
+        "\(count.counted("change")) made here and not sent yet \(count == 1 ? "is" : "are") in your next diff"
+      }
+    var lines = style.wrapped(
+      "\(snapshot.path.escaped) is what others know of the database now (\(ByteCount(Int(snapshot.bytes)))); \(told).",
+      hanging: 2)
+    if wasWrittenMeanwhile {
+      let remark = "another program has written to the database meanwhile; what it has changed is not in the next diff"
+      lines += style.wrapped("\(style("Note:", .notable)) \(remark)", hanging: 2)
+    }
+    return lines
+      + style.suggestion("Your next diff", "buckia diff \(snapshot.path.shellQuoted) \(database.shellQuoted)")
+  }
+
+  /// What of the folders was not taken.
+  private func folderLines(database: String, style: Style) -> [String] {
+    var lines: [String] = []
     if ignored > 0 {
       lines.append("\(ignored.counted("other file")) in the folder \(ignored == 1 ? "was" : "were") left alone.")
     }
-    lines += removalLines
-    lines.append("Trust: \(trust.explanation)")
-    let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
-    if conflicts > 0 && !isDryRun {
-      lines.append(
-        style("\(conflicts.counted("conflict")).", .notable)
-          + " See \(conflicts == 1 ? "it" : "them") with: buckia conflicts \(database.shellQuoted)")
-    }
-    return lines
+    lines += removalLines.flatMap { style.wrapped($0, hanging: 2) }
+    guard !misnamed.isEmpty else { return lines }
+    let isOne = misnamed.count == 1
+    lines += style.wrapped(
+      style(
+        isOne
+          ? "One of them is a diff file or a changeset under another name than its id. To apply it, name it:"
+          : "\(misnamed.count.grouped) of them are diff files or changesets under another name than their id. To apply them, "
+            + "name them:", .notable),
+      hanging: 2)
+    let shown = misnamed.prefix(style.isFull ? .max : 5)
+    lines += shown.map { "  buckia apply \(database.shellQuoted) \($0.shellQuoted)" }
+    return lines + (shown.count < misnamed.count ? [style.rest(misnamed.count - shown.count, "file", indent: 2)] : [])
   }
 
   /// What became of the files themselves.
@@ -133,16 +213,38 @@ extension DiffOutcome {
 
   fileprivate func noteLines(style: Style, isDryRun: Bool) -> [String] {
     var notes: [String] = []
-    if let reason { notes.append("\(style(state.rawValue, state.role)): \(reason.escaped)") }
-    // What changes nothing here is of interest beforehand only.
-    let shown = plan.filter { isDryRun || [.create, .add, .hold, .leaveOut].contains($0.action) }
-    notes += shown.map { "schema: \($0.description.escaped)" }
-    if omitted > 0 { notes.append("\(omitted.counted("change")) left out; the conflicts tell which") }
-    if heldParts > 0 {
-      notes.append("\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then")
+    if let reason {
+      notes += style.wrapped("\(style(state.rawValue, state.role)): \(reason.escaped)", indent: 2, hanging: 4)
     }
-    notes += warnings.map { "\(style("note", .notable)): \($0.shown.escaped)" }
-    return notes.isEmpty ? [] : ["", style(name.escaped, .strong)] + notes.map { "  \($0)" }
+    // What changes nothing here is of interest beforehand only.
+    notes += plan.filter { isDryRun || [.create, .add, .hold, .leaveOut].contains($0.action) }.lines(style: style)
+    if omitted > 0 {
+      notes.append("  \(omitted.counted("change")) left out; the conflicts tell which")
+    }
+    if heldParts > 0 {
+      notes += style.wrapped(
+        "\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then", indent: 2,
+        hanging: 4)
+    }
+    notes += warnings.lines("note:", style: style, indent: 2)
+    return notes.isEmpty ? [] : ["", style(name.escaped, .strong)] + notes
+  }
+}
+
+extension [SchemaNote] {
+  /// What becomes of tables and columns; what becomes of several is said once where there are many.
+  fileprivate func lines(style: Style) -> [String] {
+    guard count > style.remarkLimit else {
+      return flatMap { style.wrapped("schema: \($0.description.escaped)", indent: 2, hanging: 4) }
+    }
+    var list = GroupedList()
+    for note in self {
+      let verb = note.action == .leaveOut ? "leave out" : note.action.rawValue
+      list.add(
+        note.column.map { "\(note.table).\($0)" } ?? note.table,
+        "schema: \(verb)\(note.detail.isEmpty ? "" : ": \(note.detail)")")
+    }
+    return list.lines("change", style: style)
   }
 }
 

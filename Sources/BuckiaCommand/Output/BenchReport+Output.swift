@@ -38,7 +38,9 @@ struct BenchReport {
   }
 
   private func databaseLines(_ database: UserDatabase, style: Style) -> [String] {
-    var table = TextTable(["table", .number("rows"), .number("inserted"), .number("updated"), .number("deleted")])
+    var table = TextTable([
+      .text("table"), .number("rows"), .number("inserted"), .number("updated"), .number("deleted"),
+    ])
     for entry in database.tables {
       table.add([
         .init(entry.name.escaped(limit: 60)), .count(entry.rows), .count(entry.counts.inserted, .good),
@@ -50,7 +52,7 @@ struct BenchReport {
   }
 
   private func table(of result: MeasuredComparison) -> TextTable {
-    var table = TextTable(["", .number(""), ""])
+    var table = TextTable(["", .number(""), .prose("")])
     for series in result.series {
       guard let median = series.median else { continue }
       let told = result.numbers.compactMap { figure, number in

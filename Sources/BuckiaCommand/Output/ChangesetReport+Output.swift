@@ -19,19 +19,21 @@ extension ChangesetReport {
   /// The report for people.
   func lines(style: Style) -> [String] {
     let first =
-      if let path {
-        "\(style(path.escaped, .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))"
+      if id != nil {
+        "\(style(path.map(\.escaped) ?? "standard output", .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))"
       } else {
         "Nothing remains to be changed, so no file was written."
       }
-    var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in tables {
+    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
+    for entry in tables.prefix(style.listLimit) {
       table.add([
         .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
         .count(entry.deleted, .bad),
       ])
     }
-    return [first] + (table.isEmpty ? [] : [""] + table.lines(style: style))
+    let left = tables.count - style.listLimit
+    return style.wrapped(first, hanging: 2) + (table.isEmpty ? [] : [""] + table.lines(style: style))
+      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
       + remarks.map(\.shown).remarkLines(style: style)
   }
 }

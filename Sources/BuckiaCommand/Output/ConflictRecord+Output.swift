@@ -14,7 +14,27 @@ extension ConflictRecord {
       "local": Self.json(local),
       "incoming": Self.json(incoming),
       "reason": .text(reason),
+      "parent": parent.map(Self.json) ?? .null,
     ]
+  }
+
+  private static func json(_ parent: MissingParent) -> JSONValue {
+    [
+      "table": .string(parent.table), "key": json(parent.key),
+      "conflict": parent.conflict.map { .integer($0) } ?? .null,
+    ]
+  }
+
+  /// The row that is not there.
+  private func parentLines(style: Style) -> [String] {
+    guard let parent else { return [] }
+    let key = Self.shownKey(parent.key)
+    let cause = parent.conflict.map { "; it was left out, see #\($0)" } ?? ""
+    return style.wrapped("It refers to \(parent.table.escaped(limit: 60)), \(key)\(cause)", indent: 2, hanging: 4)
+  }
+
+  private static func shownKey(_ key: [Cell]) -> String {
+    key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
   }
 
   private static func json(_ cells: [Cell]?) -> JSONValue {
@@ -26,22 +46,50 @@ extension ConflictRecord {
     return .object(object)
   }
 
-  /// The record for people: what happened, then the three versions side by side, column by column.
+  /// The record for people: what happened, then the three versions side by side, column by column; below each other where
+  /// there is no room for that.
   func lines(style: Style) -> [String] {
-    let row = key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
-    var lines = [
-      "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(row)",
-      "  \(kind.explanation); \(outcome.explanation). \(style("From \(diff.escaped(limit: 64))", .faint))",
-    ]
-    if let reason { lines.append("  \(style(reason.escaped, .notable))") }
-    var table = TextTable(["column", "as its author saw it", "here", "incoming"])
-    for column in columns where isWorthShowing(column) {
-      table.add([
-        .init(column.escaped(limit: 40)), Self.shown(base, column), Self.shown(local, column),
-        Self.shown(incoming, column),
-      ])
+    let heading = "\(style("#\(id)", .strong))  \(style(table.escaped(limit: 60), .strong)), \(Self.shownKey(key))"
+    var lines = style.wrapped(heading, hanging: 4)
+    let origin = style("From \(diff.escaped(limit: 64))", .faint)
+    let sentence = "\(kind.explanation); \(outcome.explanation)."
+    let isOneLine = "\(sentence) \(origin)".visibleWidth + 2 <= style.width
+    lines += isOneLine ? ["  \(sentence) \(origin)"] : style.wrapped(sentence, indent: 2) + ["  \(origin)"]
+    if let reason { lines += style.wrapped(style(reason.escaped, .notable), indent: 2) }
+    lines += parentLines(style: style)
+    let columns = columns.filter(isWorthShowing)
+    var table = TextTable([.text("column"), "as its author saw it", "here", "incoming"])
+    for column in columns {
+      let versions = versions(of: column, limit: style.isFull ? .max : 40)
+      table.add([TextTable.Cell(column.escaped(limit: 40))] + versions.map(\.cell))
     }
-    return lines + table.lines(style: style)
+    if table.fits(style) { return lines + table.lines(style: style) }
+    return lines + columns.flatMap { stackedLines(of: $0, style) }
+  }
+
+  /// A column and its versions, each in a line of its own.
+  private func stackedLines(of column: String, _ style: Style) -> [String] {
+    let indent = 4
+    var lines = ["  \(style(column.escaped(limit: 60), .faint))"]
+    var table = TextTable(["", ""])
+    // The quotes, the widest name and the gap behind it.
+    let room = style.width - indent - 2 - "as its author saw it".count - 2
+    for version in versions(of: column, limit: style.isFull ? .max : room) {
+      table.add([.init(version.name, .faint), version.cell])
+    }
+    lines += table.lines(style: style, indent: indent)
+    return lines
+  }
+
+  /// The three versions of a column.
+  private func versions(of column: String, limit: Int) -> [(name: String, cell: TextTable.Cell)] {
+    let versions = [("as its author saw it", base), ("here", local), ("incoming", incoming)]
+    let values = versions.map { Self.value(of: column, in: $0.1) }
+    var shown = ChangesetValue.shown(values.compactMap { $0 }, limit: limit)
+    return zip(versions, values).map { version, value in
+      guard version.1 != nil else { return (version.0, .init("no row", .faint)) }
+      return (version.0, value == nil ? .init("·", .faint) : .init(shown.removeFirst()))
+    }
   }
 
   /// All columns of the three versions, in order.
@@ -65,17 +113,26 @@ extension ConflictRecord {
   private static func value(of column: String, in cells: [Cell]?) -> ChangesetValue? {
     cells?.first { $0.column == column }?.value
   }
-
-  private static func shown(_ cells: [Cell]?, _ column: String) -> TextTable.Cell {
-    guard cells != nil else { return .init("no row", .faint) }
-    guard let value = value(of: column, in: cells) else { return .init("·", .faint) }
-    return .init(value.shown())
-  }
 }
 
 extension [ConflictRecord] {
-  /// The records as `--json` has them.
-  var json: JSONValue { ["version": 1, "conflicts": .array(map(\.json))] }
+  /// The records as `--json` has them, with their number by table, kind and outcome.
+  ///
+  /// - Parameter shown: How many of them are listed, the newest.
+  func json(showing shown: Int) -> JSONValue {
+    let summary = ConflictSummary(self).counts.map { entry -> JSONValue in
+      [
+        "table": .string(entry.table), "kind": .string(entry.kind.rawValue),
+        "outcome": .string(entry.outcome.rawValue), "count": .number(entry.count),
+      ]
+    }
+    return ["version": 1, "summary": .array(summary), "conflicts": .array(suffix(shown).map(\.json))]
+  }
+
+  /// The records for people, with a line between them.
+  func lines(style: Style) -> [String] {
+    enumerated().flatMap { index, record in (index > 0 ? [""] : []) + record.lines(style: style) }
+  }
 }
 
 extension ConflictKind {
@@ -91,7 +148,7 @@ extension ConflictKind {
 }
 
 extension ConflictOutcome {
-  fileprivate var explanation: String {
+  var explanation: String {
     switch self {
     case .keptLocal: "what is here stayed"
     case .tookIncoming: "the incoming version was taken"

@@ -1,9 +1,8 @@
 import Buckia
-import Foundation
 
 /// Where a verb prints: people's text and JSON to standard output, diagnostics to standard error.
 final class Console {
-  /// The style of standard output.
+  /// The style of people's text.
   let style: Style
   /// The style of standard error.
   let errorStyle: Style
@@ -14,11 +13,15 @@ final class Console {
   /// What happens right now, for those who watch.
   let progress: ProgressLine
 
+  /// Where people's text and JSON go.
+  private let stream: StandardStream
   private var pending: [UInt8] = []
 
-  init(_ options: OutputOptions) {
-    style = Style(descriptor: 1)
-    errorStyle = Style(descriptor: 2)
+  /// - Parameter printsResult: Whether standard output is for the result itself.
+  init(_ options: OutputOptions, printsResult: Bool = false) {
+    stream = printsResult ? .error : .output
+    style = Style(descriptor: stream.rawValue, isFull: options.full)
+    errorStyle = Style(descriptor: StandardStream.error.rawValue, isFull: options.full)
     isJSON = options.json
     isQuiet = options.quiet
     progress = ProgressLine(isWanted: !options.json && !options.quiet)
@@ -54,16 +57,15 @@ final class Console {
   func flush() throws {
     guard !pending.isEmpty else { return }
     progress.clear()
-    let bytes = Data(pending)
-    pending.removeAll(keepingCapacity: true)
-    try FileHandle.standardOutput.write(contentsOf: bytes)
+    defer { pending.removeAll(keepingCapacity: true) }
+    try pending.withUnsafeBytes { try stream.write($0) }
   }
 
   /// Prints a remark on standard error: not a result, so it goes there with `--json` too.
   func remark(_ text: String) {
     guard !isQuiet else { return }
     progress.clear()
-    FileHandle.standardError.write(Data("\(text)\n".utf8))
+    StandardStream.error.tell("\(text)\n")
   }
 
   /// Prints an error on standard error, and as a document with `--json`.
@@ -80,7 +82,7 @@ final class Console {
       try flush()
     } catch {
       // Standard output is gone: the message below still tells what happened first.
-      FileHandle.standardError.write(Data("buckia: standard output cannot be written: \(error)\n".utf8))
+      StandardStream.error.tell("buckia: \(error)\n")
     }
     diagnose(error)
     return error.status
@@ -93,6 +95,6 @@ final class Console {
   }
 
   private func diagnose(_ error: ErrorReport) {
-    FileHandle.standardError.write(Data("\(errorStyle("buckia:", .bad)) \(error.message.escaped)\n".utf8))
+    StandardStream.error.tell("\(errorStyle("buckia:", .bad)) \(error.message.escaped)\n")
   }
 }

@@ -21,19 +21,23 @@ extension DiffReport {
   /// The report for people.
   func lines(style: Style) -> [String] {
     var lines: [String] = []
-    if let path {
-      lines.append("\(style(path.escaped, .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))")
+    if id != nil {
+      let name = path.map(\.escaped) ?? "standard output"
+      lines.append("\(style(name, .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))")
     } else {
       lines.append("No changes, so no file was written (\(Elapsed(seconds))).")
     }
-    var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted"), "method", ""])
-    for entry in tables {
+    var table = TextTable([
+      .text("table"), .number("inserted"), .number("updated"), .number("deleted"), "method", .prose(""),
+    ])
+    for entry in tables.prefix(style.listLimit) {
       table.add([
         .init(entry.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
         .count(entry.deleted, .bad), .init(entry.method.rawValue, .faint),
         .init(entry.schemaRemark, .notable),
       ])
     }
+    let left = tables.count - style.listLimit
     if tables.count > 1 {
       table.add([
         "in all", .count(tables.reduce(0) { $0 + $1.inserted }), .count(tables.reduce(0) { $0 + $1.updated }),
@@ -41,29 +45,12 @@ extension DiffReport {
       ])
     }
     if !table.isEmpty { lines += [""] + table.lines(style: style) }
+    if left > 0 { lines.append(style.rest(left, "table", indent: 2)) }
     lines += skipped.lines(heading: "Does not travel:", style: style)
-    lines += fallbackLines(style: style)
-    lines += warnings.map(\.shown).remarkLines(style: style)
-    if let path { lines += ["", "Apply it with: buckia apply DB \(path.shellQuoted)"] }
+    lines += comparedByRows.lines(heading: "Compared row by row:", style: style)
+    if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
+    if let path { lines += [""] + style.suggestion("Apply it with", "buckia apply DB \(path.shellQuoted)") }
     return lines
-  }
-}
-
-extension DiffReport {
-  /// Which tables were compared row by row, and why: one line a reason.
-  private func fallbackLines(style: Style) -> [String] {
-    guard !comparedByRows.isEmpty else { return [] }
-    let names = Dictionary(grouping: comparedByRows, by: \.reason.shown).mapValues { $0.map(\.name) }
-    var table = TextTable(["", ""])
-    var shownReasons: Set<String> = []
-    for reason in comparedByRows.map(\.reason.shown) where shownReasons.insert(reason).inserted {
-      let tables = names[reason] ?? []
-      let shown = tables.prefix(3).map { $0.escaped(limit: 30) }.joined(separator: ", ")
-      table.add([
-        .init(tables.count > 3 ? "\(shown) and \(tables.count - 3) more" : shown), .init(reason.escaped, .faint),
-      ])
-    }
-    return ["", style("Compared row by row:", .notable)] + table.lines(style: style)
   }
 }
 
@@ -95,18 +82,11 @@ extension SkippedItem {
 }
 
 extension [SkippedItem] {
-  /// The items for people under a heading; nothing when there are none.
+  /// The items for people under a heading, those with equal reasons together; nothing when there are none.
   func lines(heading: String, style: Style) -> [String] {
     guard !isEmpty else { return [] }
-    var table = TextTable(["", ""])
-    for item in self { table.add([.init(item.name.escaped(limit: 60)), .init(item.reason.shown.escaped, .faint)]) }
-    return ["", style(heading, .notable)] + table.lines(style: style)
-  }
-}
-
-extension [String] {
-  /// Remarks for people, one a line; nothing when there are none.
-  func remarkLines(style: Style) -> [String] {
-    isEmpty ? [] : [""] + map { "\(style("Note:", .notable)) \($0.escaped)" }
+    var list = GroupedList()
+    for item in self { list.add(item.name, item.reason.shown) }
+    return ["", style(heading, .notable)] + list.lines("item", style: style)
   }
 }

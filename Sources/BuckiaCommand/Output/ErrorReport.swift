@@ -17,8 +17,13 @@ extension ErrorReport {
   init(_ error: any Error) {
     switch BuckiaError.wrapped(error) {
     case let error as BuckiaError:
-      // An id that was typed is the only error of this kind that a verb meets.
-      let status: ExitStatus = error.isBusy ? .busy : error.cause is KSUIDError ? .usage : .failed
+      let status: ExitStatus =
+        switch error.code {
+        case .busy: .busy
+        case .nothingInCommon: .needsPerson
+        // An id that was typed is the only error of this kind that a verb meets.
+        default: error.cause is KSUIDError ? .usage : .failed
+        }
       self.init(
         code: error.code.rawValue, message: error.shown, path: error.context.path, offset: error.context.offset,
         status: status)

@@ -20,27 +20,39 @@ extension InspectedFile.ShownChange {
     .object(JSONObject(cells.compactMap { cell in cell.value.map { JSONObject.Member(cell.column, $0.json) } }))
   }
 
-  /// The change in one line.
-  func line(style: Style) -> String {
-    switch operation {
-    case .insert: "\(style("+", .good)) \(Self.list(new ?? []))"
-    case .delete: "\(style("-", .bad)) \(Self.list(key))"
-    case .update: "\(style("~", .notable)) \(Self.list(key)): \(edits)"
+  /// The change: in one line, or in several where there is no room for it.
+  func lines(style: Style) -> [String] {
+    let (sign, pieces): (String, [String]) =
+      switch operation {
+      case .insert: (style("+", .good), list(new ?? [], style))
+      case .delete: (style("-", .bad), list(key, style))
+      case .update: (style("~", .notable), updatePieces(style))
+      }
+    var lines = style.wrapped(pieces: pieces, indent: 4, hanging: 6)
+    lines[0] = "  \(sign) \(lines[0].dropFirst(4))"
+    return lines
+  }
+
+  /// How many characters of a text are shown.
+  private func limit(_ style: Style) -> Int { style.isFull ? .max : 40 }
+
+  private func list(_ cells: [Cell], _ style: Style) -> [String] {
+    cells.compactMap { cell in
+      cell.value.map { "\(cell.column.escaped(limit: 40)) \($0.shown(limit: limit(style)))" }
     }
   }
 
-  private static func list(_ cells: [Cell]) -> String {
-    cells.compactMap { cell in cell.value.map { "\(cell.column.escaped(limit: 40)) \($0.shown())" } }
-      .joined(separator: ", ")
-  }
-
-  /// What an UPDATE sets, with the value before where it is known: a patchset does not tell.
-  private var edits: String {
-    let edits = zip(new ?? [], old ?? []).compactMap { after, before -> String? in
+  /// The key of an UPDATE and what it sets, with the value before where it is known: a patchset does not tell.
+  private func updatePieces(_ style: Style) -> [String] {
+    var edits = zip(new ?? [], old ?? []).compactMap { after, before -> String? in
       guard let value = after.value else { return nil }
-      let previous = before.value.map { "\($0.shown()) → " } ?? ""
-      return "\(after.column.escaped(limit: 40)) \(previous)\(value.shown())"
+      let room = before.value == nil ? limit(style) : min(limit(style), max(12, (style.width - 20) / 2))
+      let shown = ChangesetValue.shown([before.value, value].compactMap { $0 }, limit: style.isFull ? .max : room)
+      return "\(after.column.escaped(limit: 40)) \(shown.joined(separator: " → "))"
     }
-    return edits.isEmpty ? "nothing" : edits.joined(separator: ", ")
+    if edits.isEmpty { edits = ["nothing"] }
+    var pieces = list(key, style)
+    pieces.append("\(pieces.popLast() ?? ""): \(edits[0])")
+    return pieces + edits.dropFirst()
   }
 }

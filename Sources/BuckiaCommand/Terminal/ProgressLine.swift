@@ -1,5 +1,12 @@
 import Buckia
-import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// One line on standard error that says what is going on, rewritten in place; nothing where that is no terminal.
 final class ProgressLine {
@@ -19,13 +26,15 @@ final class ProgressLine {
     if let lastUpdate, now - lastUpdate < .milliseconds(100) { return }
     lastUpdate = now
     isOnScreen = true
-    FileHandle.standardError.write(Data("\r\u{1B}[K\(text().escaped(limit: 100))".utf8))
+    // A line that is broken could not be rewritten.
+    let width = TerminalWidth.of(descriptor: StandardStream.error.rawValue) - 1
+    StandardStream.error.tell("\r\u{1B}[K\(text().escaped.prefix(columns: width))")
   }
 
   /// Takes the line away, so that what is printed next stands alone.
   func clear() {
     guard isOnScreen else { return }
     isOnScreen = false
-    FileHandle.standardError.write(Data("\r\u{1B}[K".utf8))
+    StandardStream.error.tell("\r\u{1B}[K")
   }
 }

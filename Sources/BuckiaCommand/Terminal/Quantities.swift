@@ -1,4 +1,10 @@
-import Foundation
+import Buckia
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension BinaryInteger {
   /// The number with its thousands set apart: 1,234,567.
@@ -33,7 +39,7 @@ struct ByteCount: CustomStringConvertible {
       value /= 1000
       unit = next
     }
-    return "\(String(format: value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value)) \(unit)"
+    return "\(value.threeDigits) \(unit)"
   }
 }
 
@@ -48,7 +54,7 @@ struct Elapsed: CustomStringConvertible {
     switch seconds {
     case ..<0.0005: "under 1 ms"
     case ..<0.9995: "\(Int((seconds * 1000).rounded())) ms"
-    case ..<59.995: String(format: "%.2f s", seconds)
+    case ..<59.995: "\(seconds.decimal(places: 2)) s"
     default: "\(Int(seconds.rounded()) / 60) min \(Int(seconds.rounded()) % 60) s"
     }
   }

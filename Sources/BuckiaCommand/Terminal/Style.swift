@@ -1,8 +1,20 @@
-import Foundation
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
-/// Colours and weights, where they are wanted.
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// How text looks: its colours and weights where they are wanted, and how much room it has.
 ///
-/// They are used on a terminal only, and never when `NO_COLOR` is set to anything (<https://no-color.org>) or the
+/// Colours are used on a terminal only, and never when `NO_COLOR` is set to anything (<https://no-color.org>) or the
 /// terminal calls itself dumb.
 struct Style {
   /// What a piece of text means to the reader.
@@ -15,13 +27,25 @@ struct Style {
   }
 
   let isColored: Bool
+  /// How many columns a line may take.
+  let width: Int
+  /// Whether texts are shown whole and lists to their end (`--full`).
+  let isFull: Bool
 
-  init(isColored: Bool) { self.isColored = isColored }
+  init(isColored: Bool, width: Int = TerminalWidth.standard, isFull: Bool = false) {
+    self.isColored = isColored
+    self.width = width
+    self.isFull = isFull
+  }
 
   /// The style for a file descriptor of this process.
-  init(descriptor: Int32, environment: [String: String] = ProcessInfo.processInfo.environment) {
+  init(
+    descriptor: Int32, isFull: Bool = false, environment: [String: String] = ProcessInfo.processInfo.environment
+  ) {
     let refused = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
-    isColored = isatty(descriptor) != 0 && !refused && environment["TERM"] != "dumb"
+    self.init(
+      isColored: isatty(descriptor) != 0 && !refused && environment["TERM"] != "dumb",
+      width: TerminalWidth.of(descriptor: descriptor), isFull: isFull)
   }
 
   /// The text in its role.

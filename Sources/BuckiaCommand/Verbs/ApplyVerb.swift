@@ -11,6 +11,11 @@ struct ApplyVerb: Verb {
       <KSUID>.changeset is applied in the order of their ids. Applied files are removed from folders; refused ones \
       stay, with the reason in the ledger. Nothing is removed from a folder that holds files made from the same database.
 
+      Your next diff is made from a database that has what came, too, or it would go back to its authors. --snapshot \
+      keeps that database, without what you have changed and not sent yet:
+        buckia diff shared.sqlite notes.sqlite -o outbox
+        buckia apply notes.sqlite inbound --snapshot shared.sqlite
+
       Example:
         buckia apply notes.sqlite inbound
       """)
@@ -44,6 +49,12 @@ struct ApplyVerb: Verb {
   @Flag(help: "Say what would happen, and change nothing.")
   var dryRun = false
 
+  @Option(
+    help: ArgumentHelp(
+      "Keep what others know of the database afterwards: the OLD of your next diff. It replaces an earlier one.",
+      valueName: "file"))
+  var snapshot: String?
+
   @Flag(help: "Exit with 2 when there were conflicts.")
   var failOnConflict = false
 
@@ -57,16 +68,17 @@ struct ApplyVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
-    let options = ApplyOptions(
+    var options = ApplyOptions(
       conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
       keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
+    options.snapshot = snapshot
     var failure: ErrorReport?
     let report: ApplyReport
     do {
       report = try target.manager.processInboundChanges(
         ArgumentFile.sources(paths), options: options, home: home.folder,
-        progress: { progress.update("\($0.files + 1) of \($0.fileCount): \($0.path)…") })
+        progress: { progress.update($0.line) })
     } catch let interruption as ApplyInterruption {
       report = interruption.report
       failure = ErrorReport(interruption.cause)

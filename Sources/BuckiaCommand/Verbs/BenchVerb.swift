@@ -1,6 +1,5 @@
 import ArgumentParser
 import BuckiaBenchmarks
-import Foundation
 
 /// `buckia bench`
 struct BenchVerb: Verb {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Buckia
-import Foundation
 
 /// `buckia changeset`: what can be done with changes without a database.
 struct ChangesetVerb: ParsableCommand {
@@ -42,6 +41,8 @@ struct ChangesetInvertVerb: Verb {
 
   var output: OutputOptions { options.output }
 
+  var printsResult: Bool { options.path == OutputPath.standardOutput }
+
   func perform(on console: Console) throws -> ExitStatus {
     try options.write(RewrittenChanges(inverting: ArgumentFile.source(file)), on: console)
   }
@@ -63,6 +64,8 @@ struct ChangesetConcatVerb: Verb {
   @OptionGroup var options: ChangesetOptions
 
   var output: OutputOptions { options.output }
+
+  var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
     try options.write(RewrittenChanges(concatenating: ArgumentFile.sources(files)), on: console)
@@ -89,6 +92,8 @@ struct ChangesetSortVerb: Verb {
 
   var output: OutputOptions { options.output }
 
+  var printsResult: Bool { options.path == OutputPath.standardOutput }
+
   func perform(on console: Console) throws -> ExitStatus {
     try options.write(RewrittenChanges(sorting: ArgumentFile.source(file)), on: console)
   }
@@ -97,12 +102,7 @@ struct ChangesetSortVerb: Verb {
 extension ChangesetOptions {
   /// Writes the changes where and as the options say, and reports it.
   fileprivate func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
-    if path == ArgumentFile.standardInput {
-      try changes.forEachPiece { try FileHandle.standardOutput.write(contentsOf: Data($0)) }
-      for remark in changes.remarks { console.remark(remark.shown.escaped) }
-      return .done
-    }
-    let report = try changes.write(to: OutputPath(path).diffOutput(replacing: force), home: home.folder)
+    let report = try changes.write(to: OutputPath.diffOutput(path, replacing: force), home: home.folder)
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return .done

@@ -7,8 +7,11 @@ struct DiffVerb: Verb {
     commandName: "diff",
     abstract: "Writes what turns one database into another into a diff file.",
     discussion: """
-      Neither database is changed, and both may be in use. The file is named by its id, <KSUID>.bdiff, unless -o \
+      Neither database is changed, and both may be in use; only a snapshot of apply notes what was sent. The file is named by its id, <KSUID>.bdiff, unless -o \
       names a file. When nothing changed, no file is written.
+
+      OLD is what others know of your database: as you last sent it, and what has come from them since. \
+      `apply --snapshot OLD` keeps that; for the first time `cp` makes it.
 
       Example:
         buckia diff before.sqlite now.sqlite -o outbox
@@ -23,7 +26,7 @@ struct DiffVerb: Verb {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "A folder, which gets a file named by its id, or the file itself. The current folder by default.",
+      OutputPath.help,
       valueName: "path"))
   var path: String?
 
@@ -58,7 +61,7 @@ struct DiffVerb: Verb {
       "What tells rows of tables without a primary key apart: their rowid, or their content.", valueName: "identity"))
   var keyless = KeylessIdentity.rowid
 
-  @Flag(help: "Replace the file named with -o when it is there already.")
+  @Flag(help: "Replace the file named with -o when it is there already, and compare databases that share no table.")
   var force = false
 
   @OptionGroup var home: HomeOptions
@@ -70,7 +73,10 @@ struct DiffVerb: Verb {
     guard Set(tables).count == tables.count else {
       throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
     }
+    try OutputPath.validate(path, output)
   }
+
+  var printsResult: Bool { path == OutputPath.standardOutput }
 
   /// What `--where` and `--exclude` choose of each table.
   private var selections: [TableName: RowSelection] {
@@ -82,12 +88,13 @@ struct DiffVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
+    var options = DiffOptions(
+      tables: tables?.names, selections: selections, method: method.method, isRaw: raw, renames: rename,
+      keyless: keyless)
+    options.allowsUnrelated = force
     let report = try DatabaseManager(new).createDatabaseDiff(
-      since: old, output: OutputPath(path).diffOutput(replacing: force),
-      options: DiffOptions(
-        tables: tables?.names, selections: selections, method: method.method, isRaw: raw, renames: rename,
-        keyless: keyless),
-      home: home.folder, progress: { now in progress.update("Comparing \(now.table)… \(now.rows.counted("row"))") })
+      since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, home: home.folder,
+      progress: { now in progress.update(now.line) })
     progress.clear()
     try console.document(report.json)
     try console.say(report.lines(style: console.style))

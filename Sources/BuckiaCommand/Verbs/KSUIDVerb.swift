@@ -1,6 +1,11 @@
 import ArgumentParser
 import Buckia
-import Foundation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `buckia ksuid`: makes ids and explains them.
 struct KSUIDVerb: ParsableCommand {

@@ -7,8 +7,8 @@ struct ShowVerb: Verb {
     commandName: "show",
     abstract: "Shows what is inside a diff file or a raw changeset.",
     discussion: """
-      The file is checked completely first. With --json all changes are printed, otherwise the first ten of each \
-      table. + is a new row, ~ a changed one, - a deleted one.
+      The file is checked completely first. With --json or --full all changes are printed, otherwise the first ten of \
+      each table. + is a new row, ~ a changed one, - a deleted one.
 
       Example:
         buckia show inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff --limit 3
@@ -55,7 +55,7 @@ struct ShowVerb: Verb {
   }
 
   private func printChanges(of inspected: InspectedFile, on console: Console) throws {
-    let limit = all ? Int.max : limit ?? 10
+    let limit = all ? Int.max : limit ?? (output.full ? .max : 10)
     guard limit > 0 else { return }
     let changeCounts = Dictionary(
       inspected.summary.tables.map { ($0.table.name, $0.changeCount) }, uniquingKeysWith: { first, _ in first }
@@ -75,7 +75,7 @@ struct ShowVerb: Verb {
         try console.say(["", console.style(change.table.escaped(limit: 60), .strong)])
       }
       shown += 1
-      try console.say("  \(change.line(style: console.style))")
+      try console.say(change.lines(style: console.style))
     }
     try endTable()
   }
@@ -95,13 +95,12 @@ struct ShowVerb: Verb {
 /// What a person wants to know before the changes: where a file comes from and how much it does.
 private struct ShownHeader {
   let path: String
-  let size: Int
   let file: InspectedFile
 
   func lines(style: Style) -> [String] {
-    var facts = TextTable(["", ""])
+    var facts = TextTable(["", .prose("")])
     func add(_ name: String, _ value: String) { facts.add([.init(name, .faint), .init(value)]) }
-    add("file", "\(path.escaped) (\(ByteCount(size)))")
+    add("file", "\(path.escaped) (\(ByteCount(Int(file.byteCount))))")
     if let id = file.id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
     if case .object(let manifest)? = file.manifest {
       add("sender", file.sender.escaped)
@@ -110,13 +109,15 @@ private struct ShownHeader {
       let format = file.summary.format == .patchset ? "patchset" : "changeset"
       add("kind", "raw \(format): nothing says who made it, and its columns have no names")
     }
-    var table = TextTable(["table", .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in file.summary.tables {
+    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
+    for entry in file.summary.tables.prefix(style.listLimit) {
       table.add([
         .init(entry.table.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
         .count(entry.deleted, .bad),
       ])
     }
+    let left = file.summary.tables.count - style.listLimit
     return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table.lines(style: style))
+      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
   }
 }

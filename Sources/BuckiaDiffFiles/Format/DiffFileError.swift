@@ -151,6 +151,8 @@ extension DiffFileError.Code {
   package static let contradiction = Self(rawValue: "contradiction")
   /// It is a link, a folder, a pipe or a device.
   package static let notRegularFile = Self(.notRegularFile)
+  /// It is a file of another kind.
+  package static let otherKind = Self(rawValue: "otherKind")
   /// The system would not let us read it.
   package static let unreadable = Self(.unreadable)
   /// The system would not let us write there.

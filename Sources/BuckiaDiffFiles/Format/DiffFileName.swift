@@ -7,6 +7,11 @@ package enum DiffFileName {
   /// `.changeset`
   package static let changesetSuffix = ".changeset"
 
+  /// `.bdiff.age`
+  package static let encryptedSuffix = ".bdiff.age"
+  /// What the names of files that travel end in.
+  package static let suffixes = [diffSuffix, encryptedSuffix, changesetSuffix]
+
   /// The name of the diff file with that id.
   package static func diff(_ id: KSUID) -> String { "\(id)\(diffSuffix)" }
 

@@ -26,6 +26,18 @@ package struct DiffFile: ~Copyable {
     case ifNamedByID
   }
 
+  /// Whether a file begins as a diff file does: compressed, with a manifest as its first member.
+  package static func begins(at path: String) -> Bool {
+    do {
+      let archive = try ArchiveReader(
+        DigestingInput(PosixFile(reading: path), ContentHasher()), workspace: ZstdWorkspace())
+      _ = try archive.firstMember(named: MemberName.manifest, limit: DiffFileLimits.manifestBytes)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /// Who signed.
   package enum Signature: Equatable, Sendable {
     /// Nobody: the sender in the manifest is only a claim.

@@ -1,0 +1,84 @@
+import BuckiaByteStreams
+import BuckiaDiffFiles
+import SQLiteChangesets
+
+/// Where a new file goes.
+public enum DiffOutput: Sendable {
+  /// Into this folder, named by its id. The folder is made when it is missing.
+  case folder(String)
+  /// Under this very name. `replacing` says whether a file that is there already may be replaced.
+  case file(String, replacing: Bool)
+  /// To a closure, piece by piece, such as one that writes to a pipe or a socket. It is called when all is known to be well.
+  case stream(@Sendable (UnsafeRawBufferPointer) throws -> Void)
+
+  /// Where a path leads that a person has typed.
+  ///
+  /// A folder that exists is meant as one. A path that ends in `.bdiff`, `.bdiff.age` or `.changeset`, or that names an existing
+  /// file, is the file itself. Any other path is a folder, which is made when there is something to write.
+  ///
+  /// ```swift
+  /// let report = try database.createDatabaseDiff(since: "before.sqlite", output: .path("outbox"))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - path: The path.
+  ///   - replacing: Whether a file that is there already may be replaced.
+  public static func path(_ path: String, replacing: Bool = false) -> DiffOutput {
+    var folder = path.utf8[...]
+    while folder.count > 1, folder.last == UInt8(ascii: "/") { folder.removeLast() }
+    let isMeantAsFolder = folder.count < path.utf8.count || FileSystem.isFolder(path)
+    let isFile = DiffFileName.suffixes.contains { path.utf8.ends(with: $0.utf8) } || FileSystem.exists(path)
+    return isMeantAsFolder || !isFile ? .folder(String(Substring(folder))) : .file(path, replacing: replacing)
+  }
+}
+
+extension DiffOutput {
+  /// The one file that an output is, once its id is known.
+  enum File {
+    case path(String, replacing: Bool)
+    case stream(@Sendable (UnsafeRawBufferPointer) throws -> Void)
+
+    /// Where the file is; nil for a stream.
+    var path: String? { if case .path(let path, _) = self { path } else { nil } }
+  }
+
+  /// The file. A folder is made when it is missing.
+  ///
+  /// - Parameter name: The name of the file in a folder.
+  /// - Throws: `BuckiaError` when the folder cannot be made.
+  func file(named name: String) throws(BuckiaError) -> File {
+    switch self {
+    case .folder(let folder):
+      try FileSystem.makeFolders(folder)
+      return .path(FileSystem.path(of: name, in: folder), replacing: false)
+    case .file(let path, let replacing): return .path(path, replacing: replacing)
+    case .stream(let body): return .stream(body)
+    }
+  }
+}
+
+extension DiffFileWriter {
+  /// Writes a diff file where an output says.
+  ///
+  /// - Returns: The size of the file in bytes.
+  /// - Throws: `DiffFileError`; whatever a stream throws.
+  func write(_ draft: DiffFileDraft, changeset: TemporaryBuffer, to file: DiffOutput.File) throws -> Int64 {
+    switch file {
+    case .path(let path, let replacing):
+      var writer = self
+      writer.replacesExisting = replacing
+      return try writer.write(draft, changeset: changeset, to: path).bytes
+    case .stream(let body):
+      // Gathered first: what a stream has got cannot be taken back.
+      let gathered = TemporaryBuffer()
+      let written = try write(draft, changeset: changeset, to: gathered)
+      try gathered.forEachPiece { try body($0) }
+      return written.bytes
+    }
+  }
+}
+
+extension Collection where Element: Equatable {
+  /// Whether the collection ends with these elements.
+  fileprivate func ends(with end: some Collection<Element>) -> Bool { suffix(end.count).elementsEqual(end) }
+}

@@ -1,0 +1,120 @@
+import BuckiaSchemaPlans
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Copies the database as it is at one moment into a file of its own, also while others use it.
+  ///
+  /// Such a copy is what the next difference is made from; see <doc:Sending>. All that is in it counts as sent. It is complete
+  /// under its name or not there at all, replaces an earlier one in one step, needs no file beside it, and may be read by its
+  /// owner alone where that holds for the database.
+  ///
+  /// ```swift
+  /// let report = try database.processInboundChanges(["inbound"])
+  /// try database.snapshot(to: "shared.sqlite")
+  /// ```
+  ///
+  /// - Parameter path: The file. Only an SQLite database is replaced, and not one that is in use.
+  /// - Returns: What was made.
+  /// - Throws: `BuckiaError`: `alreadyExists` when the path is something else than an earlier copy, or the database itself;
+  ///   `busy` when the copy that is there is in use, or the database is locked; `misuse` for a borrowed database inside a
+  ///   transaction of the app; what SQLite says when the copy cannot be written. An earlier copy then stays as it is.
+  @discardableResult
+  public func snapshot(to path: String) throws -> SnapshotReport {
+    try withReader { connection in
+      guard !isBorrowed || !connection.isInTransaction else {
+        throw BuckiaError(
+          .misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
+      }
+      return try Self.snapshot(of: connection, to: path)
+    }
+  }
+
+  /// The same through a connection.
+  ///
+  /// - Parameter unsent: What the copy is made without.
+  static func snapshot(
+    of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil, to path: String
+  ) throws -> SnapshotReport {
+    let target = SnapshotTarget(path)
+    let isReplacement = try target.requireReplaceable(by: connection.path)
+    let temporary = try target.makeTemporaryFile(like: connection.path)
+    do {
+      try copy(connection, to: temporary)
+      try finish(temporary, without: unsent, library: connection.library)
+    } catch {
+      target.removeTemporaryFile(temporary)
+      throw error
+    }
+    try target.publish(temporary)
+    return SnapshotReport(
+      path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement, unsentChanges: unsent?.count)
+  }
+
+  /// Copies one state of the database into an empty file.
+  private static func copy(_ connection: borrowing SQLiteConnection, to path: String) throws {
+    // In a read transaction nobody writes to the file, unless there is a log beside it.
+    let transaction = connection.isInTransaction ? nil : try SQLiteTransaction(.deferred, on: connection)
+    _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
+    let hasLog = try connection.text("PRAGMA main.journal_mode") == "wal"
+    if hasLog || connection.path.isEmpty || !FileClone.make(of: connection.path, to: path) {
+      try connection.copy(to: path)
+    }
+    transaction?.rollback()
+  }
+
+  /// Makes a snapshot of a copy: without Buckia's tables of the database, which are about the database and not about its rows.
+  private static func finish(_ copy: String, without unsent: UnsentChanges?, library: SQLiteLibrary) throws {
+    let connection = try SQLiteConnection(opening: copy, as: .readWrite, with: library)
+    // A copy of a database with a write-ahead log would get one of its own whenever it is read.
+    try connection.execute("PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = OFF")
+    try removeOwnTables(from: connection)
+    try unsent?.remove(from: copy)
+    try removeOwnTables(from: connection)
+    try SentChanges.begin(in: connection)
+  }
+
+  private static func removeOwnTables(from connection: borrowing SQLiteConnection) throws {
+    var names: [String] = []
+    let query = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name LIKE 'buckia\\_%' ESCAPE '\\'"
+    try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
+    for name in names { try connection.execute("DROP TABLE main.\(SQLText.identifier(name))") }
+  }
+}
+
+extension DatabaseManager {
+  /// Makes sure that a snapshot can be made when files have been applied.
+  ///
+  /// - Returns: What changes when another connection writes to the database.
+  func snapshotVersion(on connection: borrowing SQLiteConnection) throws -> Int64? {
+    guard !isBorrowed || !connection.isInTransaction else {
+      throw BuckiaError(.misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
+    }
+    return try connection.integer("PRAGMA data_version")
+  }
+}
+
+extension ApplyReport {
+  /// Copies the database, all files being done.
+  ///
+  /// - Parameters:
+  ///   - path: Where the copy goes.
+  ///   - connection: The database.
+  ///   - unsent: What the copy is made without.
+  ///   - version: What ``DatabaseManager/snapshotVersion(on:)`` was before the first file.
+  mutating func keep(
+    _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil,
+    since version: Int64?
+  ) throws {
+    do {
+      // One state for the look and the copy.
+      let transaction = try SQLiteTransaction(.deferred, on: connection)
+      _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
+      wasWrittenMeanwhile = try connection.integer("PRAGMA data_version") != version
+      snapshot = try DatabaseManager.snapshot(of: connection, without: unsent, to: path)
+      transaction.rollback()
+    } catch {
+      throw ApplyInterruption(report: self, cause: BuckiaError.wrapped(error))
+    }
+  }
+}

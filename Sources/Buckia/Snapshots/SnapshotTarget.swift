@@ -1,0 +1,77 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Where a snapshot goes, and how it gets there in one step.
+struct SnapshotTarget {
+  private let path: String
+  private let folder: String
+
+  init(_ path: String) {
+    self.path = path
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+
+  /// Makes sure that nothing is lost when the path gets a new file.
+  ///
+  /// - Returns: Whether there is an earlier copy.
+  func requireReplaceable(by database: String) throws(BuckiaError) -> Bool {
+    // Who only reads a database with a log can leave an empty one behind.
+    for suffix in ["-wal", "-journal"] where FileSystem.byteCount(of: path + suffix) > 0 {
+      throw BuckiaError(.busy, "it is in use, or a program ended while it was: \(path + suffix) is there", path: path)
+    }
+    guard FileSystem.exists(path) else { return false }
+    var mine = stat()
+    var other = stat()
+    if stat(path, &mine) == 0, stat(database, &other) == 0, mine.st_ino == other.st_ino, mine.st_dev == other.st_dev {
+      throw BuckiaError(.alreadyExists, "it is the database itself, which a snapshot cannot replace", path: path)
+    }
+    guard !FileSystem.isFolder(path), [.sqlite, .empty].contains(FileKind(of: path)) else {
+      throw BuckiaError(.alreadyExists, "it is no SQLite database, and a snapshot replaces nothing else", path: path)
+    }
+    return true
+  }
+
+  /// Makes an empty file beside the target, with the permissions of the database.
+  func makeTemporaryFile(like database: String) throws(BuckiaError) -> String {
+    var status = stat()
+    let permissions = stat(database, &status) == 0 ? status.st_mode & 0o777 : 0o600
+    let temporary = FileSystem.path(
+      of: ".buckia-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp", in: folder)
+    let file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions)
+    guard file >= 0 else { throw failure() }
+    close(file)
+    return temporary
+  }
+
+  func removeTemporaryFile(_ temporary: String) {
+    for suffix in ["", "-journal", "-wal", "-shm"] { unlink(temporary + suffix) }
+  }
+
+  /// Gives the file its name, when all of it is on disk.
+  func publish(_ temporary: String) throws(BuckiaError) {
+    for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+    guard Self.synchronize(temporary, O_RDWR), rename(temporary, path) == 0, Self.synchronize(folder, O_RDONLY) else {
+      let error = failure()
+      removeTemporaryFile(temporary)
+      throw error
+    }
+  }
+
+  private static func synchronize(_ path: String, _ flags: Int32) -> Bool {
+    let file = open(path, flags | O_CLOEXEC)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    // Some file systems cannot synchronize folders.
+    return fsync(file) == 0 || [EINVAL, ENOTSUP].contains(errno)
+  }
+
+  private func failure() -> BuckiaError {
+    BuckiaError(.unwritable, "the snapshot cannot be written: \(String(cString: strerror(errno)))", path: path)
+  }
+}

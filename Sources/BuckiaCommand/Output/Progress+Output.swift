@@ -1,0 +1,27 @@
+import Buckia
+
+extension DiffProgress {
+  /// What is being compared, and how much has been.
+  var line: String {
+    let read = bytes > 0 ? ", \(ByteCount(Int(bytes))) of pages read" : ""
+    guard !table.isEmpty else { return "Comparing pages…\(read.isEmpty ? "" : " \(ByteCount(Int(bytes))) read")" }
+    return "Comparing \(table.escaped(limit: 30)): \(rows.counted("row"))\(read)"
+  }
+}
+
+extension ApplyProgress {
+  /// What is being done with which file, and how much has been done.
+  var line: String {
+    let verb =
+      switch activity {
+      case .verifying: "Verifying"
+      case .applying: "Applying"
+      }
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    let place = fileCount > 1 ? " \((files + 1).grouped) of \(fileCount.grouped)," : ""
+    var line = "\(verb)\(place) \(name.escaped(limit: 40))"
+    if rows > 0 { line += ", \(rows.counted("row"))" }
+    if byteCount > 0, fileCount > 1 { line += ", \(ByteCount(Int(bytes))) of \(ByteCount(Int(byteCount)))" }
+    return line
+  }
+}

@@ -1,0 +1,93 @@
+import Buckia
+
+extension [Remark] {
+  /// The remarks for people; what is said of several tables or columns is said once. Nothing when there are none.
+  ///
+  /// - Parameters:
+  ///   - label: The word before each.
+  ///   - indent: The columns before it.
+  func lines(_ label: String = "Note:", style: Style, indent: Int = 0) -> [String] {
+    let groups = RemarkGroup.of(self)
+    var lines: [String] = []
+    for group in groups.prefix(style.remarkLimit) {
+      let text = "\(style(label, .notable)) \(group.sentence.escaped)"
+      lines += style.wrapped(text, indent: indent, hanging: indent + 2)
+      if let names = group.names(style) { lines += style.wrapped(names, indent: indent + 2) }
+    }
+    let left = groups.count - style.remarkLimit
+    return lines + (left > 0 ? [style.rest(left, "remark", indent: indent)] : [])
+  }
+}
+
+/// Remarks that say the same of different tables or columns.
+private struct RemarkGroup {
+  private let first: Remark
+  /// What is said of each; nil for a remark that stands alone.
+  private let predicate: String?
+  private var subjects: [Subject]
+
+  /// A table, or a column of one.
+  private struct Subject {
+    let table: String
+    let column: String?
+  }
+
+  /// The remarks in groups, in the order in which the first of each came.
+  static func of(_ remarks: [Remark]) -> [RemarkGroup] {
+    var groups: [RemarkGroup] = []
+    var places: [String: Int] = [:]
+    for remark in remarks {
+      guard let (subject, predicate) = parts(of: remark) else {
+        groups.append(RemarkGroup(first: remark, predicate: nil, subjects: []))
+        continue
+      }
+      let key = "\(remark.code.rawValue) \(subject.column == nil) \(predicate)"
+      if let place = places[key] {
+        groups[place].subjects.append(subject)
+      } else {
+        places[key] = groups.count
+        groups.append(RemarkGroup(first: remark, predicate: predicate, subjects: [subject]))
+      }
+    }
+    return groups
+  }
+
+  /// Takes a sentence about one table or column apart.
+  private static func parts(of remark: Remark) -> (Subject, predicate: String)? {
+    guard let table = remark.arguments.first else { return nil }
+    let sentence = remark.shown
+    var subjects = [("table \"\(table)\"", Subject(table: table, column: nil))]
+    if remark.arguments.count > 1 {
+      let column = remark.arguments[1]
+      subjects.append(("column \"\(table).\(column)\"", Subject(table: table, column: column)))
+    }
+    for (beginning, subject) in subjects where sentence.utf8.starts(with: beginning.utf8) {
+      return (subject, String(decoding: sentence.utf8.dropFirst(beginning.utf8.count), as: UTF8.self))
+    }
+    return nil
+  }
+
+  /// The sentence, with how many it is about where these are several.
+  var sentence: String {
+    guard let predicate, subjects.count > 1 else { return first.shown }
+    let tables = Set(subjects.map(\.table)).count.counted("table")
+    guard subjects[0].column != nil else { return "each of \(tables)\(predicate)" }
+    return "each of \(subjects.count.counted("column")) of \(tables)\(predicate)"
+  }
+
+  /// The names of those that it is about; nil where the sentence has the name.
+  func names(_ style: Style) -> String? {
+    guard subjects.count > 1 else { return nil }
+    return GroupedList.list(
+      subjects.map { subject in subject.column.map { "\(subject.table).\($0)" } ?? subject.table }, style)
+  }
+}
+
+extension [String] {
+  /// Remarks for people, each from a new line on; nothing when there are none.
+  func remarkLines(style: Style) -> [String] {
+    isEmpty
+      ? []
+      : [""] + flatMap { style.wrapped("\(style("Note:", .notable)) \($0.escaped)", hanging: 2) }
+  }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Testing
+
+@Suite("Where -o leads, and what is found under other names")
+struct OutputPathTests {
+  @Test("A folder that is missing is made, and takes the file under its id", arguments: [false, true])
+  func newFolder(raw: Bool) throws {
+    let bench = try DiffVerbTests.pair()
+    let options = raw ? ["--raw", "--tables", "tags", "--method", "rows"] : []
+    if raw { try bench.sql("old.db", "CREATE TABLE tags(name TEXT PRIMARY KEY)") }
+    let document = try bench.buckia(["diff", "old.db", "new.db", "-o", "out/box/", "--json"] + options).json
+    let id = try #require(document["id"] as? String)
+    #expect(try bench.names(in: "out/box") == [raw ? "\(id).changeset" : "\(id).bdiff"])
+    #expect(document["path"] as? String == "out/box/\(raw ? "\(id).changeset" : "\(id).bdiff")")
+    #expect(try bench.buckia(["apply", "old.db", "out/box"]).status == 0)
+    #expect(try bench.sql("old.db", "SELECT * FROM tags") == ["x"])
+  }
+
+  @Test("Nothing to write makes no folder")
+  func nothing() throws {
+    let bench = try DiffVerbTests.pair()
+    #expect(try bench.buckia(["diff", "old.db", "old.db", "-o", "outbox"]).status == 0)
+    #expect(try bench.names() == ["new.db", "old.db"])
+  }
+
+  @Test(
+    "A name of ours and that of an existing file are the file itself", arguments: ["a.bdiff", "a.changeset", "there"])
+  func file(name: String) throws {
+    let bench = try DiffVerbTests.pair()
+    try Data("old".utf8).write(to: bench.folder.appendingPathComponent("there"))
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", name, "--force"]).status == 0)
+    #expect(try bench.names().contains(name))
+    #expect(
+      try Data(contentsOf: bench.folder.appendingPathComponent(name)).prefix(4) == Data([0x28, 0xb5, 0x2f, 0xfd]))
+  }
+
+  @Test("A folder is one whatever it is called, and a file in the way is named")
+  func odd() throws {
+    let bench = try DiffVerbTests.pair()
+    try FileManager.default.createDirectory(atPath: bench.path("box.bdiff"), withIntermediateDirectories: true)
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "box.bdiff"]).status == 0)
+    #expect(try bench.names(in: "box.bdiff").count == 1)
+    let outcome = try bench.buckia(["diff", "old.db", "new.db", "-o", "old.db/box"])
+    #expect(outcome.status == 1)
+    #expect(outcome.diagnostics == "buckia: old.db: the folder cannot be made: File exists\n")
+  }
+
+  @Test(
+    "- is standard output: the file goes there alone, and what there is to say to standard error",
+    arguments: [false, true])
+  func standardOutput(raw: Bool) throws {
+    let bench = try DiffVerbTests.pair()
+    try bench.sql("new.db", "DROP TABLE tags; ALTER TABLE notes DROP COLUMN stars")
+    let options = raw ? ["--raw"] : []
+    // The bytes are no text: the shell keeps them.
+    let binary = try Workbench.binary.path
+    let script = "'\(binary)' diff old.db new.db -o - \(options.joined()) > made 2> said"
+    let shell = Process()
+    shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+    shell.arguments = ["-c", script]
+    shell.currentDirectoryURL = bench.folder
+    shell.environment = ProcessInfo.processInfo.environment.merging(["BUCKIA_HOME": bench.path(".home")]) { $1 }
+    try shell.run()
+    shell.waitUntilExit()
+    #expect(shell.terminationStatus == 0)
+    let said = try String(contentsOfFile: bench.path("said"), encoding: .utf8)
+    #expect(said.hasPrefix("standard output  ") && said.contains("notes"), "\(said)")
+    #expect(try bench.buckia(["verify", "made"]).status == 0)
+    #expect(try bench.buckia(["apply", "old.db", "made"]).status == 0)
+    #expect(try bench.sql("old.db", "SELECT * FROM notes") == (try bench.sql("new.db", "SELECT * FROM notes")))
+
+    let nothing = try bench.buckia(["diff", "old.db", "old.db", "-o", "-"] + options)
+    #expect(nothing.output.isEmpty && nothing.diagnostics.hasPrefix("No changes"), "\(nothing.diagnostics)")
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "-", "--json"]).status == 64)
+  }
+
+  @Test("Diff files under other names are named with what to do, and apply when they are named")
+  func misnamed() throws {
+    let bench = try DiffVerbTests.pair()
+    try FileManager.default.createDirectory(atPath: bench.path("inbound"), withIntermediateDirectories: true)
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "inbound/x.bdiff"]).status == 0)
+    try FileManager.default.moveItem(
+      atPath: bench.path("inbound/x.bdiff"), toPath: bench.path("inbound/Anna's changes (1).bin"))
+    try bench.sql("third.db", "CREATE TABLE t(id INTEGER PRIMARY KEY)")
+    try bench.record("third.db", "INSERT INTO t VALUES (7)", to: "inbound/raw")
+    for (name, text) in [("letter.txt", "Thanks!"), ("Todo", String(repeating: "T\u{2}a ", count: 300)), ("empty", "")]
+    {
+      try Data(text.utf8).write(to: bench.folder.appendingPathComponent("inbound/\(name)"))
+    }
+    try Transcript(
+      #"""
+      $ buckia apply old.db inbound
+      There is nothing to apply.
+
+      0 rows changed by 0 files in ….
+      The ledger tables (buckia_…) were made in old.db.
+      5 other files in the folder were left alone.
+      2 of them are diff files or changesets under another name than their id. …
+      …
+        buckia apply old.db 'inbound/Anna'\''s changes (1).bin'
+        buckia apply old.db inbound/raw
+      Trust: …
+      """#
+    ).play(on: bench)
+    let document = try bench.buckia(["apply", "old.db", "inbound", "--json"]).json
+    #expect(document["misnamed"] as? [String] == ["inbound/Anna's changes (1).bin", "inbound/raw"])
+    let verified = try bench.buckia(["verify", "inbound", "--json"]).json
+    #expect(verified["misnamed"] as? [String] == ["inbound/Anna's changes (1).bin", "inbound/raw"])
+    #expect(try bench.buckia(["apply", "old.db", "inbound/Anna's changes (1).bin"]).status == 0)
+    #expect(try bench.sql("old.db", "SELECT * FROM tags") == ["x"])
+  }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Buckia
+@testable import SQLiteConnections
+
+/// A copy of the database after each exchange is what the next difference is made from.
+@Suite("Snapshots, and rounds of exchange")
+struct SnapshotTests {
+  /// One of two people: a database, what both know of it, and the folder in which the other's files arrive.
+  private struct Person {
+    private let folder: TemporaryFolder
+    let database: DatabaseManager
+    let shared: String
+    let inbound: String
+    let home: BuckiaHome
+
+    init(_ name: String, in folder: TemporaryFolder) throws {
+      self.folder = folder
+      database = DatabaseManager(try folder.copy("base.sqlite", to: "\(name).sqlite"))
+      shared = try folder.copy("base.sqlite", to: "\(name)-shared.sqlite")
+      inbound = folder.file("\(name)-inbound")
+      home = BuckiaHome(path: folder.file("\(name)-home"))
+      try folder.makeFolder("\(name)-inbound")
+    }
+
+    /// Sends what changed since the last exchange.
+    func send(to other: Person) throws -> DiffReport {
+      try database.createDatabaseDiff(since: shared, output: .folder(other.inbound), home: home)
+    }
+
+    /// Applies what has come, and keeps what both know now.
+    @discardableResult
+    func receive() throws -> ApplyReport {
+      var options = ApplyOptions()
+      options.snapshot = shared
+      return try database.processInboundChanges([inbound], options: options)
+    }
+
+    func edit(_ sql: String) throws { try TestDatabases.run(sql, on: database.path) }
+
+    /// The rows, without what Buckia keeps.
+    var content: [String: [String]] {
+      get throws { try TestDatabases.content(of: database.path).filter { !$0.key.hasPrefix("buckia_") } }
+    }
+  }
+
+  private func people(_ journal: String = "DELETE") throws -> (folder: TemporaryFolder, anna: Person, ben: Person) {
+    let folder = try TemporaryFolder()
+    try TestDatabases.run(
+      """
+      PRAGMA journal_mode = \(journal);
+      CREATE TABLE notes(id TEXT PRIMARY KEY, title TEXT, text TEXT);
+      INSERT INTO notes VALUES ('a', 'Boat', 'x'), ('b', 'Radio', 'y'), ('c', 'Bell', 'z');
+      """, on: folder.file("base.sqlite"))
+    return (folder, try Person("anna", in: folder), try Person("ben", in: folder))
+  }
+
+  private func changes(_ report: DiffReport) -> [Int] {
+    report.tables.reduce(into: [0, 0, 0]) { sum, table in
+      sum[0] += table.inserted
+      sum[1] += table.updated
+      sum[2] += table.deleted
+    }
+  }
+
+  @Test(
+    "Round by round each sends its own changes alone, nothing comes back, and both end alike",
+    arguments: ["DELETE", "WAL"])
+  func alternating(journal: String) throws {
+    let (_, anna, ben) = try people(journal)
+    try anna.edit("INSERT INTO notes VALUES ('d', 'Mast', ''); UPDATE notes SET title = 'Ship' WHERE id = 'a'")
+    #expect(changes(try anna.send(to: ben)) == [1, 1, 0])
+    try ben.receive()
+    for round in 1...4 {
+      try ben.edit(
+        "INSERT INTO notes VALUES ('ben \(round)', '', ''); UPDATE notes SET text = '\(round)' WHERE id = 'b'")
+      #expect(changes(try ben.send(to: anna)) == [1, 1, 0])
+      try anna.receive()
+      try anna.edit(
+        "DELETE FROM notes WHERE id = 'ben \(round)'; UPDATE notes SET title = '\(round)' WHERE id IN ('a', 'b')")
+      #expect(changes(try anna.send(to: ben)) == [0, 2, 1])
+      let report = try ben.receive()
+      #expect(report.applied.count == 1 && report.applied[0].conflicts == 0)
+      #expect(try anna.content == ben.content)
+    }
+    // Nothing is left to be said.
+    #expect(try ben.send(to: anna).id == nil)
+  }
+
+  @Test("Both edit at once, send and then apply: what has come does not go back")
+  func simultaneous() throws {
+    let (_, anna, ben) = try people()
+    for round in 1...4 {
+      try anna.edit(
+        "UPDATE notes SET title = 'Anna \(round)' WHERE id = 'a'; INSERT INTO notes VALUES ('a\(round)', '', '')")
+      try ben.edit(
+        "UPDATE notes SET text = 'Ben \(round)' WHERE id IN ('a', 'b'); INSERT INTO notes VALUES ('b\(round)', '', '')")
+      #expect(changes(try anna.send(to: ben)) == [1, 1, 0])
+      #expect(changes(try ben.send(to: anna)) == [1, 2, 0])
+      try anna.receive()
+      try ben.receive()
+      #expect(try anna.content == ben.content)
+      #expect(try anna.send(to: ben).id == nil)
+      #expect(try ben.send(to: anna).id == nil)
+    }
+  }
+
+  @Test("Whenever each edits, sends and applies, nothing is lost and nothing comes back", arguments: Seeds.range(6))
+  func anyOrder(seed: UInt64) throws {
+    let (_, anna, ben) = try people()
+    // Both begin with a copy of which all is known to both.
+    for person in [anna, ben] { try person.database.snapshot(to: person.shared) }
+    var random = SeededGenerator(seed: seed)
+    var added = 0
+    for step in 1...30 {
+      let isAnna = random.oneIn(2)
+      let (one, other) = isAnna ? (anna, ben) : (ben, anna)
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0:
+        added += 1
+        try one.edit("INSERT INTO notes VALUES ('\(isAnna ? "anna" : "ben") \(step)', '', '')")
+      case 1:
+        // What is sent is one's own.
+        let report = try one.send(to: other)
+        let rows = try report.path.map { try keys(in: $0) } ?? []
+        #expect(rows.allSatisfy { $0.hasPrefix(isAnna ? "anna" : "ben") }, "\(rows) \(Seeds.replay(seed))")
+      default:
+        #expect(try one.receive().diffs.allSatisfy { $0.conflicts == 0 }, "\(Seeds.replay(seed))")
+      }
+    }
+    for (one, other) in [(anna, ben), (ben, anna), (anna, ben)] {
+      _ = try one.send(to: other)
+      try one.receive()
+      try other.receive()
+    }
+    #expect(try anna.content == ben.content, "\(Seeds.replay(seed))")
+    #expect(try anna.content["notes"]?.count == added + 3, "\(Seeds.replay(seed))")
+    #expect(try anna.send(to: ben).id == nil && ben.send(to: anna).id == nil, "\(Seeds.replay(seed))")
+  }
+
+  /// The keys of the rows that a diff file is about.
+  private func keys(in path: String) throws -> [String] {
+    var keys: [String] = []
+    try DiffInspection.open(path).forEachChange { change in
+      if case .text(let key)? = change.key.first?.value { keys.append(key) }
+    }
+    return keys
+  }
+
+  @Test("What was not sent before others' changes are applied is in the next difference, and their changes are not")
+  func unsent() throws {
+    let (folder, anna, ben) = try people()
+    for person in [anna, ben] { try person.database.snapshot(to: person.shared) }
+    try ben.edit(
+      """
+      UPDATE notes SET title = 'Ben' WHERE id = 'a'; UPDATE notes SET text = 'Ben' WHERE id = 'b';
+      DELETE FROM notes WHERE id = 'c'; INSERT INTO notes VALUES ('d', 'Ben', '')
+      """)
+    // The same row in another column, the same column, a row that is gone here, and a key that is taken.
+    try anna.edit(
+      """
+      UPDATE notes SET text = 'Anna' WHERE id IN ('a', 'b', 'c'); INSERT INTO notes VALUES ('d', 'Anna', ''), ('e', 'Anna', '')
+      """)
+    _ = try anna.send(to: ben)
+    let report = try ben.receive()
+    #expect(report.snapshot?.unsentChanges == 4)
+    #expect(report.diffs[0].conflicts == 3)
+    // What others know: Anna's changes where they were taken, else what was there before.
+    let known = try TestDatabases.rows(
+      "SELECT id || ' ' || title || ' ' || text FROM notes ORDER BY id", on: ben.shared)
+    let expected = ["a Boat Anna", "b Radio y", "c Bell z", "e Anna "]
+    #expect(try known == expected.map { try TestDatabases.rows("SELECT '\($0)'", on: ben.shared)[0] })
+    let next = try ben.send(to: anna)
+    #expect(changes(next) == [1, 2, 1])
+    #expect(
+      try TestDatabases.content(of: ben.shared).keys.allSatisfy { !$0.hasPrefix("buckia") || $0 == "buckia_sent" })
+    #expect(try folder.names(in: ".").allSatisfy { !$0.contains(".tmp") })
+  }
+
+  @Test("With take-incoming the incoming version is known to both, and the local one is gone")
+  func takesIncoming() throws {
+    let (_, anna, ben) = try people()
+    for person in [anna, ben] { try person.database.snapshot(to: person.shared) }
+    try ben.edit("UPDATE notes SET title = 'Ben' WHERE id = 'a'; UPDATE notes SET title = 'Ben' WHERE id = 'b'")
+    try anna.edit("UPDATE notes SET title = 'Anna' WHERE id = 'a'")
+    _ = try anna.send(to: ben)
+    var options = ApplyOptions(conflicts: .takeIncoming)
+    options.snapshot = ben.shared
+    try ben.database.processInboundChanges([ben.inbound], options: options)
+    #expect(changes(try ben.send(to: anna)) == [0, 1, 0])
+  }
+
+  @Test("A row that was decided otherwise on each side is not sent back and forth")
+  func conflicts() throws {
+    let (_, anna, ben) = try people()
+    try anna.edit("UPDATE notes SET title = 'Anna' WHERE id = 'a'")
+    try ben.edit("UPDATE notes SET title = 'Ben' WHERE id = 'a'")
+    _ = try anna.send(to: ben)
+    _ = try ben.send(to: anna)
+    #expect(try anna.receive().diffs[0].conflicts == 1)
+    #expect(try ben.receive().diffs[0].conflicts == 1)
+    #expect(try anna.send(to: ben).id == nil)
+    // Who edits it again sends it again.
+    try ben.edit("UPDATE notes SET title = 'Both' WHERE id = 'a'")
+    #expect(changes(try ben.send(to: anna)) == [0, 1, 0])
+  }
+
+  @Test("Without a copy of its own what has come would go back")
+  func echo() throws {
+    let (_, anna, ben) = try people()
+    try anna.edit("INSERT INTO notes VALUES ('d', 'Mast', '')")
+    _ = try anna.send(to: ben)
+    try ben.database.processInboundChanges([ben.inbound])
+    #expect(changes(try ben.send(to: anna)) == [1, 0, 0])
+  }
+
+  @Test("A copy is one file, private where the database is, and equal to it", arguments: ["DELETE", "WAL"])
+  func file(journal: String) throws {
+    let (folder, anna, _) = try people(journal)
+    #expect(chmod(anna.database.path, 0o600) == 0)
+    let open = try SQLiteConnection(opening: anna.database.path, as: .readWrite)
+    try open.execute("INSERT INTO notes VALUES ('w', 'in the log', '')")
+    let copy = folder.file("copy.sqlite")
+    let first = try anna.database.snapshot(to: copy)
+    #expect(!first.isReplacement && first.path == copy)
+    #expect(try anna.database.snapshot(to: copy).isReplacement)
+    #expect(try TestDatabases.content(of: copy) == (try anna.content))
+    #expect(try folder.names(in: ".").filter { $0.hasPrefix("copy.sqlite") || $0.hasSuffix(".tmp") } == ["copy.sqlite"])
+    let attributes = try FileManager.default.attributesOfItem(atPath: copy)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    #expect(
+      try TestDatabases.rows("PRAGMA journal_mode", on: copy) == (try TestDatabases.rows("SELECT 'delete'", on: copy)))
+  }
+
+  @Test("Nothing but an earlier copy is replaced")
+  func refusals() throws {
+    let (folder, anna, _) = try people()
+    func code(_ path: String) -> BuckiaErrorCode? {
+      do {
+        try anna.database.snapshot(to: path)
+        return nil
+      } catch {
+        return (error as? BuckiaError)?.code
+      }
+    }
+    let letter = folder.file("letter")
+    try Data("Dear Anna".utf8).write(to: URL(fileURLWithPath: letter))
+    #expect(code(letter) == .alreadyExists)
+    #expect(code(anna.database.path) == .alreadyExists)
+    #expect(code(folder.path) == .alreadyExists)
+    #expect(code(folder.file("no/such/folder")) == .unwritable)
+    try Data([1]).write(to: URL(fileURLWithPath: anna.shared + "-wal"))
+    #expect(code(anna.shared) == .busy)
+    #expect(try String(contentsOfFile: letter, encoding: .utf8) == "Dear Anna")
+    #expect(try folder.names(in: ".").allSatisfy { !$0.hasSuffix(".tmp") })
+  }
+
+  @Test("In a transaction of the app no copy is made, since that may roll back; a dry run makes none")
+  func transactions() throws {
+    let (folder, anna, ben) = try people()
+    try anna.edit("DELETE FROM notes WHERE id = 'a'")
+    _ = try anna.send(to: ben)
+    var options = ApplyOptions(isDryRun: true)
+    options.snapshot = folder.file("copy.sqlite")
+    #expect(try ben.database.processInboundChanges([ben.inbound], options: options).snapshot == nil)
+    #expect(try !folder.names(in: ".").contains("copy.sqlite"))
+    options.isDryRun = false
+    let app = try SQLiteConnection(opening: ben.database.path, as: .readWrite)
+    try app.execute("BEGIN")
+    #expect(throws: BuckiaError.self) {
+      try DatabaseManager.borrowing(app.handle.pointer) {
+        _ = try $0.processInboundChanges([ben.inbound], options: options)
+      }
+    }
+    try app.execute("ROLLBACK")
+    let report = try DatabaseManager.borrowing(app.handle.pointer) {
+      try $0.processInboundChanges([ben.inbound], options: options)
+    }
+    #expect(report.snapshot != nil)
+    #expect(try TestDatabases.content(of: folder.file("copy.sqlite"))["notes"]?.count == 2)
+  }
+
+  @Test("Who writes between the files and the copy is told of", arguments: [false, true])
+  func meanwhile(writes: Bool) throws {
+    let (_, anna, _) = try people()
+    let connection = try SQLiteConnection(opening: anna.database.path, as: .readWrite)
+    let version = try anna.database.snapshotVersion(on: connection)
+    try connection.execute("UPDATE notes SET title = 'mine'")
+    if writes { try anna.edit("UPDATE notes SET title = 'theirs'") }
+    var report = ApplyReport(
+      trust: .any, diffs: [], ignored: 0, createdLedger: false, migratedLedger: false, seconds: 0, isDryRun: false,
+      changedRows: [])
+    try report.keep(anna.shared, of: connection, since: version)
+    #expect(report.wasWrittenMeanwhile == writes)
+    #expect(try TestDatabases.content(of: anna.shared)["notes"] == anna.content["notes"])
+  }
+}
