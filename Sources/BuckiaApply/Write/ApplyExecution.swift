@@ -52,7 +52,8 @@ struct ApplyExecution {
     }
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let indexes {
-      warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables)
+      warnings += try indexes.rebuildIncompleteIndexes(
+        changed: applier.changedTables, rowCount: applier.counts.written)
     } else if try session.hasVirtualTables() {
       warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(changed: applier.changedTables, in: session)
     }
