@@ -217,7 +217,7 @@ package final class ApplySession {
     if cache.statements.count >= Self.tableLimit { cache.statements.removeAll() }
     // What has been read may be older than the table: then it does not know it.
     let sql = cache.reader?.entry(named: key.table)?.sql
-    let made = try TableStatements(match, header: header, createdBy: sql, on: connection)
+    let made = try TableStatements(match, header: header, createdBy: sql, storesUTF16: storesUTF16, on: connection)
     cache.statements[key] = made
     return made
   }

@@ -23,9 +23,11 @@ final class ReferenceApplier {
     static let resolvesCycles = Deviations(rawValue: 8)
     /// Where a policy keeps the local values, columns that only the author has changed are written all the same.
     static let mergesColumns = Deviations(rawValue: 16)
+    /// In a UTF-16 database, expressions over a blob that is written have the values that they have once it is stored.
+    static let bindsBlobsAsStored = Deviations(rawValue: 32)
 
     static let all: Deviations = [
-      .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .resolvesCycles, .mergesColumns,
+      .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .resolvesCycles, .mergesColumns, .bindsBlobsAsStored,
     ]
   }
 
@@ -171,13 +173,18 @@ final class ReferenceApplier {
     return (places.map { "\(quoted(table.columns[$0])) = ?\($0 + 1)" }.joined(separator: " AND "), places)
   }
 
+  /// The parameter of a number as a value that is written.
+  private func written(_ number: Int) -> String {
+    deviations.contains(.bindsBlobsAsStored) ? "nullif(?\(number), NULL)" : "?\(number)"
+  }
+
   private var orAbort: String { deviations.contains(.saysOrAbort) ? "OR ABORT " : "" }
 
   private func insert(
     _ values: [RawValue?], _ table: Table, locals: [RawValue?]? = nil, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     let names = table.columns + (locals == nil ? [] : table.locals)
-    let parameters = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let parameters = names.indices.map { written($0 + 1) }.joined(separator: ", ")
     let list = names.map(quoted).joined(separator: ", ")
     return try run(
       "INSERT \(orAbort)INTO main.\(quoted(table.name)) (\(list)) VALUES (\(parameters))", values + (locals ?? []),
@@ -210,7 +217,7 @@ final class ReferenceApplier {
   ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
     let count = table.columns.count
     let set = table.columns.indices.filter { !table.isKey[$0] && change.new[$0] != nil }
-      .map { "\(quoted(table.columns[$0])) = ?\($0 + 1)" }.joined(separator: ", ")
+      .map { "\(quoted(table.columns[$0])) = \(written($0 + 1))" }.joined(separator: ", ")
     let condition = table.columns.indices
       .filter { table.isKey[$0] || (comparesAll && change.old[$0] != nil) }
       .map { "\(quoted(table.columns[$0])) IS ?\(count + $0 + 1)" }.joined(separator: " AND ")
