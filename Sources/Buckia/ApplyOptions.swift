@@ -18,6 +18,11 @@ public struct ApplyOptions: Sendable {
   public var removesNamedFiles: Bool
   /// Whether only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
+  /// How many bytes SQLite's page cache and the sorting of indexes may take up together; 256 MiB unless it is set.
+  ///
+  /// More is faster where many rows of a large table with indexes change. Most diffs need a fraction of it. The page cache of
+  /// a connection that the app has open is never made smaller, and is as before afterwards.
+  public var memoryLimit = ApplySession.defaultMemoryLimit
   /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
 

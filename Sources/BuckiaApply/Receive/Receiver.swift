@@ -53,7 +53,7 @@ package struct Receiver {
     try transaction.commit()
     self.settings = settings
     self.clock = clock
-    session = ApplySession(on: connection, firesTriggers: settings.firesTriggers)
+    session = settings.session(on: connection)
     do { try session.begin() } catch {
       try session.end()
       throw error
@@ -142,6 +142,9 @@ package struct Receiver {
         lastGroupsWithoutBatch = max(1, 2 * lastGroupsWithoutBatch)
         groupsWithoutBatch = lastGroupsWithoutBatch
         return next
+      case .failed(is IndexRebuildFailure, _):
+        // The session keeps all indexes from now on.
+        return next
       case .failed(let error, let index):
         let again = next..<min(source.count, index + 1)
         try receiveAgain(again, of: source, after: error)
@@ -158,6 +161,10 @@ package struct Receiver {
   /// Applies files of a group that failed again: with a savepoint for each where a file is to blame, otherwise, and where
   /// that fails too, in a transaction for each.
   private func receiveAgain(_ range: Range<Int>, of source: some IncomingFileSource, after error: any Error) throws {
+    // What fails from here on is a file's fault, or the database's.
+    let policy = session.indexPolicy
+    session.indexPolicy = .keep
+    defer { session.indexPolicy = policy }
     if (error as? any FileFault)?.refusal != nil {
       let end = try receiveGroup(of: source, range, usesSavepoints: true) { try source.reopen($0) }
       switch end {
@@ -269,7 +276,7 @@ extension Receiver {
     case .admitted(let admitted):
       return try ApplyPlan(
         admitted, settings: settings,
-        session: session ?? ApplySession(on: connection, firesTriggers: settings.firesTriggers),
+        session: session ?? settings.session(on: connection),
         ownsSession: session == nil)
     case .alreadyRecorded:
       throw Refusal(.alreadyApplied, code: .alreadyApplied, reason: "it was applied before", isRecorded: false)

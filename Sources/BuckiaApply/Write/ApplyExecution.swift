@@ -42,8 +42,15 @@ struct ApplyExecution {
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
     let rules = ChangesetApplier.Rules(enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers)
+    // What is held of an earlier diff is little, and must not fail.
+    let rebuild =
+      try resumed == nil
+      ? IndexRebuild(
+        of: incoming, keeping: indexes, enforcesForeignKeys: enforcesForeignKeys, seesTriggers: seesTriggers,
+        in: session)
+      : nil
     var applier = try ChangesetApplier(
-      schema: schema, decider: decider, rules: rules, session: session, keeping: indexes,
+      schema: schema, decider: decider, rules: rules, session: session, keeping: indexes, rebuilding: rebuild,
       reportingTo: settings.observer, progress: settings.progress)
     if enforcesForeignKeys {
       try applyEnforcingForeignKeys(holding.known, &applier)

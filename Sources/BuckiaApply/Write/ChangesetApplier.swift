@@ -29,6 +29,7 @@ struct ChangesetApplier {
   let rules: Rules
   let session: ApplySession
   let indexes: IndexMaintenance?
+  private let rebuild: IndexRebuild?
   private let observer: (any RowEffectObserver)?
   /// Watches what foreign-key actions and triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
@@ -44,14 +45,15 @@ struct ChangesetApplier {
 
   init(
     schema: SchemaPlan, decider: ConflictDecider, rules: Rules, session: ApplySession,
-    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
-    progress: @escaping (Int) throws -> Void
+    keeping indexes: IndexMaintenance?, rebuilding rebuild: IndexRebuild?,
+    reportingTo observer: (any RowEffectObserver)?, progress: @escaping (Int) throws -> Void
   ) throws {
     self.schema = schema
     self.decider = decider
     self.rules = rules
     self.session = session
     self.indexes = indexes
+    self.rebuild = rebuild
     self.observer = observer
     if let observer, rules.enforcesForeignKeys || rules.seesTriggers {
       indirect = try IndirectEffects(seesTriggers: rules.seesTriggers, wantsRows: observer.wantsRows, session)
@@ -90,6 +92,9 @@ struct ChangesetApplier {
         next += 1
         if orderings[section.table] == .done { continue }
         let table = arrival.summary.tables[section.table].table
+        try rebuild?.willWrite(
+          arrival.summary.tables[section.table], into: match(of: table), section.changes, of: incoming.changeset,
+          isSorted: orderings[section.table] == .byKey)
         let applier = try tableApplier(for: table, of: incoming.changeset)
         if orderings[section.table] == .byKey {
           orderings[section.table] = .done
@@ -105,6 +110,7 @@ struct ChangesetApplier {
       if arrival.isComplete { break }
       arrival = try incoming.feed.arrival(beyond: arrival.end)
     }
+    try rebuild?.finish { [progress, done] in try progress(done) }
     if let observer { try indirect?.report(to: observer) }
     try progress(done)
   }

@@ -35,6 +35,12 @@ struct ApplyVerb: Verb {
   @Option(help: "Whose files are applied from now on: any sender's, or those of known contacts only.")
   var trust: TrustMode?
 
+  @Option(
+    help: ArgumentHelp(
+      "How much memory SQLite may take up for pages and sorting, in MiB, or with a unit: 64, 512M, 2G.",
+      valueName: "size"))
+  var memory = MemorySize.usual
+
   @Flag(help: "Leave applied files in their folders.")
   var keep = false
 
@@ -55,10 +61,11 @@ struct ApplyVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let progress = console.progress
-    let options = ApplyOptions(
+    var options = ApplyOptions(
       conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
       keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
+    options.memoryLimit = memory.bytes
     var failure: ErrorReport?
     let report: ApplyReport
     do {
