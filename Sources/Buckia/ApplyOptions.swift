@@ -23,6 +23,11 @@ public struct ApplyOptions: Sendable {
   /// It is what the others know of this database: what came from them, and what was sent to them. What was changed here and not
   /// sent is not in it. Where there is no earlier snapshot, that cannot be told, and all counts as sent. See <doc:Sending>.
   public var snapshot: String?
+  /// How many bytes SQLite's page cache and the sorting of indexes may take up together; 256 MiB unless it is set.
+  ///
+  /// More is faster where many rows of a large table with indexes change. Most diffs need a fraction of it. The page cache of
+  /// a connection that the app has open is never made smaller, and is as before afterwards.
+  public var memoryLimit = ApplySession.defaultMemoryLimit
   /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
 

@@ -82,7 +82,6 @@ package enum FileSystem {
       throw BuckiaError(.unwritable, "the folder cannot be made: \(lastError)", path: folder)
     }
   }
-  }
 
   /// The path of a file in a folder, as a person would write it: plainly in the current one, without a second slash.
   static func path(of name: String, in folder: String) -> String {

@@ -1,4 +1,5 @@
 import BuckiaSchemaPlans
+import SQLiteConnections
 
 /// How to apply.
 package struct ApplySettings {
@@ -17,6 +18,10 @@ package struct ApplySettings {
   /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
   /// and the policies decide, and what they decide against is gone; nor are contested keys remembered then.
   package var recordsConflicts: Bool
+  /// How many bytes the page cache and the sorting of indexes may take up together.
+  package var memoryLimit: Int
+  /// What becomes of the indexes of a table while its rows are written.
+  package var indexPolicy = IndexPolicy.rebuildWhereFaster
   /// The time for the ledger, in milliseconds since 1970.
   package var time: Int64
   /// Is told now and then how many changes have been applied. May throw to stop; everything is then rolled back.
@@ -27,7 +32,8 @@ package struct ApplySettings {
   /// Makes settings.
   package init(
     policies: ConflictPolicies = .keepLocal, resolver: Resolver? = nil, schema: SchemaMode = .additive,
-    firesTriggers: Bool = false, recordsConflicts: Bool = true, time: Int64,
+    firesTriggers: Bool = false, recordsConflicts: Bool = true, memoryLimit: Int = ApplySession.defaultMemoryLimit,
+    time: Int64,
     progress: @escaping (Int) throws -> Void = { _ in }
   ) {
     self.policies = policies
@@ -35,7 +41,14 @@ package struct ApplySettings {
     self.schema = schema
     self.firesTriggers = firesTriggers
     self.recordsConflicts = recordsConflicts
+    self.memoryLimit = memoryLimit
     self.time = time
     self.progress = progress
+  }
+
+  /// Makes the session that applies changes so.
+  func session(on connection: borrowing SQLiteConnection) -> ApplySession {
+    ApplySession(
+      on: connection, firesTriggers: firesTriggers, memoryLimit: memoryLimit, indexPolicy: indexPolicy)
   }
 }

@@ -18,6 +18,8 @@ package struct IncomingChanges {
   package let changeset: TemporaryBuffer
   /// How far the changes are there and checked.
   package let feed: ChangesetFeed
+  /// How many changes of each table the author says there are; nil where nobody does.
+  private let claimed: [TableName: ApplyCounts]?
   /// The place of each table among the definitions.
   private let places: [TableName: Int]
 
@@ -26,18 +28,28 @@ package struct IncomingChanges {
   /// The latter are only for whoever owns the transaction and rolls all of it back when applying throws what the feed has
   /// failed with.
   ///
-  /// - Parameter feed: What the walk that checks the changes has found in these very bytes.
+  /// - Parameters:
+  ///   - claimed: How many changes of each table the author says there are; only to plan the work by.
+  ///   - feed: What the walk that checks the changes has found in these very bytes.
   package init(
     key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
-    changeset: TemporaryBuffer, feed: ChangesetFeed
+    claimed: [TableName: ApplyCounts]? = nil, changeset: TemporaryBuffer, feed: ChangesetFeed
   ) {
     self.key = key
     self.file = file
     self.definitions = definitions
     self.renames = renames
+    self.claimed = claimed
     self.changeset = changeset
     self.feed = feed
     places = Dictionary((definitions ?? []).enumerated().map { (TableName($1.name), $0) }) { first, _ in first }
+  }
+
+  /// How many changes of each table there will be; nil where nobody knows yet.
+  func expectedCounts() throws -> [TableName: ApplyCounts]? {
+    guard feed.isAllThere else { return claimed }
+    let tables = try feed.summary().tables.map { (TableName($0.table.name), ApplyCounts(expecting: $0)) }
+    return Dictionary(tables) { first, _ in first }
   }
 
   /// The definition of a table; nil when there is none.

@@ -18,13 +18,17 @@ enum BenchmarkSuite {
   static func entries(rows: Int) -> [Entry] {
     let comparisons: [(Part, rounds: Int, [Comparison])] = [
       (.apply, 5, apply(rows: rows)),
+      // SQLite's own call takes more than a minute.
+      (.apply, 3, IndexedWork.allCases.map { .indexed($0, .textKey, rows: rows, target: $0.target) }),
       // The disk is synchronized after every file: five rounds would take too long.
       (.folder, 3, [.smallFiles(rows / 100, preparing: .inMemory, speed: 8, extra: 0.000_150)]),
       (.folder, 5, TableShape.allCases.map { .opening($0, rows: rows, share: 0.15) }),
       (.diff, 5, diff(rows: rows)),
       // Unlike time, memory hardly varies. At full size the files have 3 GiB and twice 2 GiB.
       (
-        .memory, 1, LargeChangeset.Form.allCases.map { .memory(of: $0, rows: rows) } + [.memoryOfDifference(rows: rows)]
+        .memory, 1,
+        LargeChangeset.Form.allCases.map { .memory(of: $0, rows: rows) }
+          + [.memoryOfIndexedInserts(rows: rows), .memoryOfDifference(rows: rows)]
       ),
       (.peer, 3, peers(rows: rows)),
     ]
@@ -65,6 +69,16 @@ enum BenchmarkSuite {
         .peerApplication(.inserts, .textKey, rows: rows), .peerApplication(.alterations, .textKey, rows: rows),
         .peerApplication(.conflictingInserts, .textKey, rows: rows),
       ]
+  }
+}
+
+extension IndexedWork {
+  /// How many times as fast as SQLite's own call it should be.
+  fileprivate var target: Double {
+    switch self {
+    case .inserts, .additions: 4
+    case .updates: 1.5
+    }
   }
 }
 

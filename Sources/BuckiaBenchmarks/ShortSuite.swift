@@ -14,6 +14,7 @@ package enum ShortSuite {
     for shape in TableShape.allCases { comparisons.append(.alterations(shape, rows: rows, only: .updates)) }
     for shape in TableShape.allCases { comparisons.append(.alterations(shape, rows: rows, only: .deletes)) }
     for shape in TableShape.allCases { comparisons.append(.conflicts(shape, rows: max(1, rows / 4))) }
+    for work in IndexedWork.allCases { comparisons.append(.indexed(work, .textKey, rows: rows)) }
     comparisons.append(.smallFiles(max(1, rows / 1_000)))
     comparisons.append(.opening(.textKey, rows: rows))
     for shape in TableShape.allCases { comparisons.append(.difference(shape, rows: rows, changed: .onePercent)) }

@@ -13,6 +13,9 @@ public struct ApplyCounts: Equatable, Sendable {
   /// Changes with nothing left to do: the local row was equal already, or gone.
   public var unchanged = 0
 
+  /// Rows inserted, updated and deleted.
+  package var written: Int { inserted + updated + deleted }
+
   /// Makes counts of nothing.
   public init() {}
 

@@ -37,7 +37,8 @@ extension Remark {
     case rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst, heldDamaged
     case noOldValues
     // Indexes: the module, the name and the table come first.
-    case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions, functionsKept
+    case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
+      indexRebuiltWithoutOtherRows, functionsKept
     // Files that came.
     case attachmentsNotUnpacked, refusalNotRecorded, notRemoved, replacedMeanwhile
     // Files made of others.
@@ -107,6 +108,9 @@ extension Remark {
       case .indexRebuilt: "the $1 index \"$2\" over \"$3\" has no triggers: it was made anew from that"
       case .indexRebuiltWithoutFunctions:
         "the $1 index \"$2\" over \"$3\" $4; it was made anew from \"$5\", but its triggers call functions: see that "
+          + "it answers as your application expects"
+      case .indexRebuiltWithoutOtherRows:
+        "the $1 index \"$2\" over \"$3\" $4; it was made anew from \"$5\", but its triggers read other rows, too: see that "
           + "it answers as your application expects"
       case .functionsKept:
         "the functions $1 stay on this connection until it is closed: one of its statements was running"

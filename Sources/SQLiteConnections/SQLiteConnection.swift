@@ -75,7 +75,7 @@ package struct SQLiteConnection: ~Copyable {
 
   private init(borrowing pointer: OpaquePointer, of library: SQLiteLibrary) {
     let path = library.routines.db_filename(pointer, "main").map { String(cString: $0) } ?? ""
-    handle = SQLiteHandle(pointer, of: library, path: path)
+    handle = SQLiteHandle(pointer, of: library, path: path, isBorrowed: true)
     cache = StatementCache()
     isOwned = false
   }

@@ -52,6 +52,8 @@ package struct SQLiteError: Error, Sendable, CustomStringConvertible {
   package var isSchemaMismatch: Bool { primaryCode == SQLITE_SCHEMA }
   /// Whether a callback asked to stop (session functions).
   package var isAborted: Bool { primaryCode == SQLITE_ABORT }
+  /// Whether the app, or one of its callbacks, has stopped the statement.
+  package var isInterrupted: Bool { primaryCode == SQLITE_INTERRUPT }
   /// Whether a value does not have the type that its column requires.
   package var isMismatch: Bool { primaryCode == SQLITE_MISMATCH }
   /// Whether a value or row is larger than SQLite can hold.

@@ -8,11 +8,14 @@ final class SQLiteHandle {
   let routines: SQLiteRoutines
   /// The file's path as it was given, for messages.
   let path: String
+  /// Whether the connection belongs to the app, with whatever the app has installed on it.
+  let isBorrowed: Bool
 
-  init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String) {
+  init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {
     self.pointer = pointer
     self.library = library
     self.path = path
+    self.isBorrowed = isBorrowed
     routines = library.routines
   }
 

@@ -9,6 +9,15 @@ package struct SQLReferences: Sendable {
   /// Whether RAISE() is called.
   package private(set) var raises = false
 
+  /// The functions without the keywords that a parenthesis can follow, too.
+  package var calledFunctions: Set<String> { functions.subtracting(Self.keywords) }
+
+  private static let keywords: Set<String> = [
+    "and", "as", "between", "by", "case", "cast", "check", "else", "exists", "filter", "from", "having", "in",
+    "intersect", "into", "is", "join", "limit", "not", "offset", "on", "or", "over", "partition", "returning", "select",
+    "set", "then", "union", "except", "all", "distinct", "using", "values", "when", "where", "with", "collate",
+  ]
+
   /// Creates an empty set of references.
   package init() {}
 
@@ -32,7 +41,7 @@ package struct SQLReferences: Sendable {
   private static let operators: Set<String> = ["like", "glob", "regexp", "match"]
 
   init(in tokens: SQLTokens, _ range: Range<Int>) {
-    let reads = range.contains { tokens.isWord("from", at: $0) && !tokens.isWord("delete", at: $0 - 1) }
+    let reads = Self.reads(tokens, range)
     for index in range {
       guard let name = tokens.name(at: index) else { continue }
       let folded = ASCIIName.folded(name)
@@ -41,12 +50,24 @@ package struct SQLReferences: Sendable {
         functions.insert(folded)
         if folded == "raise" { raises = true }
       }
-      let isSource = ["from", "join", "in"].contains { tokens.isWord($0, at: index - 1) }
-      // After a comma or parenthesis there can only be a table when something is read.
-      let mayBeSource = reads && (tokens.isMark(",", at: index - 1) || tokens.isMark("(", at: index - 1))
-      guard isSource || mayBeSource, !tokens.isWord("delete", at: index - 2) else { continue }
-      let isQualified = tokens.isMark(".", at: index + 1)
-      sources.insert(TableName(isQualified ? tokens.name(at: index + 2) ?? name : name))
+      if let source = Self.source(in: tokens, at: index, mayBeListed: reads) { sources.insert(source) }
     }
+  }
+
+  /// Whether anything is read.
+  static func reads(_ tokens: SQLTokens, _ range: Range<Int>) -> Bool {
+    range.contains { tokens.isWord("from", at: $0) && !tokens.isWord("delete", at: $0 - 1) }
+  }
+
+  /// The table or view that is read where its name stands at an index; nil when that is no such name.
+  ///
+  /// - Parameter mayBeListed: Whether there can be a table after a comma or parenthesis: only where something is read.
+  static func source(in tokens: SQLTokens, at index: Int, mayBeListed: Bool) -> TableName? {
+    guard let name = tokens.name(at: index) else { return nil }
+    let isSource = ["from", "join", "in"].contains { tokens.isWord($0, at: index - 1) }
+    let mayBeSource = mayBeListed && (tokens.isMark(",", at: index - 1) || tokens.isMark("(", at: index - 1))
+    guard isSource || mayBeSource, !tokens.isWord("delete", at: index - 2) else { return nil }
+    let isQualified = tokens.isMark(".", at: index + 1)
+    return TableName(isQualified ? tokens.name(at: index + 2) ?? name : name)
   }
 }

@@ -61,6 +61,21 @@ import Testing
     }
   }
 
+  @Test("Whether indexes are dropped while changes are applied makes no difference", arguments: Seeds.shards)
+  func indexes(_ shard: Int) throws {
+    try Seeds.tryEach(1_200, shard: shard) { seed in
+      let scenario = try ApplyScenario(seed: seed)
+      guard !scenario.changes.isEmpty else { throw Seeds.Unsuitable() }
+      let keeping = try scenario.engine(indexes: .keep)
+      let rebuilding = try scenario.engine(indexes: .rebuild)
+      #expect(keeping.counts == rebuilding.counts, "seed \(seed)")
+      if !scenario.isEqual(keeping.outcome, rebuilding.outcome) {
+        Issue.record(
+          "\(Seeds.replay(seed))\n\(scenario.report(keeping.outcome, rebuilding.outcome, "keeping", "rebuilding"))")
+      }
+    }
+  }
+
   private struct Tally {
     var cases = 0
     var conflicts = 0

@@ -10,11 +10,12 @@ import Testing
     INSERT INTO notes VALUES (1, 'one', 'first'), (2, 'two', 'second'); UPDATE notes SET title = 'uno' WHERE id = 1;
     """
 
-  private static func external(insert: String = "", when condition: String = "") -> String {
+  private static func external(insert: String = "", when condition: String = "", before other: String = "") -> String {
     """
     \(notes)
     CREATE VIRTUAL TABLE words USING fts5(title, content=notes, content_rowid=id);
     CREATE TRIGGER i AFTER INSERT ON notes \(condition) BEGIN
+      \(other)
       INSERT INTO words(rowid, title) VALUES (new.id, \(insert.isEmpty ? "new.title" : insert));
     END;
     CREATE TRIGGER u AFTER UPDATE ON notes BEGIN
@@ -51,6 +52,8 @@ import Testing
   }
 
   private static let rebuilt = ["words": ["one: 1", "two: 2"]]
+  /// As SpatiaLite's triggers do it.
+  private static let realigning = "DELETE FROM spans WHERE id = new.id; SELECT realign('spans', new.id, new.title)"
   private static let directly = "INSERT INTO spans VALUES (new.id, 1, 2)"
 
   static let examples = [
@@ -64,6 +67,33 @@ import Testing
       "an unknown function, over some of the external content",
       external(insert: "folded(new.title)", when: "WHEN new.id > 1"),
       warning: ["\"words\"", "no such function: folded", "rebuild it"]),
+    Example(
+      "a function that writes to the index, and is not there",
+      spans(realigning, table: "\(notes) CREATE TABLE unused(a);") + "INSERT INTO spans VALUES (1, 5, 6);",
+      warning: ["rtree", "\"spans\"", "\"notes\"", "no such function: realign", "rebuild it"],
+      answers: ["spans": ["1|5.0|6.0"]]),
+    Example(
+      "nothing but a function that writes to the index", spans("SELECT realign('spans', new.id)"),
+      warning: ["\"spans\"", "no such function: realign", "rebuild it"], answers: ["spans": []]),
+    Example(
+      "a function that writes to the index behind another trigger",
+      spans("DELETE FROM spans WHERE id = new.id") + """
+        CREATE TRIGGER j AFTER INSERT ON notes WHEN new.id > 0 BEGIN SELECT realign('spans', new.id); END;
+        INSERT INTO spans VALUES (1, 5, 6);
+        """, warning: ["\"spans\"", "no such function: realign", "rebuild it"], answers: ["spans": ["1|5.0|6.0"]]),
+    Example(
+      "a function that may write to the index, for all that can be told",
+      spans("DELETE FROM spans WHERE id = new.id; SELECT realign(new.id)") + "INSERT INTO spans VALUES (1, 5, 6);",
+      warning: ["\"spans\"", "also calls realign()", "rebuild it"], answers: ["spans": ["1|5.0|6.0"]]),
+    Example(
+      "a function beside the statements of an index over external content",
+      external(before: "SELECT tell(new.id);"),
+      warning: ["\"words\"", "also calls tell()", "made anew"], answers: rebuilt),
+    Example(
+      "statements that call SQLite's own functions",
+      spans(
+        "SELECT count(*) FROM notes WHERE length(title) > 3; SELECT json(1) WHERE new.id IN (SELECT 1); \(directly)"),
+      warning: nil, answers: ["spans": ["1|1.0|2.0", "2|1.0|2.0"]]),
     Example(
       "a TEMP table of the same name", spans(directly) + "CREATE TEMP TABLE spans(id, low, high);",
       warning: ["\"spans\"", "TEMP table", "hides"]),

@@ -30,6 +30,7 @@ struct UsageTests {
     arguments: [
       ["frobnicate"], ["diff"], ["diff", "one"], ["diff", "a", "b", "--method", "bytes"], ["apply", "db"],
       ["apply", "db", "f", "--on-conflict", "latest"], ["apply", "db", "f", "--schema", "nothing"],
+      ["apply", "db", "f", "--memory", "0"], ["apply", "db", "f", "--memory", "2X"],
       ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "f", "--identity", "key"],
       ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],
       ["show", "a", "--html", "b"], ["bench", "--rows", "19"], ["bench", "db", "--rows", "0"],

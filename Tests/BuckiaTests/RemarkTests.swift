@@ -84,6 +84,10 @@ struct RemarkTests {
       .indexRebuiltWithoutFunctions,
       "the 1 index \"2\" over \"3\" 4; it was made anew from \"5\", but its triggers call functions: see that it answers as your application expects"
     ),
+    (
+      .indexRebuiltWithoutOtherRows,
+      "the 1 index \"2\" over \"3\" 4; it was made anew from \"5\", but its triggers read other rows, too: see that it answers as your application expects"
+    ),
     (.functionsKept, "the functions 1 stay on this connection until it is closed: one of its statements was running"),
     (.attachmentsNotUnpacked, "its 1 attached files were not unpacked"),
     (.refusalNotRecorded, "the refusal is not recorded: 1"),

@@ -80,8 +80,12 @@ extension DatabaseManager {
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
     var settings = ApplySettings(
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
-      time: WallClock.unixMilliseconds, progress: { try files.didApply(rows: $0) })
+      memoryLimit: options.memoryLimit, time: WallClock.unixMilliseconds,
+      progress: { try files.didApply(rows: $0) })
     settings.observer = changedRows
+    // An app's resolver may look something up with its own connection. And what happens inside another transaction cannot be
+    // begun again with the indexes kept, should the disk have no room to sort them.
+    if connection.isInTransaction || isBorrowed && resolver != nil { settings.indexPolicy = .keep }
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
     var failure: (any Error)?

@@ -2,6 +2,7 @@ import BuckiaDiffFiles
 import BuckiaApply
 import BuckiaLedger
 import SQLiteChangesets
+import SQLiteSchemas
 
 /// From verified files to what the engine plans and applies.
 extension IncomingChanges {
@@ -33,7 +34,21 @@ extension IncomingChanges {
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
       file: FileSystem.name(of: path), definitions: diff.schema, renames: diff.manifest.renames,
-      changeset: diff.changeset, feed: diff.feed)
+      claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
+  }
+}
+
+extension Manifest {
+  /// How many changes of each table there are.
+  fileprivate var counts: [TableName: ApplyCounts] {
+    let counts = tables.map { table in
+      var counts = ApplyCounts()
+      counts.inserted = Int(clamping: table.inserted)
+      counts.updated = Int(clamping: table.updated)
+      counts.deleted = Int(clamping: table.deleted)
+      return (TableName(table.name), counts)
+    }
+    return Dictionary(counts) { first, _ in first }
   }
 }
 

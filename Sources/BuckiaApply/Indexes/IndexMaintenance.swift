@@ -73,30 +73,38 @@ final class IndexMaintenance {
   // MARK: Copying
 
   private func copyTriggers(of tables: Set<TableName>) throws {
-    var finder = IndexTriggerFinder(schema)
+    var finder = IndexTriggerFinder(schema, in: session)
     // The TEMP triggers of the application may write to any table.
     let candidates =
       schema.temporaryTriggers.isEmpty
       ? tables : Set(schema.triggers.keys)
     let tables = schema.triggers.keys.filter(candidates.contains)
-    for table in tables.sorted(by: { $0.text < $1.text }) { finder.addTriggers(of: table) }
+    for table in tables.sorted(by: { $0.text < $1.text }) { try finder.addTriggers(of: table) }
     unmaintained = finder.unmaintained
     known = finder.found
     guard !known.isEmpty else { return }
 
-    let rules = try TriggerRules(session.connection)
+    let rules = try finder.rules()
     let called = known.reduce(into: Set<String>()) { $0.formUnion($1.references.functions) }
     let missing = called.intersection(GeoPackageFunctions.names).filter { !rules.hasUnaryFunction($0) }
     guard try addFunctions(missing) else {
       for trigger in known { addUnmaintained(trigger, "a statement of this connection is running") }
       return
     }
+    var refused: [IndexTrigger] = []
     for group in finder.groups() {
       // The merged trigger if it can be copied, else each by itself.
       if group.count > 1, try refusal(ofCopying: group[0], rules) == nil { continue }
       for trigger in group.count > 1 ? Array(group.dropFirst()) : group {
-        if let reason = try refusal(ofCopying: trigger, rules) { addUnmaintained(trigger, reason) }
+        guard let reason = try refusal(ofCopying: trigger, rules) else { continue }
+        addUnmaintained(trigger, reason)
+        refused.append(trigger)
       }
+    }
+    // What a function would have added must not be deleted by another trigger.
+    for number in copies.indices {
+      let isHalf = refused.contains { $0.callsApplication && $0.sharesWork(with: copies[number]) }
+      if isHalf { control.isOn[number] = false }
     }
   }
 

@@ -25,7 +25,7 @@ extension IndexSchema {
     return Remark(.indexRebuilt, index.module, index.name.text, content.text)
   }
 
-  private func isView(_ name: TableName) -> Bool { views[name] != nil }
+  func isView(_ name: TableName) -> Bool { views[name] != nil }
 
   /// Whether triggers maintain an index with external content: those of its content table, or TEMP triggers on it.
   private func isMaintained(_ index: IndexTable) -> Bool {
@@ -42,7 +42,7 @@ extension IndexSchema {
   }
 
   /// The tables that a table or view takes its rows from, itself included.
-  private func sources(of content: TableName) -> Set<TableName> {
+  func sources(of content: TableName) -> Set<TableName> {
     var found: Set<TableName> = [content]
     var open = [content]
     while let next = open.popLast() {

@@ -76,6 +76,11 @@ struct IndexSchema {
     }
   }
 
+  /// Whether there is a table, view or index with a name.
+  func contains(_ name: TableName) -> Bool {
+    tables.contains(name) || views[name] != nil || places[name] != nil || otherVirtualTables[name] != nil
+  }
+
   /// The index with a name.
   func index(named name: TableName) -> IndexTable? { places[name].map { indexes[$0] } }
 

@@ -3,7 +3,9 @@ import SQLiteSchemas
 /// The part of a trigger that maintains one index, ready to be copied.
 ///
 /// A trigger may write to several tables. What it wrote to ordinary ones is already part of the author's changes, so only
-/// its statements on the index are copied.
+/// its statements on the index are copied: those that write to it, and each SELECT that passes its name to a function of the
+/// application. Such a trigger is copied as a whole or not at all. An index from which rows are deleted, and to which they
+/// are not added again, would be worse than one that is out of date.
 struct IndexTrigger {
   /// The index that the statements write to.
   let index: IndexTable
@@ -21,10 +23,27 @@ struct IndexTrigger {
   private(set) var references: SQLReferences
   /// Whether the trigger has other statements, which are not copied.
   private(set) var isPartial: Bool
+  /// Whether it leaves some of the work to a function of the application.
+  private(set) var callsApplication: Bool
+  /// A function of the application that belongs to the trigger and cannot be copied with it; nil when there is none.
+  private(set) var uncopiedFunction: String?
 
   /// Nil when no statement of the trigger writes to the index.
-  init?(_ definition: TriggerDefinition, of table: TableName, on index: IndexTable) {
-    let own = definition.statements.filter { $0.target == index.name }
+  ///
+  /// - Parameter calls: For each statement the functions of the application that it calls.
+  init?(
+    _ definition: TriggerDefinition, calling calls: [[String]], of table: TableName, on index: IndexTable,
+    in schema: IndexSchema
+  ) {
+    var own: [TriggerDefinition.Statement] = []
+    for (statement, functions) in zip(definition.statements, calls) {
+      let names = statement.references.names
+      if statement.target == index.name || statement.target == nil && !functions.isEmpty && names.contains(index.name) {
+        own.append(statement)
+      } else if let function = functions.first, names.contains(index.name) || statement.maintainsUnknown(schema) {
+        uncopiedFunction = function
+      }
+    }
     guard !own.isEmpty, definition.timing != .insteadOf else { return nil }
     self.index = index
     self.table = table
@@ -35,6 +54,7 @@ struct IndexTrigger {
     statements = own.map(\.text)
     hasConflictClause = own.contains(where: \.hasConflictClause)
     isPartial = own.count < definition.statements.count
+    callsApplication = uncopiedFunction != nil || own.contains { $0.target == nil }
     references = own.reduce(definition.conditionReferences) { $0.union($1.references) }
   }
 
@@ -53,7 +73,14 @@ struct IndexTrigger {
     hasConflictClause = hasConflictClause || later.hasConflictClause
     references = references.union(later.references)
     isPartial = isPartial || later.isPartial
+    callsApplication = callsApplication || later.callsApplication
+    uncopiedFunction = uncopiedFunction ?? later.uncopiedFunction
     return true
+  }
+
+  /// Whether another trigger maintains the same index when the same happens to a row.
+  func sharesWork(with other: IndexTrigger) -> Bool {
+    index == other.index && table == other.table && event == other.event
   }
 
   /// The statement that creates the copy.
@@ -88,6 +115,13 @@ struct IndexTrigger {
       let column = SQLText.identifier(updated ?? known[0])
       return "UPDATE main.\(table.quoted) SET \(column) = \(column)"
     }
+  }
+}
+
+extension TriggerDefinition.Statement {
+  /// Whether this is a SELECT that names no index: what the functions that it calls are for cannot be told.
+  fileprivate func maintainsUnknown(_ schema: IndexSchema) -> Bool {
+    target == nil && !schema.indexes.contains { references.names.contains($0.name) }
   }
 }
 

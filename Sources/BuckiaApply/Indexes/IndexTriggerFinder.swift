@@ -15,15 +15,28 @@ struct UnmaintainedIndex {
 /// Finds the triggers that maintain indexes.
 struct IndexTriggerFinder {
   let schema: IndexSchema
+  let session: ApplySession
   /// The parts of triggers to be copied, in the order in which they fire.
   private(set) var found: [IndexTrigger] = []
   /// The indexes that cannot be maintained, by the schema alone.
   private(set) var unmaintained: [UnmaintainedIndex] = []
+  private var knownRules: TriggerRules?
 
-  init(_ schema: IndexSchema) { self.schema = schema }
+  init(_ schema: IndexSchema, in session: ApplySession) {
+    self.schema = schema
+    self.session = session
+  }
+
+  /// What triggers may do, read when it first matters.
+  mutating func rules() throws -> TriggerRules {
+    if let knownRules { return knownRules }
+    let rules = try TriggerRules(session.connection)
+    knownRules = rules
+    return rules
+  }
 
   /// Adds the triggers of a table.
-  mutating func addTriggers(of table: TableName) {
+  mutating func addTriggers(of table: TableName) throws {
     for trigger in schema.triggers[table] ?? [] {
       guard let definition = TriggerDefinition(parsing: trigger.sql) else {
         let names = SQLReferences(of: trigger.sql).names
@@ -32,10 +45,15 @@ struct IndexTriggerFinder {
         }
         continue
       }
-      var seen: Set<TableName> = []
-      for target in definition.statements.compactMap(\.target) where seen.insert(target).inserted {
+      let calls = try definition.statements.map { statement in
+        if statement.references.calledFunctions.isEmpty { return [String]() }
+        return try rules().applicationFunctions(in: statement.references, schema)
+      }
+      for target in targets(of: definition, calling: calls) {
         if let index = schema.index(named: target) {
-          if let part = IndexTrigger(definition, of: table, on: index) { found.append(part) }
+          if let part = IndexTrigger(definition, calling: calls, of: table, on: index, in: schema) {
+            found.append(part)
+          }
         } else if let module = schema.otherVirtualTables[target] {
           unmaintained.append(
             UnmaintainedIndex(
@@ -47,6 +65,23 @@ struct IndexTriggerFinder {
         }
       }
     }
+  }
+
+  /// What a trigger writes to, each once: the targets of its statements, and the indexes whose names it passes to functions of
+  /// the application.
+  private func targets(of definition: TriggerDefinition, calling calls: [[String]]) -> [TableName] {
+    var targets: [TableName] = []
+    var seen: Set<TableName> = []
+    for (statement, functions) in zip(definition.statements, calls) {
+      if let target = statement.target {
+        if seen.insert(target).inserted { targets.append(target) }
+      } else if !functions.isEmpty {
+        for index in schema.indexes where statement.references.names.contains(index.name) {
+          if seen.insert(index.name).inserted { targets.append(index.name) }
+        }
+      }
+    }
+    return targets
   }
 
   private mutating func addUnmaintained(_ index: IndexTable, of table: TableName, _ reason: String) {

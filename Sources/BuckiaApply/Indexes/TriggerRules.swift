@@ -17,6 +17,8 @@ struct TriggerRules {
 
   private var flags: [String: Int64] = [:]
   private var unary: Set<String> = []
+  /// The functions that SQLite itself has.
+  private var builtIn: Set<String> = []
   private var modules: Set<String> = []
   private let trustsSchema: Bool
 
@@ -25,13 +27,14 @@ struct TriggerRules {
   /// - Throws: `SQLiteError` when they cannot be read.
   init(_ connection: borrowing SQLiteConnection) throws {
     trustsSchema = try connection.integer("PRAGMA trusted_schema") != 0
-    try connection.forEachRow(of: "SELECT name, narg, flags FROM pragma_function_list") { row in
+    try connection.forEachRow(of: "SELECT name, narg, flags, builtin FROM pragma_function_list") { row in
       let name = ASCIIName.folded(row.text(at: 0) ?? "")
       // The strictest flags of all functions with the name: they are innocuous only if all of them are.
       let known = flags[name] ?? Self.innocuous
       let own = row.integer(at: 2)
       flags[name] = (known | own) & ~Self.innocuous | known & own & Self.innocuous
       if row.integer(at: 1) == 1 || row.integer(at: 1) == -1 { unary.insert(name) }
+      if row.integer(at: 3) != 0 { builtIn.insert(name) }
     }
     try connection.forEachRow(of: "SELECT name FROM pragma_module_list") { row in
       modules.insert(ASCIIName.folded(row.text(at: 0) ?? ""))
@@ -41,9 +44,22 @@ struct TriggerRules {
   /// Whether a function can be called with one argument.
   func hasUnaryFunction(_ name: String) -> Bool { unary.contains(name) }
 
+  /// The functions of the application that SQL calls, whether they are there or not: what they do is not known here.
+  ///
+  /// SpatiaLite's `RTreeAlign()`, for one, writes to the index whose name it is given.
+  func applicationFunctions(in references: SQLReferences, _ schema: IndexSchema) -> [String] {
+    references.calledFunctions.filter { name in
+      let isKnown = ["match", "raise"].contains(name) || builtIn.contains(name) || modules.contains(name)
+      return !isKnown && !schema.contains(TableName(name))
+    }.sorted()
+  }
+
   /// Why the copy of a trigger must not run; nil when it may.
   func refusal(of trigger: IndexTrigger, in schema: IndexSchema) -> String? {
     let references = trigger.references
+    if let function = trigger.uncopiedFunction {
+      return "its trigger also calls \(function)(), which may write to the index and is not run here"
+    }
     if references.raises { return "its trigger calls RAISE(), which could keep out the row itself" }
     let read = references.sources.union([trigger.index.name])
     if let hidden = read.first(where: schema.temporaryTables.contains) {
@@ -70,8 +86,7 @@ struct TriggerRules {
     { table in
       let name = ASCIIName.folded(table.text)
       if schema.otherVirtualTables[table] != nil { return true }
-      let isKnown = schema.tables.contains(table) || schema.views[table] != nil || schema.index(named: table) != nil
-      return !isKnown && modules.contains(name) && !Self.harmlessModules.contains(name)
+      return !schema.contains(table) && modules.contains(name) && !Self.harmlessModules.contains(name)
     }
   }
 }

@@ -96,14 +96,16 @@ struct OptimisticBatch {
   /// - Returns: The conflict that one of them met: the transaction has to be rolled back. Nil when all were written.
   mutating func write() throws -> (any Error)? {
     guard diffs > 0, let schema, let admitted else { return nil }
-    var applier = try ChangesetApplier(
-      schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
-      rules: ChangesetApplier.Rules(endsAtRefusals: true),
-      session: session, keeping: nil, reportingTo: observer, progress: { _ in })
     let all = admitted.replaced(
       by: IncomingChanges(
         key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
         changeset: TemporaryBuffer(bytes), feed: ChangesetFeed(summary)))
+    let rebuild = try IndexRebuild(
+      of: all.changes, keeping: nil, seesTriggers: false, in: session)
+    var applier = try ChangesetApplier(
+      schema: schema, decider: ConflictDecider(policies: .abort, resolver: nil, log: nil),
+      rules: ChangesetApplier.Rules(endsAtRefusals: true),
+      session: session, keeping: nil, rebuilding: rebuild, reportingTo: observer, progress: { _ in })
     let expected = ApplyCounts(expecting: summary)
     bytes = []
     summary = ChangesetSummary()

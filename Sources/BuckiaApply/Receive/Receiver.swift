@@ -55,7 +55,7 @@ package struct Receiver {
     isPartOfAnother = connection.isInTransaction
     self.settings = settings
     self.clock = clock
-    session = ApplySession(on: connection, firesTriggers: settings.firesTriggers)
+    session = settings.session(on: connection)
     do {
       try session.begin()
       let transaction = try SQLiteTransaction(on: connection)
@@ -155,6 +155,10 @@ package struct Receiver {
   private mutating func receive(_ range: Range<Int>, of source: some IncomingFileSource, _ care: Care) throws {
     let files = source.files(range, streams: care == .batches)
     defer { files.stop() }
+    let policy = session.indexPolicy
+    // What fails then is a file's fault, or the database's.
+    if care == .savepoints || care == .alone { session.indexPolicy = .keep }
+    defer { session.indexPolicy = policy }
     var next = range.lowerBound
     while next < range.upperBound {
       let limit = care == .alone ? 1 : Self.groupFileLimit
@@ -174,6 +178,10 @@ package struct Receiver {
         next = after
       case .refersToRefused(let index):
         try receive(next..<(index + 1), of: source, .savepoints)
+        next = index + 1
+      case .failed(is IndexRebuildFailure, let index):
+        // The session keeps all indexes from now on.
+        try receive(next..<(index + 1), of: source, care == .batches ? .oneByOne : care)
         next = index + 1
       case .failed(let error, let index):
         if care == .alone {
@@ -343,7 +351,7 @@ extension Receiver {
     case .admitted(let admitted):
       return try ApplyPlan(
         admitted, settings: settings,
-        session: session ?? ApplySession(on: connection, firesTriggers: settings.firesTriggers),
+        session: session ?? settings.session(on: connection),
         ownsSession: session == nil)
     case .alreadyRecorded:
       throw Refusal(.alreadyApplied, code: .alreadyApplied, reason: "it was applied before", isRecorded: false)

@@ -69,8 +69,12 @@ struct ApplyExecution {
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
     let rules = ChangesetApplier.Rules(seesTriggers: seesTriggers)
+    // What is held of an earlier diff is little, and must not fail.
+    let rebuild =
+      try resumed == nil ? IndexRebuild(of: incoming, keeping: indexes, seesTriggers: seesTriggers, in: session) : nil
     var applier = try ChangesetApplier(
       schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
+      rebuilding: rebuild,
       reportingTo: settings.observer, progress: settings.progress)
     let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
     let known = holding.known.changes
@@ -86,7 +90,8 @@ struct ApplyExecution {
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
     if let indexes {
-      warnings += try indexes.rebuildIncompleteIndexes(changed: applier.changedTables)
+      warnings += try indexes.rebuildIncompleteIndexes(
+        changed: applier.changedTables, rowCount: applier.counts.written)
     } else if try session.hasVirtualTables() {
       warnings += try IndexMaintenance.rebuildIndexesWithoutTriggers(changed: applier.changedTables, in: session)
     }

@@ -25,8 +25,18 @@ package final class ApplySession {
   let firesTriggers: Bool
   /// What ``end()`` sets again; nil where the connection has not been made ready.
   private var previous: (firesTriggers: Bool, enforcesForeignKeys: Bool, cacheSize: Int64)?
-  /// SQLite's own default keeps 2 MB, and every page that does not fit is written and read again.
-  private static let cacheKibibytes: Int64 = 32 << 10
+  /// How many bytes the page cache and the sorting of indexes may take up together.
+  let memoryLimit: Int
+  /// What becomes of the indexes of a table while its rows are written.
+  var indexPolicy: IndexPolicy
+  /// The page cache in KiB: as the application has it, and as it is now.
+  private var cacheKibibytes: (own: Int64, now: Int64) = (0, 0)
+
+  /// The memory limit where nothing else is said: 256 MiB.
+  package static let defaultMemoryLimit = 256 << 20
+  /// The page cache where rows are written one next to the other. SQLite's own default keeps 2 MB, and every page that does not
+  /// fit is written and read again.
+  private static let usualCacheBytes = 32 << 20
 
   /// Whether the database stores text as UTF-16.
   private(set) var storesUTF16 = false
@@ -66,9 +76,16 @@ package final class ApplySession {
   /// - Parameters:
   ///   - connection: The connection that all diffs are applied on. It must outlive the session.
   ///   - firesTriggers: Whether the local triggers fire.
-  package init(on connection: borrowing SQLiteConnection, firesTriggers: Bool = false) {
+  ///   - memoryLimit: How many bytes the page cache and the sorting of indexes may take up together.
+  ///   - indexPolicy: What becomes of the indexes of a table while its rows are written.
+  package init(
+    on connection: borrowing SQLiteConnection, firesTriggers: Bool = false,
+    memoryLimit: Int = ApplySession.defaultMemoryLimit, indexPolicy: IndexPolicy = .rebuildWhereFaster
+  ) {
     self.connection = SQLiteConnection(sharing: connection)
     self.firesTriggers = firesTriggers
+    self.memoryLimit = max(0, memoryLimit)
+    self.indexPolicy = indexPolicy
   }
 
   /// Makes the connection ready.
@@ -93,7 +110,22 @@ package final class ApplySession {
     if enforced { try connection.enforceForeignKeys(false) }
     let pageSize = try connection.integer("PRAGMA main.page_size") ?? 4_096
     let kibibytes = cacheSize < 0 ? -cacheSize : cacheSize * pageSize / 1_024
-    if kibibytes < Self.cacheKibibytes { try connection.execute("PRAGMA main.cache_size = -\(Self.cacheKibibytes)") }
+    cacheKibibytes = (own: kibibytes, now: kibibytes)
+    try usePageCache(of: min(Self.usualCacheBytes, memoryLimit))
+  }
+
+  /// Makes the page cache larger, until the session ends: what the next file needs is mostly in it already.
+  func growPageCache(to bytes: Int) throws {
+    if Int64(bytes >> 10) > cacheKibibytes.now { try usePageCache(of: bytes) }
+  }
+
+  /// Lets the page cache be of a size in bytes, and never smaller than the application has it. SQLite sorts in as much memory
+  /// again (<https://sqlite.org/tempfiles.html>).
+  func usePageCache(of bytes: Int) throws {
+    let kibibytes = max(cacheKibibytes.own, Int64(bytes >> 10))
+    guard kibibytes != cacheKibibytes.now else { return }
+    try connection.execute("PRAGMA main.cache_size = -\(kibibytes)")
+    cacheKibibytes.now = kibibytes
   }
 
   /// Puts the connection back as it was. All statements that the session keeps are of no more use.
@@ -259,7 +291,7 @@ package final class ApplySession {
     if cache.statements.count >= Self.tableLimit { cache.statements.removeAll() }
     // What has been read may be older than the table: then it does not know it.
     let sql = cache.reader?.entry(named: key.table)?.sql
-    let made = try TableStatements(match, header: header, createdBy: sql, on: connection)
+    let made = try TableStatements(match, header: header, createdBy: sql, storesUTF16: storesUTF16, on: connection)
     cache.statements[key] = made
     return made
   }

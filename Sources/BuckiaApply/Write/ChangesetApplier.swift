@@ -28,6 +28,7 @@ struct ChangesetApplier {
   let rules: Rules
   let session: ApplySession
   let indexes: IndexMaintenance?
+  private let rebuild: IndexRebuild?
   private let observer: (any RowEffectObserver)?
   /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
@@ -44,8 +45,8 @@ struct ChangesetApplier {
 
   init(
     schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil, rules: Rules,
-    session: ApplySession, keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
-    progress: @escaping (Int) throws -> Void
+    session: ApplySession, keeping indexes: IndexMaintenance?, rebuilding rebuild: IndexRebuild?,
+    reportingTo observer: (any RowEffectObserver)?, progress: @escaping (Int) throws -> Void
   ) throws {
     self.schema = schema
     self.decider = decider
@@ -53,6 +54,7 @@ struct ChangesetApplier {
     self.rules = rules
     self.session = session
     self.indexes = indexes
+    self.rebuild = rebuild
     self.observer = observer
     if let observer, rules.seesTriggers {
       indirect = try IndirectEffects(wantsRows: observer.wantsRows, session)
@@ -92,6 +94,9 @@ struct ChangesetApplier {
         if orderings[section.table] == .done { continue }
         let table = arrival.summary.tables[section.table].table
         do {
+          try rebuild?.willWrite(
+            arrival.summary.tables[section.table], into: match(of: table), section.changes, of: incoming.changeset,
+            isSorted: orderings[section.table] == .byKey)
           let inserts = arrival.isComplete ? collidingInserts(into: section.table, arrival.summary, incoming) : nil
           let applier = try tableApplier(for: table, of: incoming.changeset, collidingInserts: inserts)
           if orderings[section.table] == .byKey {
@@ -111,6 +116,7 @@ struct ChangesetApplier {
       if arrival.isComplete { break }
       arrival = try incoming.feed.arrival(beyond: arrival.end)
     }
+    try rebuild?.finish { [progress, done] in try progress(done) }
     if let observer { try indirect?.report(to: observer) }
     try progress(done)
   }

@@ -47,8 +47,9 @@ final class TableStatements {
   /// Whether it is a full-text table.
   let isFullText: Bool
 
-  /// Whether the values of a full-text table need a detour on their way in: the bytes of a blob count as text there, and those
-  /// of a bound one as UTF-8, also where all text of the database is UTF-16. What a function returns is taken for what it is.
+  /// Whether values need a detour on their way in. Where an expression takes a blob for text, the bytes of a bound one count
+  /// as UTF-8, also where all text of the database is UTF-16, and those of a stored one do not: the index on such an
+  /// expression would be damaged. What a function returns is taken for what it is.
   private let detoursBlobs: Bool
 
   let connection: SQLiteConnection
@@ -67,9 +68,11 @@ final class TableStatements {
   /// INSERTs of several rows, by their number.
   private var batches: [Int: PreparedStatement] = [:]
 
-  /// - Parameter createStatement: The statement that the table was created with, where that has been read.
+  /// - Parameters:
+  ///   - createStatement: The statement that the table was created with, where that has been read.
+  ///   - storesUTF16: Whether the database stores text as UTF-16.
   init(
-    _ match: TableMatch, header: ChangesetTable, createdBy createStatement: String?,
+    _ match: TableMatch, header: ChangesetTable, createdBy createStatement: String?, storesUTF16: Bool,
     on connection: borrowing SQLiteConnection
   ) throws(SQLiteError) {
     self.match = match
@@ -77,7 +80,11 @@ final class TableStatements {
     self.createStatement = createStatement
     storageRules = LosslessStorageRules(match)
     isFullText = if case .fullText = match.local.module { true } else { false }
-    detoursBlobs = try (isFullText ? connection.text("PRAGMA main.encoding") : "UTF-8") != "UTF-8"
+    var detoursBlobs = storesUTF16
+    if storesUTF16, !isFullText {
+      detoursBlobs = try Self.hasExpressions(over: match.local, createdBy: createStatement, on: connection)
+    }
+    self.detoursBlobs = detoursBlobs
     batchLimit = connection.parameterLimit
     lengthLimit = connection.lengthLimit
     resultLimit = connection.columnLimit
@@ -228,7 +235,7 @@ final class TableStatements {
 
   /// `?1…`: a whole local row. Gives what tells the row apart that is in its way, or its own when none is.
   private(set) lazy var probing = Result {
-    let values = wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let values = wholeRow.indices.map { value($0 + 1) }.joined(separator: ", ")
     let some = layout[match.local.keyIndexes.first ?? 0]
     return try prepare(
       """

@@ -41,6 +41,34 @@ extension Comparison {
     }
   }
 
+  /// The peak resident memory of a process that applies many rows to a table with four indexes, in the memory that it is
+  /// allowed where nothing else is said.
+  static func memoryOfIndexedInserts(rows: Int) -> Comparison {
+    let allowed = ApplyOptions().memoryLimit
+    return Comparison(
+      id: "memory-indexed-inserts",
+      title: "Peak memory, \(Quantity.grouped(rows)) inserts under four indexes, \(allowed >> 20) MiB allowed",
+      unit: .bytes,
+      // What the process itself takes up comes on top, as in the other comparisons.
+      figures: [Figure(.value, of: .applying, against: nil, target: Double(allowed + 64 << 20))]
+    ) { folder in
+      let file = try ShippedChanges(.inserts, .textKey, rows: rows, in: folder)
+      return Workload(
+        size: file.size,
+        implementations: [
+          Implementation(.applying, isSubject: true) { folder in
+            let database = try folder.copy(of: file.database)
+            let connection = try SQLiteConnection(opening: database, as: .readWrite)
+            try connection.execute(IndexedWork.inserts.indexes)
+            let inbound = try folder.link(file.diffFile)
+            return ClosureRun(content: { try ShippedChanges.content(of: database) }) {
+              try MemoryCommand.peak("apply", database, inbound)
+            }
+          }
+        ])
+    }
+  }
+
   /// The peak resident memory of a process that compares two large databases.
   static func memoryOfDifference(rows: Int) -> Comparison {
     let gibibytes = String(format: "%.2g GiB", Double(rows * LargePair.rowBytes) / Double(1 << 30))

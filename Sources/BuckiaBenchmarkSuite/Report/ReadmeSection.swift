@@ -12,6 +12,8 @@ struct ReadmeSection {
   private static let shown: [(title: String, baseline: String)] = [
     ("1,000,000 inserts, TEXT key", "sqlite3changeset_apply_v2"),
     ("250,000 updates and deletes, TEXT key", "sqlite3changeset_apply_v2"),
+    ("1,000,000 inserts under four indexes, TEXT key", "sqlite3changeset_apply_v2"),
+    ("250,000 updates of two of four indexes, TEXT key", "sqlite3changeset_apply_v2"),
     ("1,000,000 conflicting inserts, keep-local, TEXT key", "sqlite3changeset_apply_v2"),
     ("10,000 inbound files of 20 rows, one folder, synchronous FULL", "sqlite3changeset_apply_v2"),
     ("Difference of two databases, 1,000,000 rows, 1% changed, TEXT key", "sqlite3session_diff"),

@@ -17,11 +17,13 @@ package enum EngineCalls {
   /// - Throws: `ReplicationError`, `SQLiteError`, `ChangesetError`.
   static func apply(
     _ changes: IncomingChanges, policy: ConflictPolicies = .abort, resolver: ApplySettings.Resolver? = nil,
-    recordsConflicts: Bool = true, to connection: borrowing SQLiteConnection
+    recordsConflicts: Bool = true, indexes: IndexPolicy = .rebuildWhereFaster,
+    to connection: borrowing SQLiteConnection
   ) throws {
     let transaction = try SQLiteTransaction(on: connection)
     var settings = ApplySettings(policies: policy, resolver: resolver, time: 2_000_000_000_000)
     settings.recordsConflicts = recordsConflicts
+    settings.indexPolicy = indexes
     let plan = try Receiver.plan(changes, on: connection, settings: settings)
     _ = try plan.apply(in: transaction)
     try transaction.commit()

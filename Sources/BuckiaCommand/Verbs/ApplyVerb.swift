@@ -40,6 +40,12 @@ struct ApplyVerb: Verb {
   @Option(help: "Whose files are applied from now on: any sender's, or those of known contacts only.")
   var trust: TrustMode?
 
+  @Option(
+    help: ArgumentHelp(
+      "How much memory SQLite may take up for pages and sorting, in MiB, or with a unit: 64, 512M, 2G.",
+      valueName: "size"))
+  var memory = MemorySize.usual
+
   @Flag(help: "Leave applied files in their folders.")
   var keep = false
 
@@ -73,6 +79,7 @@ struct ApplyVerb: Verb {
       keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
     options.snapshot = snapshot
+    options.memoryLimit = memory.bytes
     var failure: ErrorReport?
     let report: ApplyReport
     do {

@@ -54,6 +54,9 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, extended_errcode, "_:", (db), sqlite3 *db)                                                                    \
   R(int, file_control, "_:_:_:_:", (db, schema, operation, argument),                                                  \
     sqlite3 *db, const char *schema, int operation, void *argument)                                                    \
+  R(int, db_cacheflush, "_:", (db), sqlite3 *db)                                                                       \
+  R(void, progress_handler, "_:_:_:_:", (db, operations, handler, context),                                            \
+    sqlite3 *db, int operations, int (*_Nullable handler)(void *_Nullable), void *_Nullable context)                   \
   R(int, table_column_metadata, "_:_:_:_:_:_:", (db, schema, table, column, 0, collation, 0, 0, is_autoincrement),     \
     sqlite3 *db, const char *schema, const char *table, const char *column,                                            \
     const char *_Nullable *_Nonnull collation, int *is_autoincrement)                                                  \

@@ -205,7 +205,10 @@ extension ApplyScenario {
   ///   - asks: Whether a resolver is there that hears every question. Without one, what both sides made alike is no
   ///     conflict.
   ///   - windowBytes: How many bytes of the changes are in memory at once; nil for all of them.
-  func engine(asks: Bool = true, windowBytes: Int? = nil) throws -> (outcome: Outcome, counts: ApplyCounts) {
+  ///   - indexes: What becomes of indexes meanwhile.
+  func engine(
+    asks: Bool = true, windowBytes: Int? = nil, indexes: IndexPolicy = .rebuildWhereFaster
+  ) throws -> (outcome: Outcome, counts: ApplyCounts) {
     let connection = try makeReceiver(forStock: false)
     let questions = Questions()
     var isRefused = false
@@ -223,8 +226,9 @@ extension ApplyScenario {
       }
     }
     do {
-      let settings = ApplySettings(
+      var settings = ApplySettings(
         policies: ConflictPolicies(policy), resolver: resolver, firesTriggers: firesTriggers, time: 2_000_000_000_000)
+      settings.indexPolicy = indexes
       let transaction = try SQLiteTransaction(on: connection)
       counts = try Receiver.plan(incoming(windowBytes: windowBytes), on: connection, settings: settings)
         .apply(in: transaction).counts

@@ -27,10 +27,12 @@ final class ReferenceApplier {
     static let waitsForDeletes = Deviations(rawValue: 32)
     /// Rows that refer to rows of the same changes which were left out are conflicts with them.
     static let asksAboutLostParents = Deviations(rawValue: 64)
+    /// In a UTF-16 database, expressions over a blob that is written have the values that they have once it is stored.
+    static let bindsBlobsAsStored = Deviations(rawValue: 128)
 
     static let all: Deviations = [
       .saysOrAbort, .keepsReplacedRows, .keepsLocalColumns, .resolvesCycles, .mergesColumns, .waitsForDeletes,
-      .asksAboutLostParents,
+      .asksAboutLostParents, .bindsBlobsAsStored,
     ]
   }
 
@@ -233,13 +235,18 @@ final class ReferenceApplier {
     return (places.map { "\(quoted(table.columns[$0])) = ?\($0 + 1)" }.joined(separator: " AND "), places)
   }
 
+  /// The parameter of a number as a value that is written.
+  private func written(_ number: Int) -> String {
+    deviations.contains(.bindsBlobsAsStored) ? "nullif(?\(number), NULL)" : "?\(number)"
+  }
+
   private var orAbort: String { deviations.contains(.saysOrAbort) ? "OR ABORT " : "" }
 
   private func insert(
     _ values: [RawValue?], _ table: Table, locals: [RawValue?]? = nil, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     let names = table.columns + (locals == nil ? [] : table.locals)
-    let parameters = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    let parameters = names.indices.map { written($0 + 1) }.joined(separator: ", ")
     let list = names.map(quoted).joined(separator: ", ")
     return try run(
       "INSERT \(orAbort)INTO main.\(quoted(table.name)) (\(list)) VALUES (\(parameters))", values + (locals ?? []),
@@ -272,7 +279,7 @@ final class ReferenceApplier {
   ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
     let count = table.columns.count
     let set = table.columns.indices.filter { !table.isKey[$0] && change.new[$0] != nil }
-      .map { "\(quoted(table.columns[$0])) = ?\($0 + 1)" }.joined(separator: ", ")
+      .map { "\(quoted(table.columns[$0])) = \(written($0 + 1))" }.joined(separator: ", ")
     let condition = table.columns.indices
       .filter { table.isKey[$0] || (comparesAll && change.old[$0] != nil) }
       .map { "\(quoted(table.columns[$0])) IS ?\(count + $0 + 1)" }.joined(separator: " AND ")

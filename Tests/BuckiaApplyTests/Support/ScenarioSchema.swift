@@ -146,6 +146,10 @@ struct ScenarioSchema {
         "CREATE INDEX \"u \(table.name)\" ON \(table.quoted(table.name))(\(name))",
       ]
       table.indexes.append(random.pick(choices))
+      // One that is not unique, and may be dropped while rows are written.
+      table.indexes.append(
+        "CREATE INDEX \"n \(table.name)\" ON \(table.quoted(table.name))(\(second) DESC, \(name)) WHERE \(name) IS NOT 7"
+      )
     }
     if random.oneIn(6) {
       for index in others where table.columns[index].isUnique || table.columns[index].isNotNull {

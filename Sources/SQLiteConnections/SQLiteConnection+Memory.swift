@@ -1,0 +1,46 @@
+import CBuckiaSQLite
+
+extension SQLiteConnection {
+  /// How many bytes the page caches of the connection take up.
+  ///
+  /// See [`SQLITE_DBSTATUS_CACHE_USED`](https://sqlite.org/c3ref/c_dbstatus_options.html).
+  package var cacheBytes: Int {
+    var current: Int32 = 0
+    var highest: Int32 = 0
+    handle.routines.db_status(handle.pointer, SQLITE_DBSTATUS_CACHE_USED, &current, &highest)
+    return Int(current)
+  }
+
+  /// Writes the changed pages in the page cache to the database file or its WAL, so that they no longer fill the cache.
+  ///
+  /// They stay part of the open transaction. See <https://sqlite.org/c3ref/db_cacheflush.html>.
+  ///
+  /// - Throws: `SQLiteError` when they cannot be written.
+  package func flushCache() throws(SQLiteError) {
+    let code = handle.routines.db_cacheflush(handle.pointer)
+    // Pages in use by a running statement are left in the cache.
+    if code != SQLITE_BUSY { try handle.check(code) }
+  }
+
+  /// Whether SQLite keeps what does not fit, such as the parts of a sort, in memory of any amount instead of in files.
+  ///
+  /// See <https://sqlite.org/tempfiles.html#the_sqlite_temp_store_compile_time_parameter_and_pragma>.
+  ///
+  /// - Throws: `SQLiteError` when the settings cannot be read.
+  package var keepsTemporaryFilesInMemory: Bool {
+    get throws {
+      var compiled: Int64 = 1
+      try forEachRow(of: "SELECT compile_options FROM pragma_compile_options") { row in
+        let option = row.text(at: 0) ?? ""
+        if option.hasPrefix("TEMP_STORE=") { compiled = Int64(option.dropFirst("TEMP_STORE=".count)) ?? compiled }
+      }
+      let chosen = try integer("PRAGMA temp_store") ?? 0
+      return switch compiled {
+      case 0: false
+      case 1: chosen == 2
+      case 2: chosen != 1
+      default: true
+      }
+    }
+  }
+}
