@@ -1,6 +1,13 @@
 import ArgumentParser
 import Buckia
-import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// Where the program starts: reads the arguments, runs the verb, and gives every failure its exit code.
 @main
@@ -19,7 +26,7 @@ enum EntryPoint {
         print(ErrorReport(usage: RootCommand.message(for: error)).json.prettyText())
       }
       let message = TypedArguments.escaped(in: RootCommand.fullMessage(for: error))
-      FileHandle.standardError.write(Data("\(message)\n".utf8))
+      StandardStream.error.tell("\(message)\n")
       exit(status.rawValue)
     }
   }

@@ -22,9 +22,10 @@ struct CollisionScan {
   /// - Throws: `SQLiteError`, `ByteStreamError`, `ChangesetError`.
   func run() throws {
     let summary = try changes.feed.summary()
+    let renames = try session.renames(of: changes.key.sender, and: changes.renames)
     let plan =
       try changes.definitions.map {
-        try SchemaPlan(definitions: $0, mode: .hold, renames: session.renames(), local: session.schema())
+        try SchemaPlan(definitions: $0, mode: .hold, renames: renames, local: session.schema())
       } ?? SchemaPlan(positional: summary.tables.map(\.table), local: session.schema())
     let contested = ContestedKeys(of: changes.key.sender, on: session.connection)
     let sections = TableSections(summary, of: changes.changeset)

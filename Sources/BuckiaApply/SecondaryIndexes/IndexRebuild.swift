@@ -98,7 +98,7 @@ final class IndexRebuild {
     let end = min(changes.upperBound, changes.lowerBound + Self.sampledBytes)
     var stretches = ChangeStretches(changes.lowerBound..<end, of: table, in: ChangesetWindow(changeset))
     while try !wanted.isEmpty && stretches.advance() {
-      try stretches.window.withBytes { bytes in
+      stretches.window.withBytes { bytes in
         while !wanted.isEmpty, let place = stretches.next(in: bytes) {
           guard wanted.contains(place.operation) else { continue }
           change.read(place, in: bytes)

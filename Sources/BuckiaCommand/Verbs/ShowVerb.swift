@@ -35,7 +35,7 @@ struct ShowVerb: Verb {
     if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {
-      let header = ShownHeader(path: ArgumentFile.name(of: file), size: Int(inspected.byteCount), file: inspected)
+      let header = ShownHeader(path: ArgumentFile.name(of: file), file: inspected)
       try console.say(header.lines(style: console.style))
       try printChanges(of: inspected, on: console)
     }
