@@ -27,7 +27,7 @@ public enum DiffOutput: Sendable {
     var folder = path.utf8[...]
     while folder.count > 1, folder.last == UInt8(ascii: "/") { folder.removeLast() }
     let isMeantAsFolder = folder.count < path.utf8.count || FileSystem.isFolder(path)
-    let isFile = DiffFileName.suffixes.contains { path.utf8.ends(with: $0.utf8) } || FileSystem.exists(path)
+    let isFile = DiffFileName.suffixes.contains { path.utf8.ends(with: $0.utf8) } || FileSystem.isFile(path)
     return isMeantAsFolder || !isFile ? .folder(String(Substring(folder))) : .file(path, replacing: replacing)
   }
 }

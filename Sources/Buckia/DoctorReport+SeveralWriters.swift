@@ -9,23 +9,23 @@ extension DoctorReport {
     let parents = Set(tables.flatMap { $0.foreignKeys.map { TableName($0.parent) } })
     let names = tables.filter(\.givesOutKeys).map(\.name)
     let ordered = names.filter { parents.contains(TableName($0)) } + names.filter { !parents.contains(TableName($0)) }
-    if !ordered.isEmpty { warnings.append(Remark(.integerKeys, ordered)) }
+    warnings += ordered.map { Remark(.integerKeys, $0) }
   }
 
   /// Names the columns in which triggers count what other tables hold.
   mutating func lookAtCounters(_ connection: borrowing SQLiteConnection) throws {
-    var columns: [String] = []
+    var columns: [(table: String, column: String)] = []
     let query = "SELECT tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY tbl_name, name"
     try connection.forEachRow(of: query) { row in
       let table = TableName(row.text(at: 0) ?? "")
       for statement in TriggerDefinition(parsing: row.text(at: 1) ?? "")?.statements ?? [] {
         guard let target = statement.target, target != table else { continue }
-        for column in statement.countedColumns.map({ "\(target).\($0)" }) where !columns.contains(column) {
-          columns.append(column)
+        for column in statement.countedColumns where !columns.contains(where: { $0 == (target.text, column) }) {
+          columns.append((target.text, column))
         }
       }
     }
-    if !columns.isEmpty { warnings.append(Remark(.counters, columns)) }
+    warnings += columns.map { Remark(.counters, $0.table, $0.column) }
   }
 }
 

@@ -37,6 +37,11 @@ package enum FileSystem {
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
   }
 
+  /// Whether a file has this path, or a link that leads to no folder.
+  static func isFile(_ path: String) -> Bool {
+    if case .file = kind(of: path) { true } else { false }
+  }
+
   /// Whether the path is a folder, or a link to one.
   static func isFolder(_ path: String) -> Bool {
     if case .folder = kind(of: path) { true } else { false }

@@ -66,14 +66,15 @@ extension Remark {
       case .unenforceableForeignKey: "table \"$1\" has a foreign key that cannot be enforced: $2"
       case .nullKeys: "table \"$1\" has $2 rows with NULL in the primary key: they are told apart by content alone"
       case .integerKeys:
-        "the integer keys of $* are given out by each copy of the database: two copies give the same key to different "
-          + "rows, and then those rows, and all that refer to them, are conflicts; random keys, such as UUIDs, avoid that"
+        "table \"$1\" has integer keys, which each copy of the database gives out by itself: two copies give the same key "
+          + "to different rows, and then those rows, and all that refer to them, are conflicts; random keys, such as "
+          + "UUIDs, avoid that"
       case .triggers:
         "$1 triggers: but for what they write into full-text and R-tree indexes, they do not fire while diffs are "
           + "applied, unless that is asked for"
       case .counters:
-        "triggers keep counts in $*: these travel as values, so when two copies have counted by themselves, one of the "
-          + "counts is lost; compute them anew afterwards"
+        "column \"$1.$2\" is a count that triggers keep: it travels as a value, so when two copies have counted by "
+          + "themselves, one of the counts is lost; compute it anew afterwards"
       case .heldChanges:
         "changes of table \"$1\" from $2 ($3) are kept until there is a place for them: $4; the next apply after that "
           + "takes them"

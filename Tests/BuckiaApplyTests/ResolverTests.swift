@@ -110,14 +110,14 @@ import TestSupport
   func batches(_ count: Int) throws {
     let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))"
     let (result, check) = try apply(
-      "\(rows) INSERT INTO t SELECT i, zeroblob(i * 500) FROM n", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, b)",
+      "\(rows) INSERT INTO t SELECT i, zeroblob(i * 40) FROM n", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, b)",
       local: "\(rows) INSERT INTO t SELECT i, 'local ' || i FROM n", settings: ApplySettings(time: 2_000_000_000_000),
       check: """
         SELECT count(*) || ' ' || sum(length(incoming)) || ' ' || group_concat(hex(substr(local, 9, 1)), '')
         FROM (SELECT * FROM buckia_conflict ORDER BY conflict)
         """)
     #expect(result.counts.conflicts == count)
-    let sizes = (1...count).map { $0 * 500 + 9 + 1 + ($0 * 500 < 128 ? 1 : $0 * 500 < 16_384 ? 2 : 3) }
+    let sizes = (1...count).map { $0 * 40 + 9 + 1 + ($0 * 40 < 128 ? 1 : 2) }
     let ids = (1...count).map { String(0x100 + $0, radix: 16, uppercase: true).dropFirst() }.joined()
     #expect(check == "\(count) \(sizes.reduce(0, +)) \(ids)")
   }

@@ -129,14 +129,6 @@ import Testing
         CREATE INDEX i ON t(a, b); INSERT INTO p VALUES (1);
         """, edits: "\(rows(1, 8_000)) DELETE FROM p;"),
     Need(
-      name: "rows refer by it to others, and the connection enforces that",
-      base: """
-        CREATE TABLE p(id INTEGER PRIMARY KEY);
-        CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER REFERENCES p, b TEXT, c REAL, d BLOB);
-        CREATE INDEX i ON t(a, b);
-        """, edits: "\(rows(1, 8_000)) INSERT INTO p SELECT a FROM t;",
-      setting: "PRAGMA foreign_keys = ON"),
-    Need(
       name: "a trigger of the application may look for rows", base: "\(table) CREATE INDEX i ON t(a);",
       setting: "CREATE TEMP TABLE n(x); CREATE TEMP TRIGGER r AFTER INSERT ON main.t BEGIN DELETE FROM n; END;"),
     Need(

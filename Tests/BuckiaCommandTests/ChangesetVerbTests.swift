@@ -80,7 +80,9 @@ struct ChangesetVerbTests {
         table  inserted  updated  deleted
         notes         2        1        1
 
-      Note: this undoes what the author of the changes did, not what applying them did here: …
+      Note: this undoes what the author of the changes did, not what applying them did
+        here: where a conflict was met, the two differ, and a local row that was
+        replaced does not come back
       """
     ).play(on: bench)
     try bench.applyWithSQLite("undo.changeset", to: "notes.db")
@@ -91,8 +93,8 @@ struct ChangesetVerbTests {
   @Test("The document of an inverse has its remark with a code")
   func document() throws {
     let bench = try twoDays()
-    let document = try bench.buckia(["changeset", "invert", "monday.changeset", "-o", "undo", "--json"]).json
-    #expect(document["path"] as? String == "undo")
+    let document = try bench.buckia(["changeset", "invert", "monday.changeset", "-o", "undo.changeset", "--json"]).json
+    #expect(document["path"] as? String == "undo.changeset")
     let remarks = try #require(document["remarks"] as? [[String: Any]])
     #expect(remarks.map { $0["code"] as? String } == ["inverseOfChanges"])
     #expect((document["warnings"] as? [String])?.count == 1)

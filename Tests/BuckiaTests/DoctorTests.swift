@@ -49,11 +49,11 @@ import TestSupport
       "\"keyless\" has no primary key", "\"nulls\" has 1 rows with NULL", "\"checked\" has CHECK",
       "\"lossy\" has ON CONFLICT",
       "\"expression.at\"", "\"computed.g\"", "\"computed.s\"", "\"child\" has 1 rows", "2 triggers",
-      "integer keys of plain, checked, lossy, expression, computed, child are",
+      "\"plain\" has integer keys", "\"child\" has integer keys",
     ] {
       #expect(report.warnings.contains { $0.description.contains(part) }, "\(part)")
     }
-    #expect(report.warnings.count == 10)
+    #expect(report.warnings.count == 15)
   }
 
   @Test("Integer keys that each copy gives out are named once, those first that others refer to")
@@ -66,7 +66,8 @@ import TestSupport
       CREATE TABLE detail(person INTEGER PRIMARY KEY REFERENCES person); CREATE TABLE down(id INTEGER PRIMARY KEY DESC);
       CREATE TABLE keyed(id INTEGER PRIMARY KEY) WITHOUT ROWID; CREATE TABLE pair(a INTEGER, b INTEGER, PRIMARY KEY (a, b))
       """, on: folder.file("a"))
-    #expect(try DatabaseManager(path).examine().warnings == [Remark(.integerKeys, "person", "free", "phone")])
+    #expect(
+      try DatabaseManager(path).examine().warnings == ["person", "free", "phone"].map { Remark(.integerKeys, $0) })
   }
 
   @Test("Counters that triggers keep in other tables are named; what a trigger does to its own row is not")
@@ -85,7 +86,9 @@ import TestSupport
       END
       """, on: folder.file("a"))
     let counters = try DatabaseManager(path).examine().warnings.filter { $0.code == .counters }
-    #expect(counters == [Remark(.counters, "folder.notes", "folder.size", "tally.n", "tally.m")])
+    #expect(
+      counters
+        == [("folder", "notes"), ("folder", "size"), ("tally", "n"), ("tally", "m")].map { Remark(.counters, $0, $1) })
   }
 
   @Test("What of a new table stays at home is named by the diff")

@@ -35,7 +35,7 @@ struct RemarkTests {
     (.nullKeys, "table \"1\" has 2 rows with NULL in the primary key: they are told apart by content alone"),
     (
       .integerKeys,
-      "the integer keys of 1, 2, 3, 4, 5 are given out by each copy of the database: two copies give the same key to different rows, and then those rows, and all that refer to them, are conflicts; random keys, such as UUIDs, avoid that"
+      "table \"1\" has integer keys, which each copy of the database gives out by itself: two copies give the same key to different rows, and then those rows, and all that refer to them, are conflicts; random keys, such as UUIDs, avoid that"
     ),
     (
       .triggers,
@@ -43,7 +43,7 @@ struct RemarkTests {
     ),
     (
       .counters,
-      "triggers keep counts in 1, 2, 3, 4, 5: these travel as values, so when two copies have counted by themselves, one of the counts is lost; compute them anew afterwards"
+      "column \"1.2\" is a count that triggers keep: it travels as a value, so when two copies have counted by themselves, one of the counts is lost; compute it anew afterwards"
     ),
     (
       .heldChanges,

@@ -98,8 +98,8 @@ struct RewrittenChangesTests {
       }
       return changes
     }
-    #expect(try inverse(of: both) == ["insert [\"integer(1)\"]", "delete [\"integer(4)\"]", "insert [\"integer(3)\"]"])
-    #expect(try inverse(of: first) == ["delete [\"integer(4)\"]", "insert [\"integer(3)\"]"])
+    #expect(try inverse(of: both) == ["insert [\"1\"]", "delete [\"4\"]", "insert [\"3\"]"])
+    #expect(try inverse(of: first) == ["delete [\"4\"]", "insert [\"3\"]"])
   }
 
   @Test("What was replaced by taking the incoming version does not come back by the inverse, which says so")
