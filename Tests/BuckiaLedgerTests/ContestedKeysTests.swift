@@ -49,7 +49,10 @@ struct ContestedKeysTests {
   func migrated() throws {
     let connection = try prepared()
     try connection.execute(
-      "DROP TABLE buckia_contested_key; UPDATE buckia_settings SET value = 2 WHERE name = 'format'")
+      """
+      DROP TABLE buckia_contested_key; DROP TABLE buckia_value; DROP INDEX buckia_held_part_entry;
+      UPDATE buckia_settings SET value = 2 WHERE name = 'format'
+      """)
     #expect(try Ledger.prepare(on: connection) == .migrated(from: 2))
     #expect(try !ContestedKeys.exist(on: connection))
   }

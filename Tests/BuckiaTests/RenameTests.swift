@@ -118,7 +118,7 @@ import Testing
       }
       let id = Exchange.id(at: 1_700_000_000 + Int64(number))
       var writer = DiffFileWriter()
-      writer.signer = try Self.signer(1)
+      writer.signer = try signer(1)
       let path = folder.file(DiffFileName.diff(id))
       try writer.write(
         DiffFileDraft(
@@ -134,22 +134,9 @@ import Testing
     #expect(try TestDatabases.rows(kept, on: mine).map { $0.split(separator: "|").last } == ["200", "400", "400"])
   }
 
-  /// Signs a file that was made unsigned.
   private func sign(_ report: DiffReport, by person: UInt8) throws -> DiffReport {
-    let path = try #require(report.path)
-    let diff = try DiffFile.verified(at: path)
-    var manifest = diff.manifest
-    manifest.sender = Manifest.Sender()
-    var writer = DiffFileWriter()
-    writer.replacesExisting = true
-    writer.signer = try Self.signer(person)
-    try writer.write(
-      DiffFileDraft(manifest: manifest, schema: .included(diff.schema ?? [])), changeset: diff.changeset, to: path)
+    try BuckiaTests.sign(fileAt: try #require(report.path), by: person)
     return report
-  }
-
-  private static func signer(_ person: UInt8) throws -> ManifestSigner {
-    try ManifestSigner(seed: [UInt8](repeating: person, count: 32))
   }
 
   @Test("Nothing but the name may have changed, and in the mode exact that is a difference")

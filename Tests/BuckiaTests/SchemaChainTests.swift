@@ -169,7 +169,10 @@ import TestSupport
         let report = try DatabaseManager(copies[version]).createDatabaseDiff(
           since: copies[version - 1], output: .folder(folder.path),
           options: DiffOptions(renames: renames), home: home)
-        if let made = report.path { diffs.append((made, author.touched)) }
+        guard let made = report.path else { continue }
+        // Renames are remembered of those who sign.
+        try sign(fileAt: made, by: 1)
+        diffs.append((made, author.touched))
       }
       let expected = try Self.content(of: path, author) { $1.name }
       for order in [Array(diffs.indices), Self.anyOrder(of: diffs.map(\.touched), &random)] {
