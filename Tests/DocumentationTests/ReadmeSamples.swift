@@ -13,7 +13,6 @@ private func exchange(before: String, now: String, outbox: String, notes: String
   options.conflicts = [.table("tags"): .takeIncoming, .otherwise: .keepLocal]
   let report = try database.processInboundChanges([inbound], options: options)
   for diff in report.rejected { print(diff.path, diff.reason ?? "") }
-
   // Look back: what met a local change, and what arrived.
   for conflict in try database.conflicts() { print(conflict.table, conflict.outcome) }
   for entry in try database.log() { print(entry.file, entry.state) }
