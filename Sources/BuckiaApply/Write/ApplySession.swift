@@ -270,13 +270,16 @@ package final class ApplySession {
   func keepRenames(of changes: IncomingChanges, at time: Int64) throws {
     guard !changes.renames.isEmpty, !changes.key.sender.isEmpty else { return }
     let local = try schema()
-    var tables: [TableName: TableDefinition] = [:]
+    let all = try renames(of: changes.key.sender, and: changes.renames)
+    // The names that the columns of each table have here, had or got.
+    var names: [TableName: Set<[UInt8]>] = [:]
     let known = try changes.renames.filter { rename in
-      if tables[rename.table] == nil, let entry = local.entry(named: rename.table), entry.kind == .table {
-        tables[rename.table] = try local.definition(of: entry)
+      if names[rename.table] == nil, let entry = local.entry(named: rename.table), entry.kind == .table {
+        let columns = try local.definition(of: entry).columns.map(\.name)
+        let others = columns.flatMap { all.otherNames(of: $0, in: rename.table) }
+        names[rename.table] = Set((columns + others).map { Array(ASCIIName.folded($0).utf8) })
       }
-      guard let table = tables[rename.table] else { return false }
-      return table.column(named: rename.oldName) != nil || table.column(named: rename.newName) != nil
+      return names[rename.table]?.contains(Array(ASCIIName.folded(rename.oldName).utf8)) == true
     }
     try KnownRenames.add(known, of: changes.key.sender, at: time, on: connection)
     guard !known.isEmpty else { return }
