@@ -19,6 +19,13 @@ public struct ApplyCounts: Equatable, Sendable {
   /// Makes counts of nothing.
   public init() {}
 
+  /// Makes the counts of changes that were all written, or are to be.
+  package init(inserted: Int, updated: Int, deleted: Int) {
+    self.inserted = inserted
+    self.updated = updated
+    self.deleted = deleted
+  }
+
   /// Adds the counts of another part of the work.
   package static func += (sum: inout ApplyCounts, other: ApplyCounts) {
     sum.inserted += other.inserted

@@ -42,10 +42,9 @@ extension Manifest {
   /// How many changes of each table there are.
   fileprivate var counts: [TableName: ApplyCounts] {
     let counts = tables.map { table in
-      var counts = ApplyCounts()
-      counts.inserted = Int(clamping: table.inserted)
-      counts.updated = Int(clamping: table.updated)
-      counts.deleted = Int(clamping: table.deleted)
+      let counts = ApplyCounts(
+        inserted: Int(clamping: table.inserted), updated: Int(clamping: table.updated),
+        deleted: Int(clamping: table.deleted))
       return (TableName(table.name), counts)
     }
     return Dictionary(counts) { first, _ in first }

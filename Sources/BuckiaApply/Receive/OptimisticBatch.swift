@@ -144,13 +144,3 @@ struct OptimisticBatch {
     }
   }
 }
-
-extension ApplyCounts {
-  /// The counts when every change is written.
-  fileprivate init(expecting summary: ChangesetSummary) {
-    self.init()
-    inserted = summary.inserted
-    updated = summary.updated
-    deleted = summary.deleted
-  }
-}

@@ -201,13 +201,3 @@ final class IndexRebuild {
 struct IndexRebuildFailure: Error {
   let cause: SQLiteError
 }
-
-extension ApplyCounts {
-  /// The counts when every change of a table is written.
-  init(expecting table: ChangesetSummary.Table) {
-    self.init()
-    inserted = table.inserted
-    updated = table.updated
-    deleted = table.deleted
-  }
-}

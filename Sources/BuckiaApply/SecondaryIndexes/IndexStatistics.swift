@@ -7,9 +7,6 @@ import SQLiteSchemas
 struct IndexStatistics {
   private var insertions: [String] = []
 
-  /// Whether there is anything to put back.
-  var isEmpty: Bool { insertions.isEmpty }
-
   /// Takes over what is known about an index that is to be dropped.
   ///
   /// - Throws: `SQLiteError` when it cannot be read.
