@@ -69,8 +69,7 @@ final class InboundFiles: IncomingFileSource {
     for item in items {
       progress.path = item.path
       try reader.wait()
-      guard let file = reader.next() else { break }
-      kept.add(file)
+      kept.add(reader.next())
     }
     verified = kept
   }

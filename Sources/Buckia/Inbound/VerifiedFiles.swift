@@ -17,8 +17,9 @@ final class VerifiedFiles {
   /// - Parameter byteLimit: How many bytes of memory the files may take.
   init(keeping byteLimit: Int) { room = byteLimit }
 
-  /// Adds the next file.
-  func add(_ file: IncomingFile) {
+  /// Adds the next file; nil for one that is to be opened when its turn comes.
+  func add(_ file: IncomingFile?) {
+    guard let file else { return files.append(nil) }
     let isSpooled = file.byteCount > TemporaryBuffer.usualMemoryLimit
     let cost = InboundReader.memory(of: file)
     let fits = cost <= room && (!isSpooled || spools < Self.spoolLimit)

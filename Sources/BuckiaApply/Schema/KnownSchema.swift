@@ -105,7 +105,7 @@ final class KnownSchema {
       guard isFollowed else { return forget() }
       if case .createTable(let table, _) = step {
         let name = TableName(table.name)
-        try knownReferences?.add(of: name, on: connection)
+        if !table.foreignKeys.isEmpty { try knownReferences?.add(of: name, on: connection) }
         knownIndexes?.addTable(name)
       }
       version = try presentVersion()
