@@ -6,6 +6,8 @@ import SQLiteSchemas
 /// Make another reader after the schema has changed. Only what ``carryOut(_:)`` changes is followed.
 package final class SchemaReader {
   let connection: SQLiteConnection
+  /// The copy of SQLite of the connection.
+  package var library: SQLiteLibrary { connection.library }
   /// All tables and views but SQLite's own, in the order they were created.
   package internal(set) var entries: [SchemaEntry]
   /// Where each name stands in `entries`.
