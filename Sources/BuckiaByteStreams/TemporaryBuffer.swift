@@ -14,6 +14,8 @@
 /// was made for two.
 package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   package static let segmentBytes = 64 << 10
+  /// How many bytes stay in memory, where nothing else is said, before a file takes over.
+  package static let usualMemoryLimit = 4 << 20
   /// How many bytes are gathered for one write to the file.
   private static let writeBytes = 4 * segmentBytes
 
@@ -39,7 +41,8 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   ///   - memoryLimit: How many bytes stay in memory before a file takes over.
   ///   - windowBytes: How much of the file its readers take at once.
   package init(
-    folder: String = TemporaryBuffer.standardFolder, memoryLimit: Int = 4 << 20, windowBytes: Int = 512 << 10
+    folder: String = TemporaryBuffer.standardFolder, memoryLimit: Int = TemporaryBuffer.usualMemoryLimit,
+    windowBytes: Int = 512 << 10
   ) {
     self.folder = folder
     self.memoryLimit = memoryLimit
@@ -70,7 +73,7 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   /// An empty buffer that keeps its file in the same folder and is read in the same way.
   ///
   /// - Parameter memoryLimit: How many bytes stay in memory before a file takes over.
-  package func makeEmpty(memoryLimit: Int = 4 << 20) -> TemporaryBuffer {
+  package func makeEmpty(memoryLimit: Int = TemporaryBuffer.usualMemoryLimit) -> TemporaryBuffer {
     TemporaryBuffer(folder: folder, memoryLimit: min(memoryLimit, self.memoryLimit), windowBytes: windowBytes)
   }
 

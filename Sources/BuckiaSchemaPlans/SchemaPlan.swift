@@ -137,8 +137,7 @@ package struct SchemaPlan: Sendable {
         table: table.name)
     }
     if let refusal = table.creationRefusal { throw ReplicationError.mayNotCreate(table, refusal) }
-    let taken = "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)"
-    if try schema.connection.integer(taken, binding: [table.name]) != nil {
+    if try schema.hasModule(named: table.name) {
       throw ReplicationError.mayNotCreate(table, "it would hide a module of that name")
     }
     if let module = table.module { try VirtualMatch.requireLoaded(module, for: table, on: schema.connection) }

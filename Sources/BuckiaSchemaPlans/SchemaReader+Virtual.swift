@@ -41,6 +41,14 @@ extension SchemaReader {
     return table
   }
 
+  /// Whether a module has a name: then every table of that name can be read without being created.
+  func hasModule(named name: String) throws -> Bool {
+    var isFound = false
+    let query = "SELECT 1 FROM pragma_module_list WHERE lower(name) = lower(?1)"
+    try connection.forEachRow(ofCached: query, binding: [name]) { _ in isFound = true }
+    return isFound
+  }
+
   /// Why a table may not be created beside those that are there, or nil: the names of the tables that a module makes along
   /// with a virtual one are taken, or the name of an ordinary one is such a name.
   ///
@@ -55,12 +63,8 @@ extension SchemaReader {
         return "its module keeps its rows in a table \"\(sibling.name)\", which is to be created, too"
       }
     }
-    for owner in entries {
-      guard case .virtual(let module, _) = owner.kind else { continue }
-      let suffixes = VirtualModule.shadowSuffixes(ofModule: module)
-      if suffixes.contains(where: { TableName(owner.name.text + $0) == TableName(table.name) }) {
-        return "a table of that name would hold the insides of the virtual table \"\(owner.name)\""
-      }
+    if let owner = shadowNames.owner(of: TableName(table.name)) {
+      return "a table of that name would hold the insides of the virtual table \"\(owner)\""
     }
     return nil
   }

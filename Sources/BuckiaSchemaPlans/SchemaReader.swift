@@ -3,21 +3,28 @@ import SQLiteSchemas
 
 /// Reads the definitions of one database through its own connection.
 ///
-/// Nothing is cached: read again after the schema has changed.
+/// Make another reader after the schema has changed. Only what ``carryOut(_:)`` changes is followed.
 package final class SchemaReader {
   let connection: SQLiteConnection
   /// The copy of SQLite of the connection.
   package var library: SQLiteLibrary { connection.library }
   /// All tables and views but SQLite's own, in the order they were created.
-  package let entries: [SchemaEntry]
+  package internal(set) var entries: [SchemaEntry]
   /// Where each name stands in `entries`.
-  private let places: [TableName: Int]
+  var places: [TableName: Int]
+  /// The definitions that have been read; nil where none are kept.
+  var definitions: KeptDefinitions?
+  /// The names that belong to the virtual tables which are there.
+  private(set) lazy var shadowNames = ShadowNames(of: entries)
 
   /// Lists the schema of `main`, through a connection that must outlive the reader.
   ///
+  /// - Parameter keepsDefinitions: Whether definitions are kept once they have been read, for whoever asks for the same ones
+  ///   again and again.
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
-  package init(_ connection: borrowing SQLiteConnection) throws {
+  package init(_ connection: borrowing SQLiteConnection, keepsDefinitions: Bool = false) throws {
     self.connection = SQLiteConnection(sharing: connection)
+    definitions = keepsDefinitions ? KeptDefinitions() : nil
     var sources: [(name: String, sql: String, isRepaired: Bool)] = []
     try connection.forEachRow(of: "SELECT name, sql FROM main.sqlite_schema WHERE type IN ('table','view')") { row in
       sources.append((row.text(at: 0) ?? "", row.text(at: 1) ?? "", !row.isWellFormedText(at: 0)))
@@ -59,13 +66,30 @@ package final class SchemaReader {
   /// The entry of that name, whatever its case.
   package func entry(named name: TableName) -> SchemaEntry? { places[name].map { entries[$0] } }
 
+  /// The entries of some names, in the order they were created.
+  package func entries(named names: Set<TableName>) -> [SchemaEntry] {
+    names.compactMap { places[$0] }.sorted().map { entries[$0] }
+  }
+
+  /// The definition of a table that has rows of its own.
+  ///
+  /// - Throws: `SQLiteError` when the schema cannot be read.
+  package func definition(of entry: SchemaEntry) throws -> TableDefinition {
+    // A name that had to be repaired may look like another's.
+    guard !entry.isNameRepaired else { return try readDefinition(of: entry) }
+    if let known = definitions?[entry.name] { return known }
+    let found = try readDefinition(of: entry)
+    definitions?.keep(found)
+    return found
+  }
+
   /// Reads the definition of a table that has rows of its own.
   ///
   /// The queries are kept by the connection: a database may have ten thousand tables, and to prepare what asks about a
   /// table takes longer than the answer.
   ///
   /// - Throws: `SQLiteError` when the schema cannot be read.
-  package func definition(of entry: SchemaEntry) throws -> TableDefinition {
+  private func readDefinition(of entry: SchemaEntry) throws -> TableDefinition {
     if case .virtual = entry.kind { return try virtualDefinition(of: entry) }
     let name = entry.name.text
     var columns: [ColumnDefinition] = []

@@ -7,6 +7,14 @@ package enum SchemaStep: Equatable, Sendable, CustomStringConvertible {
   /// A column is added to a table that is there.
   case addColumn(ColumnDefinition, table: TableName)
 
+  /// The table that it makes or changes.
+  package var table: TableName {
+    switch self {
+    case .createTable(let table, _): TableName(table.name)
+    case .addColumn(_, let table): table
+    }
+  }
+
   /// The statement that carries it out.
   var sql: String {
     switch self {

@@ -2,6 +2,10 @@ import SQLiteSchemas
 
 /// Finds for each column of an incoming table its place in the local table of that name.
 struct TableFit {
+  /// How many columns that are only here are named, as many as one diff may add: a table has up to 2,000, and thousands of files
+  /// may come for it.
+  private static let keptNoteLimit = TableDefinition.newColumnLimit
+
   private let incoming: TableDefinition
   private let mode: SchemaMode
   /// Columns that are to be held although there is a place for them, and why.
@@ -37,7 +41,7 @@ struct TableFit {
     self.renames = renames
     local = existing
     incomingNames = ColumnLookup(incoming.columns)
-    localNames = ColumnLookup(existing.columns)
+    localNames = ColumnLookup(existing.columns, for: incoming.columns.count)
     try requireSameKey()
     if mode == .exact, let difference = SchemaDifference.first(incoming, local) {
       throw ReplicationError(
@@ -186,22 +190,29 @@ struct TableFit {
   }
 
   private mutating func noteOrder(_ existing: TableDefinition) {
-    let known = places.filter { $0 < existing.changesetColumns.count }
+    let count = existing.columns.count + (existing.isKeyedByRowID ? 1 : 0)
+    let known = places.filter { $0 < count }
     if known != known.sorted() { note(.remap, nil, "the columns are in another order here") }
   }
 
   private mutating func noteWhatIsOnlyHere(_ existing: TableDefinition) {
     let offset = incoming.isKeyedByRowID ? 1 : 0
     let filled = Set(places)
-    for (index, column) in existing.columns.enumerated()
-    where incomingNames[column.name] == nil && !filled.contains(index + offset) {
-      let needsValue =
-        column.isNotNull && (column.defaultValue?.isNull ?? true) && !column.hasExpressionDefault
-        && !ASCIIName.matches(column.declaredType, "INTEGER")
+    var kept = existing.columns.indices.filter { index in
+      incomingNames[existing.columns[index].name] == nil && !filled.contains(index + offset)
+    }
+    let unnamed = kept.count - Self.keptNoteLimit
+    // Those that keep new rows out are named first.
+    if unnamed > 0 {
+      kept = kept.filter { existing.columns[$0].needsValue } + kept.filter { !existing.columns[$0].needsValue }
+    }
+    for index in kept.prefix(Self.keptNoteLimit) {
+      let column = existing.columns[index]
       note(
         .keep, column,
-        needsValue ? "it is only here, and NOT NULL without a default: it refuses new rows" : "it is only here")
+        column.needsValue ? "it is only here, and NOT NULL without a default: it refuses new rows" : "it is only here")
     }
+    if unnamed > 0 { note(.keep, nil, "\(unnamed) more column\(unnamed == 1 ? " is" : "s are") only here") }
     if existing.isStrict, !incoming.isStrict {
       note(.keep, nil, "it is STRICT here, and refuses values of other types")
     }
@@ -240,5 +251,13 @@ struct TableFit {
         "FOREIGN KEY (\(key.columns.joined(separator: ", "))) REFERENCES \(key.parent): made only along with a new table"
       )
     }
+  }
+}
+
+extension ColumnDefinition {
+  /// Whether a new row must have a value for it.
+  fileprivate var needsValue: Bool {
+    isNotNull && (defaultValue?.isNull ?? true) && !hasExpressionDefault
+      && !ASCIIName.matches(declaredType, "INTEGER")
   }
 }

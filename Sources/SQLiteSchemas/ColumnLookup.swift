@@ -1,24 +1,32 @@
 /// Finds the columns of a table by name, in constant time for tables with many columns.
 package struct ColumnLookup: Sendable {
-  /// The number of columns up to which a linear search is faster than a dictionary.
+  /// The number of columns, and of lookups, up to which linear searches are faster than making a dictionary.
   private static let listLimit = 16
 
   private var names: [String]
-  /// The indexes of the columns by the bytes of their names in lower case; empty up to `listLimit` columns.
+  /// The indexes of the columns by the bytes of their names in lower case; empty where it is not worth making them.
   private var indexes: [[UInt8]: Int] = [:]
+  private let lookups: Int
 
   /// Creates a lookup for the columns of a table.
-  package init(_ columns: [ColumnDefinition]) {
+  ///
+  /// - Parameters:
+  ///   - columns: The columns.
+  ///   - lookups: How many names will be looked for, if that is known.
+  package init(_ columns: [ColumnDefinition], for lookups: Int = .max) {
     names = columns.map(\.name)
-    if names.count > Self.listLimit { addAll() }
+    self.lookups = lookups
+    if isWorthIndexing { addAll() }
   }
+
+  private var isWorthIndexing: Bool { min(names.count, lookups) > Self.listLimit }
 
   /// Appends a column.
   package mutating func append(_ name: String) {
     names.append(name)
     if !indexes.isEmpty {
       add(names.count - 1)
-    } else if names.count > Self.listLimit {
+    } else if isWorthIndexing {
       addAll()
     }
   }

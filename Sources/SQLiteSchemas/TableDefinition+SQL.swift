@@ -86,4 +86,11 @@ extension ColumnDefinition {
     if let value = addedValue { clause += (isNotNull ? " NOT NULL" : "") + " DEFAULT \(value.sql)" }
     return clause + collationClause
   }
+
+  /// The column as its table has it once ``addClause`` has added it.
+  package var added: ColumnDefinition {
+    ColumnDefinition(
+      name: name, declaredType: declaredType, isNotNull: isNotNull && addedValue != nil, defaultValue: addedValue,
+      collation: collation)
+  }
 }

@@ -180,4 +180,18 @@ import Testing
         definitions: [first, table], mode: .additive, local: SchemaReader(connection))
     }
   }
+
+  @Test("Columns that are only here are named up to a number, those first that new rows need a value for")
+  func boundedNotes() throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    let columns = (0..<300).map { "c\($0)\($0 == 250 ? " TEXT NOT NULL" : "")" }
+    try connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, \(columns.joined(separator: ", ")))")
+    let incoming = TableDefinition(
+      name: "t", columns: [ColumnDefinition(name: "id", declaredType: "INTEGER")], primaryKey: [0])
+    let plan = try SchemaPlan(definitions: [incoming], mode: .additive, local: SchemaReader(connection))
+    #expect(plan.notes.count == 65)
+    #expect(plan.notes.first?.column == "c250")
+    #expect(plan.notes.dropFirst().prefix(2).map(\.column) == ["c0", "c1"])
+    #expect(plan.notes.last?.description == "keep t: 236 more columns are only here")
+  }
 }

@@ -93,6 +93,37 @@ private let notes = """
     }
   }
 
+  @Test("The foreign keys of a table are looked at in later files of the group that makes it")
+  func newForeignKeys() throws {
+    let together = try Exchange(notes)
+    let apart = try Exchange(notes)
+    let path = try TestDatabases.run(notes, on: together.folder.file("author.sqlite"))
+    var older = together.base
+    for (index, edit) in [
+      "INSERT INTO notes VALUES (4, 'x', 0)",
+      """
+      CREATE TABLE albums(id INTEGER PRIMARY KEY, name); INSERT INTO albums VALUES (1, 'a');
+      CREATE TABLE photos(id INTEGER PRIMARY KEY, album REFERENCES albums); INSERT INTO photos VALUES (1, 1)
+      """,
+      "INSERT INTO photos VALUES (2, 99)", "DELETE FROM albums",
+    ].enumerated() {
+      try TestDatabases.run(edit, on: path)
+      let sent = try DatabaseManager(path).createDatabaseDiff(
+        since: older, output: .folder(together.inbound),
+        home: BuckiaHome(path: together.folder.file("author-home")))
+      older = try together.folder.copy("author.sqlite", to: "step\(index).sqlite")
+      let copy = try apart.folder.copy(#require(sent.path), to: "inbound/\(#require(sent.id)).bdiff")
+      _ = try apart.database.processInboundChanges([copy])
+    }
+    let report = try together.apply()
+    #expect(report.diffs.map(\.state) == [.applied, .applied, .applied, .applied])
+    #expect(report.diffs.map(\.conflicts) == [0, 0, 1, 1])
+    let conflicts = [together, apart].map { exchange in
+      Result { try exchange.database.conflicts().map { "\($0.table) \($0.key) \($0.kind)" } }
+    }
+    #expect(try conflicts[0].get() == conflicts[1].get())
+  }
+
   @Test("Hundreds of files of changing fate are what they are one by one")
   func likeOneByOne() throws {
     let together = try Exchange(notes)

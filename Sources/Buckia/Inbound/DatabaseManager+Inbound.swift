@@ -45,13 +45,16 @@ extension DatabaseManager {
     let listing = try InboundListing(sources)
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
+        let files = inboundFiles(listing, options, home, on: connection, progress: progress)
+        // A dry run keeps the write lock until the last file: that is taken when nothing is left to be verified.
+        if options.isDryRun { try files.verifyAll(keeping: options.memoryLimit / 2) }
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
         let snapshot = options.isDryRun ? nil : options.snapshot
         let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
         let unsent = if let snapshot { try UnsentChanges(in: connection, since: snapshot) } else { UnsentChanges?.none }
         let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
         var report = try CommitDurability.raised(on: connection) {
-          try receive(listing, options, home, resolver, on: connection, progress: progress)
+          try receive(files, of: listing, options, resolver, on: connection)
         }
         if let snapshot { try report.keep(snapshot, of: connection, without: unsent, since: version) }
         if options.isDryRun {
@@ -66,17 +69,21 @@ extension DatabaseManager {
     return report
   }
 
-  private func receive(
-    _ listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome, _ resolver: ConflictResolver?,
+  private func inboundFiles(
+    _ listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome,
     on connection: borrowing SQLiteConnection, progress: ApplyProgressHandler?
-  ) throws -> ApplyReport {
-    // What the app may still roll back is neither streamed nor removed.
-    let isPartOfAnother = isBorrowed && connection.isInTransaction
+  ) -> InboundFiles {
+    // What may still be rolled back is neither streamed nor removed.
+    let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
     let removal =
-      options.isDryRun || isPartOfAnother
-      ? InboundRemoval.none : InboundRemoval(options, of: listing.items, appliedTo: path, home: home)
-    let files = InboundFiles(
-      listing.items, removing: removal, streams: !isPartOfAnother, progress: progress)
+      isFinal ? InboundRemoval(options, of: listing.items, appliedTo: path, home: home) : InboundRemoval.none
+    return InboundFiles(listing.items, removing: removal, streams: isFinal, progress: progress)
+  }
+
+  private func receive(
+    _ files: InboundFiles, of listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
+    on connection: borrowing SQLiteConnection
+  ) throws -> ApplyReport {
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
     var settings = ApplySettings(
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
@@ -103,7 +110,7 @@ extension DatabaseManager {
       createdLedger: receiver.ledger == .created,
       migratedLedger: receiver.ledger != .created && receiver.ledger != .present, seconds: 0,
       isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [],
-      outgoingFolders: removal.outgoingFolders.sorted())
+      outgoingFolders: files.removal.outgoingFolders.sorted())
     report.misnamed = listing.misnamed
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))

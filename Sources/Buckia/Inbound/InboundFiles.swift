@@ -12,7 +12,7 @@ final class InboundFiles: IncomingFileSource {
 
   private let items: [InboundItem]
   /// Says which files are removed when they are done.
-  private let removal: InboundRemoval
+  let removal: InboundRemoval
   /// Whether large files are handed on while the rest of them is being verified.
   private let streams: Bool
   private let handler: ApplyProgressHandler?
@@ -20,6 +20,8 @@ final class InboundFiles: IncomingFileSource {
   /// For each file how many bytes all before it have; empty where progress is not told.
   private var bytesBefore: [Int64] = []
   private let remover = FileRemover()
+  /// The files that were verified before the first was asked for; nil where each is when it is needed.
+  private var verified: VerifiedFiles?
 
   /// - Parameters:
   ///   - items: The files in the order in which they are applied.
@@ -56,14 +58,35 @@ final class InboundFiles: IncomingFileSource {
 
   var count: Int { items.count }
 
+  /// Verifies all files, before whoever applies them takes the write lock and keeps it until the last.
+  ///
+  /// - Parameter byteLimit: How many bytes of memory they may take. Those that do not fit are read once more.
+  /// - Throws: What the progress handler throws to stop the work.
+  func verifyAll(keeping byteLimit: Int) throws {
+    let kept = VerifiedFiles(keeping: byteLimit)
+    let reader = open(items.indices, streams: false)
+    defer { reader.stop() }
+    for item in items {
+      progress.path = item.path
+      try reader.wait()
+      kept.add(reader.next())
+    }
+    verified = kept
+  }
+
   func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader {
-    InboundReader(items[range], streams: streams && self.streams) { try self.handler?(self.progress) }
+    guard let verified else { return open(range, streams: streams && self.streams) }
+    return VerifiedFileReader(verified, range) { self.open($0, streams: false) }
+  }
+
+  private func open(_ range: Range<Int>, streams: Bool) -> InboundReader {
+    InboundReader(items[range], streams: streams) { try self.handler?(self.progress) }
   }
 
   func willReceive(_ index: Int) throws {
     guard let handler else { return }
     // The receiver asks for the file next: it waits until it is verified.
-    progress.activity = .verifying
+    progress.activity = verified == nil ? .verifying : .applying
     progress.path = items[index].path
     progress.files = index
     progress.rows = 0

@@ -1,4 +1,5 @@
 import BuckiaApply
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import Dispatch
 
@@ -11,6 +12,8 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
   private static let places = 512
   /// How many bytes of changes take up one place.
   private static let bytesPerPlace = 8 << 10
+  /// How many bytes an opened file takes in memory beside its changes and its documents.
+  private static let bytesPerFile = 4 << 10
   /// How many times its size as text a document takes in memory.
   private static let documentFactor = 8
   /// How long whoever holds the write lock waits for the next file, in milliseconds.
@@ -83,6 +86,11 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
 
   private static func cost(of file: IncomingFile) -> Int {
     min(places, 1 + (file.byteCount + documentFactor * file.documentBytes) / bytesPerPlace)
+  }
+
+  /// How many bytes of memory an opened file takes about.
+  static func memory(of file: IncomingFile) -> Int {
+    bytesPerFile + min(file.byteCount, TemporaryBuffer.usualMemoryLimit) + documentFactor * file.documentBytes
   }
 
   func wait() throws {

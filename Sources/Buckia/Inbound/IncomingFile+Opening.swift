@@ -120,14 +120,22 @@ extension IncomingFile {
       path: item.path, name: item.name, id: item.id, sender: error.signer?.description ?? "",
       isSenderKnown: error.isSignerKnown, identity: identity,
       content: isGone ? .vanished : .failed(error.namingKind(of: item.path)),
-      byteCount: 0, digest: { try FileDigest.sha256(of: item.open().file).sha256.bytes })
+      byteCount: 0, digest: Self.digest(of: item, isNeeded: !isGone && error.refusal?.isRecorded == true))
   }
 
   /// A file that is not opened at all.
   private init(_ item: InboundItem, _ refusal: Refusal) {
     self.init(
       path: item.path, name: item.name, id: item.id, sender: "", isSenderKnown: false, content: .failed(refusal),
-      byteCount: 0, digest: { try FileDigest.sha256(of: item.open().file).sha256.bytes })
+      byteCount: 0, digest: Self.digest(of: item, isNeeded: refusal.isRecorded))
+  }
+
+  /// The digest of a file that is refused, which the ledger needs to record that. It is made here, and not by whoever holds the
+  /// write lock: the file may be large.
+  private static func digest(of item: InboundItem, isNeeded: Bool) -> () throws -> [UInt8] {
+    guard isNeeded else { return { try FileDigest.sha256(of: item.open().file).sha256.bytes } }
+    let digest = Result { try FileDigest.sha256(of: item.open().file).sha256.bytes }
+    return { try digest.get() }
   }
 
   private static func remarks(attachments count: Int) -> [Remark] {

@@ -48,7 +48,7 @@ final class KeyCollisions {
   func referredPlaces(of table: TableDefinition) throws -> [Int] {
     let name = TableName(table.name)
     if let known = referredPlaces[name] { return known }
-    let children = Set(try session.references().filter { $0.parent == name }.map(\.child))
+    let children = try session.references().children(of: name)
     let schema = try session.schema()
     let offset = table.isKeyedByRowID ? 1 : 0
     var places: Set<Int> = []

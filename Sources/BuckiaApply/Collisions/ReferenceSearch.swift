@@ -48,9 +48,9 @@ struct ReferenceSearch {
     var open = Array(refused)
     var children: Set<TableName> = []
     while let parent = open.popLast() {
-      for reference in references where reference.parent == parent && written.contains(reference.child) {
-        children.insert(reference.child)
-        if reached.insert(reference.child).inserted { open.append(reference.child) }
+      for child in references.children(of: parent) where written.contains(child) {
+        children.insert(child)
+        if reached.insert(child).inserted { open.append(child) }
       }
     }
     let schema = try session.schema()

@@ -29,15 +29,11 @@ struct ForeignKeyAudit {
   /// - Returns: How many rows were found.
   /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when violations are refused unasked.
   func recordViolations(_ sections: TableSections, _ decider: ConflictDecider) throws -> Found {
-    // The tables that have a foreign key and were changed, or whose parent was.
-    let references = try session.references().filter {
-      watch.seesEverything || changed[$0.child] != nil || changed[$0.parent] != nil
-    }
-    let referring = Set(references.map(\.child))
+    let referring = try referring(sections)
     var count = Found()
     guard !referring.isEmpty else { return count }
     let schema = try session.schema()
-    for entry in schema.entries where entry.kind == .table && referring.contains(entry.name) {
+    for entry in schema.entries(named: referring) where entry.kind == .table {
       let child = try schema.definition(of: entry)
       var found = BrokenRows(of: child, hasRow: child.fitsWithIdentity(on: session.connection), decider)
       for key in child.foreignKeys {
@@ -60,5 +56,22 @@ struct ForeignKeyAudit {
       count.replacements += found.replacements
     }
     return count
+  }
+
+  /// The tables that have a foreign key and were changed, and those whose parent may have lost a row or a value that they refer
+  /// to. A table can be the parent of thousands, and most files only add rows to it.
+  private func referring(_ sections: TableSections) throws -> Set<TableName> {
+    let references = try session.references()
+    if references.isEmpty { return [] }
+    if watch.seesEverything { return references.children }
+    let hasReplaced = collisions?.refused.hasReplaced == true
+    var found: Set<TableName> = []
+    for (name, match) in changed {
+      if references.isChild(name) { found.insert(name) }
+      let takesAway =
+        hasReplaced || watch.notesRemovals(from: name) || sections.takeAway(from: TableName(match.local.name))
+      if takesAway { found.formUnion(references.children(of: name)) }
+    }
+    return found
   }
 }

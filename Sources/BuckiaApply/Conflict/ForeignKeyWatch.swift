@@ -30,18 +30,24 @@ struct ForeignKeyWatch {
   /// - Throws: `SQLiteError` when the schema cannot be read or the triggers cannot be made.
   init(changed: Set<TableName>, seesTriggers: Bool, _ session: ApplySession) throws {
     self.session = session
-    let references = try session.references().filter {
-      seesTriggers || (!$0.isToPrimaryKey && changed.contains($0.parent))
-    }
-    guard !references.isEmpty else { return }
+    let references = try session.references()
+    if references.isEmpty { return }
     let schema = try session.schema()
-    for child in Set(references.map(\.child)) {
+    // The tables whose foreign keys are watched, each with the parents that are.
+    var watched: [TableName: Set<TableName>] = [:]
+    for name in changed {
+      guard references.isParent(name), let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      for child in references.children(of: name, besidesKeyOf: try schema.definition(of: entry)) {
+        watched[child, default: []].insert(name)
+      }
+    }
+    for child in seesTriggers ? references.children : Set(watched.keys) {
       guard let entry = schema.entry(named: child), entry.kind == .table else { continue }
       let definition = try schema.definition(of: entry)
       if seesTriggers { try watchWritten(definition) }
       for key in definition.foreignKeys {
         let name = TableName(key.parent)
-        guard seesTriggers || references.contains(where: { $0.child == child && $0.parent == name }),
+        guard seesTriggers || watched[child]?.contains(name) == true,
           let entry = schema.entry(named: name), entry.kind == .table
         else { continue }
         let parent = try schema.definition(of: entry)
@@ -111,6 +117,9 @@ struct ForeignKeyWatch {
   func valuesRemoved(from table: TableName, _ columns: [String]) -> String? {
     removed[Watched(table: table, columns: columns)].map { "temp.\($0)" }
   }
+
+  /// Whether it is noted what rows of a table lose.
+  func notesRemovals(from table: TableName) -> Bool { removed.keys.contains { $0.table == table } }
 
   /// The table that notes the keys of the rows that were written, with columns `k0…`; nil when they are not watched.
   func rowsWritten(to table: TableName) -> String? { written[table].map { "temp.\($0)" } }

@@ -31,7 +31,7 @@ final class IndexMaintenance {
 
   private init(_ session: ApplySession) throws {
     self.session = session
-    schema = try IndexSchema(session.connection)
+    schema = try session.indexSchema()
     functions = SQLiteFunctions(on: session.connection)
   }
 
@@ -77,9 +77,8 @@ final class IndexMaintenance {
     // The TEMP triggers of the application may write to any table.
     let candidates =
       schema.temporaryTriggers.isEmpty
-      ? tables : Set(schema.triggers.keys)
-    let tables = schema.triggers.keys.filter(candidates.contains)
-    for table in tables.sorted(by: { $0.text < $1.text }) { try finder.addTriggers(of: table) }
+      ? tables.filter { schema.triggers[$0] != nil } : Set(schema.triggers.keys)
+    for table in candidates.sorted(by: { $0.text < $1.text }) { try finder.addTriggers(of: table) }
     unmaintained = finder.unmaintained
     known = finder.found
     guard !known.isEmpty else { return }

@@ -61,7 +61,7 @@ extension IndexMaintenance {
   /// - Throws: `SQLiteError` when the database fails.
   static func rebuildIndexesWithoutTriggers(changed: [TableName], in session: ApplySession) throws -> [Remark] {
     guard !changed.isEmpty else { return [] }
-    let schema = try IndexSchema(session.connection)
+    let schema = try session.indexSchema()
     guard schema.indexes.contains(where: { $0.content != nil }) else { return [] }
     let reached = Set(changed)
     var remarks: [Remark] = []

@@ -35,7 +35,7 @@ struct IndexSchema {
     try connection.integer("SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 LIMIT 1") != nil
   }
 
-  /// Reads the schema.
+  /// Reads the schema of `main`.
   ///
   /// - Throws: `SQLiteError` when it cannot be read.
   init(_ connection: borrowing SQLiteConnection) throws {
@@ -64,7 +64,19 @@ struct IndexSchema {
         }
       }
     }
-    try connection.forEachRow(of: "SELECT type, name, tbl_name, sql FROM temp.sqlite_schema") { row in
+  }
+
+  /// The same with what TEMP tables and triggers there are now: these have no part in the version of the schema.
+  ///
+  /// - Throws: `SQLiteError` when they cannot be read.
+  func withTemporaries(on connection: borrowing SQLiteConnection) throws -> IndexSchema {
+    var schema = self
+    try schema.readTemporaries(on: connection)
+    return schema
+  }
+
+  private mutating func readTemporaries(on connection: borrowing SQLiteConnection) throws {
+    try connection.forEachRow(ofCached: "SELECT type, name, tbl_name, sql FROM temp.sqlite_schema") { row in
       let name = row.text(at: 1) ?? ""
       switch row.text(at: 0) {
       case "table", "view": temporaryTables.insert(TableName(name))
@@ -75,6 +87,9 @@ struct IndexSchema {
       }
     }
   }
+
+  /// Adds an ordinary table that has been created since.
+  mutating func addTable(_ name: TableName) { tables.insert(name) }
 
   /// Whether there is a table, view or index with a name.
   func contains(_ name: TableName) -> Bool {

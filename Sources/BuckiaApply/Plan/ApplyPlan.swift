@@ -116,20 +116,23 @@ package struct ApplyPlan {
   /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError` when the database fails; what the
   ///   resolver or `progress` throws.
   package consuming func apply(in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
+    let mark = try session.mark()
     do {
       if ownsSession { try session.begin() }
-      let result = try carryOut(in: transaction)
+      let result = try carryOut(in: transaction, since: mark)
       if ownsSession { try session.end() }
       return result
     } catch {
       // What was read and prepared may refer to a schema that is rolled back now.
-      session.forget()
+      session.rollBack(to: mark)
       if ownsSession { try session.end() }
       throw error
     }
   }
 
-  private func carryOut(in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
+  private func carryOut(
+    in transaction: borrowing SQLiteTransaction, since mark: ApplySession.Mark
+  ) throws -> ApplyResult {
     let effects = settings.observer?.mark ?? 0
     var refused: RefusedRows?
     while true {
@@ -138,21 +141,17 @@ package struct ApplyPlan {
       case .refersToRefused(let found):
         refused = found
         try transaction.restart()
-        session.forget()
+        session.rollBack(to: mark)
         settings.observer?.rewind(to: effects)
       }
     }
   }
 
-  /// Carries the plan out once, inside a transaction in which other things have been done, too.
+  /// Carries the plan out once, inside a transaction in which other things have been done, too. It must be rolled back, and with
+  /// it the session, unless the changes are applied.
   ///
   /// - Throws: As ``apply(in:)``.
-  func carryOutOnce() throws -> ApplyEnd {
-    do { return try carryOut(knowing: nil) } catch {
-      session.forget()
-      throw error
-    }
-  }
+  func carryOutOnce() throws -> ApplyEnd { try carryOut(knowing: nil) }
 
   private func carryOut(knowing refused: RefusedRows?) throws -> ApplyEnd {
     try session.requireLedger()
@@ -163,7 +162,7 @@ package struct ApplyPlan {
       adopted = try run.begin()
       schema = try Self.match(incoming, settings, session)
     }
-    for step in schema.steps { try step.carryOut(on: session.connection) }
+    for step in schema.steps { try session.carryOut(step) }
     try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.
     let released = try HeldRelease(settings, session).run()

@@ -31,11 +31,8 @@ struct OptimisticBatch {
 
   private let session: ApplySession
   private let observer: (any RowEffectObserver)?
-  /// Whether the transaction allows batches; asked once.
-  private var knownPossible: Bool?
-  /// The tables that foreign keys refer to, and those that have foreign keys.
-  private var parents: Set<TableName> = []
-  private var children: Set<TableName> = []
+  /// Whether the application has TEMP triggers; asked once.
+  private var hasTemporaryTriggers: Bool?
 
   private var admitted: AdmittedChanges?
   private var schema: SchemaPlan?
@@ -66,7 +63,7 @@ struct OptimisticBatch {
       try !ContestedKeys.exist(on: session.connection)
     else { return .notEligible }
     let added = try incoming.feed.summary()
-    guard added.tables.count <= Self.tableLimit, isIndependent(added) else { return .notEligible }
+    guard added.tables.count <= Self.tableLimit, try isIndependent(added) else { return .notEligible }
     let isOfSameTables = definitions.elementsEqual(tables, by: { $0.isIdentical(to: $1) })
     if diffs == Self.diffLimit || bytes.count > Self.byteLimit || !isOfSameTables || !summary.canAppend(added) {
       if let conflict = try write() { return .conflict(conflict) }
@@ -116,31 +113,27 @@ struct OptimisticBatch {
       guard applier.counts == expected else { throw ChangesetApplier.Refused() }
       return nil
     } catch {
-      session.forget()
       return error
     }
   }
 
   /// Whether nothing sees in which order changes are written.
   private mutating func isPossible() throws -> Bool {
-    if let knownPossible { return knownPossible }
-    let found =
-      try !session.firesTriggers && !session.hasTemporaryTriggers() && !session.hasVirtualTables()
-    if found {
-      let references = try session.references()
-      parents = Set(references.map(\.parent))
-      children = Set(references.map(\.child))
-    }
-    knownPossible = found
-    return found
+    if session.firesTriggers { return false }
+    // A file of the same group can have made the first.
+    if try session.hasVirtualTables() { return false }
+    let hasTriggers = try hasTemporaryTriggers ?? session.hasTemporaryTriggers()
+    hasTemporaryTriggers = hasTriggers
+    return !hasTriggers
   }
 
   /// Whether no change can break a foreign key, even for a while.
-  private func isIndependent(_ added: ChangesetSummary) -> Bool {
-    if parents.isEmpty { return true }
+  private func isIndependent(_ added: ChangesetSummary) throws -> Bool {
+    let references = try session.references()
+    if references.isEmpty { return true }
     return added.tables.allSatisfy {
       let name = TableName($0.table.name)
-      return !children.contains(name) && ($0.inserted == $0.changeCount || !parents.contains(name))
+      return !references.isChild(name) && ($0.inserted == $0.changeCount || !references.isParent(name))
     }
   }
 }

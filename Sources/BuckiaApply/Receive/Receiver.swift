@@ -59,7 +59,7 @@ package struct Receiver {
     do {
       try session.begin()
       let transaction = try SQLiteTransaction(on: connection)
-      ledger = try Ledger.prepare(on: connection)
+      ledger = try session.requireLedger()
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
       gate = try ReceiverGate(on: connection)
       try transaction.commit()
@@ -243,6 +243,7 @@ package struct Receiver {
     let transaction = try SQLiteTransaction(on: session.connection)
     // Between two groups others may have written.
     session.forgetHeldTables()
+    let mark = try session.mark()
     let effects = settings.observer?.mark ?? 0
     var done: [ReceivedFile] = []
     var unread = unread
@@ -253,7 +254,7 @@ package struct Receiver {
     switch end {
     case .committed(let next), .stopped(_, at: let next):
       do { try transaction.commit() } catch {
-        session.forget()
+        session.rollBack(to: mark)
         settings.observer?.rewind(to: effects)
         return .failed(error, at: next - 1)
       }
@@ -261,7 +262,7 @@ package struct Receiver {
       source.didReceive(done)
     case .batchConflict, .refersToRefused, .failed:
       transaction.rollback()
-      session.forget()
+      session.rollBack(to: mark)
       settings.observer?.rewind(to: effects)
     }
     return end

@@ -147,6 +147,7 @@ final class IndexRebuild {
     var saved = statistics
     try saved.save(index.name, on: session.connection)
     let hasVirtualTables = try session.hasVirtualTables()
+    let mark = try session.mark()
     do throws(SQLiteError) {
       // R-trees keep a statement running until a savepoint begins, and SQLite drops nothing meanwhile.
       if hasVirtualTables { try session.connection.execute("SAVEPOINT buckia_indexes; RELEASE buckia_indexes") }
@@ -156,6 +157,7 @@ final class IndexRebuild {
       guard error.isBusy || error.isAboutTheStatement else { throw error }
       return false
     }
+    try session.followIndexChange(since: mark)
     statistics = saved
     dropped.append(index)
     return true
@@ -171,11 +173,13 @@ final class IndexRebuild {
     guard !dropped.isEmpty else { return }
     do {
       try makeRoom()
+      let mark = try session.mark()
       for index in dropped {
         guard let creation = index.creation else { continue }
         try poll()
         try session.connection.execute(creation.statement, polling: poll)
       }
+      try session.followIndexChange(since: mark)
       try statistics.restore(on: session.connection)
     } catch let error as SQLiteError where !error.isInterrupted {
       session.indexPolicy = .keep

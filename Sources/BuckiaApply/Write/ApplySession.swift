@@ -40,23 +40,27 @@ package final class ApplySession {
 
   /// Whether the database stores text as UTF-16.
   private(set) var storesUTF16 = false
-  /// What has been read and prepared since the schema changed.
-  private var cache = SchemaCache()
+  /// What is known of the schema.
+  private let known: KnownSchema
+  /// What else has been read and prepared since the schema changed.
+  private var cache = SessionCache()
 
-  private struct SchemaCache {
-    var schemaVersion: Int64?
-    var reader: SchemaReader?
+  fileprivate struct SessionCache {
     var hasLedger = false
     var hasTriedHeld = false
     var heldTables: Set<TableName>?
-    var hasVirtualTables: Bool?
-    var references: Set<Reference>?
     var renames: [String: ColumnRenames] = [:]
     var latestPlan: LatestPlan?
     var statements: [StatementKey: TableStatements] = [:]
   }
 
-  private struct LatestPlan {
+  /// What the session knew when a transaction, or a savepoint, was begun.
+  package struct Mark {
+    fileprivate let schemaVersion: Int64?
+    fileprivate let cache: SessionCache
+  }
+
+  fileprivate struct LatestPlan {
     let definitions: [TableDefinition]
     let mode: SchemaMode
     let renames: ColumnRenames
@@ -68,7 +72,7 @@ package final class ApplySession {
   private static let tableLimit = 256
   private static let senderLimit = 64
 
-  private struct StatementKey: Hashable {
+  fileprivate struct StatementKey: Hashable {
     let table: TableName
     let columns: [Int]
     let keyFlags: [UInt8]
@@ -84,6 +88,7 @@ package final class ApplySession {
     memoryLimit: Int = ApplySession.defaultMemoryLimit, indexPolicy: IndexPolicy = .rebuildWhereFaster
   ) {
     self.connection = SQLiteConnection(sharing: connection)
+    known = KnownSchema(connection)
     self.firesTriggers = firesTriggers
     self.memoryLimit = max(0, memoryLimit)
     self.indexPolicy = indexPolicy
@@ -143,33 +148,91 @@ package final class ApplySession {
     try foreignKeys.get()
   }
 
-  /// Forgets everything that was read and prepared: to be called when changes of the schema have been rolled back, since
-  /// another schema may then get the same version.
-  package func forget() { cache = SchemaCache() }
+  // MARK: What is known
+
+  /// Forgets everything that was read and prepared.
+  package func forget() {
+    known.forget()
+    cache = SessionCache()
+  }
 
   /// Forgets what is no longer true.
   private func refresh() throws {
-    let version = try connection.cachedInteger("PRAGMA main.schema_version")
-    guard version != cache.schemaVersion else { return }
-    forget()
-    cache.schemaVersion = version
+    if try known.refresh() { cache = SessionCache() }
   }
 
-  /// The schema as it is now.
+  /// Where the session stands now: to be asked for when a transaction or a savepoint has begun.
+  ///
+  /// - Throws: `SQLiteError` when the version of the schema cannot be read.
+  func mark() throws -> Mark {
+    try refresh()
+    var kept = cache
+    // Some of them may have failed by then.
+    kept.statements = [:]
+    return Mark(schemaVersion: known.version, cache: kept)
+  }
+
+  /// Goes back to what was known at a mark: to be called when everything that was done since has been rolled back.
+  func rollBack(to mark: Mark) {
+    known.rollBack(to: mark.schemaVersion)
+    cache = mark.cache
+  }
+
+  /// Carries out a step of a plan. What was read before still holds, but for what the step changes.
+  ///
+  /// - Throws: As `SchemaStep.carryOut(on:)`; `SQLiteError`.
+  func carryOut(_ step: SchemaStep) throws {
+    try refresh()
+    // What is held of other tables has no more of a place than before.
+    if cache.hasTriedHeld, try heldTables().contains(step.table) { cache.hasTriedHeld = false }
+    try known.carryOut(step)
+    guard known.version != nil else { return cache = SessionCache() }
+    cache.latestPlan = nil
+    // SQLite prepares them anew in any case.
+    cache.statements = [:]
+  }
+
+  /// Keeps what is known although indexes have been dropped or created since a mark, and nothing else: nothing that is known
+  /// depends on indexes that are not unique.
+  ///
+  /// - Throws: `SQLiteError` when the version of the schema cannot be read.
+  func followIndexChange(since mark: Mark) throws { try known.follow(from: mark.schemaVersion) }
+
+  /// The tables and views as they are now.
   func schema() throws -> SchemaReader {
     try refresh()
-    if let reader = cache.reader { return reader }
-    let made = try SchemaReader(connection)
-    cache.reader = made
-    return made
+    return try known.tables()
+  }
+
+  /// All foreign keys of the schema as it is now.
+  func references() throws -> SchemaReferences {
+    try refresh()
+    return try known.references()
+  }
+
+  /// The virtual tables, views and triggers as they are now, TEMP ones too.
+  func indexSchema() throws -> IndexSchema {
+    try refresh()
+    return try known.indexes().withTemporaries(on: connection)
+  }
+
+  /// Whether there is any virtual table.
+  func hasVirtualTables() throws -> Bool {
+    try refresh()
+    return try known.hasVirtualTables()
   }
 
   /// Creates or migrates the ledger tables where that is needed.
-  func requireLedger() throws {
+  ///
+  /// - Returns: What was done; `present` where the session has seen to it before.
+  @discardableResult
+  func requireLedger() throws -> Ledger.Preparation {
     try refresh()
-    if cache.hasLedger { return }
-    try Ledger.prepare(on: connection)
+    if cache.hasLedger { return .present }
+    let found = try Ledger.prepare(on: connection)
+    try refresh()
     cache.hasLedger = true
+    return found
   }
 
   /// Whether the application has TEMP triggers.
@@ -201,44 +264,6 @@ package final class ApplySession {
 
   /// Remembers that what is held has been tried with the schema as it is now.
   func noteTriedHeld() { cache.hasTriedHeld = true }
-
-  /// Whether there is any virtual table; most databases have none, and then there are no indexes to keep.
-  func hasVirtualTables() throws -> Bool {
-    try refresh()
-    if let known = cache.hasVirtualTables { return known }
-    let found = try IndexSchema.hasVirtualTables(on: connection)
-    cache.hasVirtualTables = found
-    return found
-  }
-
-  /// A foreign key: a table that refers to another.
-  struct Reference: Hashable {
-    let child: TableName
-    let parent: TableName
-    /// Whether it refers to the parent's primary key, not to other columns under UNIQUE.
-    let isToPrimaryKey: Bool
-  }
-
-  /// All foreign keys of the schema as it is now.
-  func references() throws -> Set<Reference> {
-    try refresh()
-    if let known = cache.references { return known }
-    var found: Set<Reference> = []
-    let query = """
-      SELECT DISTINCT t.name, f."table", f."to" IS NULL OR NOT EXISTS (
-        SELECT 1 FROM pragma_table_info(f."table", 'main') AS p WHERE p.name = f."to" COLLATE NOCASE AND p.pk = 0)
-      FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f
-      WHERE t.type = 'table' AND t.sql LIKE '%REFERENCES%'
-      """
-    try connection.forEachRow(of: query) { row in
-      found.insert(
-        Reference(
-          child: TableName(row.text(at: 0) ?? ""), parent: TableName(row.text(at: 1) ?? ""),
-          isToPrimaryKey: row.integer(at: 2) != 0))
-    }
-    cache.references = found
-    return found
-  }
 
   /// A plan for all tables of a diff; the one for the same definitions and renames, when that was made last.
   func plan(
@@ -297,8 +322,7 @@ package final class ApplySession {
     let key = StatementKey(table: TableName(match.local.name), columns: match.columns, keyFlags: header.keyFlags)
     if let known = cache.statements[key] { return known }
     if cache.statements.count >= Self.tableLimit { cache.statements.removeAll() }
-    // What has been read may be older than the table: then it does not know it.
-    let sql = cache.reader?.entry(named: key.table)?.sql
+    let sql = try schema().entry(named: key.table)?.sql
     let made = try TableStatements(match, header: header, createdBy: sql, storesUTF16: storesUTF16, on: connection)
     cache.statements[key] = made
     return made

@@ -65,6 +65,7 @@ extension Manifest {
 
   /// A field that is known must not come back as an unknown one, or the document would have it twice.
   private func checkAdditional(_ document: JSONMember) throws(DiffFileError) {
+    if additional.members.isEmpty { return }
     var names = Set(Self.knownFields.map { Array($0.utf8) })
     for member in additional.members {
       guard names.insert(Array(member.name.utf8)).inserted else {

@@ -15,13 +15,12 @@ extension Manifest {
     var parts: [Member] = []
     var files: [Member] = []
     for member in members {
-      let shown = EscapedText.quoted(member.name)
       guard let role = MemberName.role(of: member.name) else {
-        throw JSONMember.manifest.invalid("members", "holds \(shown), which is unknown")
+        throw JSONMember.manifest.invalid("members", "holds \(EscapedText.quoted(member.name)), which is unknown")
       }
       let repeats = role == .changeset || role == .file
       guard role.rawValue > lastRole || (repeats && role.rawValue == lastRole) else {
-        throw JSONMember.manifest.invalid("members", "holds \(shown) twice or too late")
+        throw JSONMember.manifest.invalid("members", "holds \(EscapedText.quoted(member.name)) twice or too late")
       }
       lastRole = role.rawValue
       switch role {
