@@ -86,7 +86,7 @@ final class ReferenceApplier {
   /// Whether a row of a table may be left out when it refers to one that is.
   let staysOut: (String) -> Bool
   private let ask: (Question) throws -> Answer
-  private var deferred: [Change] = []
+  var deferred: [Change] = []
   private var defersConstraints = true
   /// Whether INSERTs of the present table may wait.
   private var mayWait = false
@@ -242,7 +242,7 @@ final class ReferenceApplier {
 
   private var orAbort: String { deviations.contains(.saysOrAbort) ? "OR ABORT " : "" }
 
-  private func insert(
+  func insert(
     _ values: [RawValue?], _ table: Table, locals: [RawValue?]? = nil, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     let names = table.columns + (locals == nil ? [] : table.locals)
@@ -255,7 +255,7 @@ final class ReferenceApplier {
   }
 
   /// Deletes by the key, and by the other old values where they are given and wanted.
-  private func delete(
+  func delete(
     _ old: [RawValue?], _ table: Table, comparesAll: Bool, on connection: borrowing SQLiteConnection
   ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
     var condition = keyCondition(table).sql
@@ -459,47 +459,5 @@ final class ReferenceApplier {
       deferred = []
       for item in items { try applyOne(item, table, on: connection) }
     }
-  }
-
-  /// Exchanges the rows of as many refused changes as can be exchanged together: all are taken out and put back changed;
-  /// what cannot be put back stays as it is, and the others are tried again without it.
-  private func resolveCycles(_ table: Table, on connection: borrowing SQLiteConnection) throws -> Bool {
-    var items = deferred.indices.filter { deferred[$0].isCrowdedOut && deferred[$0].operation != .delete }
-    while !items.isEmpty {
-      var failed: Set<Int> = []
-      try connection.execute("SAVEPOINT reference_exchange")
-      var rows: [(item: Int, values: [RawValue])] = []
-      for item in items {
-        let change = deferred[item]
-        guard let local = try localRow(change, table, on: connection) else {
-          if change.operation == .update { failed.insert(item) }
-          continue
-        }
-        if change.operation == .insert, !change.isDecided {
-          // It waits for a row that nothing deletes.
-          failed.insert(item)
-          continue
-        }
-        _ = try delete(
-          change.operation == .insert ? change.new : change.old, table, comparesAll: false, on: connection)
-        rows.append((item, local))
-      }
-      for item in items where !failed.contains(item) {
-        let change = deferred[item]
-        let row = rows.first { $0.item == item }?.values
-        let values = table.columns.indices.map { change.new[$0] ?? row?[$0] }
-        let locals = row.map { Array($0.dropFirst(table.columns.count)) }
-        if try insert(values, table, locals: locals, on: connection) != nil { failed.insert(item) }
-      }
-      guard !failed.isEmpty else {
-        try connection.execute("RELEASE reference_exchange")
-        let resolved = Set(items)
-        deferred = deferred.indices.filter { !resolved.contains($0) }.map { deferred[$0] }
-        return true
-      }
-      try connection.execute("ROLLBACK TO reference_exchange; RELEASE reference_exchange")
-      items.removeAll { failed.contains($0) }
-    }
-    return false
   }
 }
