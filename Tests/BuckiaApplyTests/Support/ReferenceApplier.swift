@@ -88,13 +88,17 @@ final class ReferenceApplier {
   private let ask: (Question) throws -> Answer
   var deferred: [Change] = []
   private var defersConstraints = true
-  /// Whether INSERTs of the present table may wait.
+  /// Whether INSERTs of the present table may wait, and whether also those do that meet a row with their very key.
   private var mayWait = false
+  private var mergesKeys = false
   /// Whether swapped values were resolved.
   private(set) var hasSettledCircles = false
-  /// The rows whose INSERT is left out, those known to refer to one, and those of them that are written all the same.
+  /// The rows whose INSERT is left out, and those known to be.
   var refused: Set<Row> = []
-  var orphans: Set<Row> = []
+  var lost: Set<Row> = []
+  /// The rows that refer to one of them, or to another such row, and to which they refer; and those that are written all the
+  /// same.
+  var parents: [Row: Set<Row>] = [:]
   var taken: Set<Row> = []
 
   init(
@@ -129,6 +133,7 @@ final class ReferenceApplier {
         deferred = []
         defersConstraints = true
         mayWait = deviations.contains(.waitsForDeletes) && Self.mayWait(changes, table)
+        if mayWait { mergesKeys = try Self.mergesKeys(changes, table, on: connection) }
         for change in changes { try applyOne(change, table, on: connection) }
         try retry(table, on: connection)
       }
@@ -163,43 +168,6 @@ final class ReferenceApplier {
     case .text: .text(bytes.array(slice.payloadRange))
     case .blob: .blob(bytes.array(slice.payloadRange))
     }
-  }
-
-  // MARK: Keys that only compare equal
-
-  /// Whether a DELETE stands behind an INSERT, and each row is changed once. A DELETE and an INSERT of keys that are equal and
-  /// not the same are changes of two rows.
-  private static func mayWait(_ changes: [Change], _ table: Table) -> Bool {
-    guard let first = changes.firstIndex(where: { $0.operation == .insert }),
-      changes[first...].contains(where: { $0.operation == .delete })
-    else { return false }
-    var keys: [[RawValue]: [(key: [RawValue], operation: ChangeOperation)]] = [:]
-    for change in changes {
-      let key = key(of: change, table)
-      keys[key.map(comparable), default: []].append((key, change.operation))
-    }
-    return keys.values.allSatisfy { same in
-      same.count == 1
-        || same.count == 2 && !zip(same[0].key, same[1].key).allSatisfy(isSame)
-          && Set(same.map(\.operation)) == [.insert, .delete]
-    }
-  }
-
-  private static func key(of change: Change, _ table: Table) -> [RawValue] {
-    let row = change.operation == .insert ? change.new : change.old
-    return table.isKey.indices.filter { table.isKey[$0] }.map { row[$0] ?? .null }
-  }
-
-  /// Whether two values are the same to the last bit.
-  private static func isSame(_ one: RawValue, _ other: RawValue) -> Bool {
-    if case (.real(let mine), .real(let theirs)) = (one, other) { return mine.bitPattern == theirs.bitPattern }
-    return one == other
-  }
-
-  /// The value, or of equal numbers one.
-  private static func comparable(_ value: RawValue) -> RawValue {
-    guard case .real(let real) = value else { return value }
-    return Int64(exactly: real).map { .integer($0) } ?? value
   }
 
   // MARK: Statements
@@ -351,7 +319,7 @@ final class ReferenceApplier {
 
   private func applyOne(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
     let row = Row(change, table)
-    if orphans.contains(row), !taken.contains(row), change.operation != .delete {
+    if change.operation != .delete, hasLostParent(row) {
       guard case .stock(.replace) = try asks(.foreignKey, change, table) else { return }
       taken.insert(row)
     }
@@ -407,7 +375,7 @@ final class ReferenceApplier {
     guard let local = try localRow(change, table, on: connection) else {
       return try refuse(change, table, refusal)
     }
-    if mayWait, defersConstraints, !change.isDecided, hasOtherKey(local, change, table) {
+    if mayWait, defersConstraints, !change.isDecided, mergesKeys || hasOtherKey(local, change, table) {
       return try refuse(change, table, refusal)
     }
     if !change.isDecided {
@@ -429,12 +397,6 @@ final class ReferenceApplier {
       }
     }
     try connection.execute("RELEASE reference_replace")
-  }
-
-  /// Whether a local row has another key than the one that is inserted, bit for bit.
-  private func hasOtherKey(_ local: [RawValue], _ change: Change, _ table: Table) -> Bool {
-    zip(Self.key(of: change, table), table.isKey.indices.filter { table.isKey[$0] })
-      .contains { value, place in !Self.isSame(value, local[place]) }
   }
 
   // MARK: Constraints
