@@ -5,8 +5,8 @@ import BuckiaSchemaPlans
 package struct ApplyResult: Sendable {
   /// What of the diff is held until there is a place for it.
   package internal(set) var held: [HeldSummary] = []
-  /// What became of earlier diffs of which parts were held, and have been applied now.
-  package internal(set) var released: [DiffOutcome] = []
+  /// What became of earlier diffs of which parts were held and now have a place.
+  package internal(set) var released: [ReleasedDiff] = []
   /// The numbers.
   package let counts: ApplyCounts
   /// The tables that changed.
@@ -36,7 +36,7 @@ extension DiffOutcome {
     schemaChanges = result.schemaChanges
     changedTables = result.changedTables
     warnings += result.warnings
-    warnings += result.released.map { Remark(.heldAppliedFirst, $0.path) }
+    warnings += result.released.flatMap(\.remarks)
   }
 
   mutating func set(_ counts: ApplyCounts) {
