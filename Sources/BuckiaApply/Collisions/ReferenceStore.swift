@@ -88,6 +88,7 @@ final class ReferenceStore {
         SELECT p.node, c.node FROM child_\(number) AS c JOIN parent_\(number) AS p ON \(equal) WHERE p.node <> c.node;
         """)
     }
+    // Two changes of one row, of which one makes it refer to itself, are no two rows.
     try connection.execute(
       """
       WITH RECURSIVE reached(child, parent) AS (
@@ -101,7 +102,7 @@ final class ReferenceStore {
       SELECT c.tbl, c.key, p.tbl, p.key,
         (SELECT s.cause FROM refused AS s WHERE s.tbl = p.tbl AND s.key = p.key) AS cause
       FROM reached JOIN node AS c ON c.id = reached.child JOIN node AS p ON p.id = reached.parent
-      WHERE true
+      WHERE c.tbl <> p.tbl OR c.key <> p.key
       ON CONFLICT DO UPDATE SET cause = excluded.cause WHERE cause IS NULL AND excluded.cause IS NOT NULL
       """)
     return connection.changes > 0

@@ -60,7 +60,11 @@ struct HeldRelease {
         if let failure = session.heldFailures[part.number] { throw failure.refusal }
         let attempt = try attempt(part, after: blocked[name] ?? Blocked())
         blocked[name, default: Blocked()].add(attempt.rest)
-        if let result = attempt.result { Self.release(of: part, in: &released) { $0.add(result) } }
+        if let result = attempt.result {
+          Self.release(of: part, in: &released) {
+            $0.add(result.counts, changedTables: result.changedTables, warnings: result.warnings)
+          }
+        }
       } catch {
         let refusal = try refusal(of: part, because: error)
         blocked[name, default: Blocked()].isWhole = true

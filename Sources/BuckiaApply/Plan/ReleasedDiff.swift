@@ -20,12 +20,12 @@ package struct ReleasedDiff: Sendable {
   }
 
   /// Adds what applying a part did.
-  mutating func add(_ result: ApplyResult) {
+  mutating func add(_ part: ApplyCounts, changedTables: [String], warnings: [Remark]) {
     isApplied = true
-    counts += result.counts
+    counts += part
     outcome.set(counts)
-    outcome.changedTables += result.changedTables
-    outcome.warnings += result.warnings
+    outcome.changedTables += changedTables
+    outcome.warnings += warnings
   }
 
   /// Adds that a part cannot be applied, although there is a place for it.
