@@ -5,8 +5,8 @@ import BuckiaSchemaPlans
 package struct ApplyResult: Sendable {
   /// What of the diff is held until there is a place for it.
   package internal(set) var held: [HeldSummary] = []
-  /// What became of earlier diffs of which parts were held, and have been applied now.
-  package internal(set) var released: [DiffOutcome] = []
+  /// What became of earlier diffs of which parts were held and now have a place.
+  package internal(set) var released: [ReleasedDiff] = []
   /// The numbers.
   package let counts: ApplyCounts
   /// The tables that changed.
@@ -36,44 +36,6 @@ extension DiffOutcome {
     schemaChanges = result.schemaChanges
     changedTables = result.changedTables
     warnings += result.warnings
-    warnings += result.released.map { Remark(.heldAppliedFirst, $0.path) }
-  }
-
-  mutating func set(_ counts: ApplyCounts) {
-    inserted = counts.inserted
-    updated = counts.updated
-    deleted = counts.deleted
-    conflicts = counts.conflicts
-    omitted = counts.omitted
-  }
-}
-
-/// What is held of one table of a diff.
-package struct HeldSummary: Sendable {
-  /// The table.
-  package let table: String
-  /// The columns; empty where it is the whole table.
-  package let columns: [String]
-  /// How many changes.
-  package let changes: Int
-  /// Why, for people.
-  package let reason: String
-}
-
-extension HeldSummary {
-  /// What is held in a part.
-  init(_ part: HeldPart) {
-    self.init(table: part.table, columns: part.columnNames, changes: part.changeCount, reason: part.reason)
-  }
-
-  /// How many tables and columns that is.
-  package var partCount: Int { max(1, columns.count) }
-
-  /// What is held, in one sentence.
-  package static func reason(_ held: [HeldSummary]) -> String {
-    held.map { part in
-      let changes = part.changes == 1 ? "1 change" : "\(part.changes) changes"
-      return "\(changes) of \(part.table) kept: \(part.reason)"
-    }.joined(separator: "; ")
+    warnings += result.released.flatMap(\.remarks)
   }
 }

@@ -34,7 +34,8 @@ extension Remark {
     // Snapshots.
     case sentNotNoted
     // Rows that came.
-    case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst, heldDamaged
+    case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
+    case heldNotApplied
     case noOldValues
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
@@ -101,7 +102,7 @@ extension Remark {
         "column \"$1.$2\": some text that came in is not valid, and this database stores UTF-16, which has no room "
           + "for it; U+FFFD stands in its place"
       case .heldAppliedFirst: "what was held of $1 has been applied first"
-      case .heldDamaged: "what is held of table \"$1\" is damaged: $2"
+      case .heldNotApplied: "what is held of $1 for table \"$2\" cannot be applied: $3"
       case .noOldValues:
         "$1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed "
           + "here could not be seen, and such rows were overwritten without a conflict"

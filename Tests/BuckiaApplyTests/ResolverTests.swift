@@ -36,6 +36,31 @@ import TestSupport
     INSERT INTO notes VALUES (1, 'one', 1.5, x'01', 10), (2, 'two', 2.5, x'02', 20)
     """
 
+  @Test("Rows that refer to a row are asked about also if that was taken first, and a constraint then refuses it")
+  func refusedAfterTaken() throws {
+    var asked: [String] = []
+    let outcome = try apply(
+      """
+      INSERT INTO a VALUES (10, 'theirs'); UPDATE b SET u = 9, a = 10 WHERE id = 1;
+      INSERT INTO b VALUES (2, 5, 10); INSERT INTO c VALUES (3, 2)
+      """,
+      after: """
+        CREATE TABLE a(id INTEGER PRIMARY KEY, v);
+        CREATE TABLE b(id INTEGER PRIMARY KEY, u UNIQUE, a REFERENCES a); INSERT INTO b VALUES (1, 5, NULL);
+        CREATE TABLE c(id INTEGER PRIMARY KEY, b REFERENCES b)
+        """,
+      local: "INSERT INTO a VALUES (10, 'mine')",
+      settings: ApplySettings(
+        resolver: { conflict in
+          asked.append("\(conflict.kind) \(conflict.table) \(conflict.operation?.name ?? "")")
+          // The update stays out, and so keeps the value that the taken row needs.
+          return conflict.table == "b" && conflict.operation == .insert ? .takeIncoming : .keepLocal
+        }, time: 2_000_000_000_000),
+      check: "SELECT (SELECT group_concat(id || '=' || u) FROM b) || ' ' || (SELECT count(*) FROM c)")
+    #expect(outcome.check == "1=5 0")
+    #expect(asked.contains("constraint b INSERT") && asked.contains("foreignKey c INSERT"), "\(asked)")
+  }
+
   @Test("The three versions are read by column name, whatever its case, and by place")
   func values() throws {
     var asked = 0

@@ -75,7 +75,7 @@ struct RemarkTests {
       "column \"1.2\": some text that came in is not valid, and this database stores UTF-16, which has no room for it; U+FFFD stands in its place"
     ),
     (.heldAppliedFirst, "what was held of 1 has been applied first"),
-    (.heldDamaged, "what is held of table \"1\" is damaged: 2"),
+    (.heldNotApplied, "what is held of 1 for table \"2\" cannot be applied: 3"),
     (
       .noOldValues,
       "1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed here could not be seen, and such rows were overwritten without a conflict"

@@ -27,7 +27,7 @@ extension IncomingFile {
     _ handOn: @escaping (IncomingFile) -> Void
   ) {
     do throws(DiffFileError) {
-      if item.namedKind == .encrypted { return handOn(IncomingFile(item, .encrypted)) }
+      if item.namedKind == .encrypted { return handOn(IncomingFile(item, .encrypted, Self.digest(of: item))) }
       let (opened, kind) = try item.open()
       guard kind == .diff else {
         return handOn(IncomingFile(item, opened, kind, cache: cache, isWanted: isWanted))
@@ -38,7 +38,7 @@ extension IncomingFile {
         }
         if let file { handOn(IncomingFile(item, file, opened.identity)) }
       } catch {
-        handOn(IncomingFile(item, error, opened.identity))
+        handOn(IncomingFile(item, error, opened))
       }
     } catch {
       handOn(IncomingFile(item, error, nil))
@@ -49,7 +49,7 @@ extension IncomingFile {
   init(_ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool) {
     do throws(DiffFileError) {
       if item.namedKind == .encrypted {
-        self.init(item, .encrypted)
+        self.init(item, .encrypted, Self.digest(of: item))
       } else {
         let (opened, kind) = try item.open()
         self.init(item, opened, kind, cache: cache, isWanted: isWanted)
@@ -66,7 +66,7 @@ extension IncomingFile {
   ) {
     do throws(DiffFileError) {
       switch kind {
-      case .encrypted: self.init(item, .encrypted)
+      case .encrypted: self.init(item, .encrypted, Self.digest(of: opened))
       case .diff:
         self.init(
           item, try DiffFile.verified(opened, name: item.nameRule, cache: cache, isWanted: isWanted), opened.identity)
@@ -74,7 +74,7 @@ extension IncomingFile {
         self.init(item, try RawChangeset.verified(opened, isWanted: isWanted), opened.identity)
       }
     } catch {
-      self.init(item, error, opened.identity)
+      self.init(item, error, opened)
     }
   }
 
@@ -111,31 +111,41 @@ extension IncomingFile {
   }
 
   /// A file that cannot be opened or is not in order.
-  private init(_ item: InboundItem, _ error: DiffFileError, _ identity: FileIdentity?) {
+  ///
+  /// - Parameter opened: The file, if it could be opened.
+  private init(_ item: InboundItem, _ error: DiffFileError, _ opened: OpenedFile?) {
     // Another process may have applied and removed it since the folder was listed. Only that is no failure: what merely
     // cannot be found, or not now, is still to be told of.
     let isGone =
-      item.isFromFolder && identity == nil && error.code == .unreadable && error.systemError == ENOENT
+      item.isFromFolder && opened?.identity == nil && error.code == .unreadable && error.systemError == ENOENT
     self.init(
       path: item.path, name: item.name, id: item.id, sender: error.signer?.description ?? "",
-      isSenderKnown: error.isSignerKnown, identity: identity,
+      isSenderKnown: error.isSignerKnown, identity: opened?.identity,
       content: isGone ? .vanished : .failed(error.namingKind(of: item.path)),
-      byteCount: 0, digest: Self.digest(of: item, isNeeded: !isGone && error.refusal?.isRecorded == true))
+      byteCount: 0, digest: Self.digest(of: opened, refusedBy: error))
   }
 
-  /// A file that is not opened at all.
-  private init(_ item: InboundItem, _ refusal: Refusal) {
+  /// A file of a kind that is not read.
+  private init(_ item: InboundItem, _ refusal: Refusal, _ digest: @escaping () throws -> [UInt8]) {
     self.init(
       path: item.path, name: item.name, id: item.id, sender: "", isSenderKnown: false, content: .failed(refusal),
-      byteCount: 0, digest: Self.digest(of: item, isNeeded: refusal.isRecorded))
+      byteCount: 0, digest: digest)
   }
 
-  /// The digest of a file that is refused, which the ledger needs to record that. It is made here, and not by whoever holds the
-  /// write lock: the file may be large.
-  private static func digest(of item: InboundItem, isNeeded: Bool) -> () throws -> [UInt8] {
-    guard isNeeded else { return { try FileDigest.sha256(of: item.open().file).sha256.bytes } }
-    let digest = Result { try FileDigest.sha256(of: item.open().file).sha256.bytes }
+  /// SHA-256 of a file that is refused, taken at once from the file that was read: another one may have its name by the time
+  /// the refusal is recorded.
+  private static func digest(of opened: OpenedFile) -> () throws -> [UInt8] {
+    let digest = Result { try FileDigest.sha256(of: opened).sha256.bytes }
     return { try digest.get() }
+  }
+
+  private static func digest(of opened: OpenedFile?, refusedBy error: DiffFileError) -> () throws -> [UInt8] {
+    guard let opened, error.refusal?.isRecorded == true else { return { throw error } }
+    return digest(of: opened)
+  }
+
+  private static func digest(of item: InboundItem) -> () throws -> [UInt8] {
+    do throws(DiffFileError) { return digest(of: try item.open().file) } catch { return { throw error } }
   }
 
   private static func remarks(attachments count: Int) -> [Remark] {

@@ -26,7 +26,7 @@ struct ReferenceSearch {
   /// Searches, and puts what it finds into the store.
   ///
   /// - Parameter refused: The tables with rows that were left out.
-  /// - Returns: Whether any table of the diff can refer to them at all.
+  /// - Returns: Whether any rows were found that were not known before, or are known to have another reason now.
   /// - Throws: `SQLiteError`, `ByteStreamError`.
   func run(from refused: Set<TableName>) throws -> Bool {
     let summary = try changes.feed.summary()
@@ -37,8 +37,7 @@ struct ReferenceSearch {
     let sections = TableSections(summary, of: changes.changeset)
     var row: Int64 = 0
     for table in summary.tables { try add(table.table, links, sections, &row) }
-    try store.finishSearch(links)
-    return true
+    return try store.finishSearch(links)
   }
 
   /// The foreign keys by which the written tables refer to the refused ones, directly or through each other.

@@ -77,7 +77,9 @@ final class ReferenceStore {
   }
 
   /// Follows the foreign keys from the refused rows to all that refer to them, directly or through others.
-  func finishSearch(_ links: [ReferenceLink]) throws {
+  ///
+  /// - Returns: Whether this finds anything that was not known before.
+  func finishSearch(_ links: [ReferenceLink]) throws -> Bool {
     for (number, link) in links.enumerated() {
       let equal = link.parentColumns.indices.map { "p.k\($0) = c.k\($0)" }.joined(separator: " AND ")
       try connection.execute(
@@ -86,6 +88,7 @@ final class ReferenceStore {
         SELECT p.node, c.node FROM child_\(number) AS c JOIN parent_\(number) AS p ON \(equal) WHERE p.node <> c.node;
         """)
     }
+    // Two changes of one row, of which one makes it refer to itself, are no two rows.
     try connection.execute(
       """
       WITH RECURSIVE reached(child, parent) AS (
@@ -95,10 +98,13 @@ final class ReferenceStore {
         SELECT e.child, e.parent FROM reached JOIN node AS r ON r.id = reached.child AND r.expands
         JOIN edge AS e ON e.parent = r.id
       )
-      INSERT OR IGNORE INTO referring(tbl, key, parent_tbl, parent_key, cause)
+      INSERT INTO referring(tbl, key, parent_tbl, parent_key, cause)
       SELECT c.tbl, c.key, p.tbl, p.key,
         (SELECT s.cause FROM refused AS s WHERE s.tbl = p.tbl AND s.key = p.key) AS cause
       FROM reached JOIN node AS c ON c.id = reached.child JOIN node AS p ON p.id = reached.parent
+      WHERE c.tbl <> p.tbl OR c.key <> p.key
+      ON CONFLICT DO UPDATE SET cause = excluded.cause WHERE cause IS NULL AND excluded.cause IS NOT NULL
       """)
+    return connection.changes > 0
   }
 }

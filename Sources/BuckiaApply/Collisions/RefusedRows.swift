@@ -96,11 +96,10 @@ final class RefusedRows {
   ) throws -> Bool {
     guard hasNews, let store else { return false }
     hasNews = false
-    let before = try count(in: store)
     let tables = try self.tables(of: "refused", in: store)
-    guard try ReferenceSearch(session, store, changes, matches, staysOut: staysOut).run(from: tables),
-      try count(in: store) > before
-    else { return false }
+    guard try ReferenceSearch(session, store, changes, matches, staysOut: staysOut).run(from: tables) else {
+      return false
+    }
     referringTables = try self.tables(of: "referring", in: store)
     runs += 1
     guard runs < Self.runLimit else {
@@ -110,10 +109,6 @@ final class RefusedRows {
           + "nothing of this file is applied")
     }
     return true
-  }
-
-  private func count(in store: ReferenceStore) throws -> Int64 {
-    try store.connection.integer("SELECT count(*) FROM referring") ?? 0
   }
 
   private func tables(of list: String, in store: ReferenceStore) throws -> Set<TableName> {

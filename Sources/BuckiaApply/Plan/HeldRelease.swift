@@ -33,44 +33,66 @@ struct HeldRelease {
     }
   }
 
-  /// Applies what can be.
+  /// SQLite has rolled back the whole transaction because of a part, or allows no more writing in it: what came before is to be
+  /// applied again, without the part.
+  struct TransactionLost: Error {
+    let part: Int64
+    let cause: any Error
+  }
+
+  /// Applies what can be. A part that fails stays held, as do later ones of its table, and the others are applied.
   ///
-  /// - Parameter connection: The database, with a transaction open, to be rolled back when this throws.
-  /// - Returns: The diffs of which something was applied, in the order of arrival.
-  /// - Throws: `ReplicationError` with `conflict` under the policy `abort`; `SQLiteError`. What is damaged stays, and is told of.
-  func run() throws -> [DiffOutcome] {
+  /// - Returns: The diffs of which something was applied, or could not be, in the order of arrival.
+  /// - Throws: `TransactionLost`; what is not a part's own fault. The transaction that is open must be rolled back then.
+  func run() throws -> [ReleasedDiff] {
     try session.requireLedger()
     if try session.hasTriedHeld() { return [] }
     guard try HeldParts.exist(on: session.connection) else {
-      session.noteTriedHeld()
+      try session.noteTriedHeld()
       return []
     }
-    var released: [Release] = []
+    var released: [ReleasedDiff] = []
     var blocked: [TableName: Blocked] = [:]
     for part in try HeldPart.all(on: session.connection) {
       let name = TableName(part.table)
       if blocked[name]?.isWhole == true { continue }
       do {
+        if let failure = session.heldFailures[part.number] { throw failure.refusal }
         let attempt = try attempt(part, after: blocked[name] ?? Blocked())
         blocked[name, default: Blocked()].add(attempt.rest)
-        if let result = attempt.result { Self.release(of: part, in: &released) { $0.add(result) } }
-      } catch let error as ChangesetError {
-        // The others need not wait for it, and the report says so.
-        blocked[name, default: Blocked()].isWhole = true
-        Self.release(of: part, in: &released) {
-          $0.outcome.warnings.append(Remark(.heldDamaged, part.table, "\(error)"))
+        if let result = attempt.result {
+          Self.release(of: part, in: &released) {
+            $0.add(result.counts, changedTables: result.changedTables, warnings: result.warnings)
+          }
         }
-      } catch let error as ReplicationError where error.code == .conflict {
-        throw ReplicationError(
-          .conflict, "what was held of \(part.file) for table \"\(part.table)\" cannot be applied: \(error.message)",
-          table: part.table, cause: error)
+      } catch {
+        let refusal = try refusal(of: part, because: error)
+        blocked[name, default: Blocked()].isWhole = true
+        if session.heldFailures[part.number]?.isToldOf != true {
+          Self.release(of: part, in: &released) { $0.add(refusal, of: part) }
+        }
       }
     }
-    session.noteTriedHeld()
+    try session.noteTriedHeld()
     guard !released.isEmpty else { return [] }
-    for release in released { try HeldParts.noteApplied(entry: release.entry, on: session.connection) }
+    for diff in released { try HeldParts.noteApplied(entry: diff.entry, on: session.connection) }
     let rest = Dictionary(grouping: try HeldPart.all(on: session.connection), by: \.entry)
-    return released.map { $0.outcome(holding: (rest[$0.entry] ?? []).map { HeldSummary($0) }) }
+    for index in released.indices {
+      released[index].finish(holding: (rest[released[index].entry] ?? []).map { HeldSummary($0) })
+    }
+    return released
+  }
+
+  /// Why a part cannot be applied, although there is a place for it.
+  ///
+  /// - Throws: The error, when it is not the part's fault; `TransactionLost`.
+  private func refusal(of part: HeldPart, because error: any Error) throws -> Refusal {
+    guard session.connection.isInTransaction, (error as? ReplicationError)?.code != .damagedDatabase else {
+      throw TransactionLost(part: part.number, cause: error)
+    }
+    guard let refusal = (error as? any FileFault)?.refusal else { throw error }
+    session.noteFailure(of: part.number, refusal)
+    return refusal
   }
 
   /// Applies a part, if there is a place for any of it that there was not before.
@@ -92,49 +114,38 @@ struct HeldRelease {
       .run(admitted.changes, admitted.changes.feed.summary())
     let rest = checked.held[name]
     guard part.isAnyNew(beside: rest) else { return (nil, rest) }
-    // What cannot be applied now either is held again.
-    try HeldParts.remove(part: part.number, on: session.connection)
-    let execution = ApplyExecution(
-      admitted: admitted, schema: checked, settings: settings, session: session, resumed: part)
-    let savepoint = try SQLiteTransaction(on: session.connection)
-    let result = try execution.run(in: savepoint)
-    try savepoint.commit()
-    return (result, rest)
+    return (try apply(part, admitted, checked), rest)
   }
 
-  private static func release(of part: HeldPart, in released: inout [Release], _ change: (inout Release) -> Void) {
-    if released.last?.entry != part.entry { released.append(Release(part)) }
+  /// Applies a part in a savepoint; what cannot be applied now either is held again.
+  private func apply(_ part: HeldPart, _ admitted: AdmittedChanges, _ schema: SchemaPlan) throws -> ApplyResult {
+    let effects = settings.observer?.mark ?? 0
+    let whole = try SQLiteTransaction(on: session.connection)
+    do {
+      try HeldParts.remove(part: part.number, on: session.connection)
+      let execution = ApplyExecution(
+        admitted: admitted, schema: schema, settings: settings, session: session, resumed: part)
+      let savepoint = try SQLiteTransaction(on: session.connection)
+      let result: ApplyResult
+      do { result = try execution.run(in: savepoint) } catch {
+        throw FaultDiagnosis.refined(error, on: session.connection)
+      }
+      try savepoint.commit()
+      try whole.commit()
+      return result
+    } catch {
+      settings.observer?.rewind(to: effects)
+      // What was read and prepared may refer to what is rolled back now.
+      session.forget()
+      throw error
+    }
+  }
+
+  private static func release(
+    of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void
+  ) {
+    if released.last?.entry != part.entry { released.append(ReleasedDiff(part)) }
     change(&released[released.count - 1])
-  }
-}
-
-/// What has been applied now of a diff of which parts were held.
-private struct Release {
-  let entry: Int64
-  var outcome: DiffOutcome
-  private var counts = ApplyCounts()
-
-  init(_ part: HeldPart) {
-    entry = part.entry
-    outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .applied)
-  }
-
-  mutating func add(_ result: ApplyResult) {
-    counts += result.counts
-    outcome.set(counts)
-    outcome.changedTables += result.changedTables
-    outcome.warnings += result.warnings
-  }
-
-  /// The outcome, given what is still held.
-  func outcome(holding held: [HeldSummary]) -> DiffOutcome {
-    var outcome = outcome
-    outcome.reason = "what was kept of it has found its place"
-    guard !held.isEmpty else { return outcome }
-    outcome.state = .held
-    outcome.heldParts = held.reduce(0) { $0 + $1.partCount }
-    outcome.reason? += "; \(HeldSummary.reason(held))"
-    return outcome
   }
 }
 

@@ -39,3 +39,14 @@ public struct DiffOutcome: Sendable {
   /// The tables that changed.
   public var changedTables: [String] = []
 }
+
+extension DiffOutcome {
+  /// Takes the numbers of what was done.
+  mutating func set(_ counts: ApplyCounts) {
+    inserted = counts.inserted
+    updated = counts.updated
+    deleted = counts.deleted
+    conflicts = counts.conflicts
+    omitted = counts.omitted
+  }
+}

@@ -23,11 +23,11 @@ package struct Receiver {
   /// What became of the ledger tables.
   package let ledger: Ledger.Preparation
   private let gate: ReceiverGate
-  private let settings: ApplySettings
+  let settings: ApplySettings
   private let clock: () -> Int64
-  private let session: ApplySession
+  let session: ApplySession
   /// Whether all of it is part of a transaction that was open before: what that has done is not ours to do again.
-  private let isPartOfAnother: Bool
+  let isPartOfAnother: Bool
   /// The files that could not be read so far.
   private var unread = UnreadFiles()
   /// How many groups are still to be applied without batches, and how many it was last time: where there is one conflict,
@@ -73,37 +73,10 @@ package struct Receiver {
   package func end() throws { try session.end() }
 
   /// The settings with the present time.
-  private var present: ApplySettings {
+  var present: ApplySettings {
     var settings = settings
     settings.time = clock()
     return settings
-  }
-
-  // MARK: Held parts
-
-  /// Applies what is held of earlier files, as far as the application's own upgrade has made a place for it since.
-  ///
-  /// - Returns: What became of the files of which something was applied, or could not be.
-  package func releaseHeld() throws -> [DiffOutcome] {
-    let effects = settings.observer?.mark ?? 0
-    do {
-      let transaction = try SQLiteTransaction(on: session.connection)
-      let released = try HeldRelease(present, session).run()
-      try transaction.commit()
-      return released
-    } catch let error as ReplicationError where error.code == .conflict {
-      // It stays held.
-      settings.observer?.rewind(to: effects)
-      session.forget()
-      let table = TableName(error.table ?? "")
-      guard let part = try HeldPart.all(on: session.connection).first(where: { TableName($0.table) == table }) else {
-        throw error
-      }
-      var outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .held)
-      outcome.code = error.code
-      outcome.reason = EscapedText.line(error.message)
-      return [outcome]
-    }
   }
 
   // MARK: Groups
@@ -182,6 +155,11 @@ package struct Receiver {
       case .failed(is IndexRebuildFailure, let index):
         // The session keeps all indexes from now on.
         try receive(next..<(index + 1), of: source, care == .batches ? .oneByOne : care)
+        next = index + 1
+      case .failed(let lost as HeldRelease.TransactionLost, let index):
+        // The file is not to blame for what was held of another.
+        try note(lost)
+        try receive(next..<(index + 1), of: source, care)
         next = index + 1
       case .failed(let error, let index):
         if care == .alone {

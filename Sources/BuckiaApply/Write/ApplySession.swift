@@ -45,6 +45,16 @@ package final class ApplySession {
   /// What else has been read and prepared since the schema changed.
   private var cache = SessionCache()
 
+  /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
+  private(set) var heldFailures: [Int64: HeldFailure] = [:]
+
+  /// Why a held part cannot be applied.
+  struct HeldFailure {
+    let refusal: Refusal
+    /// Whether the report says so already.
+    var isToldOf = false
+  }
+
   fileprivate struct SessionCache {
     var hasLedger = false
     var hasTriedHeld = false
@@ -263,7 +273,20 @@ package final class ApplySession {
   func noteHeld(_ tables: [TableName]) { cache.heldTables?.formUnion(tables) }
 
   /// Remembers that what is held has been tried with the schema as it is now.
-  func noteTriedHeld() { cache.hasTriedHeld = true }
+  func noteTriedHeld() throws {
+    try refresh()
+    cache.hasTriedHeld = true
+  }
+
+  /// Remembers why a held part cannot be applied. It is not tried again in this session.
+  func noteFailure(of part: Int64, _ refusal: Refusal) {
+    if heldFailures[part] == nil { heldFailures[part] = HeldFailure(refusal: refusal) }
+  }
+
+  /// Remembers that the report says which held parts have failed so far.
+  func noteToldOfFailures() {
+    for part in heldFailures.keys { heldFailures[part]?.isToldOf = true }
+  }
 
   /// A plan for all tables of a diff; the one for the same definitions and renames, when that was made last.
   func plan(

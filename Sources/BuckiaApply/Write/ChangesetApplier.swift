@@ -97,7 +97,9 @@ struct ChangesetApplier {
           try rebuild?.willWrite(
             arrival.summary.tables[section.table], into: match(of: table), section.changes, of: incoming.changeset,
             isSorted: orderings[section.table] == .byKey)
-          let inserts = arrival.isComplete ? collidingInserts(into: section.table, arrival.summary, incoming) : nil
+          let inserts =
+            try arrival.isComplete
+            ? collidingInserts(into: section.table, match(of: table), arrival.summary, incoming) : nil
           let applier = try tableApplier(for: table, of: incoming.changeset, collidingInserts: inserts)
           if orderings[section.table] == .byKey {
             orderings[section.table] = .done
@@ -134,11 +136,11 @@ struct ChangesetApplier {
   /// What is known of INSERTs into a table that may wait for a DELETE behind them, over all its sections; nil where there is
   /// none.
   private mutating func collidingInserts(
-    into table: Int, _ summary: ChangesetSummary, _ incoming: IncomingChanges
+    into table: Int, _ match: TableMatch, _ summary: ChangesetSummary, _ incoming: IncomingChanges
   ) -> CollidingInserts? {
     guard summary.tables[table].hasDeleteBehindInsert else { return nil }
     if let known = knownCollidingInserts[table] { return known }
-    let made = CollidingInserts(into: table, summary, of: incoming.changeset)
+    let made = CollidingInserts(into: table, match, summary, of: incoming.changeset)
     knownCollidingInserts[table] = made
     return made
   }

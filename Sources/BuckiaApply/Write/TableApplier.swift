@@ -252,10 +252,12 @@ final class TableApplier {
     return try meet(local, bytes)
   }
 
-  /// Whether an INSERT waits for the table's other changes, of which one may delete the row in its way: that has another
-  /// key, which only compares equal.
+  /// Whether an INSERT waits for the table's other changes, of which one may delete the row in its way: its author may have
+  /// another key for that, which only here is equal.
   private func waits(for local: CurrentRow, _ bytes: RawSpan) throws -> Bool {
-    guard let collidingInserts, !writer.keepsMessages, !holdsKey(local, bytes) else { return false }
+    guard let collidingInserts, !writer.keepsMessages, collidingInserts.mergesKeys || !holdsKey(local, bytes) else {
+      return false
+    }
     return try collidingInserts.wait()
   }
 

@@ -21,10 +21,10 @@ package struct FileDigest: Equatable, Sendable {
     try sha256(of: OpenedFile(at: path), limit: limit)
   }
 
-  /// Hashes a file of which nothing has been read yet.
+  /// Hashes an open file from its first byte on, whatever has been read of it.
   package static func sha256(of file: OpenedFile, limit: Int64 = 1 << 30) throws(DiffFileError) -> FileDigest {
     do throws(ByteStreamError) {
-      return try FileDigest(file.input, byteCount: file.byteCount, limit: limit)
+      return try FileDigest(PositionedInput(file.input), byteCount: file.byteCount, limit: limit)
     } catch {
       throw DiffFileError(error)
     }

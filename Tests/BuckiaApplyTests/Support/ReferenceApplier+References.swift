@@ -42,7 +42,7 @@ extension ReferenceApplier {
     in sections: [(Table, [Change])], on connection: borrowing SQLiteConnection
   ) throws -> Bool {
     let schema = try SchemaReader(connection)
-    var found: Set<Row> = []
+    var found: [Row: Set<Row>] = [:]
     var open = Array(refused)
     var seen = refused
     while let next = open.popLast() {
@@ -55,7 +55,7 @@ extension ReferenceApplier {
         for key in try schema.definition(of: entry).foreignKeys where TableName(key.parent) == target.name {
           let matching = try children(changes, table, key, of: insert, parent, definition, on: connection)
           for child in matching where Row(child, table) != next {
-            found.insert(Row(child, table))
+            found[Row(child, table), default: []].insert(next)
             if child.operation == .insert, staysOut(table.name), seen.insert(Row(child, table)).inserted {
               open.append(Row(child, table))
             }
@@ -63,9 +63,15 @@ extension ReferenceApplier {
         }
       }
     }
-    let isNew = !found.isSubset(of: orphans)
-    orphans.formUnion(found)
-    return isNew
+    let before = (parents, lost)
+    parents.merge(found) { $0.union($1) }
+    lost.formUnion(refused.intersection(parents.values.reduce(into: []) { $0.formUnion($1) }))
+    return (parents, lost) != before
+  }
+
+  /// Whether a row is to be asked about, because it refers to one that is left out.
+  func hasLostParent(_ row: Row) -> Bool {
+    !taken.contains(row) && parents[row, default: []].contains { lost.contains($0) || !taken.contains($0) }
   }
 
   private static func insert(of row: Row, in sections: [(Table, [Change])]) -> (Table, Change)? {

@@ -86,15 +86,19 @@ final class ReferenceApplier {
   /// Whether a row of a table may be left out when it refers to one that is.
   let staysOut: (String) -> Bool
   private let ask: (Question) throws -> Answer
-  private var deferred: [Change] = []
+  var deferred: [Change] = []
   private var defersConstraints = true
-  /// Whether INSERTs of the present table may wait.
+  /// Whether INSERTs of the present table may wait, and whether also those do that meet a row with their very key.
   private var mayWait = false
+  private var mergesKeys = false
   /// Whether swapped values were resolved.
   private(set) var hasSettledCircles = false
-  /// The rows whose INSERT is left out, those known to refer to one, and those of them that are written all the same.
+  /// The rows whose INSERT is left out, and those known to be.
   var refused: Set<Row> = []
-  var orphans: Set<Row> = []
+  var lost: Set<Row> = []
+  /// The rows that refer to one of them, or to another such row, and to which they refer; and those that are written all the
+  /// same.
+  var parents: [Row: Set<Row>] = [:]
   var taken: Set<Row> = []
 
   init(
@@ -129,6 +133,7 @@ final class ReferenceApplier {
         deferred = []
         defersConstraints = true
         mayWait = deviations.contains(.waitsForDeletes) && Self.mayWait(changes, table)
+        if mayWait { mergesKeys = try Self.mergesKeys(changes, table, on: connection) }
         for change in changes { try applyOne(change, table, on: connection) }
         try retry(table, on: connection)
       }
@@ -163,43 +168,6 @@ final class ReferenceApplier {
     case .text: .text(bytes.array(slice.payloadRange))
     case .blob: .blob(bytes.array(slice.payloadRange))
     }
-  }
-
-  // MARK: Keys that only compare equal
-
-  /// Whether a DELETE stands behind an INSERT, and each row is changed once. A DELETE and an INSERT of keys that are equal and
-  /// not the same are changes of two rows.
-  private static func mayWait(_ changes: [Change], _ table: Table) -> Bool {
-    guard let first = changes.firstIndex(where: { $0.operation == .insert }),
-      changes[first...].contains(where: { $0.operation == .delete })
-    else { return false }
-    var keys: [[RawValue]: [(key: [RawValue], operation: ChangeOperation)]] = [:]
-    for change in changes {
-      let key = key(of: change, table)
-      keys[key.map(comparable), default: []].append((key, change.operation))
-    }
-    return keys.values.allSatisfy { same in
-      same.count == 1
-        || same.count == 2 && !zip(same[0].key, same[1].key).allSatisfy(isSame)
-          && Set(same.map(\.operation)) == [.insert, .delete]
-    }
-  }
-
-  private static func key(of change: Change, _ table: Table) -> [RawValue] {
-    let row = change.operation == .insert ? change.new : change.old
-    return table.isKey.indices.filter { table.isKey[$0] }.map { row[$0] ?? .null }
-  }
-
-  /// Whether two values are the same to the last bit.
-  private static func isSame(_ one: RawValue, _ other: RawValue) -> Bool {
-    if case (.real(let mine), .real(let theirs)) = (one, other) { return mine.bitPattern == theirs.bitPattern }
-    return one == other
-  }
-
-  /// The value, or of equal numbers one.
-  private static func comparable(_ value: RawValue) -> RawValue {
-    guard case .real(let real) = value else { return value }
-    return Int64(exactly: real).map { .integer($0) } ?? value
   }
 
   // MARK: Statements
@@ -242,7 +210,7 @@ final class ReferenceApplier {
 
   private var orAbort: String { deviations.contains(.saysOrAbort) ? "OR ABORT " : "" }
 
-  private func insert(
+  func insert(
     _ values: [RawValue?], _ table: Table, locals: [RawValue?]? = nil, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteRefusal? {
     let names = table.columns + (locals == nil ? [] : table.locals)
@@ -255,7 +223,7 @@ final class ReferenceApplier {
   }
 
   /// Deletes by the key, and by the other old values where they are given and wanted.
-  private func delete(
+  func delete(
     _ old: [RawValue?], _ table: Table, comparesAll: Bool, on connection: borrowing SQLiteConnection
   ) throws -> (refusal: SQLiteRefusal?, changes: Int) {
     var condition = keyCondition(table).sql
@@ -351,7 +319,7 @@ final class ReferenceApplier {
 
   private func applyOne(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
     let row = Row(change, table)
-    if orphans.contains(row), !taken.contains(row), change.operation != .delete {
+    if change.operation != .delete, hasLostParent(row) {
       guard case .stock(.replace) = try asks(.foreignKey, change, table) else { return }
       taken.insert(row)
     }
@@ -407,7 +375,7 @@ final class ReferenceApplier {
     guard let local = try localRow(change, table, on: connection) else {
       return try refuse(change, table, refusal)
     }
-    if mayWait, defersConstraints, !change.isDecided, hasOtherKey(local, change, table) {
+    if mayWait, defersConstraints, !change.isDecided, mergesKeys || hasOtherKey(local, change, table) {
       return try refuse(change, table, refusal)
     }
     if !change.isDecided {
@@ -429,12 +397,6 @@ final class ReferenceApplier {
       }
     }
     try connection.execute("RELEASE reference_replace")
-  }
-
-  /// Whether a local row has another key than the one that is inserted, bit for bit.
-  private func hasOtherKey(_ local: [RawValue], _ change: Change, _ table: Table) -> Bool {
-    zip(Self.key(of: change, table), table.isKey.indices.filter { table.isKey[$0] })
-      .contains { value, place in !Self.isSame(value, local[place]) }
   }
 
   // MARK: Constraints
@@ -459,47 +421,5 @@ final class ReferenceApplier {
       deferred = []
       for item in items { try applyOne(item, table, on: connection) }
     }
-  }
-
-  /// Exchanges the rows of as many refused changes as can be exchanged together: all are taken out and put back changed;
-  /// what cannot be put back stays as it is, and the others are tried again without it.
-  private func resolveCycles(_ table: Table, on connection: borrowing SQLiteConnection) throws -> Bool {
-    var items = deferred.indices.filter { deferred[$0].isCrowdedOut && deferred[$0].operation != .delete }
-    while !items.isEmpty {
-      var failed: Set<Int> = []
-      try connection.execute("SAVEPOINT reference_exchange")
-      var rows: [(item: Int, values: [RawValue])] = []
-      for item in items {
-        let change = deferred[item]
-        guard let local = try localRow(change, table, on: connection) else {
-          if change.operation == .update { failed.insert(item) }
-          continue
-        }
-        if change.operation == .insert, !change.isDecided {
-          // It waits for a row that nothing deletes.
-          failed.insert(item)
-          continue
-        }
-        _ = try delete(
-          change.operation == .insert ? change.new : change.old, table, comparesAll: false, on: connection)
-        rows.append((item, local))
-      }
-      for item in items where !failed.contains(item) {
-        let change = deferred[item]
-        let row = rows.first { $0.item == item }?.values
-        let values = table.columns.indices.map { change.new[$0] ?? row?[$0] }
-        let locals = row.map { Array($0.dropFirst(table.columns.count)) }
-        if try insert(values, table, locals: locals, on: connection) != nil { failed.insert(item) }
-      }
-      guard !failed.isEmpty else {
-        try connection.execute("RELEASE reference_exchange")
-        let resolved = Set(items)
-        deferred = deferred.indices.filter { !resolved.contains($0) }.map { deferred[$0] }
-        return true
-      }
-      try connection.execute("ROLLBACK TO reference_exchange; RELEASE reference_exchange")
-      items.removeAll { failed.contains($0) }
-    }
-    return false
   }
 }
