@@ -123,9 +123,8 @@ public struct RewrittenChanges {
       let (tables, inKeyOrder) = try rewrite(inputs, output)
       return (inputs, definitions, keepingSchema ? inputs.first?.author : nil, inKeyOrder, tables)
     }
-    self.remarks =
-      (output.isEmpty ? [] : remarks)
-      + (author == nil ? inputs.filter { $0.author != nil }.map { Remark(.schemaLeftOut, $0.path) } : [])
+    let leftOut = author == nil ? inputs.filter { $0.author != nil } : []
+    self.remarks = output.isEmpty ? [] : remarks + leftOut.map { Remark(.schemaLeftOut, $0.path) }
   }
 
   /// The definitions of all tables, when every file brought its own; nil otherwise.
