@@ -25,11 +25,19 @@ struct AbridgedChange {
   private var piece: [UInt8] = []
   private var pieceStart = 0
 
-  /// How many bytes of a value are kept: fewer where there are many values.
-  private static let keptBytes = 64 << 10
-  private static let leastKeptBytes = 256
-  private static let allKeptBytes = 8 << 20
+  /// How much is held in memory.
+  struct Limits {
+    /// How many bytes of a change are read whole.
+    var wholeChange = 8 << 20
+    /// How many bytes of a value are kept, at most and at least: fewer where there are many values.
+    var kept = 64 << 10
+    var leastKept = 256
+    /// How many bytes of all values are kept.
+    var allKept = 8 << 20
+  }
+
   private static let pieceBytes = 64 << 10
+  private let limits: Limits
 
   /// Reads a change.
   ///
@@ -40,10 +48,12 @@ struct AbridgedChange {
   ///   - limit: Where the bytes that may be read end.
   ///   - source: The buffer.
   ///   - table: The table of the change before.
+  ///   - limits: How much is kept.
   /// - Throws: `ByteStreamError` when the buffer cannot be read.
   init(
-    at start: Int, limit: Int, of source: TemporaryBuffer, in table: ChangesetTable?
+    at start: Int, limit: Int, of source: TemporaryBuffer, in table: ChangesetTable?, limits: Limits
   ) throws(ByteStreamError) {
+    self.limits = limits
     self.source = source
     self.start = start
     self.limit = limit
@@ -92,7 +102,7 @@ struct AbridgedChange {
       case .delete: isPatchset ? keys : columns
       case .update: isPatchset ? columns : 2 * columns
       }
-    let kept = min(Self.keptBytes, max(Self.leastKeptBytes, Self.allKeptBytes / max(1, values)))
+    let kept = min(limits.kept, max(limits.leastKept, limits.allKept / max(1, values)))
     for _ in 0..<values { guard try copyValue(keeping: kept) else { return false } }
     return true
   }

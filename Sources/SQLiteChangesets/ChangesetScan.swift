@@ -21,11 +21,17 @@ package struct ChangesetScan {
   private var limit: Int
   /// Whether there will be no more bytes.
   private var isComplete: Bool
+  /// How much is held of large changes.
+  private let largeChanges: AbridgedChange.Limits
   /// Where the window was begun the last time, in the buffer.
   private var start = -1
 
   /// Reads all bytes of a buffer.
-  package init(_ source: TemporaryBuffer) {
+  package init(_ source: TemporaryBuffer) { self.init(source, largeChanges: AbridgedChange.Limits()) }
+
+  /// - Parameter largeChanges: How much is held of large changes.
+  init(_ source: TemporaryBuffer, largeChanges: AbridgedChange.Limits) {
+    self.largeChanges = largeChanges
     window = ChangesetWindow(source)
     limit = source.count
     isComplete = true
@@ -33,6 +39,7 @@ package struct ChangesetScan {
 
   /// Reads bytes as they arrive: there are none until `extend` says so.
   package init(arrivingIn source: TemporaryBuffer) {
+    largeChanges = AbridgedChange.Limits()
     window = ChangesetWindow(source)
     limit = 0
     isComplete = false
@@ -59,8 +66,8 @@ package struct ChangesetScan {
     guard next < limit else { return false }
     let isTried = next == start
     guard !isTried || window.end < limit else { return false }
-    if window.base == next, window.abridged != nil || isTried && window.count >= Self.wholeChangeLimit {
-      try window.abridgeChange(at: next, limit: limit, in: reader.table)
+    if window.base == next, window.abridged != nil || isTried && window.count >= largeChanges.wholeChange {
+      try window.abridgeChange(at: next, limit: limit, in: reader.table, limits: largeChanges)
     } else {
       try window.move(to: next, limit: limit, isLarger: isTried && window.base == next)
     }
@@ -68,9 +75,6 @@ package struct ChangesetScan {
     reader.move(to: next, base: window.base)
     return true
   }
-
-  /// How many bytes of a change are read whole.
-  private static let wholeChangeLimit = 8 << 20
 
   /// Where the change returned last is in the buffer, table headers not included.
   package func range(of change: Change) -> Range<Int> {

@@ -62,10 +62,13 @@ package final class ChangesetWindow {
   ///   - start: The offset of the change, or of the headers in front of it.
   ///   - limit: Where the bytes that may be read end.
   ///   - table: The table of the change before.
+  ///   - limits: How much is kept.
   /// - Throws: `ByteStreamError` when the file cannot be read.
-  func abridgeChange(at start: Int, limit: Int, in table: ChangesetTable?) throws(ByteStreamError) {
+  func abridgeChange(
+    at start: Int, limit: Int, in table: ChangesetTable?, limits: AbridgedChange.Limits
+  ) throws(ByteStreamError) {
     precondition(!isLent, "a window moved while its bytes were in use")
-    let change = try AbridgedChange(at: start, limit: limit, of: source, in: table)
+    let change = try AbridgedChange(at: start, limit: limit, of: source, in: table, limits: limits)
     buffer.deallocate()
     buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     abridged = change
