@@ -124,7 +124,7 @@ extension DatabaseManager {
     // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
     let manifest = Manifest(id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], renames: renames)
     let draft = DiffFileDraft(
-      manifest: manifest, schema: .included(difference.tables.map(\.definition)),
+      manifest: manifest, schema: .included(difference.tables.map(\.definition)), author: difference.author,
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))
     let written = try DiffFileWriter().write(draft, changeset: difference.changeset, to: file)
     return (id, file.path, written)
@@ -143,6 +143,7 @@ extension DiffReport {
     }
     skipped = difference.skipped
     comparedByRows = difference.fallbacks
+    includesSchema = difference.author != nil
   }
 
   mutating func add(_ written: (id: KSUID, path: String?, bytes: Int64)) {

@@ -122,6 +122,8 @@ public struct InspectedFile {
   package let manifest: JSONValue?
   /// The definitions of the tables; nil where the file has none.
   let schema: [TableDefinition]?
+  /// The author's whole schema as SQL; nil where the file does not hold it.
+  let author: AuthorSchema?
   /// The sender, for people.
   public let sender: String
   /// The changes.
@@ -142,6 +144,7 @@ public struct InspectedFile {
     byteCount = diff.fileBytes
     manifest = try JSONParser.parse(diff.manifestBytes)
     schema = diff.schema
+    author = diff.author
     sender = diff.signature.shownSender
     changeset = diff.changeset
     summary = diff.inspection.summary
@@ -156,6 +159,7 @@ public struct InspectedFile {
     byteCount = Int64(raw.changeset.count)
     manifest = nil
     schema = nil
+    author = nil
     sender = "unsigned"
     changeset = raw.changeset
     summary = raw.inspection.summary

@@ -43,6 +43,8 @@ public struct DiffReport: Sendable {
   public internal(set) var skipped: [SkippedItem]
   /// Tables, changed or not, that had to be compared row by row, and why.
   public internal(set) var comparedByRows: [SkippedItem]
+  /// Whether the newer database's whole schema travels as SQL, for those who adopt it.
+  public internal(set) var includesSchema: Bool
   /// What is worth knowing about it.
   public internal(set) var warnings: [Remark] = []
   /// How long it took, in seconds.

@@ -23,6 +23,8 @@ public struct RewrittenChanges {
   private let inputs: [InspectedFile]
   /// The definitions of all tables, when every file brought its own.
   private let definitions: [TableDefinition]?
+  /// The author's whole schema as SQL, where the changes are still all of one file's.
+  private let author: AuthorSchema?
   private let tablesInKeyOrder: Set<TableName>
   private let began: ContinuousClock.Instant
 
@@ -32,7 +34,8 @@ public struct RewrittenChanges {
   /// The tables come from the last to the first. In each, what was inserted is deleted first, then rows are updated, then what
   /// was deleted is inserted, by key. If one row is changed more than once, the changes of its table come from the last to the first. So
   /// they do where a diff file says that their order is its author's, as one of joined changes does: foreign-key actions and
-  /// triggers may depend on it.
+  /// triggers may depend on it. What the file says of its author's schema as SQL is
+  /// left out.
   ///
   /// - Parameters:
   ///   - path: The file.
@@ -57,7 +60,8 @@ public struct RewrittenChanges {
     }
   }
 
-  /// The changes of several files, joined so that each row is changed at most once.
+  /// The changes of several files, joined so that each row is changed at most once. What the files say of their authors'
+  /// schemas as SQL is left out.
   ///
   /// - Parameters:
   ///   - paths: The files, in the order in which they would be applied.
@@ -90,7 +94,7 @@ public struct RewrittenChanges {
 
   /// The same for a file, or bytes that came without one.
   package init(sorting source: InboundSource, poll: @escaping () throws -> Void = {}) throws {
-    try self.init([source], poll) { inputs, output in
+    try self.init([source], keepingSchema: true, poll) { inputs, output in
       let summary = inputs[0].summary
       let unsorted = try Changesets.sort(inputs[0].changeset, summary, into: output, poll: poll)
       let tables = Set(summary.tables.map { TableName($0.table.name) })
@@ -105,7 +109,8 @@ public struct RewrittenChanges {
   ///   - remarks: What is worth knowing where anything is left to be changed.
   ///   - rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
   private init(
-    _ sources: [InboundSource], remarks: [Remark] = [], _ poll: @escaping () throws -> Void,
+    _ sources: [InboundSource], remarks: [Remark] = [], keepingSchema: Bool = false,
+    _ poll: @escaping () throws -> Void,
     _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer) throws -> (
       [ChangesetReport.Table], inKeyOrder: Set<TableName>
     )
@@ -113,11 +118,11 @@ public struct RewrittenChanges {
     began = .now
     let output = TemporaryBuffer()
     changeset = output
-    (inputs, definitions, tablesInKeyOrder, tables) = try BuckiaError.wrapping {
+    (inputs, definitions, author, tablesInKeyOrder, tables) = try BuckiaError.wrapping {
       let inputs = try sources.map { try DiffInspection.open($0, poll: poll) }
       let definitions = try Self.commonDefinitions(of: inputs)
       let (tables, inKeyOrder) = try rewrite(inputs, output)
-      return (inputs, definitions, inKeyOrder, tables)
+      return (inputs, definitions, keepingSchema ? inputs.first?.author : nil, inKeyOrder, tables)
     }
     self.remarks = output.isEmpty ? [] : remarks
   }
@@ -202,7 +207,8 @@ public struct RewrittenChanges {
     }
     var manifest = Manifest(id: id)
     manifest.dataset = inputs.first?.dataset
-    let draft = DiffFileDraft(manifest: manifest, schema: .included(definitions), tablesInKeyOrder: tablesInKeyOrder)
+    let draft = DiffFileDraft(
+      manifest: manifest, schema: .included(definitions), author: author, tablesInKeyOrder: tablesInKeyOrder)
     return try Int(DiffFileWriter().write(draft, changeset: changeset, to: file))
   }
 

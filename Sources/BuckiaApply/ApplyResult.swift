@@ -10,7 +10,7 @@ package struct ApplyResult: Sendable {
   /// The numbers.
   package let counts: ApplyCounts
   /// The tables that changed.
-  package let changedTables: [String]
+  package internal(set) var changedTables: [String]
   /// What was created and added.
   package internal(set) var schemaChanges: [String]
   /// What is worth knowing, such as indexes that could not be kept up to date.

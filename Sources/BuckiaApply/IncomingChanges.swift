@@ -12,6 +12,8 @@ package struct IncomingChanges {
   package let file: String
   /// The definitions of their tables; nil for a raw changeset, whose columns are matched by position.
   package let definitions: [TableDefinition]?
+  /// The author's whole schema as SQL; nil where it did not travel. Only used where the schema is to be adopted.
+  package let author: AuthorSchema?
   /// Columns that the author has renamed.
   package let renames: [ColumnRename]
   /// The changes.
@@ -32,12 +34,14 @@ package struct IncomingChanges {
   ///   - claimed: How many changes of each table the author says there are; only to plan the work by.
   ///   - feed: What the walk that checks the changes has found in these very bytes.
   package init(
-    key: LedgerKey, file: String, definitions: [TableDefinition]?, renames: [ColumnRename] = [],
-    claimed: [TableName: ApplyCounts]? = nil, changeset: TemporaryBuffer, feed: ChangesetFeed
+    key: LedgerKey, file: String, definitions: [TableDefinition]?, author: AuthorSchema? = nil,
+    renames: [ColumnRename] = [], claimed: [TableName: ApplyCounts]? = nil, changeset: TemporaryBuffer,
+    feed: ChangesetFeed
   ) {
     self.key = key
     self.file = file
     self.definitions = definitions
+    self.author = author
     self.renames = renames
     self.claimed = claimed
     self.changeset = changeset

@@ -53,6 +53,7 @@ package enum DatabaseComparison {
       var builder = try DifferenceBuilder(olderSnapshot, newerSnapshot, pages: pages, options: options, progress)
       try builder.compareTables()
       try builder.reportUntransferredObjects()
+      try builder.addAuthorSchema()
       let isStale = try pages?.isStale() ?? false
       attempt = olderSnapshot.isRenewable && newerSnapshot.isRenewable ? attempt + 1 : attempts
       try newerSnapshot.end()

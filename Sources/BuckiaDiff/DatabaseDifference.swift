@@ -33,6 +33,9 @@ package struct DatabaseDifference {
   /// Tables that took `rows` because `pages` could not compare them, and why.
   package let fallbacks: [SkippedItem]
 
+  /// The newer database's schema as SQL; nil where the schemas are equal, or it cannot travel.
+  package var author: AuthorSchema?
+
   /// Whether there is nothing to ship.
-  package var isEmpty: Bool { tables.isEmpty }
+  package var isEmpty: Bool { tables.isEmpty && author == nil }
 }

@@ -23,6 +23,7 @@ struct DifferenceBuilder {
   private var fallbacks: [SkippedItem] = []
   private var newTableCount = 0
   private var documents = DocumentSizeBudget()
+  private var author: AuthorSchema?
 
   /// - Parameters:
   ///   - older: The database to start from.
@@ -55,7 +56,7 @@ struct DifferenceBuilder {
 
   /// What has been found.
   var difference: DatabaseDifference {
-    DatabaseDifference(changeset: changeset, tables: tables, skipped: skipped, fallbacks: fallbacks)
+    DatabaseDifference(changeset: changeset, tables: tables, skipped: skipped, fallbacks: fallbacks, author: author)
   }
 
   private mutating func skip(_ name: String, _ code: SkipReason.Code, _ arguments: String...) {
@@ -105,7 +106,10 @@ struct DifferenceBuilder {
       try olderSelection?.validate(for: entry.name, on: older.source.connection, of: older.source.name)
     }
     let newerSide = try SourceTable(table, selection: selection)
-    let olderSide = try olderTable.map { try SourceTable($0, renames: renames, selection: olderSelection) }
+    let rekeyed = try isWhole && renames.isEmpty ? olderTable?.rekeyed(like: table, on: older.source.connection) : nil
+    let olderSide = try (rekeyed ?? olderTable).map {
+      try SourceTable($0, renames: renames, selection: olderSelection)
+    }
     let reconciliation = TableReconciliation(
       newerSide.definition, with: olderSide?.definition,
       omitting: table.columns.filter { selection?.omits($0.name) == true }, options: options,
@@ -114,7 +118,7 @@ struct DifferenceBuilder {
     guard let definition = reconciliation.definition else { return nil }
     if olderSide == nil { newTableCount += 1 }
     let pair = TablePair(
-      definition: definition, newer: newerSide, older: olderSide, renames: renames,
+      definition: definition, newer: newerSide, older: olderSide, renames: renames, isRekeyed: rekeyed != nil,
       // Full-text tables are linked to others by their rowids.
       isIdentifiedByContent: definition.isKeyedByRowID && definition.module == nil && options.keyless == .content)
     try skipFullTextSettings(of: pair)
@@ -178,7 +182,7 @@ struct DifferenceBuilder {
         try pair.pagesRefusal ?? pages.compare(pair.definition, with: olderTable.definition, into: changes)
       guard let reason else { return (changes, .pages) }
       fallbacks.append(SkippedItem(name: pair.definition.name, reason: reason))
-    } else if let session, !pair.hasSelection, let olderTable = pair.older, pair.renames.isEmpty,
+    } else if let session, !pair.hasSelection, let olderTable = pair.older, pair.renames.isEmpty, !pair.isRekeyed,
       try session.compare(pair.definition, olderTable.definition, into: changes)
     {
       return (changes, .session)
@@ -193,6 +197,20 @@ struct DifferenceBuilder {
   }
 
   // MARK: What does not travel
+
+  /// Whether two whole databases are compared, so that others may adopt the schema of the newer one.
+  private var isWhole: Bool {
+    !options.isRaw && options.tables == nil && options.selections.isEmpty && older.source.selectedTables.isEmpty
+      && newer.source.selectedTables.isEmpty
+  }
+
+  /// Adds the newer schema as SQL, for those who adopt it: where whole databases are compared and their schemas differ.
+  mutating func addAuthorSchema() throws {
+    guard isWhole, let comparison = try SchemaComparison(older.schema, newer.schema) else { return }
+    skipped += comparison.skipped
+    guard let found = comparison.author else { return }
+    if documents.reserve(found) { author = found } else { skip("sqlite_schema", .statementsTooLong) }
+  }
 
   /// Names what is different and is not in the changeset.
   mutating func reportUntransferredObjects() throws {
@@ -210,7 +228,8 @@ extension TablePair {
   fileprivate var pagesRefusal: SkipReason? {
     let code: SkipReason.Code? =
       isIdentifiedByContent
-      ? .comparedByContent : !renames.isEmpty ? .columnsRenamed : hasCondition ? .rowsSelected : nil
+      ? .comparedByContent
+      : isRekeyed ? .definitionDiffers : !renames.isEmpty ? .columnsRenamed : hasCondition ? .rowsSelected : nil
     return code.map { SkipReason($0) }
   }
 }

@@ -21,6 +21,21 @@ struct DocumentSizeBudget {
     return true
   }
 
+  /// Reserves what the author's statements take.
+  ///
+  /// - Returns: false where that is too much.
+  mutating func reserve(_ author: AuthorSchema) -> Bool {
+    let all = author.statements + author.replaced.map(\.statement)
+    let length = all.reduce(40) { count, statement in
+      count + 120 + Self.length(statement.name.text) + Self.length(statement.table.text) + Self.length(statement.sql)
+    }
+    guard length <= schemaBytes, author.statements.count <= AuthorSchema.statementLimit,
+      author.replaced.count <= AuthorSchema.statementLimit
+    else { return false }
+    schemaBytes -= length
+    return true
+  }
+
   /// How long a definition is at most.
   private static func schemaLength(_ table: TableDefinition) -> Int {
     var count = 200 + length(table.name) + 6 * table.primaryKey.count

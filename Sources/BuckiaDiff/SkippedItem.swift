@@ -50,6 +50,8 @@ extension SkipReason {
     // Clauses and objects of the schema.
     case newForeignKey, foreignKeyToOldTable, newCheck, changedCheck, conflictClause, keyCollation, uniqueCollation
     case newObject, changedObject, droppedObject
+    // The schema as SQL, for those who adopt it.
+    case statementRefused, statementsRefused, statementsTooLong
     // Virtual tables.
     case virtualAndOrdinary, moduleDiffers, virtualColumnsDiffer, moduleArgumentsDiffer, fullTextSettings
     // Why rows were compared and not pages.
@@ -78,7 +80,7 @@ extension SkipReason {
         "the column is left out; others who have it get no new rows, since it is NOT NULL without a default"
       case .tooManyNewColumns: "one diff file adds at most $1 columns to a table; apply this one, then diff again"
       case .typeChanged:
-        "its type has changed from $1 to $2, which does not travel: where it has the old type, the diff is refused"
+        "its type has changed from $1 to $2, which does not travel: where it has the old type, a value that this would alter is a conflict"
       case .collationDropped: "others get the column without its collating sequence $1"
       case .invalidUTF16:
         "some of its text is not valid UTF-16, which changes cannot carry: it travels as SQLite converts it"
@@ -100,6 +102,10 @@ extension SkipReason {
       case .newObject: "a new $1; definitions of this kind do not travel"
       case .changedObject: "a changed $1; definitions of this kind do not travel"
       case .droppedObject: "the $1 was dropped; others keep it"
+
+      case .statementRefused: "those who adopt the schema do not get it: $1"
+      case .statementsRefused: "the schema cannot be adopted by others: $1"
+      case .statementsTooLong: "the schema cannot be adopted by others: its statements do not fit into a diff file"
 
       case .virtualAndOrdinary: "it is a virtual table in one of the two databases, and an ordinary one in the other"
       case .moduleDiffers: "its module is $1 in one of the two databases, and $2 in the other"

@@ -11,6 +11,8 @@ struct TablePair {
   let older: SourceTable?
   /// Columns that have another name in the older source.
   let renames: [ColumnRename]
+  /// Whether the older table has another primary key, and its rows are told apart by the newer one's.
+  var isRekeyed = false
   /// Whether all values of a row identify it, and the rowid, which travels as NULL, does not.
   let isIdentifiedByContent: Bool
 

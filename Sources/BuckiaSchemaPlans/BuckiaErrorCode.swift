@@ -87,8 +87,6 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let columnsDiffer = Self(rawValue: "columns-differ")
   /// A table with AUTOINCREMENT has no ids left to give out.
   public static let noIDsLeft = Self(rawValue: "no-ids-left")
-  /// A value would be altered by the type of its column here.
-  public static let incompatibleType = Self(rawValue: "incompatible-type")
   /// The schema would have to change, and the mode does not allow it.
   public static let schemaDiffers = Self(rawValue: "schema-differs")
   /// A definition may not be created.

@@ -34,7 +34,7 @@ extension Remark {
     // Snapshots.
     case sentNotNoted
     // Rows that came.
-    case rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst, heldDamaged
+    case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst, heldDamaged
     case noOldValues
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
@@ -88,6 +88,9 @@ extension Remark {
 
       case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"
 
+      case .keyChanged:
+        "the changes of table \"$1\" were not written: its author has given it another primary key, which only those get "
+          + "who adopt the schema"
       case .rowsKeptByTriggers:
         "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"
       case .rowsOfExternalContent:

@@ -17,6 +17,12 @@ public struct SchemaNote: Equatable, Sendable, CustomStringConvertible {
     case convert
     /// It is kept for the application's own upgrade.
     case hold
+    /// A table, index, view or trigger is dropped, as its author has dropped it. Only where the schema is adopted.
+    case drop
+    /// A table is made anew by its author's definition, with the rows it has. Only where the schema is adopted.
+    case rebuild
+    /// An index, view or trigger is made anew by its author's definition. Only where the schema is adopted.
+    case replace
     /// A part of a definition is not carried out.
     case leaveOut = "leave-out"
   }

@@ -16,8 +16,14 @@ package struct SchemaPlan: Sendable {
   /// said of it.
   package private(set) var passedOver: [TableName: Remark] = [:]
 
+  /// Whether rows that the diff deletes may have to stay, since they come back in a form that cannot be stored.
+  package var keepsDeletedRows: Bool { matches.values.contains { !$0.unstorableRows.isEmpty } }
+
   /// Columns that are to be held although there is a place for them: for each table their indexes, with the reason.
   package typealias Withheld = [TableName: [Int: String]]
+
+  /// A plan for no tables.
+  package init() {}
 
   /// Plans for all tables of a diff.
   ///
@@ -26,11 +32,13 @@ package struct SchemaPlan: Sendable {
   ///   - mode: What may be done about differences.
   ///   - withheld: Columns that are to be held in any case, in the mode `hold`.
   ///   - renames: The renames that are known.
+  ///   - replaced: Tables that the author has made otherwise. Where one has got another key, its changes are passed over in the mode
+  ///     `additive`: they are for those who adopt the schema.
   ///   - schema: The local schema.
   /// - Throws: `ReplicationError` when a table cannot be made to fit; nothing has been changed then.
   package init(
     definitions: [TableDefinition], mode: SchemaMode, withholding withheld: Withheld = [:],
-    renames: ColumnRenames = ColumnRenames(), local schema: SchemaReader
+    renames: ColumnRenames = ColumnRenames(), replaced: Set<TableName> = [], local schema: SchemaReader
   ) throws {
     let missing = definitions.filter { schema.entry(named: TableName($0.name)) == nil }
     guard mode != .additive || missing.count <= TableDefinition.newTableLimit else {
@@ -91,8 +99,19 @@ package struct SchemaPlan: Sendable {
         where mode == .hold && (error.code == .keyDiffers || definition.module != nil && error.code == .columnsDiffer)
       {
         hold(definition, because: error.message)
+      } catch let error as ReplicationError
+        where mode == .additive && error.code == .keyDiffers && replaced.contains(name)
+      {
+        let remark = Remark(.keyChanged, name.text)
+        passedOver[name] = remark
+        notes.append(SchemaNote(.leaveOut, name.text, nil, remark.description))
       }
     }
+  }
+
+  /// Notes the rows of a table that come in and cannot be stored.
+  package mutating func note(unstorable rows: Set<RowIdentity>, in table: TableName) {
+    matches[table]?.unstorableRows = rows
   }
 
   private mutating func hold(_ table: TableDefinition, because reason: String) {

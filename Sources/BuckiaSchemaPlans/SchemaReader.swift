@@ -6,6 +6,8 @@ import SQLiteSchemas
 /// Nothing is cached: read again after the schema has changed.
 package final class SchemaReader {
   let connection: SQLiteConnection
+  /// The copy of SQLite of the connection.
+  package var library: SQLiteLibrary { connection.library }
   /// All tables and views but SQLite's own, in the order they were created.
   package let entries: [SchemaEntry]
   /// Where each name stands in `entries`.

@@ -142,16 +142,11 @@ struct TableFit {
     switch TypeCompatibility(incoming: incoming.affinity(at: index), local: affinity) {
     case .safe:
       if incoming.affinity(at: index) != affinity { note(.convert, theirs, "\(types); every value stays what it is") }
-    case .dependsOnValues:
+    case .contradictory where mode == .hold: return try hold(index, "has an incompatible type: \(types)")
+    case .dependsOnValues, .contradictory:
       checks.append(TableMatch.Check(column: index + offset, place: found + offset, affinity: affinity))
-      let otherwise = mode == .hold ? "is held" : "would be refused"
+      let otherwise = mode == .hold ? "is held" : "is a conflict"
       note(.convert, theirs, "\(types); a value that would not stay what it is \(otherwise)")
-    case .contradictory:
-      guard mode == .hold else {
-        throw error(
-          .incompatibleType, "column \"\(local.name).\(theirs.name)\" has an incompatible type: \(types)", theirs)
-      }
-      return try hold(index, "has an incompatible type: \(types)")
     }
     places.append(found + offset)
   }

@@ -19,4 +19,7 @@ package struct TableMatch: Sendable {
   package let columns: [Int]
   /// Columns whose values must be looked at.
   package let checkedValues: [Check]
+  /// Rows that come in and cannot be stored, since a column would make another value of theirs. What the same diff deletes
+  /// under their identity stays: else a row whose key has another type here would be gone.
+  package internal(set) var unstorableRows: Set<RowIdentity> = []
 }

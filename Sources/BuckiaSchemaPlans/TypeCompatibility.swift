@@ -5,13 +5,13 @@ import SQLiteSchemas
 ///
 /// SQLite converts values by the affinity of the column they are stored in
 /// (<https://sqlite.org/datatype3.html#type_affinity>). A value that would be altered is no longer what its author
-/// wrote, so such a diff is refused, not silently changed. Numbers that stay equal (1 and 1.0) are fine.
+/// wrote, so it is a conflict, or held, not silently changed. Numbers that stay equal (1 and 1.0) are fine.
 package enum TypeCompatibility: Equatable {
   /// Every value stays what it is.
   case safe
   /// Some values could be altered: each must be looked at.
   case dependsOnValues
-  /// Text on one side, numbers on the other.
+  /// Text on one side, numbers on the other: an application's own upgrade will convert what is there.
   case contradictory
 
   /// Judges the affinities of two columns.
@@ -33,17 +33,8 @@ package enum TypeCompatibility: Equatable {
       let integer = value.integer(in: bytes)
       return Int64(exactly: Double(integer)) != integer
     case (.text, .integer), (.text, .real), (.text, .numeric):
-      return looksNumeric(bytes.array(value.payloadRange))
+      return SQLText.trimmedNumber(bytes.array(value.payloadRange)) != nil
     default: return false
     }
-  }
-
-  /// Whether text is a well-formed number to SQLite, spaces around it allowed.
-  private static func looksNumeric(_ text: [UInt8]) -> Bool {
-    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0d).contains($0) }
-    var rest = text.drop(while: isSpace)
-    while let last = rest.last, isSpace(last) { rest.removeLast() }
-    if let sign = rest.first, sign == 0x2b || sign == 0x2d { rest.removeFirst() }
-    return SQLText.isDecimal(rest)
   }
 }

@@ -45,7 +45,7 @@ struct VirtualTables {
     of table: TableName, _ definition: VirtualTableDefinition, on connection: borrowing SQLiteConnection
   ) throws(SQLiteError) -> VirtualContent {
     let module = ASCIIName.folded(definition.module)
-    guard ["rtree", "rtree_i32", "fts5"].contains(module) else { return .unknown }
+    guard VirtualModule.knownNames.contains(module) else { return .unknown }
     if triggers.contain(table) { return .keptByTriggers }
     if module == "fts5", let content = definition.fullTextContent {
       return content.isEmpty ? .contentless : .external(TableName(content))

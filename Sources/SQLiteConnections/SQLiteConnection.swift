@@ -24,7 +24,7 @@ package struct SQLiteConnection: ~Copyable {
 
   let handle: SQLiteHandle
   let cache: StatementCache
-  private let isOwned: Bool
+  let isOwned: Bool
 
   /// The file's path as it was given, for messages; `:memory:` for a database in memory.
   package var path: String { handle.path }
@@ -224,6 +224,22 @@ package struct SQLiteConnection: ~Copyable {
   /// [`SQLITE_DBCONFIG_ENABLE_FKEY`](https://sqlite.org/c3ref/c_dbconfig_defensive.html).
   package func enforceForeignKeys(_ enforced: Bool) throws(SQLiteError) {
     _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
+  }
+
+  /// Runs `body` while the connection enforces no foreign keys and `ALTER TABLE … RENAME` changes nothing but the table: no
+  /// view, trigger or foreign key that names it.
+  ///
+  /// Unlike the pragmas of these names, it works inside a transaction. Both settings are as before afterwards.
+  /// See <https://sqlite.org/c3ref/c_dbconfig_defensive.html> and <https://sqlite.org/lang_altertable.html#otheralter>.
+  package func withPlainTableRenames<Result>(_ body: () throws -> Result) throws -> Result {
+    let enforced = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: -1)
+    let wasLegacy = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: -1)
+    _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: 0)
+    _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: 1)
+    let result = Swift.Result(catching: body)
+    _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: wasLegacy ? 1 : 0)
+    _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
+    return try result.get()
   }
 
   /// Makes functions and virtual tables named in the schema of an untrusted file harmless:

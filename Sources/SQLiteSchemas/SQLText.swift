@@ -37,6 +37,16 @@ package enum SQLText {
     return quoted
   }
 
+  /// The number that text stands for where a column stores numbers, without the spaces around it; nil when it stands for
+  /// none. See <https://sqlite.org/datatype3.html#type_affinity>.
+  package static func trimmedNumber(_ text: [UInt8]) -> String? {
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0d).contains($0) }
+    var number = text.drop(while: isSpace)
+    while let last = number.last, isSpace(last) { number.removeLast() }
+    let hasSign = number.first == 0x2b || number.first == 0x2d
+    return isDecimal(hasSign ? number.dropFirst() : number) ? String(decoding: number, as: UTF8.self) : nil
+  }
+
   /// Whether the text is a decimal number without a sign: digits, perhaps with a fraction and an exponent.
   package static func isDecimal(_ text: ArraySlice<UInt8>) -> Bool {
     let isDigit: (UInt8) -> Bool = { (0x30...0x39).contains($0) }

@@ -18,6 +18,9 @@ package enum VirtualModule: Equatable, Sendable {
   /// The name suffixes of all shadow tables that the module can have.
   package var shadowSuffixes: [String] { Self.shadowSuffixes(ofModule: name) }
 
+  /// The modules whose tables replicate, in lower case.
+  package static let knownNames: Set<String> = ["rtree", "rtree_i32", "fts5"]
+
   /// The name suffixes of all shadow tables that a module can have; none for an unknown module. See
   /// <https://sqlite.org/vtab.html#the_xshadowname_method>.
   package static func shadowSuffixes(ofModule module: String) -> [String] {

@@ -106,7 +106,7 @@ import TestSupport
     #expect(connections[0] == connections[1])
     #expect(connections[0].count == 3)
     #expect(try TestDatabases.rows("SELECT id FROM places WHERE x0 >= 0 AND x1 < 1", on: older).count == 2)
-    #expect(try DatabaseComparison.run(older: older, newer: newer).isEmpty)
+    #expect(try DatabaseComparison.run(older: older, newer: newer).tables.isEmpty)
   }
 
   @Test(

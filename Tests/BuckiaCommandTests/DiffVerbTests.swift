@@ -111,11 +111,17 @@ struct DiffVerbTests {
       $ sql new.db DROP INDEX byText; DROP VIEW words
       $ buckia init new.db --quiet
       $ buckia diff old.db new.db -o changes.bdiff
-      No changes, so no file was written (…).
+      changes.bdiff  … bytes in …
 
       Does not travel:
         byText  the index was dropped; others keep it
         words   the view was dropped; others keep it
+
+      The whole schema is in the file, for those who apply it with --schema adopt.
+
+      Apply it with: buckia apply DB changes.bdiff --schema adopt
+      $ buckia apply old.db changes.bdiff --schema adopt --quiet
+      $ sql old.db SELECT name FROM sqlite_schema WHERE name IN ('byText', 'words')
       """
     ).play(on: Workbench())
   }

@@ -19,7 +19,8 @@ struct Vector: CustomTestStringConvertible, Sendable {
 
   var testDescription: String { name }
 
-  static let refused = container + members + json + manifests + schemas + modules + changesets + contradictions
+  static let refused =
+    container + members + json + manifests + schemas + modules + statements + changesets + contradictions
 
   /// Files that are in order.
   static let accepted = [
@@ -39,6 +40,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
           Manifest.Table(name: "places", columns: 6, inserted: 1),
           Manifest.Table(name: "words", columns: 3, key: .rowid, inserted: 1),
         ], schema: Sample.virtual, changes: Sample.virtualChanges)),
+    Vector("the schema of an author", nil, FileSpec(author: Sample.author)),
   ]
 
   /// Files that our writer would not make like this, but that hold the same.

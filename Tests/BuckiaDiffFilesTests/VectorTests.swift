@@ -23,12 +23,13 @@ import TestSupport
     let read = try ReadFile(file.written())
     var manifest = file.manifest
     manifest.tables = file.tables
-    manifest.schema = try file.schema.map { ContentDigest(of: try SchemaDocument.bytes($0)) }
+    manifest.schema = try file.schema.map { ContentDigest(of: try SchemaDocument.bytes($0, author: file.author)) }
     manifest.members = read.manifest.members
     if file.isSigned { manifest.sender?.identity = try Sample.signer().identity }
     #expect(read.manifest == manifest)
     #expect(read.signature == (file.isSigned ? .signed(by: try Sample.signer().identity) : .unsigned))
     #expect(read.schema == file.schema)
+    #expect(read.author == file.author)
     #expect(read.changeset == TableChanges.bytes(file.changes))
     #expect(read.annotations == file.annotations)
     #expect(read.files == Dictionary(uniqueKeysWithValues: file.files.map { ($0.name, Array($0.text.utf8)) }))

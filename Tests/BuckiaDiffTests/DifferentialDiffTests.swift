@@ -27,7 +27,8 @@ import TestSupport
       }
       let rest = try DatabaseComparison.run(older: target, newer: pair.newer)
       #expect(
-        rest.isEmpty, "seed \(seed): \(rest.tables.map { ($0.definition.name, $0.inserted, $0.updated, $0.deleted) })")
+        rest.tables.isEmpty,
+        "seed \(seed): \(rest.tables.map { ($0.definition.name, $0.inserted, $0.updated, $0.deleted) })")
       for name in pair.dropped { #expect(difference.skipped.contains { $0.name == name }, "seed \(seed): \(name)") }
     }
   }

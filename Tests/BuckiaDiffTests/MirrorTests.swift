@@ -157,7 +157,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
     #expect(result.counts.omitted == 0)
     #expect(try TestDatabases.content(of: target) == TestDatabases.content(of: newer))
     let rest = try DatabaseComparison.run(older: target, newer: newer)
-    #expect(rest.isEmpty, "\(rest.tables.map(\.definition.name))")
+    #expect(rest.tables.isEmpty, "\(rest.tables.map(\.definition.name))")
   }
 
   @Test("An unchanged database has no difference")

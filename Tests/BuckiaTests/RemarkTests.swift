@@ -60,6 +60,10 @@ struct RemarkTests {
       "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
     ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
+    (
+      .keyChanged,
+      "the changes of table \"1\" were not written: its author has given it another primary key, which only those get who adopt the schema"
+    ),
     (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
     (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
     (
@@ -140,7 +144,7 @@ struct RemarkTests {
       (.deferredViolations, "deferred-violations"),
       (.cancelled, "cancelled"), (.noSuchTable, "no-such-table"), (.invalidSelection, "invalid-selection"),
       (.refusedTable, "refused-table"), (.missingTable, "missing-table"), (.keyDiffers, "key-differs"),
-      (.columnsDiffer, "columns-differ"), (.incompatibleType, "incompatible-type"), (.schemaDiffers, "schema-differs"),
+      (.columnsDiffer, "columns-differ"), (.schemaDiffers, "schema-differs"),
       (.refusedDefinition, "refused-definition"), (.conflict, "conflict"), (.unreadable, "unreadable"),
       (.behindUnread, "behind-unread"), (.alteredLedger, "altered-ledger"), (.damagedDatabase, "damaged-database"),
       (.noIDsLeft, "no-ids-left"),

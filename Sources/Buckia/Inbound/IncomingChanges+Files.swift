@@ -15,8 +15,8 @@ extension IncomingChanges {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
-      file: FileSystem.name(of: path), definitions: diff.schema, renames: diff.manifest.renames,
-      changeset: diff.changeset, feed: ChangesetFeed(diff.inspection.summary))
+      file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
+      renames: diff.manifest.renames, changeset: diff.changeset, feed: ChangesetFeed(diff.inspection.summary))
   }
 
   /// Takes the changes of a verified raw changeset.
@@ -33,8 +33,8 @@ extension IncomingChanges {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
-      file: FileSystem.name(of: path), definitions: diff.schema, renames: diff.manifest.renames,
-      claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
+      file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
+      renames: diff.manifest.renames, claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
   }
 }
 

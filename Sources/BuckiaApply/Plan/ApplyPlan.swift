@@ -10,7 +10,10 @@ import SQLiteSchemas
 package struct ApplyPlan {
   let admitted: AdmittedChanges
   let settings: ApplySettings
+  /// How the diff fits the schema as it is now; where that is to become the author's first, empty.
   let schema: SchemaPlan
+  /// What makes the author's schema of the local one, where that is wanted and there is anything to do.
+  private let adoption: SchemaAdoption?
   private let session: ApplySession
   /// Whether the session is for this plan alone, which begins and ends it.
   private let ownsSession: Bool
@@ -20,7 +23,11 @@ package struct ApplyPlan {
   /// The steps that make the schema fit.
   package var steps: [SchemaStep] { schema.steps }
   /// What becomes of every table and column that is not the same on both sides.
-  package var notes: [SchemaNote] { schema.notes }
+  package var notes: [SchemaNote] { (adoption?.notes ?? []) + schema.notes }
+  /// Whether the schema will be another one.
+  var changesSchema: Bool { adoptsSchema || !schema.steps.isEmpty }
+  /// Whether it becomes the author's.
+  var adoptsSchema: Bool { adoption != nil }
 
   /// Plans how to apply changes.
   ///
@@ -36,23 +43,35 @@ package struct ApplyPlan {
     self.settings = settings
     self.session = session
     self.ownsSession = ownsSession
-    let incoming = admitted.changes
+    adoption =
+      if settings.schema == .adopt, let author = admitted.changes.author {
+        try SchemaAdoption(
+          of: author, renames: session.renames(of: admitted.changes.key.sender, and: admitted.changes.renames),
+          local: session.schema())
+      } else { nil }
+    // Once the schema is the author's, it is seen how the changes fit it.
+    schema = try adoption == nil ? Self.match(admitted.changes, settings, session) : SchemaPlan()
+  }
+
+  /// How the changes fit the schema as it is.
+  private static func match(
+    _ incoming: IncomingChanges, _ settings: ApplySettings, _ session: ApplySession
+  ) throws -> SchemaPlan {
+    let mode = settings.schema == .adopt ? .additive : settings.schema
     let renames = try session.renames(of: incoming.key.sender, and: incoming.renames)
+    let replaced = incoming.author?.replacedTables ?? []
     let schema: SchemaPlan
     if let definitions = incoming.definitions {
-      schema = try session.plan(for: definitions, mode: settings.schema, renames: renames)
+      schema = try session.plan(for: definitions, mode: mode, renames: renames, replaced: replaced)
     } else {
       schema = try SchemaPlan(positional: incoming.feed.summary().tables.map(\.table), local: session.schema())
     }
     // Tables of changes that still arrive are checked as they come, unless all changes are needed to plan.
     let hasChecks = schema.matches.values.contains { !$0.checkedValues.isEmpty }
-    guard incoming.feed.isAllThere || hasChecks || !schema.held.isEmpty else {
-      self.schema = schema
-      return
-    }
+    guard incoming.feed.isAllThere || hasChecks || !schema.held.isEmpty else { return schema }
     let summary = try incoming.feed.summary()
     for table in summary.tables { try incoming.requireDefinition(of: table.table) }
-    self.schema = try ValueCompatibilityCheck(schema, settings.schema, renames, session).run(incoming, summary)
+    return try ValueCompatibilityCheck(schema, mode, renames, session).run(incoming, summary)
   }
 
   /// Carries the plan out inside a transaction that the application has open on its own connection.
@@ -137,6 +156,13 @@ package struct ApplyPlan {
 
   private func carryOut(knowing refused: RefusedRows?) throws -> ApplyEnd {
     try session.requireLedger()
+    var schema = schema
+    var adopted: [String] = []
+    let run = adoption.map { AdoptionRun($0, on: session.connection) }
+    if let run {
+      adopted = try run.begin()
+      schema = try Self.match(incoming, settings, session)
+    }
     for step in schema.steps { try step.carryOut(on: session.connection) }
     try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.
@@ -144,7 +170,11 @@ package struct ApplyPlan {
     let execution = ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session)
     let end = try execution.run(knowing: refused)
     guard case .applied(var result) = end else { return end }
-    result.schemaChanges = schema.steps.map(\.description)
+    if let run, let adoption {
+      result.warnings += try run.finish()
+      result.changedTables += adoption.changedTables.map(\.text).filter { !result.changedTables.contains($0) }
+    }
+    result.schemaChanges = adopted + schema.steps.map(\.description)
     result.released = released
     return .applied(result)
   }

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Looks for incoming values that the local columns would convert to other values.
+/// Looks for incoming values that the local columns would convert to other values, before anything is written.
 struct ValueCompatibilityCheck {
   private let schema: SchemaPlan
   private let mode: SchemaMode
@@ -27,18 +27,19 @@ struct ValueCompatibilityCheck {
 
   /// The plan, once all values have been looked at.
   ///
-  /// - Returns: The plan as it was; in the mode `hold` one that holds the columns with such values, too.
-  /// - Throws: `ReplicationError` with `incompatibleType` for the first such value, in other modes.
+  /// - Returns: In the mode `hold` a plan that holds the columns with such values, too. In other modes such a value refuses its
+  ///   change alone, when that is applied; the plan then knows the rows that cannot be stored.
   func run(_ incoming: IncomingChanges, _ summary: ChangesetSummary) throws -> SchemaPlan {
     let checks = summary.tables.map { schema.matches[TableName($0.table.name)]?.checkedValues ?? [] }
     guard checks.contains(where: { !$0.isEmpty }) else { return schema }
+    let sections = TableSections(summary, of: incoming.changeset)
+    guard mode == .hold else { return try notingUnstorableRows(summary, sections, checks) }
     var withheld = self.withheld
     var isAnyAltered = false
-    let sections = TableSections(summary, of: incoming.changeset)
     for (index, table) in summary.tables.enumerated() where !checks[index].isEmpty {
       let name = TableName(table.table.name)
       guard let match = schema.matches[name] else { continue }
-      for check in try altered(name, in: sections, checks[index], into: match) {
+      for check in try altered(name, in: sections, checks[index]) {
         isAnyAltered = true
         let offset = match.local.isKeyedByRowID ? 1 : 0
         withheld[name, default: [:]][check.column - offset] =
@@ -52,25 +53,41 @@ struct ValueCompatibilityCheck {
 
   /// The columns with values that would be altered.
   private func altered(
-    _ table: TableName, in sections: TableSections, _ checks: [TableMatch.Check], into match: TableMatch
+    _ table: TableName, in sections: TableSections, _ checks: [TableMatch.Check]
   ) throws -> [TableMatch.Check] {
     var open = checks
     var found: [TableMatch.Check] = []
     try sections.forEachChange(of: table) { change, bytes in
       guard change.operation != .delete else { return }
-      for check in open where TypeCompatibility.alters(change.new(check.column), in: bytes, affinity: check.affinity) {
-        guard mode == .hold else {
-          let column = match.local.changesetColumns[check.place]
-          throw ReplicationError(
-            .incompatibleType,
-            "column \"\(match.local.name).\(column)\" has an incompatible type here "
-              + "(\(check.affinity.rawValue)): it would alter incoming values",
-            table: match.local.name, column: column)
-        }
+      for check in open where Self.alters(change, check, bytes) {
         found.append(check)
         open.removeAll { $0.column == check.column }
       }
     }
     return found
+  }
+
+  private static func alters(_ change: DecodedChange, _ check: TableMatch.Check, _ bytes: RawSpan) -> Bool {
+    TypeCompatibility.alters(change.new(check.column), in: bytes, affinity: check.affinity)
+  }
+
+  /// The plan with the rows that come in and cannot be stored, of those tables that also lose rows.
+  private func notingUnstorableRows(
+    _ summary: ChangesetSummary, _ sections: TableSections, _ checks: [[TableMatch.Check]]
+  ) throws -> SchemaPlan {
+    var plan = schema
+    for (index, table) in summary.tables.enumerated() where table.inserted > 0 && table.deleted > 0 {
+      guard !checks[index].isEmpty else { continue }
+      var rows: Set<RowIdentity> = []
+      let name = TableName(table.table.name)
+      try sections.forEachChange(of: name) { change, bytes in
+        guard change.operation == .insert, checks[index].contains(where: { Self.alters(change, $0, bytes) }) else {
+          return
+        }
+        rows.insert(RowIdentity(of: change, in: table.table, bytes))
+      }
+      plan.note(unstorable: rows, in: name)
+    }
+    return plan
   }
 }

@@ -121,6 +121,8 @@ struct InboundFileProcessor {
     }
     // What came before is written before.
     if try batch?.write() != nil { return .batchConflict }
+    // What is known of the schema's triggers and foreign keys no longer holds.
+    if plan.adoptsSchema { batch = nil }
     guard usesSavepoint else {
       do {
         guard case .applied(let result) = try diagnosing({ try plan.carryOutOnce() }) else { return .refersToRefused }

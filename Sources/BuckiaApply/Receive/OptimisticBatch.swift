@@ -59,9 +59,9 @@ struct OptimisticBatch {
   /// - Throws: `SQLiteError` when the database fails.
   mutating func add(_ plan: borrowing ApplyPlan) throws -> Attempt {
     let incoming = plan.incoming
-    guard let tables = incoming.definitions, plan.schema.steps.isEmpty, plan.schema.held.isEmpty,
-      incoming.renames.isEmpty, try session.renames(of: incoming.key.sender).isEmpty,
-      incoming.changeset.count <= Self.diffByteLimit,
+    guard let tables = incoming.definitions, !plan.changesSchema, plan.schema.held.isEmpty,
+      !plan.schema.keepsDeletedRows, incoming.renames.isEmpty,
+      try session.renames(of: incoming.key.sender).isEmpty, incoming.changeset.count <= Self.diffByteLimit,
       incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection),
       try !ContestedKeys.exist(on: session.connection)
     else { return .notEligible }

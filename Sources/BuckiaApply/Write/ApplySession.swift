@@ -62,6 +62,7 @@ package final class ApplySession {
     let definitions: [TableDefinition]
     let mode: SchemaMode
     let renames: ColumnRenames
+    let replaced: Set<TableName>
     let plan: SchemaPlan
   }
 
@@ -242,15 +243,19 @@ package final class ApplySession {
   }
 
   /// A plan for all tables of a diff; the one for the same definitions and renames, when that was made last.
-  func plan(for definitions: [TableDefinition], mode: SchemaMode, renames: ColumnRenames) throws -> SchemaPlan {
+  func plan(
+    for definitions: [TableDefinition], mode: SchemaMode, renames: ColumnRenames, replaced: Set<TableName> = []
+  ) throws -> SchemaPlan {
     let local = try schema()
-    if let latest = cache.latestPlan, latest.mode == mode, latest.renames == renames,
+    if let latest = cache.latestPlan, latest.mode == mode, latest.renames == renames, latest.replaced == replaced,
       latest.definitions.elementsEqual(definitions, by: { $0.isIdentical(to: $1) })
     {
       return latest.plan
     }
-    let plan = try SchemaPlan(definitions: definitions, mode: mode, renames: renames, local: local)
-    cache.latestPlan = LatestPlan(definitions: definitions, mode: mode, renames: renames, plan: plan)
+    let plan = try SchemaPlan(
+      definitions: definitions, mode: mode, renames: renames, replaced: replaced, local: local)
+    cache.latestPlan = LatestPlan(
+      definitions: definitions, mode: mode, renames: renames, replaced: replaced, plan: plan)
     return plan
   }
 

@@ -150,7 +150,8 @@ struct ChangesetApplier {
   private func tableApplier(
     for table: ChangesetTable, of changeset: TemporaryBuffer, collidingInserts: CollidingInserts?
   ) throws -> TableApplier {
-    let statements = try session.statements(for: try match(of: table), header: table)
+    let match = try match(of: table)
+    let statements = try session.statements(for: match, header: table)
     let known = try collisions?.known(of: statements, table)
     // What an index does not take must not keep the other rows of a batch from it. And FTS5 writes all it has gathered with
     // each statement of several rows, which costs more than these save.
@@ -163,7 +164,7 @@ struct ChangesetApplier {
     return TableApplier(
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer),
-      header: table, of: changeset, decider: decider, collisions, known, collidingInserts, canBatch: canBatch,
+      match, header: table, of: changeset, decider: decider, collisions, known, collidingInserts, canBatch: canBatch,
       storesUTF16: session.storesUTF16)
   }
 

@@ -2,10 +2,11 @@ import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// Which values a virtual table stores as they are.
+/// Which values a table stores as they are.
 ///
-/// An R-tree makes a number of 32 bits of anything it gets, and a key of anything; what it would alter is refused, as a
-/// value that cannot be a rowid is in an ordinary table. See <https://sqlite.org/rtree.html#roundoff_error>.
+/// An R-tree makes a number of 32 bits of anything it gets, and a key of anything
+/// (<https://sqlite.org/rtree.html#roundoff_error>). A column that has another type here than its author gave it converts what
+/// does not suit it. What would be altered is refused, as a value that cannot be a rowid is in any table.
 struct LosslessStorageRules {
   private enum Rule {
     case anything
@@ -13,15 +14,22 @@ struct LosslessStorageRules {
     case key
     case real32
     case integer32
+    /// What a column of this affinity leaves as it is.
+    case affinity(Affinity)
   }
 
   /// For each column of the changeset.
   private let rules: [Rule]
+  private let match: TableMatch
 
-  /// - Returns: nil for an ordinary table, of which SQLite itself says what it does not take.
+  /// - Returns: nil for an ordinary table of the author's types, of which SQLite itself says what it does not take.
   init?(_ match: TableMatch) {
-    guard let module = match.local.module else { return nil }
-    switch module {
+    self.match = match
+    switch match.local.module {
+    case nil:
+      guard !match.checkedValues.isEmpty else { return nil }
+      let affinities = Dictionary(match.checkedValues.map { ($0.place, $0.affinity) }) { first, _ in first }
+      rules = match.columns.map { affinities[$0].map(Rule.affinity) ?? .anything }
     case .fullText: rules = match.columns.map { $0 == 0 ? .key : .anything }
     case .spatial(let index):
       rules = match.columns.map { place in
@@ -44,14 +52,27 @@ struct LosslessStorageRules {
       guard value.kind == .real else { return false }
       let number = value.real(in: bytes)
       return Double(Float(number)) == number
+    case .affinity(let affinity): return !TypeCompatibility.alters(value, in: bytes, affinity: affinity)
     }
   }
 
-  /// Whether all new values of a change do.
-  func admit(_ change: DecodedChange, in bytes: RawSpan) -> Bool {
-    guard change.operation != .delete else { return true }
-    return rules.indices.allSatisfy { column in
-      !change.new(column).isDefined || admits(change.new(column), at: column, in: bytes)
+  /// The first column of the changeset whose new value would be altered; nil when none would.
+  func refusedColumn(of change: DecodedChange, in bytes: RawSpan) -> Int? {
+    guard change.operation != .delete else { return nil }
+    return rules.indices.first { column in
+      change.new(column).isDefined && !admits(change.new(column), at: column, in: bytes)
     }
+  }
+
+  /// Why the value of a column is refused, for people.
+  func reason(ofRefusing column: Int) -> String {
+    let local = match.local
+    guard local.module == nil else {
+      return "the virtual table \(local.name) would store another value than the one that came"
+    }
+    let place = match.columns[column]
+    let declared = local.columns[place - (local.isKeyedByRowID ? 1 : 0)]
+    let type = declared.declaredType.isEmpty ? "no type" : "the type \(declared.declaredType)"
+    return "column \(local.name).\(declared.name) has \(type) here and would store another value than the one that came"
   }
 }

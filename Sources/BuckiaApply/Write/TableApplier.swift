@@ -28,6 +28,10 @@ final class TableApplier {
   private let known: KnownCollisions?
   /// Whether INSERTs may wait for a DELETE behind them; nil where there is none.
   private let collidingInserts: CollidingInserts?
+  /// Which values the table stores as they are; nil where SQLite itself refuses all others.
+  private let storageRules: LosslessStorageRules?
+  /// Rows whose INSERT the rules refuse: a DELETE of one is refused with it.
+  private let unstorableRows: Set<RowIdentity>
   /// What conflicts of the table need to know of it.
   lazy var layout = decider.layout(of: statements)
   var deferred: [DeferredChange] = []
@@ -50,6 +54,7 @@ final class TableApplier {
   private(set) var alteredText: Set<Int> = []
 
   /// - Parameters:
+  ///   - match: How the columns of the changes meet those of the table.
   ///   - changeset: Where the changes come from; copies of deferred ones are kept alike.
   ///   - canBatch: Whether several rows may go in with one statement: nothing of ours or of the application's may see the
   ///     difference.
@@ -57,14 +62,16 @@ final class TableApplier {
   ///   - known: What the table's changes are known to meet.
   ///   - collidingInserts: Whether INSERTs may wait for a DELETE behind them.
   init(
-    _ writer: RowWriter, header: ChangesetTable, of changeset: TemporaryBuffer, decider: ConflictDecider,
-    _ collisions: KeyCollisions?, _ known: KnownCollisions?, _ collidingInserts: CollidingInserts?, canBatch: Bool,
-    storesUTF16: Bool
+    _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
+    decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
+    _ collidingInserts: CollidingInserts?, canBatch: Bool, storesUTF16: Bool
   ) {
     self.collisions = collisions
     self.known = known
     self.collidingInserts = collidingInserts
     self.storesUTF16 = storesUTF16
+    storageRules = LosslessStorageRules(match)
+    unstorableRows = match.unstorableRows
     self.writer = writer
     self.header = header
     self.decider = decider
@@ -146,7 +153,7 @@ final class TableApplier {
   private func insert(_ rows: Int, from first: Int, _ bytes: RawSpan) throws -> Int {
     let prepared = try statements.insert(rows: rows)
     let limit = min(Self.batchedRowLimit, statements.lengthLimit / 2)
-    let storageRules = statements.storageRules
+    let storageRules = storageRules
     // Rows that are identified by their content have none, and get one.
     let needsRowID = !statements.match.local.isKeyedByRowID
     // Taken out of their objects: this is done for every value.
@@ -204,15 +211,27 @@ final class TableApplier {
 
   /// Tries a change that has been taken apart.
   func attempt(_ bytes: RawSpan) throws -> Refused? {
-    if let storageRules = statements.storageRules, !storageRules.admit(change, in: bytes) {
-      writer.refuse("the virtual table \(statements.name) would store another value than the one that came")
-      return Refused(refusal: .altered)
-    }
+    if let storageRules, isAltering(storageRules, bytes) { return Refused(refusal: .altered) }
     switch change.operation {
     case .insert: return try insert(bytes)
     case .update: return try update(bytes)
     case .delete: return try delete(bytes)
     }
+  }
+
+  /// Whether the table would store another value than one that came, or the change deletes a row that comes back with one.
+  private func isAltering(_ storageRules: LosslessStorageRules, _ bytes: RawSpan) -> Bool {
+    if let column = storageRules.refusedColumn(of: change, in: bytes) {
+      if writer.keepsMessages { writer.refuse(storageRules.reason(ofRefusing: column)) }
+      return true
+    }
+    guard change.operation == .delete, !unstorableRows.isEmpty,
+      unstorableRows.contains(RowIdentity(of: change, in: header, bytes))
+    else { return false }
+    if writer.keepsMessages {
+      writer.refuse("the row comes back with a value that a column of \(statements.name) would alter here, so it stays")
+    }
+    return true
   }
 
   private func insert(_ bytes: RawSpan) throws -> Refused? {

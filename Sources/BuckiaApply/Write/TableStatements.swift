@@ -40,10 +40,8 @@ final class TableStatements {
   let rowID: String?
   /// The column of the changeset that is the rowid itself, where it has one.
   let rowIDKey: Int?
-  /// Which values a virtual table takes; nil for an ordinary one.
-  let storageRules: LosslessStorageRules?
   /// Whether the table is a virtual one.
-  var isVirtual: Bool { storageRules != nil }
+  var isVirtual: Bool { match.local.module != nil }
   /// Whether it is a full-text table.
   let isFullText: Bool
 
@@ -79,7 +77,6 @@ final class TableStatements {
     self.match = match
     self.connection = SQLiteConnection(sharing: connection)
     self.createStatement = createStatement
-    storageRules = LosslessStorageRules(match)
     isFullText = if case .fullText = match.local.module { true } else { false }
     var detoursBlobs = storesUTF16
     if storesUTF16, !isFullText {

@@ -217,7 +217,9 @@ extension DiffOutcome {
       notes += style.wrapped("\(style(state.rawValue, state.role)): \(reason.escaped)", indent: 2, hanging: 4)
     }
     // What changes nothing here is of interest beforehand only.
-    notes += plan.filter { isDryRun || [.create, .add, .hold, .leaveOut].contains($0.action) }.lines(style: style)
+    notes += plan.filter {
+      isDryRun || [.create, .add, .hold, .leaveOut, .drop, .rebuild, .replace].contains($0.action)
+    }.lines(style: style)
     if omitted > 0 {
       notes.append("  \(omitted.counted("change")) left out; the conflicts tell which")
     }

@@ -12,6 +12,7 @@ extension DiffReport {
       "tables": .array(tables.map(\.json)),
       "skipped": .array(skipped.map(\.json)),
       "comparedByRows": .array(comparedByRows.map(\.json)),
+      "includesSchema": .bool(includesSchema),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),
       "seconds": .real(seconds),
@@ -49,7 +50,14 @@ extension DiffReport {
     lines += skipped.lines(heading: "Does not travel:", style: style)
     lines += comparedByRows.lines(heading: "Compared row by row:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
-    if let path { lines += [""] + style.suggestion("Apply it with", "buckia apply DB \(path.shellQuoted)") }
+    if includesSchema, !skipped.isEmpty {
+      lines += ["", "The whole schema is in the file, for those who apply it with --schema adopt."]
+    }
+    if let path {
+      // Without changes of rows or tables it has nothing for anybody else.
+      let option = tables.isEmpty ? " --schema adopt" : ""
+      lines += [""] + style.suggestion("Apply it with", "buckia apply DB \(path.shellQuoted)\(option)")
+    }
     return lines
   }
 }

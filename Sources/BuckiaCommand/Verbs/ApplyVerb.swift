@@ -30,8 +30,10 @@ struct ApplyVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "What to do about tables and columns that are missing here: make them (additive), refuse the file (exact), or keep "
-        + "what is about them until the app's own upgrade has made them (hold).", valueName: "mode"))
+      "What to do about tables and columns that are missing here: make them (additive), refuse the file (exact), keep "
+        + "what is about them until the app's own upgrade has made them (hold), or make this schema the author's, with all "
+        + "that it drops and changes (adopt: only for files of your own, or of people who may decide about it).",
+      valueName: "mode"))
   var schema = SchemaMode.additive
 
   @Option(help: "Whether the database's triggers fire. Full-text and R-tree indexes are kept in either case.")

@@ -7,26 +7,49 @@ import SQLiteSchemas
 package enum SchemaDocument {
   static let format: Int64 = 1
 
+  /// What the document holds.
+  struct Content: Equatable, Sendable {
+    var tables: [TableDefinition]
+    /// The author's whole schema as SQL; nil where it does not travel.
+    var author: AuthorSchema?
+  }
+
   /// Writes definitions in their canonical form.
   ///
-  /// - Throws: `DiffFileError` with code `badSchema` or `badName` for what ``parse(_:)`` would refuse.
-  package static func bytes(_ tables: [TableDefinition]) throws(DiffFileError) -> [UInt8] {
-    let bytes = canonicalBytes(tables)
-    guard canonicalBytes(try parse(bytes)) == bytes else {
+  /// - Parameters:
+  ///   - tables: The definitions.
+  ///   - author: The author's whole schema as SQL, where it is to travel, too.
+  /// - Throws: `DiffFileError` with code `badSchema`, `badName` or `tooLarge` for what ``parse(_:)`` would refuse.
+  package static func bytes(
+    _ tables: [TableDefinition], author: AuthorSchema? = nil
+  ) throws(DiffFileError) -> [UInt8] {
+    let bytes = canonicalBytes(tables, author)
+    let content = try content(of: bytes)
+    guard canonicalBytes(content.tables, content.author) == bytes else {
       throw JSONMember.schema.invalid("tables", "would not be read as written")
     }
     return bytes
   }
 
-  private static func canonicalBytes(_ tables: [TableDefinition]) -> [UInt8] {
-    let document: JSONValue = ["format": .integer(format), "tables": .array(tables.map(json))]
-    return document.bytes()
+  private static func canonicalBytes(_ tables: [TableDefinition], _ author: AuthorSchema?) -> [UInt8] {
+    var members: [(String, JSONValue)] = [("format", .integer(format)), ("tables", .array(tables.map(json)))]
+    if let author { members += author.members }
+    var document = JSONObject()
+    for (name, value) in members { document.append(name, value) }
+    return JSONValue.object(document).bytes()
   }
 
   /// Reads and checks definitions.
   ///
   /// - Throws: `DiffFileError` with code `badJSON`, `unsupportedFormat`, `badSchema`, `badName` or `tooLarge`.
   package static func parse(_ bytes: [UInt8]) throws(DiffFileError) -> [TableDefinition] {
+    try content(of: bytes).tables
+  }
+
+  /// Reads and checks the whole document.
+  ///
+  /// - Throws: As ``parse(_:)``.
+  static func content(of bytes: [UInt8]) throws(DiffFileError) -> Content {
     let document = JSONMember.schema
     guard bytes.count <= DiffFileLimits.schemaBytes else {
       throw DiffFileError(
@@ -42,12 +65,13 @@ package enum SchemaDocument {
     let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
       try table(value, at: path)
     }
+    let author = try AuthorSchema(reading: &fields)
     try fields.finish()
     var names: Set<TableName> = []
     for table in tables where !names.insert(TableName(table.name)).inserted {
       throw document.invalid("tables", "defines \(EscapedText.quoted(table.name)) twice", table: table.name)
     }
-    return tables
+    return Content(tables: tables, author: author)
   }
 
   // MARK: Writing

@@ -80,6 +80,8 @@ package struct DiffFile: ~Copyable {
   package let signature: Signature
   /// The definitions of the tables, unless the file leaves them out.
   package let schema: [TableDefinition]?
+  /// The author's whole schema as SQL, where it travels.
+  package let author: AuthorSchema?
   /// The changes, in the format of SQLite's session extension.
   package let changeset: TemporaryBuffer
   /// The tables, and how many changes each has.

@@ -57,6 +57,7 @@ struct DiffFileReader {
     if let byteCount { try limits.check(content: content, fileBytes: byteCount) }
 
     var schema: [TableDefinition]?
+    var author: AuthorSchema?
     var annotationBytes: [UInt8]?
     var attachments: [DiffFile.Attachment] = []
     var changeset = TemporaryBuffer(folder: temporaryFolder)
@@ -73,10 +74,12 @@ struct DiffFileReader {
       case .schema:
         let bytes = try Self.readBytes(member, from: archive)
         // The cache relies on the digest: it has just been compared with the bytes.
-        schema =
-          if let cache { try cache.definitions(of: bytes, digest: member.sha256) } else {
-            try SchemaDocument.parse(bytes)
+        let content =
+          if let cache { try cache.schema(of: bytes, digest: member.sha256) } else {
+            try SchemaDocument.content(of: bytes)
           }
+        schema = content.tables
+        author = content.author
       case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
       case .changeset:
         if let announce, let schema, publisher == nil,
@@ -85,7 +88,7 @@ struct DiffFileReader {
           changeset = try arrivingSpool(expected)
           let diff = StreamedDiffFile(
             manifest: manifest, digest: ContentDigest(of: manifestBytes), signature: signature, schema: schema,
-            changeset: changeset)
+            author: author, changeset: changeset)
           publisher = StreamedDiffFile.Publisher(diff)
           announce(diff)
         }
@@ -120,7 +123,7 @@ struct DiffFileReader {
     return DiffFile(
       manifest: manifest, manifestBytes: manifestBytes, manifestDigest: ContentDigest(of: manifestBytes),
       fileDigest: file.hasher.digest, fileBytes: file.byteCount, signature: signature, schema: schema,
-      changeset: changeset, inspection: inspection, annotations: annotations, attachments: attachments)
+      author: author, changeset: changeset, inspection: inspection, annotations: annotations, attachments: attachments)
   }
 
   private func arrivingSpool(_ expected: Int) throws(DiffFileError) -> TemporaryBuffer {

@@ -10,23 +10,23 @@ package final class OpeningCache {
   private static let byteLimit = 1 << 20
 
   let workspace = ZstdWorkspace()
-  private var known: [ContentDigest: [TableDefinition]] = [:]
+  private var known: [ContentDigest: SchemaDocument.Content] = [:]
 
   /// Makes an empty cache.
   package init() {}
 
-  /// The definitions that a `schema.json` holds.
+  /// What a `schema.json` holds.
   ///
   /// - Parameters:
   ///   - bytes: The document.
   ///   - digest: The SHA-256 of these very bytes.
   /// - Throws: `DiffFileError` when the document is not as it must be; that is not remembered.
-  func definitions(of bytes: [UInt8], digest: ContentDigest) throws(DiffFileError) -> [TableDefinition] {
-    if let definitions = known[digest] { return definitions }
-    let definitions = try SchemaDocument.parse(bytes)
-    guard bytes.count <= Self.byteLimit else { return definitions }
+  func schema(of bytes: [UInt8], digest: ContentDigest) throws(DiffFileError) -> SchemaDocument.Content {
+    if let content = known[digest] { return content }
+    let content = try SchemaDocument.content(of: bytes)
+    guard bytes.count <= Self.byteLimit else { return content }
     if known.count >= Self.limit { known.removeAll(keepingCapacity: true) }
-    known[digest] = definitions
-    return definitions
+    known[digest] = content
+    return content
   }
 }

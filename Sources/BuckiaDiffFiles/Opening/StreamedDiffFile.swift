@@ -21,6 +21,7 @@ package final class StreamedDiffFile: @unchecked Sendable {
   package let manifestDigest: ContentDigest
   package let signature: DiffFile.Signature
   package let schema: [TableDefinition]?
+  package let author: AuthorSchema?
   /// The changes, as far as they have arrived.
   package let changeset: TemporaryBuffer
   package let feed = ChangesetFeed(patience: 100)
@@ -29,12 +30,13 @@ package final class StreamedDiffFile: @unchecked Sendable {
 
   init(
     manifest: Manifest, digest: ContentDigest, signature: DiffFile.Signature, schema: [TableDefinition]?,
-    changeset: TemporaryBuffer
+    author: AuthorSchema?, changeset: TemporaryBuffer
   ) {
     self.manifest = manifest
     manifestDigest = digest
     self.signature = signature
     self.schema = schema
+    self.author = author
     self.changeset = changeset
   }
 

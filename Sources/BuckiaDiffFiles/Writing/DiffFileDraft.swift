@@ -32,6 +32,8 @@ package struct DiffFileDraft {
   package var manifest: Manifest
   /// How the tables are described.
   package var schema: Schema
+  /// The author's whole schema as SQL, to travel with included definitions; nil where it does not.
+  package var author: AuthorSchema?
   /// Tables whose changes stand in the order of their key; all others are in their author's order.
   package var tablesInKeyOrder: Set<TableName>
   /// Tables that go by rowid. Only needed when no definitions are included.
@@ -43,11 +45,13 @@ package struct DiffFileDraft {
 
   /// Makes a draft.
   package init(
-    manifest: Manifest, schema: Schema, tablesInKeyOrder: Set<TableName> = [], tablesByRowID: Set<TableName> = [],
+    manifest: Manifest, schema: Schema, author: AuthorSchema? = nil, tablesInKeyOrder: Set<TableName> = [],
+    tablesByRowID: Set<TableName> = [],
     annotations: Annotations? = nil, attachments: [Attachment] = []
   ) {
     self.manifest = manifest
     self.schema = schema
+    self.author = author
     self.tablesInKeyOrder = tablesInKeyOrder
     self.tablesByRowID = tablesByRowID
     self.annotations = annotations

@@ -14,7 +14,7 @@ struct PreparedDiffFile {
     var definitions: [TableDefinition]?
     switch draft.schema {
     case .included(let tables):
-      let bytes = try SchemaDocument.bytes(tables)
+      let bytes = try SchemaDocument.bytes(tables, author: draft.author)
       definitions = tables
       manifest.schema = ContentDigest(of: bytes)
       try add(MemberName.schema, .memory(bytes))

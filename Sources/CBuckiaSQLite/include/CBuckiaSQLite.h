@@ -49,6 +49,9 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, limit, "_:_:", (db, limit, -1), sqlite3 *db, int limit)                                                       \
   R(int, db_status, "_:_:_:_:", (db, option, current, highest, 0), sqlite3 *db, int option, int *current, int *highest)\
   R(int, db_config, "_:_:_:_:", (db, option, value, result), sqlite3 *db, int option, int value, int *result)          \
+  R(int, set_authorizer, "_:_:_:", (db, authorize, context), sqlite3 *db,                                              \
+    int (*_Nullable authorize)(void *_Nullable, int, const char *_Nullable, const char *_Nullable,                     \
+                               const char *_Nullable, const char *_Nullable), void *_Nullable context)                 \
   R(const char *_Nullable, db_filename, "_:_:", (db, schema), sqlite3 *db, const char *schema)                         \
   R(const char *_Nullable, errmsg, "_:", (db), sqlite3 *db)                                                            \
   R(int, extended_errcode, "_:", (db), sqlite3 *db)                                                                    \

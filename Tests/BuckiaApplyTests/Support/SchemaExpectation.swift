@@ -20,6 +20,10 @@ struct SchemaExpectation {
   private let incoming: SchemaVariant
   private let local: SchemaVariant
   private let mode: SchemaMode
+  /// Whether row 5 has a value that the receiver would alter or refuse.
+  private var isInsertRefused = false
+  /// Whether rows 2 and 3 are found by keys of another type, so that there are none.
+  private var isKeyOfAnotherType = false
   /// Columns of the diff that find no place.
   private var homeless: Set<String> = []
 
@@ -71,7 +75,7 @@ struct SchemaExpectation {
     switch mode {
     case .exact: refuse("schema-differs")
     case .hold: holdAll()
-    case .additive:
+    case .additive, .adopt:
       note("create")
       for column in incoming.columns where column.isGenerated { note("leave-out", column.name) }
       if incoming.columns.contains(where: \.isReference) { note("leave-out") }
@@ -109,14 +113,35 @@ struct SchemaExpectation {
     case .byValue:
       let value = incoming.value(of: column, row: 5)
       let alters = !value.stored(as: found.type).isEqual(to: value)
-      if alters { return mode == .hold ? hold(column) : refuse("incompatible-type") }
+      if alters, mode == .hold { return hold(column) }
       note("convert", column.name)
-    case .never: return mode == .hold ? hold(column) : refuse("incompatible-type")
+      if alters { isInsertRefused = true }
+    case .never:
+      if mode == .hold { return hold(column) }
+      note("convert", column.name)
+      let value = incoming.value(of: column, row: 5)
+      // Text is never less than the number that CHECK compares with, nor a key of the table that is referred to.
+      let isChecked = column.name.lowercased() == "b" && !local.constraint.isEmpty
+      if !value.stored(as: found.type).isEqual(to: value) || isRowID(found) || isChecked { isInsertRefused = true }
+      if found.isReference { conflicts += 1 }
+      // The keys of one side are none of the other's.
+      if isKey(column) { isKeyOfAnotherType = true }
     }
   }
 
+  private func isKey(_ column: SchemaVariant.Column) -> Bool {
+    incoming.key.contains { $0.lowercased() == column.name.lowercased() }
+  }
+
+  /// Whether only integers can be stored in a column of the receiver.
+  private func isRowID(_ column: SchemaVariant.Column) -> Bool {
+    local.isStrict
+      || local.key.map { $0.lowercased() } == [column.name.lowercased()] && column.type.uppercased() == "INTEGER"
+        && !local.isWithoutRowID
+  }
+
   private mutating func hold(_ column: SchemaVariant.Column) {
-    if incoming.key.contains(where: { $0.lowercased() == column.name.lowercased() }) { return holdAll() }
+    if isKey(column) { return holdAll() }
     guard heldParts < 100 else { return }
     note("hold", column.name)
     heldParts += 1
@@ -171,7 +196,9 @@ struct SchemaExpectation {
       columns.map { column in local.column(column.name).map { local.value(of: $0, row: row) } ?? added(column) }
     }
     if isUntouched { return rows }
-    if let changed = incoming.changedColumn, !isHomeless(changed), let place = place(of: changed) {
+    if isKeyOfAnotherType {
+      conflicts += 1
+    } else if let changed = incoming.changedColumn, !isHomeless(changed), let place = place(of: changed) {
       rows[1][place] = incoming.changedValue.stored(as: columns[place].type)
     }
     // A DELETE looks at every value that its author saw and that has a place here.
@@ -179,12 +206,14 @@ struct SchemaExpectation {
       guard !isHomeless(column), let place = place(of: column) else { return true }
       return incoming.value(of: column, row: 3).isEqual(to: rows[2][place])
     }
-    if isAsSeen { rows.remove(at: 2) } else { conflicts += 1 }
+    if !isKeyOfAnotherType {
+      if isAsSeen { rows.remove(at: 2) } else { conflicts += 1 }
+    }
     let needsMore = columns.contains { column in
       local.column(column.name) != nil && column.isNotNull && column.value == nil
         && incoming.column(column.name).map { $0.isGenerated || isHomeless($0) } ?? true
     }
-    if needsMore {
+    if needsMore || isInsertRefused {
       // What is left out is not kept either, and nothing else was said of unknown columns but in an UPDATE.
       conflicts += 1
       heldParts = incoming.changedColumn.map(isHomeless) == true ? heldParts : 0

@@ -15,6 +15,8 @@ struct FileSpec: Sendable {
   /// What the manifest says of the changes.
   var tables: [Manifest.Table] = [.notes(), .log()]
   var schema: [TableDefinition]? = Sample.schema
+  /// The author's schema as SQL.
+  var author: AuthorSchema?
   var changes = Sample.changes
   var annotations: Annotations?
   /// Attachments: names and texts.
@@ -28,7 +30,7 @@ struct FileSpec: Sendable {
   var draft: DiffFileDraft {
     get throws {
       DiffFileDraft(
-        manifest: manifest, schema: schema.map { .included($0) } ?? .absent,
+        manifest: manifest, schema: schema.map { .included($0) } ?? .absent, author: author,
         tablesInKeyOrder: Set(tables.filter { $0.order == .key }.map { TableName($0.name) }), annotations: annotations,
         attachments: try files.map { file in
           let content = TemporaryBuffer(folder: TemporaryBuffer.standardFolder)
@@ -51,7 +53,7 @@ struct FileSpec: Sendable {
   /// The archive as this literal says, right or wrong, put together without the writer.
   func archive() throws -> [UInt8] {
     var contents: [ArchiveMember] = []
-    if let schema { contents.append(ArchiveMember("schema.json", try SchemaDocument.bytes(schema))) }
+    if let schema { contents.append(ArchiveMember("schema.json", try SchemaDocument.bytes(schema, author: author))) }
     contents.append(ArchiveMember("changeset", TableChanges.bytes(changes)))
     if let annotations { contents.append(ArchiveMember("annotations", annotations.bytes())) }
     for file in files { contents.append(ArchiveMember("files/\(file.name)", Array(file.text.utf8))) }
@@ -114,6 +116,7 @@ struct ReadFile: Equatable {
   let manifestDigest: ContentDigest
   let signature: DiffFile.Signature
   let schema: [TableDefinition]?
+  let author: AuthorSchema?
   let changeset: [UInt8]
   let inspection: ChangesetInspection
   let annotations: Annotations?
@@ -125,6 +128,7 @@ struct ReadFile: Equatable {
     manifestDigest = diff.manifestDigest
     signature = diff.signature
     schema = diff.schema
+    author = diff.author
     changeset = try diff.changeset.bytes()
     inspection = diff.inspection
     annotations = diff.annotations

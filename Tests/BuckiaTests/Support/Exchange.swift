@@ -56,11 +56,12 @@ struct Exchange {
   /// Puts a changeset of one's own making into the inbound folder, as a diff file.
   @discardableResult
   func plant(
-    _ changeset: [UInt8], definitions: [TableDefinition], id: KSUID = Exchange.id(at: 1_700_000_000)
+    _ changeset: [UInt8], definitions: [TableDefinition], author: AuthorSchema? = nil,
+    id: KSUID = Exchange.id(at: 1_700_000_000)
   ) throws -> String {
     let path = "\(inbound)/\(DiffFileName.diff(id))"
     try DiffFileWriter().write(
-      DiffFileDraft(manifest: Manifest(id: id), schema: .included(definitions)),
+      DiffFileDraft(manifest: Manifest(id: id), schema: .included(definitions), author: author),
       changeset: TemporaryBuffer(changeset), to: path)
     return path
   }

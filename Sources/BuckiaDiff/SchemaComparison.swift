@@ -1,0 +1,100 @@
+import BuckiaSchemaPlans
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The schemas of two databases as SQL: what those need to know who adopt the newer one.
+struct SchemaComparison {
+  /// The newer schema; nil where it cannot travel.
+  private(set) var author: AuthorSchema?
+  private(set) var skipped: [SkippedItem] = []
+
+  /// - Returns: nil when both are the same, as far as receivers could make them.
+  init?(_ older: SchemaReader, _ newer: SchemaReader) throws {
+    let (statements, refused) = Self.withoutRefused(try newer.statements())
+    let (before, _) = Self.withoutRefused(try older.statements())
+    let present = Dictionary(statements.map { ($0.identity, $0) }) { first, _ in first }
+    let known = Set(before.map(\.identity))
+    let replaced = before.filter { present[$0.identity]?.equalsIgnoringWhiteSpace($0) != true }
+    let isDifferent = try replaced.contains { statement in
+      try present[statement.identity].map { try !Self.comesToTheSame(statement, $0, older, newer) } ?? true
+    }
+    guard isDifferent || !statements.allSatisfy({ known.contains($0.identity) }) else { return nil }
+    for item in refused { skip(item.name, .statementRefused, item.reason) }
+
+    let entries = try replaced.map { statement in
+      let isDropped = statement.kind == .table && present[statement.identity] == nil
+      let entry = isDropped ? older.entry(named: statement.name) : nil
+      return AuthorSchema.Replaced(statement, content: try entry.flatMap { try older.content(of: $0) })
+    }
+    guard try tryOut(statements, on: newer), try tryOut(replaced.filter { $0.kind == .table }, on: older) else {
+      return
+    }
+    let found = AuthorSchema(statements: statements, replaced: entries)
+    if let reason = found.refusal { skip("sqlite_schema", .statementsRefused, reason) } else { author = found }
+  }
+
+  private mutating func skip(_ name: String, _ code: SkipReason.Code, _ reason: String) {
+    skipped.append(SkippedItem(name: name, reason: SkipReason(code, reason)))
+  }
+
+  /// Whether two statements of one table differ in their wording only: a table that a diff has made here is worded otherwise.
+  /// The same words with other comments are a change of the author's.
+  private static func comesToTheSame(
+    _ statement: SchemaStatement, _ other: SchemaStatement, _ older: SchemaReader, _ newer: SchemaReader
+  ) throws -> Bool {
+    guard statement.kind == .table, !statement.makesTheSame(as: other), let entry = older.entry(named: statement.name),
+      entry.kind.hasOwnRows,
+      let otherEntry = newer.entry(named: other.name), otherEntry.kind.hasOwnRows
+    else { return false }
+    let (table, otherTable) = (try older.definition(of: entry), try newer.definition(of: otherEntry))
+    let hasExpressions = [table, otherTable].contains { table in
+      !table.generated.isEmpty || table.columns.contains(where: \.hasExpressionDefault)
+    }
+    return !hasExpressions && table.isIdentical(to: otherTable)
+      && CheckConstraints.expressions(in: statement.sql) == CheckConstraints.expressions(in: other.sql)
+      && ConflictClauses.occur(in: statement.sql) == ConflictClauses.occur(in: other.sql)
+  }
+
+  /// The statements without those that no receiver would run, and without what names them.
+  private static func withoutRefused(
+    _ all: [SchemaStatement]
+  ) -> (left: [SchemaStatement], refused: [(name: String, reason: String)]) {
+    var left: [SchemaStatement] = []
+    var refused: [(name: String, reason: String)] = []
+    var missing: Set<TableName> = []
+    for statement in all {
+      if let reason = statement.refusal {
+        refused.append((statement.name.text, reason))
+        missing.insert(statement.name)
+      } else {
+        left.append(statement)
+      }
+    }
+    var count = 0
+    // What names a view that is left out is left out itself, and so on.
+    while count < missing.count {
+      count = missing.count
+      left.removeAll { statement in
+        guard statement.kind != .table,
+          let other = SQLReferences(of: statement.sql).names.first(where: { missing.contains($0) })
+        else { return false }
+        refused.append((statement.name.text, "it names \"\(other)\", which they do not get"))
+        missing.insert(statement.name)
+        return true
+      }
+    }
+    return (left, refused)
+  }
+
+  /// Tries statements as a receiver would.
+  private mutating func tryOut(_ statements: [SchemaStatement], on schema: SchemaReader) throws -> Bool {
+    let functions = SchemaRehearsal.functions(of: statements)
+    do {
+      _ = try SchemaRehearsal(of: statements, allowing: functions, with: schema.library)
+      return true
+    } catch let error as ReplicationError {
+      skip("sqlite_schema", .statementsRefused, error.message)
+      return false
+    }
+  }
+}

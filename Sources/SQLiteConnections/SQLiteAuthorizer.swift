@@ -1,0 +1,99 @@
+import CBuckiaSQLite
+
+/// Something that a statement would do, as SQLite's authorizer is asked about it.
+/// See <https://sqlite.org/c3ref/c_alter_table.html>.
+package struct SQLiteAction: Sendable {
+  /// What is done.
+  package enum Verb: Sendable {
+    case createTable, createVirtualTable, createIndex, createView, createTrigger
+    case insert, update, delete, read, select
+    /// A function is called: `detail` is its name.
+    case function
+    case reindex
+    /// A common table expression refers to itself.
+    case recursive
+    /// Everything else: ATTACH, PRAGMA, DROP, ALTER, what concerns TEMP, transactions and savepoints.
+    case other
+  }
+
+  /// What is done.
+  package let verb: Verb
+  /// What it is done to: a table, or the thing that is created.
+  package let name: String
+  /// The column, the table of an index or trigger, the module, or the function.
+  package let detail: String
+  /// The schema, such as `main`; empty where there is none.
+  package let schema: String
+  /// The innermost trigger or view that does it; nil for the statement itself.
+  package let cause: String?
+
+  fileprivate init(
+    _ code: Int32, _ first: UnsafePointer<CChar>?, _ second: UnsafePointer<CChar>?, _ schema: UnsafePointer<CChar>?,
+    _ cause: UnsafePointer<CChar>?
+  ) {
+    verb = Self.verb(of: code)
+    name = first.map { String(cString: $0) } ?? ""
+    detail = second.map { String(cString: $0) } ?? ""
+    self.schema = schema.map { String(cString: $0) } ?? ""
+    self.cause = cause.map { String(cString: $0) }
+  }
+
+  private static func verb(of code: Int32) -> Verb {
+    switch code {
+    case SQLITE_CREATE_TABLE: .createTable
+    case SQLITE_CREATE_VTABLE: .createVirtualTable
+    case SQLITE_CREATE_INDEX: .createIndex
+    case SQLITE_CREATE_VIEW: .createView
+    case SQLITE_CREATE_TRIGGER: .createTrigger
+    case SQLITE_INSERT: .insert
+    case SQLITE_UPDATE: .update
+    case SQLITE_DELETE: .delete
+    case SQLITE_READ: .read
+    case SQLITE_SELECT: .select
+    case SQLITE_FUNCTION: .function
+    case SQLITE_REINDEX: .reindex
+    case SQLITE_RECURSIVE: .recursive
+    default: .other
+    }
+  }
+}
+
+extension SQLiteConnection {
+  /// Runs `body` while every statement that is prepared asks whether it may do what it does.
+  ///
+  /// A statement that may not is not prepared, and the error has the code `SQLITE_AUTH`. The authorizer that was there before is
+  /// gone afterwards and cannot be put back, so this is for connections of our own only.
+  ///
+  /// - Parameters:
+  ///   - judge: Whether an action is allowed. It must not use the connection.
+  ///   - body: What to do.
+  /// - Throws: `SQLiteError` with `SQLITE_MISUSE` on a connection that belongs to somebody else; whatever `body` throws.
+  package func withAuthorizer<Result>(
+    _ judge: @escaping (SQLiteAction) -> Bool, _ body: (borrowing SQLiteConnection) throws -> Result
+  ) throws -> Result {
+    guard isOwned else {
+      throw SQLiteError(code: SQLITE_MISUSE, message: "an authorizer belongs to its connection's owner", path: path)
+    }
+    let box = AuthorizerBox(judge)
+    let code = handle.routines.set_authorizer(
+      handle.pointer,
+      { context, code, first, second, schema, cause in
+        guard let context else { return SQLITE_DENY }
+        let action = SQLiteAction(code, first, second, schema, cause)
+        return Unmanaged<AuthorizerBox>.fromOpaque(context).takeUnretainedValue().judge(action)
+          ? SQLITE_OK : SQLITE_DENY
+      }, Unmanaged.passUnretained(box).toOpaque())
+    try handle.check(code)
+    defer {
+      // Sound: the box outlives the authorizer, which is removed here.
+      withExtendedLifetime(box) { _ = handle.routines.set_authorizer(handle.pointer, nil, nil) }
+    }
+    return try body(self)
+  }
+}
+
+/// Holds what SQLite calls back.
+private final class AuthorizerBox {
+  let judge: (SQLiteAction) -> Bool
+  init(_ judge: @escaping (SQLiteAction) -> Bool) { self.judge = judge }
+}
