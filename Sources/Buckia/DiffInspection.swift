@@ -16,9 +16,19 @@ public enum DiffInspection {
   }
 
   /// The same for files, folders and bytes that came without a file.
-  package static func verify(_ sources: [InboundSource]) throws -> VerifyReport {
+  ///
+  /// - Parameter progress: Is told of the path of the file that is being checked, now and then.
+  package static func verify(
+    _ sources: [InboundSource], progress: @escaping (String) -> Void = { _ in }
+  ) throws -> VerifyReport {
     let listing = try InboundListing(sources)
-    return VerifyReport(files: listing.items.map { verify($0) }, misnamed: listing.misnamed)
+    let files = listing.items.map { item in
+      verify(item) {
+        progress(item.path)
+        return true
+      }
+    }
+    return VerifyReport(files: files, misnamed: listing.misnamed)
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -76,10 +86,9 @@ public enum DiffInspection {
   public static func open(_ path: String) throws -> InspectedFile { try open(.path(path)) }
 
   /// The same for a file, or bytes that came without one.
-  package static func open(_ source: InboundSource) throws -> InspectedFile { try open(source, poll: {}) }
-
+  ///
   /// - Parameter poll: Is called every few thousand changes. May throw to stop.
-  static func open(_ source: InboundSource, poll: @escaping () throws -> Void) throws -> InspectedFile {
+  package static func open(_ source: InboundSource, poll: @escaping () throws -> Void = {}) throws -> InspectedFile {
     try BuckiaError.wrapping { try polling(poll) { try openVerified(source, isWanted: $0) } }
   }
 

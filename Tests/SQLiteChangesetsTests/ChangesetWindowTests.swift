@@ -59,7 +59,7 @@ struct ChangesetWindowTests {
     var longValues = 0
     while try scan.advance() {
       try scan.window.withBytes { span in
-        #expect(span.byteCount < 400)
+        #expect(span.byteCount < 1_400)
         while let change = try scan.next(in: span) {
           try builder.add(change, scan.reader, in: span, endingAt: scan.range(of: change).upperBound)
           try bytes.withRawSpan { all in

@@ -74,7 +74,11 @@ final class ContentSearch {
   // MARK: The index
 
   /// Whether an index is missing and possible: no trigger notes what is written to a virtual table.
-  var canHaveIndex: Bool { index == nil && !columns.isEmpty && !statements.isVirtual }
+  var canHaveIndex: Bool { index == nil && !hasRenounced && !columns.isEmpty && !statements.isVirtual }
+  private var hasRenounced = false
+
+  /// Says that no index can be made.
+  func renounceIndex() { hasRenounced = true }
 
   /// Whether the searches have cost so much that an index would have been faster.
   func isIndexFaster() throws -> Bool {

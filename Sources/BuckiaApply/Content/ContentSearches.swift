@@ -73,7 +73,12 @@ final class ContentSearches {
     let slot = nextSlot
     nextSlot = (slot + 1) % Self.indexLimit
     if indexed.count > slot { try indexed[slot].endIndex() }
-    try search.makeIndex(slot: slot) { try progress(changeCount) }
+    do {
+      try search.makeIndex(slot: slot) { try progress(changeCount) }
+    } catch let error as SQLiteError where error.isNotAuthorized {
+      // The application allows no TEMP tables or triggers.
+      return search.renounceIndex()
+    }
     if indexed.count > slot { indexed[slot] = search } else { indexed.append(search) }
   }
 
@@ -85,4 +90,9 @@ final class ContentSearches {
     latest = nil
     nextSlot = 0
   }
+}
+
+extension SQLiteError {
+  /// Whether the application's authorizer forbids the statement: `SQLITE_AUTH`.
+  fileprivate var isNotAuthorized: Bool { primaryCode == 23 }
 }

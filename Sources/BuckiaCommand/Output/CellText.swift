@@ -46,17 +46,20 @@ extension ChangesetValue {
 
   /// A part of a long value, from a place in it on, and the size of all.
   private func shownPart(limit: Int, of whole: LongValue, from start: Int) -> String {
-    let head = whole.shownFrom + start > 0 ? "…" : ""
     let size = "(\(ByteCount(whole.byteCount)))"
     switch self {
     case .text(let text):
-      let part = String(
-        text[(text.utf8.index(text.startIndex, offsetBy: start, limitedBy: text.endIndex) ?? text.startIndex)...]
-      )
-      .escaped(limit: min(limit, Self.longestPart))
-      return "\(Self.quoted(head + part + (part.hasSuffix("…") ? "" : "…"))) \(size)"
+      let from = text.utf8.index(text.startIndex, offsetBy: start, limitedBy: text.endIndex) ?? text.startIndex
+      let head = whole.shownFrom + start > 0 ? "…" : ""
+      let part = text[from...].escaped(limit: min(limit, Self.longestPart))
+      let isCut = whole.shownFrom + text.utf8.count < whole.byteCount && !part.hasSuffix("…")
+      return "\(Self.quoted(head + part + (isCut ? "…" : ""))) \(size)"
     case .blob(let bytes):
-      return "x'\(head)\(HexText.lowercase(bytes.dropFirst(start).prefix(Self.shownBytes)))…' \(size)"
+      let from = min(start, max(0, bytes.count - Self.shownBytes))
+      let head = whole.shownFrom + from > 0 ? "…" : ""
+      let part = bytes.dropFirst(from).prefix(Self.shownBytes)
+      let isCut = whole.shownFrom + from + part.count < whole.byteCount
+      return "x'\(head)\(HexText.lowercase(part))\(isCut ? "…" : "")' \(size)"
     default: return shown(limit: limit)
     }
   }

@@ -32,11 +32,12 @@ struct ShowVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let inspected = try DiffInspection.open(ArgumentFile.source(file))
+    let name = ArgumentFile.name(of: file)
+    let inspected = try DiffInspection.open(ArgumentFile.source(file)) { console.progress.update("checking \(name)") }
     if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {
-      let header = ShownHeader(path: ArgumentFile.name(of: file), file: inspected)
+      let header = ShownHeader(path: name, file: inspected)
       try console.say(header.lines(style: console.style))
       try printChanges(of: inspected, on: console)
     }
