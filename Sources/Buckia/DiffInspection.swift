@@ -176,4 +176,19 @@ public struct InspectedFile {
     dataset = nil
     carriesMore = false
   }
+
+  /// A statement of the author's schema.
+  package struct ShownStatement {
+    /// What it makes: `table`, `index`, `view` or `trigger`.
+    package let kind: String
+    /// The name of what it makes.
+    package let name: String
+    /// The statement.
+    package let sql: String
+  }
+
+  /// What the author's schema is made by, for those who adopt it; nil where the file does not hold it.
+  package var statements: [ShownStatement]? {
+    author?.statements.map { ShownStatement(kind: $0.kind.rawValue, name: $0.name.text, sql: $0.sql) }
+  }
 }

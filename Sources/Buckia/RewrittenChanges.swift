@@ -34,8 +34,7 @@ public struct RewrittenChanges {
   /// The tables come from the last to the first. In each, what was inserted is deleted first, then rows are updated, then what
   /// was deleted is inserted, by key. If one row is changed more than once, the changes of its table come from the last to the first. So
   /// they do where a diff file says that their order is its author's, as one of joined changes does: foreign-key actions and
-  /// triggers may depend on it. What the file says of its author's schema as SQL is
-  /// left out.
+  /// triggers may depend on it. The author's schema as SQL is left out, and a remark says so.
   ///
   /// - Parameters:
   ///   - path: The file.
@@ -60,8 +59,8 @@ public struct RewrittenChanges {
     }
   }
 
-  /// The changes of several files, joined so that each row is changed at most once. What the files say of their authors'
-  /// schemas as SQL is left out.
+  /// The changes of several files, joined so that each row is changed at most once. Their authors' schemas as SQL are left
+  /// out, and a remark says so.
   ///
   /// - Parameters:
   ///   - paths: The files, in the order in which they would be applied.
@@ -124,7 +123,9 @@ public struct RewrittenChanges {
       let (tables, inKeyOrder) = try rewrite(inputs, output)
       return (inputs, definitions, keepingSchema ? inputs.first?.author : nil, inKeyOrder, tables)
     }
-    self.remarks = output.isEmpty ? [] : remarks
+    self.remarks =
+      (output.isEmpty ? [] : remarks)
+      + (author == nil ? inputs.filter { $0.author != nil }.map { Remark(.schemaLeftOut, $0.path) } : [])
   }
 
   /// The definitions of all tables, when every file brought its own; nil otherwise.

@@ -42,7 +42,7 @@ extension Remark {
     // Files that came.
     case attachmentsNotUnpacked, refusalNotRecorded, notRemoved, replacedMeanwhile
     // Files made of others.
-    case inverseOfChanges
+    case inverseOfChanges, schemaLeftOut
 
     /// The sentence for people: `$1` is the first argument.
     fileprivate var sentence: String {
@@ -128,6 +128,8 @@ extension Remark {
       case .inverseOfChanges:
         "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, "
           + "the two differ, and a local row that was replaced does not come back"
+      case .schemaLeftOut:
+        "the schema of its author in $1 is left out, so nobody can adopt it from here: apply that file itself for that"
       }
     }
   }

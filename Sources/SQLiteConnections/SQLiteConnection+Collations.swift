@@ -20,14 +20,19 @@ extension SQLiteConnection {
   /// for a connection that reads whole tables: index lookups and writes would go wrong.
   package func readThroughUnknownCollations() throws(SQLiteError) {
     // The callback stays with the connection, perhaps beyond this value: its context is a number, not an address.
-    let code = handle.routines.collation_needed(handle.pointer, library.context) { context, pointer, _, name in
-      guard let pointer, let name else { return }
+    let code = handle.routines.collation_needed(handle.pointer, library.context) { context, pointer, _, bytes in
+      guard let pointer, let name = bytes.map({ String(cString: $0) }) else { return }
+      // SQLite has its own for UTF-8 only, and asks before it uses them for UTF-16.
+      if builtInCollations.contains(name.uppercased()) { return }
       // Where this fails, SQLite reports that there is no such collating sequence.
-      _ = ByteCollation.register(String(cString: name), on: pointer, SQLiteLibrary(context: context).routines)
+      _ = ByteCollation.register(name, on: pointer, SQLiteLibrary(context: context).routines)
     }
     try handle.check(code)
   }
 }
+
+/// SQLite's own collating sequences.
+private let builtInCollations: Set<String> = ["BINARY", "NOCASE", "RTRIM"]
 
 /// Compares text byte by byte.
 private enum ByteCollation {

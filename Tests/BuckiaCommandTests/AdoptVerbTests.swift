@@ -19,7 +19,13 @@ struct AdoptVerbTests {
       CREATE TABLE made(id INTEGER PRIMARY KEY, text TEXT NOT NULL CHECK (text <> '')); INSERT INTO made SELECT * FROM notes;
       DROP TABLE notes; ALTER TABLE made RENAME TO notes; DROP TABLE gone; CREATE VIEW texts AS SELECT text FROM notes
       """)
-    try bench.buckia(["diff", "old.db", "new.db", "-o", "changes.bdiff"])
+    #expect(
+      try bench.buckia(["diff", "old.db", "new.db", "-o", "changes.bdiff", "--json"]).json["includesSchema"] as? Bool
+        == true)
+    let statements = try #require(
+      try bench.buckia(["show", "changes.bdiff", "--json"]).json["statements"] as? [[String: String]])
+    #expect(statements.map { $0["name"] } == ["notes", "texts"])
+    #expect(statements.last == ["kind": "view", "name": "texts", "sql": "CREATE VIEW texts AS SELECT text FROM notes"])
     let schema = "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name NOT LIKE 'buckia%' ORDER BY type, name"
     let before = try bench.sql("mine.db", schema)
     let dry = try bench.buckia(["apply", "mine.db", "changes.bdiff", "--schema", "adopt", "--dry-run"])

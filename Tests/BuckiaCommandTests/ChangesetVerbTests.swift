@@ -54,6 +54,7 @@ struct ChangesetVerbTests {
       {
         "version": 1,
         "manifest": null,
+        "statements": [],
         "changes": [
           {"table":"notes","op":"delete","key":{"column 1":3},"old":{"column 1":3,"column 2":"c","column 3":3},"new":null},
           {"table":"notes","op":"update","key":{"column 1":2},"old":{"column 1":2,"column 2":"b"},"new":{"column 2":"B"}},

@@ -40,6 +40,7 @@ struct DiffVerbTests {
       made    … UTC, id …
       sender  unsigned
       kind    delta
+      schema  2 statements for those who adopt it (--json lists them)
 
         table  inserted  updated  deleted
         notes         1        1        1
@@ -117,7 +118,7 @@ struct DiffVerbTests {
         byText  the index was dropped; others keep it
         words   the view was dropped; others keep it
 
-      The whole schema is in the file, for those who apply it with --schema adopt.
+      Whoever applies it with --schema adopt gets the whole schema.
 
       Apply it with: buckia apply DB changes.bdiff --schema adopt
       $ buckia apply old.db changes.bdiff --schema adopt --quiet

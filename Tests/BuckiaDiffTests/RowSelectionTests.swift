@@ -64,6 +64,17 @@ import TestSupport
     INSERT INTO notes VALUES (1, 7, 'one', 's', 1), (2, 7, 'two', 's', 1), (3, 8, 'three', 's', 1), (4, 8, 'four', 's', 1);
     """
 
+  @Test("A condition compares as the column does, in any encoding", arguments: ["UTF-8", "UTF-16le", "UTF-16be"])
+  func collation(encoding: String) throws {
+    let files = try Files(
+      """
+      PRAGMA encoding = '\(encoding)'; CREATE TABLE notes(name TEXT COLLATE NOCASE PRIMARY KEY, v);
+      INSERT INTO notes VALUES ('A', 1), ('ab', 1), ('b', 1)
+      """, "UPDATE notes SET v = 2")
+    let selection = RowSelection(where: "name IS NOT :name AND name < :end", ["name": "a", "end": "B"])
+    #expect(try files.difference(selection).tables.map(\.updated) == [1])
+  }
+
   @Test("A row that leaves the selection is a DELETE, one that enters it an INSERT, others do not count")
   func borders() throws {
     let files = try Files(

@@ -104,6 +104,10 @@ struct RemarkTests {
       .inverseOfChanges,
       "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, the two differ, and a local row that was replaced does not come back"
     ),
+    (
+      .schemaLeftOut,
+      "the schema of its author in 1 is left out, so nobody can adopt it from here: apply that file itself for that"
+    ),
   ]
 
   @Test("Every code has its sentence, which names no command and no option")

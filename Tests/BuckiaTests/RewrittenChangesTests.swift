@@ -102,6 +102,23 @@ struct RewrittenChangesTests {
     #expect(try inverse(of: first) == ["delete [\"4\"]", "insert [\"3\"]"])
   }
 
+  @Test("Sorting keeps the author's schema; inverting and joining leave it out, and say so")
+  func authorSchema() throws {
+    let path = try send("CREATE INDEX by_text ON notes(text); DELETE FROM notes WHERE id = 1", as: "1.bdiff")
+    #expect(try DiffInspection.open(path).statements?.contains { $0.name == "by_text" } == true)
+    let sorted = try RewrittenChanges(sorting: path)
+    #expect(sorted.remarks == [])
+    let copy = exchange.folder.file("sorted.bdiff")
+    _ = try sorted.write(to: .file(copy, replacing: false), home: home)
+    #expect(try DiffInspection.open(copy).author == DiffInspection.open(path).author)
+    #expect(
+      try RewrittenChanges(inverting: path).remarks == [Remark(.inverseOfChanges), Remark(.schemaLeftOut, path)])
+    let joined = try RewrittenChanges(concatenating: [path])
+    #expect(joined.remarks == [Remark(.schemaLeftOut, path)])
+    _ = try joined.write(to: .file(copy, replacing: true), home: home)
+    #expect(try DiffInspection.open(copy).statements == nil)
+  }
+
   @Test("What was replaced by taking the incoming version does not come back by the inverse, which says so")
   func afterReplacing() throws {
     try TestDatabases.run("UPDATE notes SET text = 'mine' WHERE id = 1", on: exchange.mine)

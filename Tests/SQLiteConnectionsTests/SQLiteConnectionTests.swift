@@ -7,6 +7,23 @@ import TestSupport
 
   init() throws { connection = try SQLiteConnection(opening: ":memory:", as: .create) }
 
+  @Test("Unknown collating sequences compare bytes, and SQLite's own stay what they are, in any encoding")
+  func collations() throws {
+    for encoding in ["UTF-8", "UTF-16le", "UTF-16be"] {
+      let connection = try SQLiteConnection(opening: ":memory:", as: .readWrite)
+      try connection.execute("PRAGMA encoding = '\(encoding)'; CREATE TABLE t(a); INSERT INTO t VALUES ('A ')")
+      try connection.readThroughUnknownCollations()
+      for (condition, expected) in [
+        ("a = 'a ' COLLATE NOCASE", 1), ("a = 'A' COLLATE RTRIM", 1), ("a = 'A' COLLATE BINARY", 0),
+        ("a = 'A ' COLLATE nowhere", 1), ("a = 'a ' COLLATE nowhere", 0),
+      ] {
+        #expect(
+          try connection.integer("SELECT count(*) FROM t WHERE \(condition)") == Int64(expected),
+          "\(encoding): \(condition)")
+      }
+    }
+  }
+
   @Test("Statements before the one that fails have taken effect")
   func execute() throws {
     #expect(throws: SQLiteError.self) { try connection.execute("CREATE TABLE t(a); INSERT INTO u VALUES (1)") }

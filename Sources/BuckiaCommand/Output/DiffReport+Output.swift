@@ -51,7 +51,7 @@ extension DiffReport {
     lines += comparedByRows.lines(heading: "Compared row by row:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
     if includesSchema, !skipped.isEmpty {
-      lines += ["", "The whole schema is in the file, for those who apply it with --schema adopt."]
+      lines += ["", "Whoever applies it with --schema adopt gets the whole schema."]
     }
     if let path {
       // Without changes of rows or tables it has nothing for anybody else.

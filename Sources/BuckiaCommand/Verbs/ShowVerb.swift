@@ -47,7 +47,9 @@ struct ShowVerb: Verb {
   /// The document, written change by change: it need not fit in memory.
   private func printDocument(of inspected: InspectedFile, on console: Console) throws {
     let manifest = inspected.manifest?.lineText() ?? "null"
-    try console.write("{\n  \"version\": 1,\n  \"manifest\": \(manifest),\n  \"changes\": [")
+    let statements = JSONValue.array((inspected.statements ?? []).map(\.json)).lineText()
+    try console.write(
+      "{\n  \"version\": 1,\n  \"manifest\": \(manifest),\n  \"statements\": \(statements),\n  \"changes\": [")
     var separator = "\n"
     let long = LongChangeWriter(inspected, on: console)
     try forEachChange(of: inspected, limit: limit ?? .max) { change in
@@ -96,6 +98,11 @@ struct ShowVerb: Verb {
   }
 }
 
+extension InspectedFile.ShownStatement {
+  /// The statement as `--json` has it.
+  fileprivate var json: JSONValue { ["kind": .string(kind), "name": .string(name), "sql": .string(sql)] }
+}
+
 /// What a person wants to know before the changes: where a file comes from and how much it does.
 private struct ShownHeader {
   let path: String
@@ -109,6 +116,9 @@ private struct ShownHeader {
     if case .object(let manifest)? = file.manifest {
       add("sender", file.sender.escaped)
       if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
+      if let statements = file.statements {
+        add("schema", "\(statements.count.counted("statement")) for those who adopt it (--json lists them)")
+      }
     } else {
       let format = file.summary.format == .patchset ? "patchset" : "changeset"
       add("kind", "raw \(format): nothing says who made it, and its columns have no names")
