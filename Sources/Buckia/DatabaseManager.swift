@@ -141,13 +141,6 @@ extension DatabaseManager {
     }
   }
 
-  /// Everything the ledger holds, oldest first. Empty for a database without one.
-  ///
-  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
-  public func log() throws -> [LedgerEntry] {
-    try withReader { try Ledger.exists(on: $0) ? LedgerEntries.all(on: $0) : [] }
-  }
-
   /// Every recorded conflict, oldest first.
   ///
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.

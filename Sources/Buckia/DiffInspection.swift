@@ -16,9 +16,19 @@ public enum DiffInspection {
   }
 
   /// The same for files, folders and bytes that came without a file.
-  package static func verify(_ sources: [InboundSource]) throws -> VerifyReport {
+  ///
+  /// - Parameter progress: Is told of the path of the file that is being checked, now and then.
+  package static func verify(
+    _ sources: [InboundSource], progress: @escaping (String) -> Void = { _ in }
+  ) throws -> VerifyReport {
     let listing = try InboundListing(sources)
-    return VerifyReport(files: listing.items.map { verify($0) }, misnamed: listing.misnamed)
+    let files = listing.items.map { item in
+      verify(item) {
+        progress(item.path)
+        return true
+      }
+    }
+    return VerifyReport(files: files, misnamed: listing.misnamed)
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -76,10 +86,9 @@ public enum DiffInspection {
   public static func open(_ path: String) throws -> InspectedFile { try open(.path(path)) }
 
   /// The same for a file, or bytes that came without one.
-  package static func open(_ source: InboundSource) throws -> InspectedFile { try open(source, poll: {}) }
-
+  ///
   /// - Parameter poll: Is called every few thousand changes. May throw to stop.
-  static func open(_ source: InboundSource, poll: @escaping () throws -> Void) throws -> InspectedFile {
+  package static func open(_ source: InboundSource, poll: @escaping () throws -> Void = {}) throws -> InspectedFile {
     try BuckiaError.wrapping { try polling(poll) { try openVerified(source, isWanted: $0) } }
   }
 
@@ -181,64 +190,5 @@ public struct InspectedFile {
   /// What the author's schema is made by, for those who adopt it; nil where the file does not hold it.
   package var statements: [ShownStatement]? {
     author?.statements.map { ShownStatement(kind: $0.kind.rawValue, name: $0.name.text, sql: $0.sql) }
-  }
-
-  /// A change as people see it.
-  public struct ShownChange: Sendable {
-    /// A column and its value; the value is nil where the change says nothing of it.
-    public typealias Cell = (column: String, value: ChangesetValue?)
-    /// The table.
-    public let table: String
-    /// What happens to the row.
-    public let operation: ChangeOperation
-    /// The row's key.
-    public let key: [Cell]
-    /// The row before; nil for an INSERT. An UPDATE tells the key and what changes.
-    public let old: [Cell]?
-    /// The row after; nil for a DELETE. An UPDATE tells what changes.
-    public let new: [Cell]?
-  }
-
-  /// Gives every change to `body`, in the order of the file.
-  ///
-  /// - Throws: `BuckiaError`; whatever `body` throws.
-  public func forEachChange(_ body: (ShownChange) throws -> Void) throws {
-    try BuckiaError.wrapping { try forEachVerifiedChange(body) }
-  }
-
-  private func forEachVerifiedChange(_ body: (ShownChange) throws -> Void) throws {
-    var scan = ChangesetScan(changeset)
-    var columns: [String] = []
-    while try scan.advance() {
-      try scan.window.withBytes { bytes in
-        while let change = try scan.next(in: bytes) {
-          guard let table = scan.reader.table else { continue }
-          if change.startsTable { columns = Self.columns(of: table, in: schema) }
-          var key: [ShownChange.Cell] = []
-          var old: [ShownChange.Cell] = []
-          var new: [ShownChange.Cell] = []
-          for index in columns.indices {
-            let before = ChangesetValue(scan.reader.old[index], in: bytes)
-            let after = ChangesetValue(scan.reader.new[index], in: bytes)
-            if table.isKey(index) { key.append((columns[index], before ?? after)) }
-            old.append((columns[index], before))
-            new.append((columns[index], after))
-          }
-          try body(
-            ShownChange(
-              table: table.name, operation: change.operation, key: key, old: change.operation == .insert ? nil : old,
-              new: change.operation == .delete ? nil : new))
-        }
-      }
-    }
-  }
-
-  /// The names of the columns; numbers from 1 where the file has no definitions.
-  private static func columns(of table: ChangesetTable, in schema: [TableDefinition]?) -> [String] {
-    let definition = schema?.first { ASCIIName.matches($0.name, table.name) }
-    guard let names = definition?.changesetColumns, names.count == table.columnCount else {
-      return (1...table.columnCount).map { "column \($0)" }
-    }
-    return names
   }
 }

@@ -22,6 +22,8 @@ package struct ApplySettings {
   package var memoryLimit: Int
   /// What becomes of the indexes of a table while its rows are written.
   package var indexPolicy = IndexPolicy.rebuildWhereFaster
+  /// How rows that only their content identifies are found.
+  package var contentPolicy = ContentPolicy.indexWhereFaster
   /// The time for the ledger, in milliseconds since 1970.
   package var time: Int64
   /// Is told now and then how many changes have been applied. May throw to stop; everything is then rolled back.
@@ -48,7 +50,9 @@ package struct ApplySettings {
 
   /// Makes the session that applies changes so.
   func session(on connection: borrowing SQLiteConnection) -> ApplySession {
-    ApplySession(
+    let session = ApplySession(
       on: connection, firesTriggers: firesTriggers, memoryLimit: memoryLimit, indexPolicy: indexPolicy)
+    session.contentPolicy = contentPolicy
+    return session
   }
 }

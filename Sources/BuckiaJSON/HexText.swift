@@ -5,7 +5,11 @@ package enum HexText {
   /// Two lowercase digits for each byte.
   package static func lowercase(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
-    for byte in bytes { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+    text.reserveCapacity(2 * bytes.underestimatedCount)
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
     return String(decoding: text, as: UTF8.self)
   }
 

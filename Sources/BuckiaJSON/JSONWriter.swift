@@ -19,11 +19,13 @@ extension JSONValue {
 
   /// The document to be printed for people: indented by two spaces; lists and objects of plain values that fit 80
   /// columns stand on one line. Characters that a terminal would act upon are escaped.
-  package func prettyText() -> String { printed(indents: true) }
+  ///
+  /// - Parameter level: How deep the document stands in another; its first line is not indented.
+  package func prettyText(level: Int = 0) -> String { printed(indents: true, level: level) }
 
-  private func printed(indents: Bool) -> String {
+  private func printed(indents: Bool, level: Int = 0) -> String {
     var writer = JSONWriter(indents: indents, escapesUnsafe: true)
-    writer.append(self, level: 0)
+    writer.append(self, level: level)
     return String(decoding: writer.bytes, as: UTF8.self)
   }
 }

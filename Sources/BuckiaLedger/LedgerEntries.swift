@@ -72,12 +72,12 @@ package enum LedgerEntries {
     if last < .max { return max(last, 0) + 1 }
     // The greatest number is taken. Anybody can have written it, so the numbers before it are not used up.
     let free = """
-      SELECT entry + 1 FROM (SELECT entry FROM main.buckia_ledger UNION SELECT 0) AS e
+      SELECT entry + 1 FROM main.buckia_ledger AS e
       WHERE entry BETWEEN 0 AND 9223372036854775806
         AND NOT EXISTS (SELECT 1 FROM main.buckia_ledger AS n WHERE n.entry = e.entry + 1)
       ORDER BY entry DESC LIMIT 1
       """
-    return try connection.integer(free) ?? 0
+    return try connection.integer(free) ?? 1
   }
 
   /// Writes an entry, in the place of a waiting one of the same file.
@@ -125,30 +125,6 @@ package enum LedgerEntries {
         WHERE entry = ?1
         """, number, Int64(counts.inserted), Int64(counts.updated), Int64(counts.deleted), Int64(counts.conflicts),
       Int64(counts.omitted))
-  }
-
-  /// Everything recorded, oldest first: the ledger and the refused files.
-  package static func all(on connection: borrowing SQLiteConnection) throws -> [LedgerEntry] {
-    var entries: [LedgerEntry] = []
-    let query = """
-      SELECT diff, sender, state, recorded_at, inserted, updated, deleted, conflicts, omitted, reason, file,
-             lower(hex(digest)) AS digest, entry
-      FROM main.buckia_ledger
-      UNION ALL
-      SELECT diff, sender, state, last_at, 0, 0, 0, 0, 0, reason, file, lower(hex(digest)), 0
-      FROM main.buckia_refused
-      ORDER BY recorded_at, entry, digest
-      """
-    try connection.forEachRow(of: query) { row in
-      entries.append(
-        LedgerEntry(
-          id: row.text(at: 0).flatMap { KSUID($0) }, sender: shown(sender: row.text(at: 1) ?? ""),
-          state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
-          inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
-          conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),
-          file: row.text(at: 10) ?? "", digest: row.text(at: 11) ?? ""))
-    }
-    return entries
   }
 
   /// A sender for people: "unsigned", or "key …".

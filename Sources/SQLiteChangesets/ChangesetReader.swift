@@ -67,7 +67,7 @@ public struct Change: Equatable, Sendable {
 /// Walks the changes of a changeset or patchset without copying.
 ///
 /// The reader holds offsets only; the bytes are passed to each call and must be the same every time, or others that
-/// `rebase(to:)` has told of. Any input is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
+/// `move(to:base:)` has told of. Any input is safe: everything is bounds-checked, and what SQLite would not write is an error with its offset. Follows
 /// `sqlite3session.c`; see <https://sqlite.org/session/changegroup.html> for the format.
 ///
 /// ```swift
@@ -120,9 +120,13 @@ public struct ChangesetReader: Sendable {
   /// Moves to the offset of another change of the same table, or of the table header in front of it.
   package mutating func move(to position: Int) { self.position = position }
 
-  /// Says that the bytes of the next calls begin elsewhere in the changeset. The reader stays at its place.
-  package mutating func rebase(to base: Int) {
-    position += self.base - base
+  /// Says that the bytes of the next calls begin elsewhere in the changeset.
+  ///
+  /// - Parameters:
+  ///   - offset: The offset in the changeset of the next change, or of the table header in front of it.
+  ///   - base: Where the bytes begin.
+  package mutating func move(to offset: Int, base: Int) {
+    position = offset - base
     self.base = base
   }
 

@@ -2,6 +2,8 @@ import BuckiaByteStreams
 
 /// Reads and checks all changes of a buffer, as many at a time as are in memory together.
 ///
+/// Of a change of many megabytes only the beginnings of its long values are read: ``longValue(_:)`` says where the rest is.
+///
 /// ```swift
 /// var scan = ChangesetScan(buffer)
 /// while try scan.advance() {
@@ -19,11 +21,17 @@ package struct ChangesetScan {
   private var limit: Int
   /// Whether there will be no more bytes.
   private var isComplete: Bool
+  /// How much is held of large changes.
+  private let largeChanges: AbridgedChange.Limits
   /// Where the window was begun the last time, in the buffer.
   private var start = -1
 
   /// Reads all bytes of a buffer.
-  package init(_ source: TemporaryBuffer) {
+  package init(_ source: TemporaryBuffer) { self.init(source, largeChanges: AbridgedChange.Limits()) }
+
+  /// - Parameter largeChanges: How much is held of large changes.
+  init(_ source: TemporaryBuffer, largeChanges: AbridgedChange.Limits) {
+    self.largeChanges = largeChanges
     window = ChangesetWindow(source)
     limit = source.count
     isComplete = true
@@ -31,6 +39,7 @@ package struct ChangesetScan {
 
   /// Reads bytes as they arrive: there are none until `extend` says so.
   package init(arrivingIn source: TemporaryBuffer) {
+    largeChanges = AbridgedChange.Limits()
     window = ChangesetWindow(source)
     limit = 0
     isComplete = false
@@ -52,17 +61,34 @@ package struct ChangesetScan {
   /// - Returns: false when there are no more bytes than have been read.
   /// - Throws: `ByteStreamError` when they cannot be read.
   package mutating func advance() throws(ByteStreamError) -> Bool {
-    let next = window.base + reader.position
+    // Behind the change in the window there can be more than the window holds of it.
+    let next = reader.position < window.count ? window.base + reader.position : window.end
     guard next < limit else { return false }
-    if next == start {
-      guard window.end < limit else { return false }
-      try window.move(to: next, limit: limit, isLarger: window.base == next)
+    let isTried = next == start
+    guard !isTried || window.end < limit else { return false }
+    if window.base == next, window.abridged != nil || isTried && window.count >= largeChanges.wholeChange {
+      try window.abridgeChange(at: next, limit: limit, in: reader.table, limits: largeChanges)
     } else {
-      try window.move(to: next, limit: limit)
+      try window.move(to: next, limit: limit, isLarger: isTried && window.base == next)
     }
     start = next
-    reader.rebase(to: window.base)
+    reader.move(to: next, base: window.base)
     return true
+  }
+
+  /// Where the change returned last is in the buffer, table headers not included.
+  package func range(of change: Change) -> Range<Int> {
+    let start = reader.base + change.range.lowerBound
+    return start..<(window.abridged == nil ? reader.base + change.range.upperBound : max(start, window.end))
+  }
+
+  /// Where the whole payload of a long value is in the buffer, of which the window has only the beginning; nil for other
+  /// values.
+  ///
+  /// - Parameter value: One of the change returned last.
+  package func longValue(_ value: ValueSlice) -> Range<Int>? {
+    guard let abridged = window.abridged, value.kind == .text || value.kind == .blob else { return nil }
+    return abridged.longValues.first { $0.kept.lowerBound == value.payload }?.source
   }
 
   /// Whether all bytes are in the window or in front of it, and no more will come.
@@ -76,7 +102,11 @@ package struct ChangesetScan {
     do throws(ChangesetError) {
       if let change = try reader.next(in: bytes) { return change }
     } catch {
-      guard error.code == .truncated, !isAtEnd else { throw error }
+      guard error.code == .truncated, !isAtEnd else {
+        guard let abridged = window.abridged else { throw error }
+        throw ChangesetError(
+          error.code, offset: abridged.sourceOffset(of: error.offset - reader.base), table: error.table)
+      }
     }
     // Headers without changes are read again with the change that follows them.
     if !isAtEnd { reader.move(to: before) }

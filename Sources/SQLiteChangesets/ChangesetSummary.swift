@@ -165,22 +165,25 @@ package struct ChangesetSummary: Equatable, Sendable {
       while try scan.advance() {
         try poll()
         try scan.window.withBytes { bytes in
-          while let change = try scan.next(in: bytes) { try add(change, scan.reader, in: bytes) }
+          while let change = try scan.next(in: bytes) {
+            try add(change, scan.reader, in: bytes, endingAt: scan.range(of: change).upperBound)
+          }
         }
       }
     }
 
     /// Adds the change that the reader stands on.
     ///
+    /// - Parameter end: Where it ends in the changeset.
     /// - Returns: The table's place in the summary.
     /// - Throws: `ChangesetError`, as `ChangesetSummary.of(_:)`.
     @discardableResult
     package mutating func add(
-      _ change: Change, _ reader: ChangesetReader, in bytes: RawSpan
+      _ change: Change, _ reader: ChangesetReader, in bytes: RawSpan, endingAt end: Int
     ) throws(ChangesetError) -> Int {
       if change.startsTable { try beginSection(change, reader, in: bytes) }
       summary.sections[summary.sections.count - 1].changes =
-        summary.sections[summary.sections.count - 1].changes.lowerBound..<offset + reader.base + change.range.upperBound
+        summary.sections[summary.sections.count - 1].changes.lowerBound..<offset + end
       switch change.operation {
       case .insert: summary.tables[place].inserted += 1
       case .update: summary.tables[place].updated += 1
@@ -228,8 +231,8 @@ package struct ChangesetSummary: Equatable, Sendable {
       key = KeyLayout(table)
       previous = nil
       let base = offset + reader.base
-      summary.sections.append(
-        Section(table: found, changes: base + change.range.lowerBound..<base + change.range.upperBound))
+      let start = base + change.range.lowerBound
+      summary.sections.append(Section(table: found, changes: start..<start))
     }
 
     /// The summary of what has been added so far; its `byteCount` is 0.

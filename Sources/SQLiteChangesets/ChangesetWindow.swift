@@ -12,7 +12,9 @@ package final class ChangesetWindow {
   /// How many bytes are in the window.
   package private(set) var count: Int
   /// The offset behind the window's last byte.
-  package var end: Int { base + count }
+  package var end: Int { base + (abridged?.sourceCount ?? count) }
+  /// The one large change that is in the window, without most of its long values; nil where all bytes are there.
+  private(set) var abridged: AbridgedChange?
 
   private let source: TemporaryBuffer
   /// All bytes of a buffer in memory.
@@ -34,6 +36,7 @@ package final class ChangesetWindow {
   /// Gives the window's bytes to `body`, which must not move the window and must not keep the bytes.
   package func withBytes<Result>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
     if let held { return try held.withRawSpan(body) }
+    if let abridged { return try abridged.bytes.withRawSpan(body) }
     isLent = true
     defer { isLent = false }
     // Sound: the buffer holds `count` bytes and stays until the window moves, which it refuses meanwhile.
@@ -53,7 +56,28 @@ package final class ChangesetWindow {
     try read(start, min(isLarger ? max(usualCount, 2 * count) : usualCount, limit - start))
   }
 
+  /// Makes the window hold the one change that begins at an offset, without most of its long values.
+  ///
+  /// - Parameters:
+  ///   - start: The offset of the change, or of the headers in front of it.
+  ///   - limit: Where the bytes that may be read end.
+  ///   - table: The table of the change before.
+  ///   - limits: How much is kept.
+  /// - Throws: `ByteStreamError` when the file cannot be read.
+  func abridgeChange(
+    at start: Int, limit: Int, in table: ChangesetTable?, limits: AbridgedChange.Limits
+  ) throws(ByteStreamError) {
+    precondition(!isLent, "a window moved while its bytes were in use")
+    let change = try AbridgedChange(at: start, limit: limit, of: source, in: table, limits: limits)
+    buffer.deallocate()
+    buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    abridged = change
+    base = start
+    count = change.bytes.count
+  }
+
   private func read(_ start: Int, _ wanted: Int) throws(ByteStreamError) {
+    abridged = nil
     precondition(!isLent, "a window moved while its bytes were in use")
     // What one large change needed is given back after it.
     if buffer.count < wanted || buffer.count > 2 * max(usualCount, wanted) {

@@ -93,7 +93,7 @@ public struct ChangesetWriter: Sendable {
     withUnsafeBytes(of: bits.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
-  private mutating func append(varint value: UInt64) {
+  mutating func append(varint value: UInt64) {
     if value < 0x80 {
       bytes.append(UInt8(value))
       return

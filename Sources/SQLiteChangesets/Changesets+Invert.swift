@@ -79,7 +79,7 @@ extension Changesets {
       try scan.window.withBytes { bytes in
         while let change = try scan.next(in: bytes) {
           try checkInvertible(change, scan.reader)
-          try builder.add(change, scan.reader, in: bytes)
+          try builder.add(change, scan.reader, in: bytes, endingAt: scan.range(of: change).upperBound)
         }
       }
     }

@@ -96,6 +96,14 @@ package struct SQLiteStatement: ~Copyable {
   /// Sets all parameters to NULL. Bytes bound without a copy must stay alive until this or a new binding.
   package func clearBindings() { routines.clear_bindings(statement) }
 
+  /// How many instructions SQLite's virtual machine has run for the statement since this was asked last. Beyond 2^32 it counts
+  /// from 0 again.
+  ///
+  /// See [`SQLITE_STMTSTATUS_VM_STEP`](https://sqlite.org/c3ref/c_stmtstatus_counter.html).
+  package func takeInstructionCount() -> Int {
+    Int(UInt32(bitPattern: routines.stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, true)))
+  }
+
   // MARK: Binding
 
   /// How many parameters there are to bind.

@@ -77,7 +77,7 @@ import TestSupport
     let second = try Receiver.plan(fine, on: connection, settings: settings, session: session)
     #expect(try second.apply().counts.inserted == 1)
     try connection.execute("COMMIT")
-    #expect(try LedgerEntries.all(on: connection).count == 1)
+    #expect(try LedgerEntries.count(on: connection) == 1)
     try session.end()
   }
 }

@@ -27,7 +27,7 @@ func ship(in folder: String) throws {
   let plan = try Receiver.plan(incoming, on: connection, settings: ApplySettings(time: 2_000_000_000_000))
   let result = try plan.apply(in: transaction)
   try transaction.commit()
-  print("applied: \(result.counts.inserted) rows, \(try LedgerEntries.all(on: connection).count) ledger entry")
+  print("applied: \(result.counts.inserted) rows, \(try LedgerEntries.count(on: connection)) ledger entry")
 }
 
 try ship(in: CommandLine.arguments.last ?? ".")

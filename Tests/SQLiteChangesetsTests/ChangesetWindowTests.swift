@@ -41,6 +41,91 @@ struct ChangesetWindowTests {
     #expect(largest <= max(windowBytes, 2 * 7_100))
   }
 
+  /// Reads changes, and of those of more than a few bytes the beginnings of their values only.
+  private static func abridging(_ bytes: [UInt8], _ windowBytes: Int) throws -> ChangesetScan {
+    try ChangesetScan(
+      TemporaryBuffer(bytes, windowBytes: windowBytes),
+      largeChanges: AbridgedChange.Limits(wholeChange: 48, kept: 5, leastKept: 2, allKept: 16))
+  }
+
+  @Test(
+    "Of large changes all is found but the ends of their long values, and where these are", arguments: 0..<UInt64(10),
+    [1, 16, 64])
+  func abridged(_ seed: UInt64, _ windowBytes: Int) throws {
+    let bytes = try someChanges(seed)
+    var scan = try Self.abridging(bytes, windowBytes)
+    var builder = ChangesetSummary.Builder()
+    var reader = ChangesetReader()
+    var longValues = 0
+    while try scan.advance() {
+      try scan.window.withBytes { span in
+        #expect(span.byteCount < 1_400)
+        while let change = try scan.next(in: span) {
+          try builder.add(change, scan.reader, in: span, endingAt: scan.range(of: change).upperBound)
+          try bytes.withRawSpan { all in
+            let expected = try #require(try reader.next(in: all))
+            #expect(scan.range(of: change) == expected.range)
+            #expect(change.operation == expected.operation && change.startsTable == expected.startsTable)
+            #expect(scan.reader.table == reader.table)
+            for (value, whole) in zip(scan.reader.old + scan.reader.new, reader.old + reader.new) {
+              #expect(value.kind == whole.kind)
+              let source = scan.longValue(value)
+              if let source { #expect(source == whole.payloadRange) }
+              if source != nil { longValues += 1 }
+              #expect(value.count == whole.count || source != nil && value.count < whole.count)
+              #expect(
+                span.array(value.payloadRange) == all.array(whole.payload..<whole.payload + value.count))
+            }
+          }
+        }
+      }
+    }
+    #expect(longValues >= 2)
+    let found = builder.finish(byteCount: bytes.count)
+    let expected = try ChangesetSummary.of(bytes)
+    #expect(found.sections == expected.sections)
+    #expect(found.tables.map(\.changeCount) == expected.tables.map(\.changeCount))
+    #expect(found.tables.map(\.keyKinds) == expected.tables.map(\.keyKinds))
+  }
+
+  @Test("Damage of a large change is found at the same offset", arguments: [1, 16, 64])
+  func abridgedDamage(_ windowBytes: Int) throws {
+    let long = TestValue.text(String(repeating: "long ", count: 30))
+    let bytes =
+      changeset("a", .insert([1, long]), .update(old: [1, long], new: [.undefined, 3]))
+      + changeset("b", .delete([long, nil]), .insert([2, long]))
+    var broken: [[UInt8]] = bytes.indices.map { Array(bytes[..<$0]) }
+    for place in bytes.indices {
+      for value in [0x28, 0x80, 0x05] as [UInt8] {
+        var changed = bytes
+        changed[place] ^= value
+        broken.append(changed)
+      }
+    }
+    for bytes in broken {
+      let expected = result {
+        try bytes.withRawSpan { span in
+          var reader = ChangesetReader()
+          while try reader.next(in: span) != nil {}
+        }
+      }
+      let found = result {
+        var scan = try Self.abridging(bytes, windowBytes)
+        while try scan.advance() { try scan.window.withBytes { while try scan.next(in: $0) != nil {} } }
+      }
+      #expect(found == expected)
+    }
+  }
+
+  private func result(_ body: () throws -> Void) -> ChangesetError? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error as? ChangesetError
+    }
+  }
+
   @Test("A spool has the summary of its bytes", arguments: 0..<UInt64(10), sizes)
   func summary(_ seed: UInt64, _ windowBytes: Int) throws {
     let bytes = try someChanges(seed)

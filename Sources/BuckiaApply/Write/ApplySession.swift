@@ -29,6 +29,8 @@ package final class ApplySession {
   let memoryLimit: Int
   /// What becomes of the indexes of a table while its rows are written.
   var indexPolicy: IndexPolicy
+  /// How rows that only their content identifies are found.
+  var contentPolicy = ContentPolicy.indexWhereFaster
   /// The page cache in KiB: as the application has it, and as it is now.
   private var cacheKibibytes: (own: Int64, now: Int64) = (0, 0)
 

@@ -33,6 +33,8 @@ struct ChangesetApplier {
   /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
+  /// Finds rows that only their content identifies.
+  private let contents: ContentSearches
   private(set) var counts = ApplyCounts()
   private(set) var changedTables: [TableName] = []
   /// What is worth knowing.
@@ -60,6 +62,7 @@ struct ChangesetApplier {
       indirect = try IndirectEffects(wantsRows: observer.wantsRows, session)
     }
     self.progress = progress
+    contents = ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: progress)
   }
 
   /// How many changes are applied between two looks at whether to go on.
@@ -118,6 +121,7 @@ struct ChangesetApplier {
       if arrival.isComplete { break }
       arrival = try incoming.feed.arrival(beyond: arrival.end)
     }
+    try contents.end()
     try rebuild?.finish { [progress, done] in try progress(done) }
     if let observer { try indirect?.report(to: observer) }
     try progress(done)
@@ -160,8 +164,9 @@ struct ChangesetApplier {
     try indirect?.begin(statements.name)
     let isReportedOtherwise = indirect?.watches(statements.name) == true
     return TableApplier(
-      RowWriter(statements, table, keeping: indexes, reportingTo: isReportedOtherwise ? nil : observer), match,
-      header: table, of: changeset, decider: decider, collisions, known, collidingInserts, canBatch: canBatch,
+      RowWriter(
+        statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer),
+      match, header: table, of: changeset, decider: decider, collisions, known, collidingInserts, canBatch: canBatch,
       storesUTF16: session.storesUTF16)
   }
 
@@ -212,7 +217,9 @@ struct ChangesetApplier {
   @inline(__always)
   private mutating func advance() throws {
     done += 1
-    if done.isMultiple(of: Self.progressInterval) { try progress(done) }
+    guard done.isMultiple(of: Self.progressInterval) else { return }
+    contents.changeCount = done
+    try progress(done)
   }
 
   private mutating func finish(_ applier: TableApplier) throws {

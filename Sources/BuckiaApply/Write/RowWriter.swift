@@ -33,14 +33,17 @@ final class RowWriter {
   /// Keeps the indexes over the table, where triggers would.
   private let indexes: IndexMaintenance?
   let observer: (any RowEffectObserver)?
+  /// Finds rows that only their content identifies.
+  let contents: ContentSearches
   private let key: RowKey
 
   init(
     _ statements: TableStatements, _ header: ChangesetTable, keeping indexes: IndexMaintenance?,
-    reportingTo observer: (any RowEffectObserver)?
+    searching contents: ContentSearches, reportingTo observer: (any RowEffectObserver)?
   ) {
     self.statements = statements
     self.indexes = indexes
+    self.contents = contents
     self.observer = observer
     key = RowKey(of: header)
     change = DecodedChange(of: header)

@@ -17,8 +17,8 @@ final class TableStatements {
     case none
   }
 
-  /// What tells the UPDATEs and DELETEs of one table apart.
-  private struct Shape: Hashable {
+  /// What tells statements of one kind apart.
+  struct Shape: Hashable {
     let changed: ColumnMask
     let compared: ColumnMask
     let nullKeys: ColumnMask
@@ -29,7 +29,7 @@ final class TableStatements {
   /// The names of the local layout as SQL: the rowid first where the table is keyed by it.
   let layout: [String]
   /// The changeset's columns as SQL, in its order.
-  private let columns: [String]
+  let columns: [String]
   /// Whether each column of the changeset belongs to the key.
   let isKey: [Bool]
   /// The affinity of each column of the local layout.
@@ -37,7 +37,7 @@ final class TableStatements {
   /// A name for the rowid beside the layout: rows keep it while they are parked. Nil where the layout has it already.
   let hiddenRowID: String?
   /// A name for the rowid of tables with a key. `INTEGER PRIMARY KEY DESC` is none, and may hold NULL.
-  private let rowID: String?
+  let rowID: String?
   /// The column of the changeset that is the rowid itself, where it has one.
   let rowIDKey: Int?
   /// Whether the table is a virtual one.
@@ -56,10 +56,11 @@ final class TableStatements {
     try Self.conflictClause(of: name, createdBy: createStatement, on: connection)
   }
   /// The most statements of one kind that are kept: hostile changes can come in millions of shapes.
-  private static let shapeLimit = 256
+  static let shapeLimit = 256
   private var updates: [Shape: PreparedStatement] = [:]
   private var deletes: [Shape: PreparedStatement] = [:]
-  private var searches: [Shape: PreparedStatement] = [:]
+  var searches: [Shape: PreparedStatement] = [:]
+  var contentChecks: [Shape: PreparedStatement] = [:]
   /// The one that was used last: neighbours are mostly alike.
   private var latestUpdate: (shape: Shape, prepared: PreparedStatement)?
   private var latestDelete: (shape: Shape, prepared: PreparedStatement)?
@@ -105,7 +106,7 @@ final class TableStatements {
   let batchLimit: Int
   let lengthLimit: Int
   /// The most results that a query may have: one less than a table of as many columns and its rowid need.
-  private let resultLimit: Int
+  let resultLimit: Int
   /// How many columns each change has.
   var columnCount: Int { columns.count }
 
@@ -119,7 +120,7 @@ final class TableStatements {
   /// The layout and, where it is hidden, the rowid: all that is restored of a row after it was parked.
   var wholeRow: [String] { layout + (hiddenRowID.map { [$0] } ?? []) }
 
-  private var table: String { "main.\(name.quoted)" }
+  var table: String { "main.\(name.quoted)" }
 
   /// The parameter of a number as a value to be stored.
   private func value(_ number: Int) -> String { detoursBlobs ? "nullif(?\(number), NULL)" : "?\(number)" }
@@ -133,7 +134,7 @@ final class TableStatements {
     return Self.conjunction(terms(compared: compared, nullKeys: nullKeys, firstParameter: firstParameter)[...])
   }
 
-  private func terms(compared: ColumnMask, nullKeys: ColumnMask, firstParameter: Int) -> [String] {
+  func terms(compared: ColumnMask, nullKeys: ColumnMask, firstParameter: Int) -> [String] {
     columns.indices.compactMap { index in
       guard isKey[index] || compared.contains(index) else { return nil }
       let parameter = "?\(firstParameter + index)"
@@ -147,13 +148,13 @@ final class TableStatements {
 
   /// All terms joined by AND, as a balanced tree: written in a row they would nest as deep as they are many, and SQLite
   /// allows 1,000 levels (<https://sqlite.org/limits.html#max_expr_depth>) where it allows 2,000 columns.
-  private static func conjunction(_ terms: ArraySlice<String>) -> String {
+  static func conjunction(_ terms: ArraySlice<String>) -> String {
     guard terms.count > 16 else { return terms.joined(separator: " AND ") }
     let middle = terms.startIndex + terms.count / 2
     return "(\(conjunction(terms[..<middle]))) AND (\(conjunction(terms[middle...])))"
   }
 
-  private func prepare(_ sql: String) throws -> PreparedStatement {
+  func prepare(_ sql: String) throws -> PreparedStatement {
     PreparedStatement(try connection.prepare(sql, isPersistent: true))
   }
 
@@ -276,32 +277,6 @@ final class TableStatements {
 
   /// `?1…`: values for these places of the local layout, in a new row.
   func insert(places: [Int]) throws -> PreparedStatement { try prepareInsert(places.map { layout[$0] }) }
-
-  /// Whether the row of a change is looked up by its content, and written by its rowid.
-  func goesByContent(_ change: DecodedChange) -> Bool { change.hasNullKey && rowID != nil }
-
-  /// `?1…?n`, of which the key's are used and those of the mask: a row with NULL in its key. Gives the rowids of the rows that
-  /// are the same but for the sign of a zero.
-  ///
-  /// Such rows can be there several times, and beside others that compare equal, as `a` and `A` do under NOCASE. A value is the
-  /// same if the column would store it so. Where the column has an affinity, the comparison converts the value as storing it
-  /// does. Where it has none, 1 and 1.0 are two values.
-  func contentSearch(compared: ColumnMask, nullKeys: ColumnMask) throws -> PreparedStatement {
-    let shape = Shape(changed: ColumnMask(), compared: compared, nullKeys: nullKeys)
-    if let known = searches[shape] { return known }
-    let same = columns.indices.compactMap { index -> String? in
-      guard isKey[index] || compared.contains(index), !nullKeys.contains(index) else { return nil }
-      let isSame = "\(columns[index]) IS ?\(index + 1) COLLATE BINARY"
-      guard distinguishesNumbers(index) else { return isSame }
-      return "\(isSame) AND typeof(\(columns[index])) = typeof(?\(index + 1))"
-    }
-    let condition = Self.conjunction(
-      (terms(compared: compared, nullKeys: nullKeys, firstParameter: 1) + same)[...])
-    let made = try prepare("SELECT \(rowID ?? "rowid") FROM \(table) WHERE \(condition)")
-    if searches.count >= Self.shapeLimit { searches.removeAll() }
-    searches[shape] = made
-    return made
-  }
 
   /// Whether a column of the changeset keeps 1, 1.0, 0.0 and -0.0 apart: it converts no numbers.
   func distinguishesNumbers(_ column: Int) -> Bool { affinities[match.columns[column]] == .blob }

@@ -90,6 +90,10 @@ struct UniqueCycleResolver {
   /// - Returns: Whether anything was applied.
   /// - Throws: `SQLiteError`; what a resolver or `poll` throws. The transaction must be rolled back then.
   mutating func run(poll: () throws -> Void) throws -> Bool {
+    // What is parked may be rolled back.
+    let contents = applier.writer.contents
+    contents.mayMakeIndexes = false
+    defer { contents.mayMakeIndexes = true }
     var again: [Int32] = []
     for index in items.indices where items[index].isUniqueViolation {
       again.append(Int32(index))

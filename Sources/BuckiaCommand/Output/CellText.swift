@@ -16,7 +16,10 @@ extension ChangesetValue {
   }
 
   /// The value as a person reads it, much as SQL writes it, at most `limit` characters of it.
-  func shown(limit: Int = 40) -> String {
+  ///
+  /// - Parameter whole: Where all of it is, if this is a part only.
+  func shown(limit: Int = 40, partOf whole: LongValue? = nil) -> String {
+    if let whole { return shownPart(limit: limit, of: whole, from: 0) }
     switch self {
     case .null: return "NULL"
     case .integer(let number): return String(number)
@@ -36,6 +39,60 @@ extension ChangesetValue {
     let end = start + shownBytes
     let part = HexText.lowercase(Array(bytes[start..<end]))
     return "x'\(start > 0 ? "…" : "")\(part)\(end < bytes.count ? "…" : "")' (\(ByteCount(bytes.count)))"
+  }
+
+  /// How many characters are shown of a text that is too long to be shown whole.
+  private static let longestPart = 1_000
+
+  /// A part of a long value, from a place in it on, and the size of all.
+  private func shownPart(limit: Int, of whole: LongValue, from start: Int) -> String {
+    let size = "(\(ByteCount(whole.byteCount)))"
+    switch self {
+    case .text(let text):
+      let from = text.utf8.index(text.startIndex, offsetBy: start, limitedBy: text.endIndex) ?? text.startIndex
+      let head = whole.shownFrom + start > 0 ? "…" : ""
+      let part = text[from...].escaped(limit: min(limit, Self.longestPart))
+      let isCut = whole.shownFrom + text.utf8.count < whole.byteCount && !part.hasSuffix("…")
+      return "\(Self.quoted(head + part + (isCut ? "…" : ""))) \(size)"
+    case .blob(let bytes):
+      let from = min(start, max(0, bytes.count - Self.shownBytes))
+      let head = whole.shownFrom + from > 0 ? "…" : ""
+      let part = bytes.dropFirst(from).prefix(Self.shownBytes)
+      let isCut = whole.shownFrom + from + part.count < whole.byteCount
+      return "x'\(head)\(HexText.lowercase(part))\(isCut ? "…" : "")' \(size)"
+    default: return shown(limit: limit)
+    }
+  }
+
+  /// Versions of a value of which some are too long to be shown whole, as a person reads them, around what differs.
+  static func shown(
+    _ versions: [(value: ChangesetValue, whole: LongValue?)], limit: Int
+  ) -> [String] {
+    guard versions.contains(where: { $0.whole != nil }) else { return shown(versions.map(\.value), limit: limit) }
+    let parts = versions.map { $0.value.bytes ?? [] }
+    let shortest = parts.map(\.count).min() ?? 0
+    var difference = 0
+    while difference < shortest, parts.allSatisfy({ $0[difference] == parts[0][difference] }) { difference += 1 }
+    return versions.map { version in
+      guard let whole = version.whole else { return version.value.shown(limit: limit) }
+      guard difference > textBefore else { return version.value.shownPart(limit: limit, of: whole, from: 0) }
+      var start = difference - (version.value.isText ? textBefore : bytesBefore)
+      if version.value.isText { while start > 0, parts[0][start] & 0xc0 == 0x80 { start -= 1 } }
+      return version.value.shownPart(limit: limit, of: whole, from: start)
+    }
+  }
+
+  /// How many bytes of a long text are shown before a difference.
+  private static let textBefore = 12
+
+  private var isText: Bool { if case .text = self { true } else { false } }
+
+  private var bytes: [UInt8]? {
+    switch self {
+    case .text(let text): Array(text.utf8)
+    case .blob(let bytes): bytes
+    default: nil
+    }
   }
 
   /// Versions of one value as a person reads them. Long ones are shortened around what differs.

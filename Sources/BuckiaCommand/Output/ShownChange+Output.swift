@@ -1,16 +1,22 @@
 import Buckia
 
 extension InspectedFile.ShownChange {
+  /// What happens to the row, as `--json` has it.
+  var operationName: String {
+    switch operation {
+    case .insert: "insert"
+    case .update: "update"
+    case .delete: "delete"
+    }
+  }
+
+  /// Whether the change has values that are too long to be part of ``json``.
+  var hasLongValues: Bool { (key + (old ?? []) + (new ?? [])).contains { $0.whole != nil } }
+
   /// The change as `--json` has it.
   var json: JSONValue {
-    let name =
-      switch operation {
-      case .insert: "insert"
-      case .update: "update"
-      case .delete: "delete"
-      }
-    return [
-      "table": .string(table), "op": .string(name), "key": Self.json(key),
+    [
+      "table": .string(table), "op": .string(operationName), "key": Self.json(key),
       "old": old.map(Self.json) ?? .null, "new": new.map(Self.json) ?? .null,
     ]
   }
@@ -38,7 +44,7 @@ extension InspectedFile.ShownChange {
 
   private func list(_ cells: [Cell], _ style: Style) -> [String] {
     cells.compactMap { cell in
-      cell.value.map { "\(cell.column.escaped(limit: 40)) \($0.shown(limit: limit(style)))" }
+      cell.value.map { "\(cell.column.escaped(limit: 40)) \($0.shown(limit: limit(style), partOf: cell.whole))" }
     }
   }
 
@@ -47,7 +53,8 @@ extension InspectedFile.ShownChange {
     var edits = zip(new ?? [], old ?? []).compactMap { after, before -> String? in
       guard let value = after.value else { return nil }
       let room = before.value == nil ? limit(style) : min(limit(style), max(12, (style.width - 20) / 2))
-      let shown = ChangesetValue.shown([before.value, value].compactMap { $0 }, limit: style.isFull ? .max : room)
+      let versions = before.value.map { [($0, before.whole), (value, after.whole)] } ?? [(value, after.whole)]
+      let shown = ChangesetValue.shown(versions, limit: style.isFull ? .max : room)
       return "\(after.column.escaped(limit: 40)) \(shown.joined(separator: " → "))"
     }
     if edits.isEmpty { edits = ["nothing"] }

@@ -44,7 +44,8 @@ struct ChangesetInvertVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    try options.write(RewrittenChanges(inverting: ArgumentFile.source(file)), on: console)
+    let changes = try RewrittenChanges(inverting: ArgumentFile.source(file)) { console.progress.update("inverting") }
+    return try options.write(changes, on: console)
   }
 }
 
@@ -68,7 +69,10 @@ struct ChangesetConcatVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    try options.write(RewrittenChanges(concatenating: ArgumentFile.sources(files)), on: console)
+    let changes = try RewrittenChanges(concatenating: ArgumentFile.sources(files)) {
+      console.progress.update("joining")
+    }
+    return try options.write(changes, on: console)
   }
 }
 
@@ -95,7 +99,8 @@ struct ChangesetSortVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    try options.write(RewrittenChanges(sorting: ArgumentFile.source(file)), on: console)
+    let changes = try RewrittenChanges(sorting: ArgumentFile.source(file)) { console.progress.update("sorting") }
+    return try options.write(changes, on: console)
   }
 }
 

@@ -16,9 +16,41 @@ struct LogVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let entries = try target.manager.log()
-    try console.document(entries.json)
-    try console.say(entries.lines(style: console.style))
+    if console.isJSON {
+      try printDocument(on: console)
+    } else if console.showsText {
+      try printText(on: console)
+    }
     return .done
+  }
+
+  /// The document, written entry by entry: it need not fit in memory.
+  private func printDocument(on console: Console) throws {
+    var list = JSONListWriter("entries", on: console)
+    try target.manager.forEachLogEntry { try list.add($0.json) }
+    try list.end()
+  }
+
+  /// How many entries stand in one table: the widths of its columns depend on all of them.
+  private static let tableLimit = 1_000
+
+  private func printText(on console: Console) throws {
+    let style = console.style
+    guard output.full else {
+      let (entries, total) = try target.manager.log(newest: style.listLimit)
+      return try console.say(entries.lines(style: style, of: total))
+    }
+    var entries: [LedgerEntry] = []
+    var isEmpty = true
+    try target.manager.forEachLogEntry { entry in
+      if entries.count == Self.tableLimit {
+        try console.say(entries.lines(style: style))
+        try console.say()
+        entries.removeAll()
+      }
+      entries.append(entry)
+      isEmpty = false
+    }
+    if isEmpty || !entries.isEmpty { try console.say(entries.lines(style: style)) }
   }
 }

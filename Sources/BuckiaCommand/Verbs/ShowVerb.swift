@@ -8,7 +8,8 @@ struct ShowVerb: Verb {
     abstract: "Shows what is inside a diff file or a raw changeset.",
     discussion: """
       The file is checked completely first. With --json or --full all changes are printed, otherwise the first ten of \
-      each table. + is a new row, ~ a changed one, - a deleted one.
+      each table. + is a new row, ~ a changed one, - a deleted one. In changes of more than 8 MiB, long values are shown \
+      in part, also with --full; --json prints them whole.
 
       Example:
         buckia show inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff --limit 3
@@ -31,11 +32,12 @@ struct ShowVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let inspected = try DiffInspection.open(ArgumentFile.source(file))
+    let name = ArgumentFile.name(of: file)
+    let inspected = try DiffInspection.open(ArgumentFile.source(file)) { console.progress.update("checking \(name)") }
     if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {
-      let header = ShownHeader(path: ArgumentFile.name(of: file), file: inspected)
+      let header = ShownHeader(path: name, file: inspected)
       try console.say(header.lines(style: console.style))
       try printChanges(of: inspected, on: console)
     }
@@ -49,9 +51,11 @@ struct ShowVerb: Verb {
     try console.write(
       "{\n  \"version\": 1,\n  \"manifest\": \(manifest),\n  \"statements\": \(statements),\n  \"changes\": [")
     var separator = "\n"
+    let long = LongChangeWriter(inspected, on: console)
     try forEachChange(of: inspected, limit: limit ?? .max) { change in
-      try console.write("\(separator)    \(change.json.lineText())")
+      try console.write("\(separator)    ")
       separator = ",\n"
+      if change.hasLongValues { try long.write(change) } else { try console.write(change.json.lineText()) }
     }
     try console.write("\n  ]\n}\n")
   }

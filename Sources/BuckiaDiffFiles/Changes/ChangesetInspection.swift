@@ -104,7 +104,7 @@ package struct ChangesetInspection: Equatable, Sendable {
         }
         let header =
           change.startsTable ? try lastHeader(in: end..<change.range.lowerBound, of: bytes) : nil
-        let place = try builder.add(change, scan.reader, in: bytes)
+        let place = try builder.add(change, scan.reader, in: bytes, endingAt: scan.range(of: change).upperBound)
         if let header {
           try ChangesetInspection.register(
             header, place, &tables, at: scan.reader.base + scan.reader.headerRange.lowerBound)

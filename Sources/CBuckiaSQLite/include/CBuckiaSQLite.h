@@ -107,6 +107,7 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
     sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count, bool is_copied)                       \
   R(int, bind_value, "_:_:_:", (statement, index, value),                                                              \
     sqlite3_stmt *statement, int index, sqlite3_value *_Nullable value)                                                \
+  R(int, stmt_status, "_:_:_:", (statement, option, is_reset), sqlite3_stmt *statement, int option, bool is_reset)     \
   R(int, column_count, "_:", (statement), sqlite3_stmt *statement)                                                     \
   R(int, column_type, "_:_:", (statement, index), sqlite3_stmt *statement, int index)                                  \
   R(sqlite3_int64, column_int64, "_:_:", (statement, index), sqlite3_stmt *statement, int index)                       \

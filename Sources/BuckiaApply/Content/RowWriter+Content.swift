@@ -23,17 +23,10 @@ extension RowWriter {
   private func contentRow(_ bytes: RawSpan, compared: ColumnMask) throws -> Int64? {
     // The DELETE of a patchset has a key and nothing else.
     if change.operation == .delete, change.compared.isEmpty, statements.isKey.contains(false) { return nil }
-    let search = try statements.contentSearch(compared: compared, nullKeys: change.nullKeys)
-    defer { search.statement.reset() }
-    for column in 0..<statements.columnCount where statements.isKey[column] || compared.contains(column) {
-      try search.statement.bind(change.row(column), in: bytes, at: column)
-    }
     let hasZeros = (0..<statements.columnCount).contains { isSignedZero($0, bytes) }
-    while try search.statement.step() {
-      let rowID = search.statement.integer(at: 0)
-      if try !hasZeros || hasSameZeros(rowID, bytes) { return rowID }
+    return try contents.search(statements, compared).row(of: change, bytes) { row in
+      try !hasZeros || hasSameZeros(row, bytes)
     }
-    return nil
   }
 
   /// Whether the row of the change has 0.0 or -0.0 in a column that keeps the two apart. To SQL they are equal, and are printed

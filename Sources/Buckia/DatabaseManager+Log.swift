@@ -1,0 +1,37 @@
+import BuckiaLedger
+import SQLiteConnections
+
+extension DatabaseManager {
+  /// Everything the ledger holds, oldest first. Empty for a database without one.
+  ///
+  /// A ledger can have millions of entries: see ``forEachLogEntry(_:)`` and ``log(newest:)``.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  public func log() throws -> [LedgerEntry] {
+    var entries: [LedgerEntry] = []
+    try forEachLogEntry { entries.append($0) }
+    return entries
+  }
+
+  /// Gives everything the ledger holds to `body`, oldest first, without having all of it in memory.
+  ///
+  /// - Parameter body: Takes an entry. May throw to stop.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; whatever `body` throws.
+  public func forEachLogEntry(_ body: (LedgerEntry) throws -> Void) throws {
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return }
+      try LedgerEntries.forEach(on: connection, body)
+    }
+  }
+
+  /// The newest entries of the ledger, oldest first, and how many there are in all.
+  ///
+  /// - Parameter count: How many are wanted at most.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return ([], 0) }
+      return try (LedgerEntries.newest(count, on: connection), LedgerEntries.count(on: connection))
+    }
+  }
+}

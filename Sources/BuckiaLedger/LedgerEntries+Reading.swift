@@ -1,0 +1,77 @@
+import BuckiaKSUID
+import SQLiteConnections
+
+/// Reading the ledger for people: its entries and the refused files together, one at a time, since there can be millions.
+extension LedgerEntries {
+  /// What entries are sorted by. Whole entries would take up much more room; each is looked up when its turn has come.
+  private static let order = """
+    SELECT recorded_at AS time, entry, NULL AS digest FROM main.buckia_ledger
+    UNION ALL SELECT last_at, 0, digest FROM main.buckia_refused
+    """
+
+  private static let recorded = """
+    SELECT diff, sender, state, recorded_at, inserted, updated, deleted, conflicts, omitted, reason, file, lower(hex(digest))
+    FROM main.buckia_ledger WHERE entry = ?1
+    """
+  private static let refused = """
+    SELECT diff, sender, state, last_at, 0, 0, 0, 0, 0, reason, file, lower(hex(digest))
+    FROM main.buckia_refused WHERE digest = ?1
+    """
+
+  /// Gives everything recorded to `body`, oldest first.
+  ///
+  /// - Throws: `SQLiteError`; whatever `body` throws.
+  package static func forEach(
+    on connection: borrowing SQLiteConnection, _ body: (LedgerEntry) throws -> Void
+  ) throws {
+    try forEach("\(order) ORDER BY 1, 2, 3", on: connection, body)
+  }
+
+  /// The newest entries, oldest first.
+  ///
+  /// - Parameter count: How many.
+  /// - Throws: `SQLiteError`.
+  package static func newest(_ count: Int, on connection: borrowing SQLiteConnection) throws -> [LedgerEntry] {
+    var entries: [LedgerEntry] = []
+    try forEach("\(order) ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT \(count)", on: connection) { entries.append($0) }
+    return entries.reversed()
+  }
+
+  /// How many entries there are.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func count(on connection: borrowing SQLiteConnection) throws -> Int {
+    let query = """
+      SELECT (SELECT count(*) FROM main.buckia_ledger) + (SELECT count(*) FROM main.buckia_refused)
+      """
+    return Int(try connection.integer(query) ?? 0)
+  }
+
+  private static func forEach(
+    _ order: String, on connection: borrowing SQLiteConnection, _ body: (LedgerEntry) throws -> Void
+  ) throws {
+    let recorded = try connection.prepare(recorded)
+    let refused = try connection.prepare(refused)
+    try connection.forEachRow(of: order) { place in
+      if place.isNull(at: 2) {
+        try recorded.bind(place.integer(at: 1), at: 0)
+        try give(recorded, to: body)
+      } else {
+        try refused.bind(column: 2, of: place, at: 0)
+        try give(refused, to: body)
+      }
+    }
+  }
+
+  private static func give(_ row: borrowing SQLiteStatement, to body: (LedgerEntry) throws -> Void) throws {
+    defer { row.reset() }
+    guard try row.step() else { return }
+    try body(
+      LedgerEntry(
+        id: row.text(at: 0).flatMap { KSUID($0) }, sender: shown(sender: row.text(at: 1) ?? ""),
+        state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
+        inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
+        conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),
+        file: row.text(at: 10) ?? "", digest: row.text(at: 11) ?? ""))
+  }
+}
