@@ -21,14 +21,16 @@ struct SchemaComparison {
     guard isDifferent || !statements.allSatisfy({ known.contains($0.identity) }) else { return nil }
     for item in refused { skip(item.name, .statementRefused, item.reason) }
 
-    let entries = try replaced.map { statement in
+    guard let statements = try leavingOutRefused(statements, on: newer) else { return }
+    let left = Set(statements.map(\.identity))
+    // What is left out stays as it is where others have it.
+    let gone = replaced.filter { present[$0.identity] == nil || left.contains($0.identity) }
+    let entries = try gone.map { statement in
       let isDropped = statement.kind == .table && present[statement.identity] == nil
       let entry = isDropped ? older.entry(named: statement.name) : nil
       return AuthorSchema.Replaced(statement, content: try entry.flatMap { try older.content(of: $0) })
     }
-    guard try tryOut(statements, on: newer), try tryOut(replaced.filter { $0.kind == .table }, on: older) else {
-      return
-    }
+    guard try leavingOutRefused(gone.filter { $0.kind == .table }, on: older) != nil else { return }
     let found = AuthorSchema(statements: statements, replaced: entries)
     if let reason = found.refusal { skip("sqlite_schema", .statementsRefused, reason) } else { author = found }
   }
@@ -86,15 +88,33 @@ struct SchemaComparison {
     return (left, refused)
   }
 
-  /// Tries statements as a receiver would.
-  private mutating func tryOut(_ statements: [SchemaStatement], on schema: SchemaReader) throws -> Bool {
+  /// How many statements are left out before the others are given up, too: each costs another try.
+  private static let attempts = 64
+
+  /// Tries statements as a receiver would, and leaves out indexes, views and triggers that are refused, along with what names them. A
+  /// view may name a table that is gone.
+  ///
+  /// - Returns: nil where that is not enough.
+  private mutating func leavingOutRefused(
+    _ statements: [SchemaStatement], on schema: SchemaReader
+  ) throws -> [SchemaStatement]? {
     let functions = SchemaRehearsal.functions(of: statements)
-    do {
-      _ = try SchemaRehearsal(of: statements, allowing: functions, with: schema.library)
-      return true
-    } catch let error as ReplicationError {
-      skip("sqlite_schema", .statementsRefused, error.message)
-      return false
+    var left = statements
+    for attempt in 1... {
+      do {
+        _ = try SchemaRehearsal(of: left, allowing: functions, with: schema.library)
+        break
+      } catch let error as ReplicationError {
+        guard let refused = error.cause as? SchemaRehearsal.RefusedStatement, refused.statement.kind != .table,
+          attempt < Self.attempts
+        else {
+          skip("sqlite_schema", .statementsRefused, error.message)
+          return nil
+        }
+        skip(refused.statement.name.text, .statementRefused, refused.reason)
+        left.removeAll { $0.identity == refused.statement.identity }
+      }
     }
+    return left
   }
 }

@@ -419,6 +419,28 @@ import TestSupport
     #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'i'") == ["1"])
   }
 
+  @Test("Views and triggers that name what is not there are left out by name, and the rest is adopted")
+  func brokenStatements() throws {
+    let exchange = try Exchange(
+      Self.notes + """
+        ; CREATE TABLE gone(a); CREATE VIEW broken AS SELECT a FROM gone; CREATE TABLE log(line);
+        CREATE TRIGGER lost AFTER INSERT ON notes BEGIN INSERT INTO gone VALUES (new.title); END; DROP TABLE gone
+        """)
+    let report = try exchange.send(
+      """
+      CREATE VIEW through AS SELECT * FROM broken; CREATE VIEW fine AS SELECT title FROM notes;
+      CREATE TRIGGER good AFTER DELETE ON notes BEGIN INSERT INTO log VALUES (old.title); END;
+      CREATE TRIGGER bad INSTEAD OF INSERT ON fine BEGIN INSERT INTO gone VALUES (new.title); END
+      """)
+    #expect(
+      report.skipped.filter { $0.reason.code == .statementRefused }.map(\.name).sorted()
+        == ["bad", "broken", "lost", "through"])
+    #expect(try exchange.apply(ApplyOptions(schema: .adopt)).diffs.map(\.state) == [.applied])
+    let names = "SELECT group_concat(name) = 'broken,fine,good,lost' FROM"
+    let objects = "(SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') ORDER BY name)"
+    #expect(try exchange.rows("\(names) \(objects)") == ["1"])
+  }
+
   @Test("A table of one's own keeps its name")
   func takenName() throws {
     let exchange = try Exchange(Self.notes)

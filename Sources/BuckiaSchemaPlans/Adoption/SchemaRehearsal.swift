@@ -10,6 +10,14 @@ package struct SchemaRehearsal: Sendable {
   /// The tables as SQLite understands them, those of virtual ones included whose rows travel.
   package private(set) var definitions: [TableName: TableDefinition] = [:]
 
+  /// Says which statement a refusal is about: the cause of its error.
+  package struct RefusedStatement: Error {
+    /// The statement.
+    package let statement: SchemaStatement
+    /// Why it is refused.
+    package let reason: String
+  }
+
   private let statements: [SchemaStatement]
   private let policy: StatementPolicy
 
@@ -20,7 +28,8 @@ package struct SchemaRehearsal: Sendable {
   ///   - functions: Functions that may be called besides SQLite's own pure ones, in lower case: those that the schema of the
   ///     receiver uses already.
   ///   - library: The copy of SQLite of the receiver's connection.
-  /// - Throws: `ReplicationError` with `refusedDefinition` for the first statement that is refused, and why.
+  /// - Throws: `ReplicationError` with `refusedDefinition` for the first statement that is refused, with a ``RefusedStatement`` as its
+  ///   cause, or for all of them together.
   package init(
     of statements: [SchemaStatement], allowing functions: Set<String> = [], with library: SQLiteLibrary
   ) throws {
@@ -45,8 +54,13 @@ package struct SchemaRehearsal: Sendable {
   }
 
   private mutating func run(on connection: borrowing SQLiteConnection) throws {
-    for statement in statements { try make(statement, on: connection) }
+    for statement in statements where statement.kind != .trigger { try make(statement, on: connection) }
     try use(on: connection)
+    // One after the other, so that it is known which of them is refused.
+    for statement in statements where statement.kind == .trigger {
+      try make(statement, on: connection)
+      try fire(statement, on: connection)
+    }
     let schema = try SchemaReader(connection)
     try requireNoShadows(among: schema)
     for entry in schema.entries where entry.kind.hasOwnRows {
@@ -64,7 +78,8 @@ package struct SchemaRehearsal: Sendable {
 
   private func refusal(_ statement: SchemaStatement, _ reason: String) -> ReplicationError {
     ReplicationError(
-      .refusedDefinition, "the author's \(statement.subject) is refused: \(reason)", table: statement.table.text)
+      .refusedDefinition, "the author's \(statement.subject) is refused: \(reason)", table: statement.table.text,
+      cause: RefusedStatement(statement: statement, reason: reason))
   }
 
   // MARK: Making
@@ -100,66 +115,77 @@ package struct SchemaRehearsal: Sendable {
 
   // MARK: Using
 
-  /// Prepares what would set off each view, trigger, default and constraint.
+  /// Prepares what would set off each view, default and constraint.
   private func use(on connection: borrowing SQLiteConnection) throws {
-    let used = statements.filter { statement in
-      statement.kind == .view || statement.kind == .table && VirtualTableDefinition(parsing: statement.sql) == nil
-    }
     // The first use of a table-valued function sets it up, which looks to the authorizer like a write into the schema.
     for name in StatementPolicy.tableFunctions {
       _ = try connection.failure(ofPreparing: "SELECT * FROM \(name.quoted)('[]')")
     }
-    try prepare(used.map { ($0, ["SELECT * FROM main.\($0.name.quoted)"]) }, on: connection)
-    var events: [TableName: [TriggerDefinition.Event]] = [:]
-    for statement in statements where statement.kind == .trigger {
-      guard let trigger = TriggerDefinition(parsing: statement.sql) else { continue }
-      events[statement.table, default: []].append(trigger.event)
+    let used = statements.filter { statement in
+      statement.kind == .view || statement.kind == .table && VirtualTableDefinition(parsing: statement.sql) == nil
     }
-    // The columns of a view are known only now.
-    var uses: [(SchemaStatement, [String])] = []
     for statement in used {
-      uses.append((statement, try writes(to: statement, events[statement.name] ?? [], on: connection)))
+      try prepare(["SELECT * FROM main.\(statement.name.quoted)"], using: statement, on: connection)
     }
-    try prepare(uses, on: connection)
+    for statement in used where statement.kind == .table {
+      let writes = try Writes(to: statement.name, isView: false, on: connection)
+      try prepare(writes.all, using: statement, on: connection)
+    }
+  }
+
+  /// Prepares what would set off a trigger, and with it those that were made before it.
+  private func fire(_ statement: SchemaStatement, on connection: borrowing SQLiteConnection) throws {
+    guard let trigger = TriggerDefinition(parsing: statement.sql) else { return }
+    let isView = statements.contains { $0.kind == .view && $0.name == statement.table }
+    let writes = try Writes(to: statement.table, isView: isView, on: connection)
+    try prepare([writes[trigger.event]], using: statement, on: connection)
   }
 
   private func prepare(
-    _ uses: [(statement: SchemaStatement, sql: [String])], on connection: borrowing SQLiteConnection
+    _ queries: [String], using statement: SchemaStatement, on connection: borrowing SQLiteConnection
   ) throws {
     try connection.withAuthorizer({ [policy] in policy.allowsUse($0) }) { connection in
-      for use in uses {
-        for sql in use.sql {
-          if let reason = try connection.failure(ofPreparing: sql) { throw refusal(use.statement, reason) }
-        }
+      for sql in queries {
+        if let reason = try connection.failure(ofPreparing: sql) { throw refusal(statement, reason) }
       }
     }
   }
 
-  /// Statements that write a table in every way, or a view in those that its triggers allow.
-  private func writes(
-    to statement: SchemaStatement, _ events: [TriggerDefinition.Event], on connection: borrowing SQLiteConnection
-  ) throws -> [String] {
-    var columns: [String] = []
-    var defaults: [String] = []
-    let query = "SELECT name, dflt_value FROM pragma_table_xinfo(?1, 'main') WHERE hidden = 0"
-    try connection.forEachRow(of: query, binding: [statement.name.text]) { row in
-      columns.append(SQLText.identifier(row.text(at: 0) ?? ""))
-      // About what a default calls, SQLite asks only outside of its table.
-      let value = row.text(at: 1) ?? ""
-      if !SQLReferences(of: value).functions.isEmpty { defaults.append("SELECT \(value)") }
-    }
-    let name = "main.\(statement.name.quoted)"
-    let update = "UPDATE \(name) SET \(columns.map { "\($0) = \($0)" }.joined(separator: ", "))"
-    let delete = "DELETE FROM \(name)"
-    guard statement.kind == .view else { return ["INSERT INTO \(name) DEFAULT VALUES", update, delete] + defaults }
-    let values = columns.map { _ in "NULL" }.joined(separator: ", ")
-    let insert = "INSERT INTO \(name)(\(columns.joined(separator: ", "))) VALUES (\(values))"
-    return events.map { event in
+  /// Statements that write a table or view in every way.
+  private struct Writes {
+    private let insert: String
+    private let update: String
+    private let delete: String
+    private var defaults: [String] = []
+
+    /// All of them, and what the defaults compute.
+    var all: [String] { [insert, update, delete] + defaults }
+
+    subscript(event: TriggerDefinition.Event) -> String {
       switch event {
       case .insert: insert
       case .update: update
       case .delete: delete
       }
+    }
+
+    init(to target: TableName, isView: Bool, on connection: borrowing SQLiteConnection) throws {
+      var columns: [String] = []
+      var defaults: [String] = []
+      let query = "SELECT name, dflt_value FROM pragma_table_xinfo(?1, 'main') WHERE hidden = 0"
+      try connection.forEachRow(of: query, binding: [target.text]) { row in
+        columns.append(SQLText.identifier(row.text(at: 0) ?? ""))
+        // About what a default calls, SQLite asks only outside of its table.
+        let value = row.text(at: 1) ?? ""
+        if !SQLReferences(of: value).functions.isEmpty { defaults.append("SELECT \(value)") }
+      }
+      self.defaults = defaults
+      let name = "main.\(target.quoted)"
+      let values = columns.map { _ in "NULL" }.joined(separator: ", ")
+      insert =
+        "INSERT INTO \(name)" + (isView ? "(\(columns.joined(separator: ", "))) VALUES (\(values))" : " DEFAULT VALUES")
+      update = "UPDATE \(name) SET \(columns.map { "\($0) = \($0)" }.joined(separator: ", "))"
+      delete = "DELETE FROM \(name)"
     }
   }
 }
