@@ -17,18 +17,13 @@ public enum DiffInspection {
 
   /// The same for files, folders and bytes that came without a file.
   ///
-  /// - Parameter progress: Is told of the path of the file that is being checked, now and then.
+  /// - Parameter progress: Is told how far the file is read that is being checked.
   package static func verify(
-    _ sources: [InboundSource], progress: @escaping (String) -> Void = { _ in }
+    _ sources: [InboundSource], progress: ((InspectionProgress) -> Void)? = nil
   ) throws -> VerifyReport {
     let listing = try InboundListing(sources)
-    let files = listing.items.map { item in
-      verify(item) {
-        progress(item.path)
-        return true
-      }
-    }
-    return VerifyReport(files: files, misnamed: listing.misnamed)
+    return VerifyReport(
+      files: listing.items.map { verify($0, progress: progress) }, misnamed: listing.misnamed)
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -49,7 +44,9 @@ public enum DiffInspection {
     }
   }
 
-  private static func verify(_ item: InboundItem, isWanted: @escaping () -> Bool = { true }) -> VerifyReport.File {
+  private static func verify(
+    _ item: InboundItem, isWanted: @escaping () -> Bool = { true }, progress: ((InspectionProgress) -> Void)? = nil
+  ) -> VerifyReport.File {
     func file(
       _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
       isEncrypted: Bool = false, reason: String? = nil
@@ -59,7 +56,7 @@ public enum DiffInspection {
         reason: reason)
     }
     do throws(DiffFileError) {
-      let (opened, kind) = try item.open()
+      let (opened, kind) = try item.open(telling: progress)
       switch kind {
       case .encrypted:
         return file(
@@ -87,13 +84,17 @@ public enum DiffInspection {
 
   /// The same for a file, or bytes that came without one.
   ///
-  /// - Parameter poll: Is called every few thousand changes. May throw to stop.
-  package static func open(_ source: InboundSource, poll: @escaping () throws -> Void = {}) throws -> InspectedFile {
-    try BuckiaError.wrapping { try polling(poll) { try openVerified(source, isWanted: $0) } }
+  /// - Parameters:
+  ///   - progress: Is told how far the file is read.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  package static func open(
+    _ source: InboundSource, progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
+  ) throws -> InspectedFile {
+    try BuckiaError.wrapping { try polling(poll) { try openVerified(source, isWanted: $0, progress) } }
   }
 
   private static func openVerified(
-    _ source: InboundSource, isWanted: @escaping () -> Bool
+    _ source: InboundSource, isWanted: @escaping () -> Bool, _ progress: ((InspectionProgress) -> Void)?
   ) throws -> InspectedFile {
     let item: InboundItem
     switch source {
@@ -103,7 +104,7 @@ public enum DiffInspection {
     case .spooled(let input): item = InboundItem(input)
     }
     do {
-      let (opened, kind) = try item.open()
+      let (opened, kind) = try item.open(telling: progress)
       switch kind {
       case .encrypted:
         throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: item.path)

@@ -21,6 +21,31 @@ struct ProgressTests {
     #expect(progress.line == "Applying 3 of 1,200, x.bdiff, 12,000 rows, 4.50 MB of 20.1 MB")
   }
 
+  @Test("Checking names the file and the bytes that were read, which go up to its size")
+  func checking() throws {
+    #expect(
+      InspectionProgress(path: "inbound/x\u{1B}.bdiff", bytes: 4_500_000, byteCount: 20_100_000).line
+        == #"Checking x\u{1B}.bdiff, 4.50 MB of 20.1 MB"#)
+    let bench = try Workbench()
+    try bench.sql("old.db", "CREATE TABLE t(a INTEGER PRIMARY KEY, b)")
+    try bench.sql("new.db", "CREATE TABLE t(a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, randomblob(3000000))")
+    for arguments in [["-o", "x.bdiff"], ["--raw", "-o", "x.changeset"]] {
+      #expect(try bench.buckia(["diff", "old.db", "new.db"] + arguments).status == 0)
+      let path = bench.path(arguments.last ?? "")
+      for isShown in [true, false] {
+        var told: [InspectionProgress] = []
+        if isShown {
+          _ = try DiffInspection.open(.path(path), progress: { told.append($0) })
+        } else {
+          _ = try DiffInspection.verify([.path(path)]) { told.append($0) }
+        }
+        let last = try #require(told.last)
+        #expect(told.count > 10 && last.path == path && last.bytes == last.byteCount && last.byteCount > 3_000_000)
+        #expect(told.map(\.bytes) == told.map(\.bytes).sorted())
+      }
+    }
+  }
+
   @Test("Comparing names the table, its rows and the bytes that were read")
   func comparing() {
     #expect(DiffProgress(table: "", rows: 0, bytes: 0).line == "Comparing pages…")

@@ -223,7 +223,8 @@ extension DiffOutcome {
     if omitted > 0 {
       notes.append("  \(omitted.counted("change")) left out; the conflicts tell which")
     }
-    if heldParts > 0 {
+    // What has a place and failed there has its reason above.
+    if heldParts > 0, code == nil {
       notes += style.wrapped(
         "\(heldParts.counted("part")) kept until an upgrade of the app has made a place; apply does it then", indent: 2,
         hanging: 4)

@@ -9,6 +9,14 @@ extension DiffProgress {
   }
 }
 
+extension InspectionProgress {
+  /// Which file is being checked, and how much of it has been read.
+  var line: String {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    return "Checking \(name.escaped(limit: 40)), \(ByteCount(bytes)) of \(ByteCount(byteCount))"
+  }
+}
+
 extension ApplyProgress {
   /// What is being done with which file, and how much has been done.
   var line: String {

@@ -44,7 +44,9 @@ struct ChangesetInvertVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(inverting: ArgumentFile.source(file)) { console.progress.update("inverting") }
+    let changes = try RewrittenChanges(inverting: ArgumentFile.source(file)) {
+      console.progress.update("Inverting \(ArgumentFile.name(of: file))")
+    }
     return try options.write(changes, on: console)
   }
 }
@@ -70,7 +72,7 @@ struct ChangesetConcatVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let changes = try RewrittenChanges(concatenating: ArgumentFile.sources(files)) {
-      console.progress.update("joining")
+      console.progress.update("Joining \(files.count.counted("file"))")
     }
     return try options.write(changes, on: console)
   }
@@ -99,7 +101,9 @@ struct ChangesetSortVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(sorting: ArgumentFile.source(file)) { console.progress.update("sorting") }
+    let changes = try RewrittenChanges(sorting: ArgumentFile.source(file)) {
+      console.progress.update("Sorting \(ArgumentFile.name(of: file))")
+    }
     return try options.write(changes, on: console)
   }
 }

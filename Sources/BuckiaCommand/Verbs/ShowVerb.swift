@@ -33,7 +33,8 @@ struct ShowVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let name = ArgumentFile.name(of: file)
-    let inspected = try DiffInspection.open(ArgumentFile.source(file)) { console.progress.update("checking \(name)") }
+    let inspected = try DiffInspection.open(
+      ArgumentFile.source(file), progress: { console.progress.update($0.line) })
     if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {

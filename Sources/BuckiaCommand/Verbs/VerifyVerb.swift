@@ -19,9 +19,7 @@ struct VerifyVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try DiffInspection.verify(ArgumentFile.sources(paths)) { path in
-      console.progress.update("checking \(path)")
-    }
+    let report = try DiffInspection.verify(ArgumentFile.sources(paths)) { console.progress.update($0.line) }
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return report.files.allSatisfy(\.isGood) ? .done : .failed

@@ -39,6 +39,19 @@ package struct OpenedFile {
     identity = file.identity
   }
 
+  private init(_ file: OpenedFile, readThrough input: any RandomAccessInput) {
+    self.input = input
+    byteCount = file.byteCount
+    name = file.name
+    path = file.path
+    identity = file.identity
+  }
+
+  /// The same file, of which `observe` is told how many bytes have been read, whenever some have been.
+  package func observed(_ observe: @escaping (Int) -> Void) -> OpenedFile {
+    OpenedFile(self, readThrough: ObservedInput(input, observe))
+  }
+
   /// The first bytes, fewer where the file ends; reading it begins with them nevertheless.
   ///
   /// - Throws: `DiffFileError` when they cannot be read.
