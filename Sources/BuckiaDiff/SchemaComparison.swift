@@ -10,8 +10,11 @@ struct SchemaComparison {
 
   /// - Returns: nil when both are the same, as far as receivers could make them.
   init?(_ older: SchemaReader, _ newer: SchemaReader) throws {
-    let (statements, refused) = Self.withoutRefused(try newer.statements())
-    let (before, _) = Self.withoutRefused(try older.statements())
+    let (newest, oldest) = (try newer.statements(), try older.statements())
+    // Mostly so, and then there is nothing to be checked.
+    if newest == oldest { return nil }
+    let (statements, refused) = Self.withoutRefused(newest)
+    let (before, _) = Self.withoutRefused(oldest)
     let present = Dictionary(statements.map { ($0.identity, $0) }) { first, _ in first }
     let known = Set(before.map(\.identity))
     let replaced = before.filter { present[$0.identity]?.equalsIgnoringWhiteSpace($0) != true }
