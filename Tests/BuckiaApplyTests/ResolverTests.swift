@@ -9,10 +9,11 @@ import TestSupport
 
 /// What a resolver sees, and what its answers do.
 @Suite struct ResolverTests {
-  /// Applies what `recorded` does after `base` to `local` after `base`.
+  /// Applies what `recorded` does after `base` to `local` after `base`, or after another schema.
   @discardableResult
   private func apply(
-    _ recorded: String, after base: String, local: String = "", enforcesForeignKeys: Bool = false,
+    _ recorded: String, after base: String, into schema: String? = nil, local: String = "",
+    enforcesForeignKeys: Bool = false,
     settings: ApplySettings, check: String = "SELECT 1"
   ) throws -> (result: ApplyResult, check: String?) {
     let author = try SQLiteConnection(opening: ":memory:", as: .create)
@@ -21,7 +22,7 @@ import TestSupport
     try session.attach()
     try author.execute(recorded)
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
-    try connection.execute("\(base); \(local); PRAGMA foreign_keys = \(enforcesForeignKeys ? "ON" : "OFF")")
+    try connection.execute("\(schema ?? base); \(local); PRAGMA foreign_keys = \(enforcesForeignKeys ? "ON" : "OFF")")
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 1, count: 32), isRaw: true), file: "test",
       definitions: nil, changeset: TemporaryBuffer(try session.changeset()))
@@ -119,6 +120,27 @@ import TestSupport
           return .takeIncoming
         }, time: 2_000_000_000_000))
     #expect(reasons == ["UNIQUE constraint failed: t.u"])
+  }
+
+  @Test("Taking a row that a constraint then refuses is asked about anew, and may refuse the diff")
+  func constraintAfterTaking() throws {
+    var asked: [ConflictKind] = []
+    func outcome(_ decision: ConflictDecision) throws -> String? {
+      try apply(
+        "INSERT INTO t VALUES (5, 'theirs', 'no')", after: "CREATE TABLE t(id INTEGER PRIMARY KEY, v, extra)",
+        into: "CREATE TABLE t(id INTEGER PRIMARY KEY, v, extra CHECK (extra <> 'no'))",
+        local: "INSERT INTO t VALUES (5, 'mine', 'yes')",
+        settings: ApplySettings(
+          resolver: { conflict in
+            asked.append(conflict.kind)
+            return conflict.kind == .conflict ? .takeIncoming : decision
+          }, time: 2_000_000_000_000),
+        check: "SELECT group_concat(v) || (SELECT group_concat(kind || ' ' || outcome) FROM buckia_conflict) FROM t"
+      ).check
+    }
+    #expect(try outcome(.takeIncoming) == "mineconstraint omitted")
+    #expect(throws: ReplicationError.self) { try outcome(.abort) }
+    #expect(asked == [.conflict, .constraint, .conflict, .constraint])
   }
 
   @Test("An unwritten conflict record leaves the number of conflicts in the ledger", arguments: [true, false])

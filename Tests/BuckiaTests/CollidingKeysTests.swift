@@ -132,6 +132,31 @@ struct CollidingKeysTests {
     #expect(try couple.rows("SELECT birthday FROM person WHERE id = 4", of: "anna") == ["1991"])
   }
 
+  @Test("A row that refers to a replaced row and, by another column, to one that is gone is named for both")
+  func replacedAndGone() throws {
+    let couple = try Couple(
+      """
+      CREATE TABLE person(id INTEGER PRIMARY KEY, code INTEGER); INSERT INTO person VALUES (1, 1);
+      CREATE TABLE loan(id INTEGER PRIMARY KEY, giver REFERENCES person, taker REFERENCES person);
+      """)
+    try couple.send(from: "ben", to: "anna", "DELETE FROM person WHERE id = 1; INSERT INTO person VALUES (4, 42)")
+    try TestDatabases.run(
+      "INSERT INTO person VALUES (4, 41); INSERT INTO loan VALUES (1, 4, 1)", on: couple.path("anna"))
+    let violations = Recorded<[Int]>([])
+    try couple.apply(to: "anna", .takeIncoming) { conflict in
+      if conflict.kind == .foreignKey { violations.value.append(conflict.violations) }
+      return .takeIncoming
+    }
+    #expect(violations.value == [1])
+    #expect(try couple.conflicts(of: "anna").filter { $0 == "loan 1 foreignKey reported" }.count == 2)
+    let reasons = try couple.reasons(of: "anna").sorted()
+    #expect(
+      reasons == [
+        "it refers to the row id = 1 of table \"person\", which is not there",
+        "it refers to the row id = 4 of table \"person\", which is another row now: it was replaced",
+      ])
+  }
+
   @Test("With abort, nothing of the file is applied, and the message says that there are two rows")
   func abort() throws {
     let couple = try Couple(Self.phoneBook)

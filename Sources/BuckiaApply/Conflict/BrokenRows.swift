@@ -2,7 +2,7 @@ import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Takes the rows of one table that refer to others that are not there, or are others than before, each once.
+/// Takes the rows of one table that refer to others that are not there, or are others than before, each once as either.
 struct BrokenRows {
   /// By which foreign key a row refers to another.
   struct Reference {
@@ -14,8 +14,8 @@ struct BrokenRows {
   }
 
   /// How many refer to nothing, and how many to another row than before.
-  private(set) var count = 0
-  private(set) var replacements = 0
+  var violations: Int { missing.count }
+  var replacements: Int { replaced.count }
   /// Whether the rows that come now refer to another row than before.
   var isReplaced = false
   /// The most rows of one table that are recorded one by one.
@@ -25,8 +25,10 @@ struct BrokenRows {
   /// Whether the query gives the whole row before what tells it apart; SQLite has no room for that of the widest tables.
   private let hasRow: Bool
   private var reference = Reference()
-  /// What tells the rows seen apart.
-  private var seen: Set<UInt64> = []
+  /// What tells the rows apart that refer to nothing, and those that refer to another row than before. By two foreign keys a
+  /// row can do both.
+  private var missing: Set<UInt64> = []
+  private var replaced: Set<UInt64> = []
 
   init(of child: TableDefinition, hasRow: Bool, _ decider: ConflictDecider) {
     layout = ConflictLayout(child)
@@ -45,15 +47,15 @@ struct BrokenRows {
   /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when violations are refused unasked.
   mutating func add(_ prepared: PreparedStatement) throws {
     let identity = hasRow ? layout.columns.count : 0
-    guard seen.insert(RowNumber.read(prepared.statement, from: identity)).inserted else { return }
+    let number = RowNumber.read(prepared.statement, from: identity)
+    guard isReplaced ? replaced.insert(number).inserted : missing.insert(number).inserted else { return }
     let row = hasRow ? CurrentRow([prepared]) : nil
     if !isReplaced, decider.refusesViolationsUnasked {
       throw ReplicationError(
         .conflict, "\(reason(row)); under the policy \"abort\" nothing of this file is applied", table: layout.name.text
       )
     }
-    if isReplaced { replacements += 1 } else { count += 1 }
-    guard count + replacements <= Self.limit else { return }
+    guard violations + replacements <= Self.limit else { return }
     try decider.recordViolation(row, layout, message: reason(row))
   }
 
@@ -67,11 +69,11 @@ struct BrokenRows {
 
   /// Says how many were not written down.
   func finish() throws {
-    guard count + replacements > Self.limit else { return }
+    let unrecorded = violations + replacements - Self.limit
+    guard unrecorded > 0 else { return }
+    let parents = replaced.isEmpty ? "rows that are not there" : "rows that are not there or were replaced"
     try decider.recordViolation(
       nil, layout,
-      message:
-        "\(count + replacements - Self.limit) more rows of table \"\(layout.name)\" refer to rows that are not there; "
-        + "see PRAGMA foreign_key_check")
+      message: "\(unrecorded) more rows of table \"\(layout.name)\" refer to \(parents); see PRAGMA foreign_key_check")
   }
 }

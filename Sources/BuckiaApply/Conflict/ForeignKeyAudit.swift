@@ -52,7 +52,7 @@ struct ForeignKeyAudit {
         }
       }
       try found.finish()
-      count.violations += found.count
+      count.violations += found.violations
       count.replacements += found.replacements
     }
     return count

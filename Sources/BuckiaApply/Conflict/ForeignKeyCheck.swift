@@ -17,7 +17,8 @@ struct ForeignKeyCheck {
   private let layout: [String]
   private let hasRow: Bool
   private let references: [String]
-  private let isMissing: String
+  /// Whether the row is there that the local one refers to, as SQL.
+  private let parentExists: String
   let session: ApplySession
 
   init?(_ key: ForeignKey, of child: TableDefinition, in schema: SchemaReader, _ session: ApplySession) throws {
@@ -37,8 +38,8 @@ struct ForeignKeyCheck {
     // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
     // child's away, which would also keep the parent's index from being used.
     let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = +\($1)" }
-    isMissing =
-      "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
+    parentExists =
+      "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
   }
 
   var parentColumnNames: [String] { parentColumns.map { parent.columns[$0].name } }
@@ -66,12 +67,12 @@ struct ForeignKeyCheck {
     let results = (hasRow ? layout.map { "c.\($0)" } : []) + [identity]
     let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
     return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(child.name)) AS c "
-      + "WHERE \(condition) AND \(isSet)\(ofMissing ? " AND \(isMissing)" : "")"
+      + "WHERE \(condition) AND \(isSet) AND \(ofMissing ? "NOT " : "")\(parentExists)"
   }
 
   /// Adds the rows for which a condition holds.
   ///
-  /// - Parameter ofMissing: Whether only those that refer to nothing.
+  /// - Parameter ofMissing: Whether those that refer to nothing, or those that refer to a row.
   func addAll(where condition: String, ofMissing: Bool = true, to found: inout BrokenRows) throws {
     let rows = PreparedStatement(try session.connection.prepare(select(where: condition, ofMissing: ofMissing)))
     while try rows.statement.step() { try found.add(rows) }

@@ -63,11 +63,10 @@ struct ConstraintRetry {
       if index % 4_096 == 4_095 { try poll() }
       _ = try reader.read(item) { place, bytes in
         applier.isDecided = item.isDecided && place.operation == .insert
-        if try applier.attempt(place, bytes) == nil {
-          applier.isDecided = false
-        } else {
-          try applier.giveUp(bytes)
-        }
+        let refused = try applier.attempt(place, bytes)
+        // What the answer for the row in its way was does not answer for the constraint.
+        applier.isDecided = false
+        if refused != nil { try applier.giveUp(bytes) }
       }
     }
   }
