@@ -23,9 +23,11 @@ package final class ChangesetFeed: @unchecked Sendable {
     package var end: Int { summary.sections.last?.changes.upperBound ?? 0 }
   }
 
-  /// What is yet to arrive takes too long for whoever holds a lock meanwhile: it should let go, wait for all of it and begin
-  /// again.
-  package struct Stalled: Error {}
+  /// All of the changes must be there first: whoever goes through them should let go of its locks, wait for the rest and begin
+  /// again. The rest takes too long, or how the first of them are applied depends on it.
+  package struct Incomplete: Error {
+    package init() {}
+  }
 
   /// How long whoever goes through it waits in all, in nanoseconds; nil for as long as it takes.
   private let patience: Int64?
@@ -105,7 +107,7 @@ package final class ChangesetFeed: @unchecked Sendable {
 
   /// Waits until there is more than up to an offset, or all is there.
   ///
-  /// - Throws: What `fail` was given; `Stalled`.
+  /// - Throws: What `fail` was given; `Incomplete`.
   package func arrival(beyond position: Int) throws -> Arrival {
     try locked {
       while true {
@@ -118,14 +120,14 @@ package final class ChangesetFeed: @unchecked Sendable {
   }
 
   /// Waits for news, with the mutex held.
-  private func wait() throws(Stalled) {
+  private func wait() throws(Incomplete) {
     guard let patience else {
       pthread_cond_wait(condition, mutex)
       return
     }
     let start = Self.now()
     let deadline = start + patience - waited
-    guard deadline > start else { throw Stalled() }
+    guard deadline > start else { throw Incomplete() }
     var time = timespec(tv_sec: .init(deadline / 1_000_000_000), tv_nsec: .init(deadline % 1_000_000_000))
     pthread_cond_timedwait(condition, mutex, &time)
     waited += max(0, Self.now() - start)
@@ -140,7 +142,7 @@ package final class ChangesetFeed: @unchecked Sendable {
 
   /// Waits until everything is there and checked.
   ///
-  /// - Throws: What `fail` was given; `Stalled`.
+  /// - Throws: What `fail` was given; `Incomplete`.
   package func summary() throws -> ChangesetSummary {
     try arrival(beyond: .max).summary
   }

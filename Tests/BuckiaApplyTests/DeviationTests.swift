@@ -161,6 +161,12 @@ import TestSupport
     #expect(sides.kinds == [])
     #expect(sides.stock == ["fig|1"], "the row is gone")
 
+    // Where the row is gone already, the DELETE leaves the one that comes.
+    let gone = try apply(writer.bytes, to: table, policy: policy, query: found)
+    #expect(gone.ours == ["Apple|1", "fig|1"])
+    #expect(gone.kinds == [])
+    #expect(gone.stock == ["fig|1"])
+
     // A local row that nothing deletes is a conflict, as ever.
     if policy == .abort { return }
     let other = try apply(writer.bytes, to: "\(table); INSERT INTO t VALUES ('apple', 2)", policy: policy, query: found)
@@ -211,6 +217,9 @@ import TestSupport
       #expect(sides.ours == ["1|1"])
       #expect(sides.kinds == [])
       #expect(sides.stock == ["0|NULL"], "the row is gone")
+      let gone = try apply(writer.bytes, to: table, policy: policy, query: count)
+      #expect(gone.ours == ["1|1"])
+      #expect(gone.kinds == [])
     }
     // What the local row has become since is a conflict, and stays under the policy that says so.
     let edited = try apply(

@@ -2,6 +2,7 @@ import Buckia
 import BuckiaApply
 import BuckiaByteStreams
 import BuckiaLedger
+import Dispatch
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -65,6 +66,14 @@ import Testing
       digest: { changes.key.digest })
   }
 
+  private func receive(_ source: Source, into path: String) throws {
+    let connection = try SQLiteConnection(opening: path, as: .readWrite)
+    var receiver = try Receiver(
+      on: connection, settings: ApplySettings(time: 2_000_000_000_000), clock: { 2_000_000_000_000 })
+    try receiver.receive(source)
+    try receiver.end()
+  }
+
   /// Receives files that come in this way, and are whole when they are asked for again.
   private func receive(
     _ count: Int, _ content: (IncomingChanges) -> IncomingFile.Content
@@ -84,11 +93,7 @@ import Testing
       verified.append(file(changes, .verified(changes)))
     }
     let source = Source(exchange.mine, arriving, verified: verified)
-    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
-    var receiver = try Receiver(
-      on: connection, settings: ApplySettings(time: 2_000_000_000_000), clock: { 2_000_000_000_000 })
-    try receiver.receive(source)
-    try receiver.end()
+    try receive(source, into: exchange.mine)
     return (
       source.outcomes, try exchange.rows("SELECT * FROM waits").count,
       try exchange.rows("SELECT id FROM notes ORDER BY id")
@@ -115,5 +120,38 @@ import Testing
     #expect(outcomes.map(\.state) == [.applied, .applied])
     #expect(waits == 4)
     #expect(notes == ["0", "1"])
+  }
+
+  @Test(
+    "A DELETE that arrives behind an INSERT whose key is here the same leaves the new row", arguments: [false, true])
+  func deleteBehindInsert(isHere: Bool) throws {
+    let exchange = try Exchange(
+      "CREATE TABLE words(w TEXT PRIMARY KEY COLLATE NOCASE); \(isHere ? "INSERT INTO words VALUES ('apple');" : "") "
+        + "CREATE TABLE waits(x)")
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "words", keyFlags: [1]))
+    writer.beginChange(.insert)
+    writer.append(text: "Apple")
+    let beginning = writer.bytes
+    writer.beginChange(.delete)
+    writer.append(text: "apple")
+    let words = TableDefinition(
+      name: "words", columns: [ColumnDefinition(name: "w")], primaryKey: [0])
+    let whole = try IncomingChanges(
+      key: LedgerKey(sender: "", id: Exchange.id(at: 1_600_000_000), digest: [1], isRaw: false), file: "1",
+      definitions: [words], changeset: TemporaryBuffer(writer.bytes))
+    let feed = ChangesetFeed()
+    let summary = try ChangesetSummary.of(TemporaryBuffer(beginning))
+    #expect(feed.publish(summary))
+    let arriving = IncomingChanges(
+      key: whole.key, file: whole.file, definitions: whole.definitions, changeset: whole.changeset, feed: feed)
+    let rest = try whole.feed.summary()
+    DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { feed.finish(rest) }
+    let source = Source(
+      exchange.mine, [file(whole, .arriving(arriving, finish: { _ = try feed.summary() }))],
+      verified: [file(whole, .verified(whole))])
+    try receive(source, into: exchange.mine)
+    #expect(source.outcomes.map(\.state) == [.applied] && source.outcomes.map(\.conflicts) == [0])
+    #expect(try TestDatabases.rows("SELECT w = 'Apple' COLLATE BINARY FROM words", on: exchange.mine) == ["1"])
   }
 }

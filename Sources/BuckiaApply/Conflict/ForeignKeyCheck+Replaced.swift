@@ -33,7 +33,7 @@ extension ForeignKeyCheck {
     let places = try collisions.referredPlaces(of: parent)
     let columns = parentColumns.compactMap { places.firstIndex(of: $0 + offset) }
     guard columns.count == parentColumns.count else { return nil }
-    let store = try ForeignKeyWatch.makeStore(name: "replaced", for: parent, parentColumns, on: session.connection)
+    let store = try KeyStore.make("replaced", for: parent, parentColumns, on: session.connection)
     let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let insert = try session.connection.prepare("INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))")
     var isEmpty = true
@@ -55,7 +55,7 @@ extension ForeignKeyCheck {
       return nil
     }
     let statements = try session.statements(for: match, header: header)
-    let store = try ForeignKeyWatch.makeStore(name: "own", for: child, child.primaryKey, on: session.connection)
+    let store = try KeyStore.make("own", for: child, child.primaryKey, on: session.connection)
     let values = key.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let insert = try session.connection.prepare("INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))")
     try sections.forEachChange(of: TableName(child.name)) { change, bytes in

@@ -158,7 +158,7 @@ struct ForeignKeyCheck {
     guard columns.count == parentColumns.count, parentColumns.allSatisfy({ parent.primaryKey.contains($0) }),
       sections.takeAway(from: TableName(parent.name))
     else { return }
-    let store = try ForeignKeyWatch.makeStore(name: "deleted", for: parent, parentColumns, on: session.connection)
+    let store = try KeyStore.make("deleted", for: parent, parentColumns, on: session.connection)
     let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let insert = try session.connection.prepare(
       "INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))", isPersistent: true)

@@ -7,8 +7,8 @@ import SQLiteSchemas
 /// what a UNIQUE column held here, where the local row was another than its author saw; nor what triggers do. TEMP triggers
 /// note that, and are dropped when the changes are applied. Most databases need none.
 struct ForeignKeyWatch {
-  /// The names of our triggers and tables begin so.
-  static let prefix = "buckia_watch_"
+  /// The names of our triggers begin so.
+  private static let prefix = "buckia_watch_"
 
   /// Columns of one table whose values are noted, in a table of their own.
   private struct Watched: Hashable {
@@ -78,8 +78,7 @@ struct ForeignKeyWatch {
   private mutating func note(
     _ values: [String], _ columns: [Int], of table: TableDefinition, at events: [String]
   ) throws -> String {
-    let store = try Self.makeStore(
-      name: "\(removed.count + written.count)", for: table, columns, on: session.connection)
+    let store = try KeyStore.make("\(removed.count + written.count)", for: table, columns, on: session.connection)
     for event in events {
       let name = "\(Self.prefix)trigger_\(triggers.count)"
       // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
@@ -93,24 +92,6 @@ struct ForeignKeyWatch {
       triggers.append(name)
     }
     return store
-  }
-
-  /// A table whose columns compare as those it notes do; of a table without a key it notes the rowid.
-  static func makeStore(
-    name suffix: String, for table: TableDefinition, _ columns: [Int], on connection: borrowing SQLiteConnection
-  ) throws -> String {
-    var clauses = columns.enumerated().map { index, column in
-      "k\(index) \(table.affinity(at: column).rawValue) COLLATE \(SQLText.identifier(table.columns[column].collation))"
-    }
-    if clauses.isEmpty { clauses = ["k0 INTEGER"] }
-    let names = clauses.indices.map { "k\($0)" }.joined(separator: ", ")
-    let definition = "(\(clauses.joined(separator: ", ")), UNIQUE (\(names)))"
-    // Named after its definition: such a table stays, empty, because SQLite drops no table while any statement reads.
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in definition.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    let name = "\(prefix)\(String(hash, radix: 16))_\(suffix)"
-    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(name)\(definition); DELETE FROM temp.\(name)")
-    return name
   }
 
   /// The table that notes which values of these columns rows have lost, with columns `k0…`; nil when they are not watched.

@@ -182,7 +182,7 @@ struct InboundFileProcessor {
         reason: outcome.reason ?? "", file: file.name, at: settings.time, on: session.connection)
     } catch let error as SQLiteError where !error.isTooBig {
       throw error
-    } catch let error as ChangesetFeed.Stalled {
+    } catch let error as ChangesetFeed.Incomplete {
       throw error
     } catch {
       outcome.warnings.append(Remark(.refusalNotRecorded, "\(error)"))

@@ -95,7 +95,7 @@ package struct Receiver {
     /// How to go on after a failure.
     func afterFailure(_ error: any Error) -> Care {
       switch self {
-      case .batches where error is ChangesetFeed.Stalled: .oneByOne
+      case .batches where error is ChangesetFeed.Incomplete: .oneByOne
       case .batches, .oneByOne: (error as? any FileFault)?.refusal == nil ? .alone : .savepoints
       case .savepoints, .alone: .alone
       }

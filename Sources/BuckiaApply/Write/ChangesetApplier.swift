@@ -42,7 +42,8 @@ struct ChangesetApplier {
   /// Tables with changes that were not written, as the plan says.
   private(set) var passedOver: [TableName] = []
   private var isChanged: Set<TableName> = []
-  private var knownCollidingInserts: [Int: CollidingInserts] = [:]
+  /// The INSERTs of each table that wait for its other changes.
+  private var waitingInserts: [Int: Set<RowIdentity>] = [:]
   private var done = 0
 
   init(
@@ -76,7 +77,8 @@ struct ChangesetApplier {
     let window = ChangesetWindow(incoming.changeset)
     var arrival = try incoming.feed.arrival(beyond: 0)
     // To put changes in order they must all be there; those that arrive bit by bit are in order.
-    let canSort = rules.isOrderFree && arrival.isComplete
+    let isAllThere = arrival.isComplete
+    let canSort = rules.isOrderFree && isAllThere
     var orderings: [ApplyOrdering] = []
     var next = 0
     while true {
@@ -100,10 +102,8 @@ struct ChangesetApplier {
           try rebuild?.willWrite(
             arrival.summary.tables[section.table], into: match(of: table), section.changes, of: incoming.changeset,
             isSorted: orderings[section.table] == .byKey)
-          let inserts =
-            try arrival.isComplete
-            ? collidingInserts(into: section.table, match(of: table), arrival.summary, incoming) : nil
-          let applier = try tableApplier(for: table, of: incoming.changeset, collidingInserts: inserts)
+          let waiting = try isAllThere ? waitingInserts(into: section.table, arrival.summary, incoming) : []
+          let applier = try tableApplier(for: table, of: incoming.changeset, waiting: waiting)
           if orderings[section.table] == .byKey {
             orderings[section.table] = .done
             let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
@@ -119,7 +119,7 @@ struct ChangesetApplier {
         }
       }
       if arrival.isComplete { break }
-      arrival = try incoming.feed.arrival(beyond: arrival.end)
+      arrival = try self.arrival(beyond: arrival.end, of: incoming)
     }
     try contents.end()
     try rebuild?.finish { [progress, done] in try progress(done) }
@@ -137,20 +137,32 @@ struct ChangesetApplier {
     case done
   }
 
-  /// What is known of INSERTs into a table that may wait for a DELETE behind them, over all its sections; nil where there is
-  /// none.
-  private mutating func collidingInserts(
-    into table: Int, _ match: TableMatch, _ summary: ChangesetSummary, _ incoming: IncomingChanges
-  ) -> CollidingInserts? {
-    guard summary.tables[table].hasDeleteBehindInsert else { return nil }
-    if let known = knownCollidingInserts[table] { return known }
-    let made = CollidingInserts(into: table, match, summary, of: incoming.changeset)
-    knownCollidingInserts[table] = made
-    return made
+  /// The INSERTs into a table that wait for its other changes, over all its sections.
+  private mutating func waitingInserts(
+    into table: Int, _ summary: ChangesetSummary, _ incoming: IncomingChanges
+  ) throws -> Set<RowIdentity> {
+    if let known = waitingInserts[table] { return known }
+    let match = try match(of: summary.tables[table].table)
+    guard CollidingInserts.arePossible(among: summary.tables[table], in: match) else { return [] }
+    let found = try CollidingInserts.find(of: table, match, summary, in: incoming.changeset, on: session.connection)
+    waitingInserts[table] = found
+    return found
+  }
+
+  /// Waits for more changes.
+  ///
+  /// - Throws: `ChangesetFeed.Incomplete` when an INSERT that is done should perhaps have waited for what arrives now.
+  private func arrival(beyond position: Int, of incoming: IncomingChanges) throws -> ChangesetFeed.Arrival {
+    let arrival = try incoming.feed.arrival(beyond: position)
+    for table in arrival.summary.tables where table.hasDeleteBehindInsert {
+      guard let match = schema.matches[TableName(table.table.name)] else { continue }
+      if CollidingInserts.arePossible(among: table, in: match) { throw ChangesetFeed.Incomplete() }
+    }
+    return arrival
   }
 
   private func tableApplier(
-    for table: ChangesetTable, of changeset: TemporaryBuffer, collidingInserts: CollidingInserts?
+    for table: ChangesetTable, of changeset: TemporaryBuffer, waiting: Set<RowIdentity>
   ) throws -> TableApplier {
     let match = try match(of: table)
     let statements = try session.statements(for: match, header: table)
@@ -166,7 +178,7 @@ struct ChangesetApplier {
     return TableApplier(
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer),
-      match, header: table, of: changeset, decider: decider, collisions, known, collidingInserts, canBatch: canBatch,
+      match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, canBatch: canBatch,
       storesUTF16: session.storesUTF16)
   }
 
@@ -194,7 +206,7 @@ struct ChangesetApplier {
         }
       }
       guard !arrival.isComplete, place + 1 == arrival.summary.sections.count else { break }
-      arrival = try incoming.feed.arrival(beyond: arrival.summary.sections[place].changes.upperBound)
+      arrival = try self.arrival(beyond: arrival.summary.sections[place].changes.upperBound, of: incoming)
       stretches.extend(to: arrival.summary.sections[place].changes.upperBound)
     }
     try finish(applier)

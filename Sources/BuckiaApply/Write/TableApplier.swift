@@ -26,8 +26,8 @@ final class TableApplier {
   private let collisions: KeyCollisions?
   /// What the table's changes are known to meet; nil for most tables.
   private let known: KnownCollisions?
-  /// Whether INSERTs may wait for a DELETE behind them; nil where there is none.
-  private let collidingInserts: CollidingInserts?
+  /// The rows whose INSERT waits for the table's other changes.
+  private let waitingInserts: Set<RowIdentity>
   /// Which values the table stores as they are; nil where SQLite itself refuses all others.
   private let storageRules: LosslessStorageRules?
   /// Rows whose INSERT the rules refuse: a DELETE of one is refused with it.
@@ -60,15 +60,15 @@ final class TableApplier {
   ///     difference.
   ///   - collisions: Takes what is found out of colliding keys.
   ///   - known: What the table's changes are known to meet.
-  ///   - collidingInserts: Whether INSERTs may wait for a DELETE behind them.
+  ///   - waitingInserts: The rows whose INSERT waits for the table's other changes.
   init(
     _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
     decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
-    _ collidingInserts: CollidingInserts?, canBatch: Bool, storesUTF16: Bool
+    waiting waitingInserts: Set<RowIdentity>, canBatch: Bool, storesUTF16: Bool
   ) {
     self.collisions = collisions
     self.known = known
-    self.collidingInserts = collidingInserts
+    self.waitingInserts = waitingInserts
     self.storesUTF16 = storesUTF16
     storageRules = LosslessStorageRules(match)
     unstorableRows = match.unstorableRows
@@ -91,7 +91,7 @@ final class TableApplier {
 
   /// Applies a change, or keeps it for the next batch: `flush` must follow the last one in these bytes.
   func apply(_ place: ChangePlace, _ bytes: RawSpan) throws {
-    if place.operation == .insert, batch.isUsed {
+    if place.operation == .insert, batch.isUsed, waitingInserts.isEmpty {
       batch.add(place.start)
       if batch.isFull { try flush(bytes) }
       return
@@ -102,10 +102,23 @@ final class TableApplier {
 
   /// Applies a change, and defers it where a constraint refuses it.
   private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan) throws {
-    if let refused = try attempt(place, bytes) {
+    if let refused = try waits(place, bytes) ? Refused(refusal: .taken) : attempt(place, bytes) {
       deferred.append(DeferredChange(offset: deferredBytes.count, refused.refusal, isDecided: refused.isDecided))
       try deferredBytes.write(bytes.extracting(place.start..<walk.end(of: place, in: bytes)))
     }
+  }
+
+  /// Whether a change waits for the table's other changes before it is tried.
+  private func waits(_ place: ChangePlace, _ bytes: RawSpan) -> Bool {
+    guard place.operation == .insert, !waitingInserts.isEmpty else { return false }
+    change.read(place, in: bytes)
+    return mustWait(bytes)
+  }
+
+  /// Whether the INSERT in hand waits for as long as any change of the table is to be tried again.
+  private func mustWait(_ bytes: RawSpan) -> Bool {
+    !waitingInserts.isEmpty && !writer.keepsMessages
+      && waitingInserts.contains(RowIdentity(of: change, in: header, bytes))
   }
 
   /// Reads deferred changes; none may be added meanwhile.
@@ -238,7 +251,7 @@ final class TableApplier {
     if expectsConflict, !writer.keepsMessages {
       if let local = try writer.currentRow(bytes) {
         defer { local.release() }
-        if try !waits(for: local, bytes) { return try meet(local, bytes) }
+        return try mustWait(bytes) ? Refused(refusal: .taken) : meet(local, bytes)
       }
       expectsConflict = false
     }
@@ -247,25 +260,10 @@ final class TableApplier {
       return Refused(refusal: refusal)
     }
     defer { local.release() }
-    if try waits(for: local, bytes) { return Refused(refusal: refusal) }
+    // The DELETE that it waits for may have to be tried again, too.
+    if mustWait(bytes) { return Refused(refusal: refusal) }
     if !expectsConflict { expectsConflict = try !hasTriggers.get() }
     return try meet(local, bytes)
-  }
-
-  /// Whether an INSERT waits for the table's other changes, of which one may delete the row in its way: its author may have
-  /// another key for that, which only here is equal.
-  private func waits(for local: CurrentRow, _ bytes: RawSpan) throws -> Bool {
-    guard let collidingInserts, !writer.keepsMessages, collidingInserts.mergesKeys || !holdsKey(local, bytes) else {
-      return false
-    }
-    return try collidingInserts.wait()
-  }
-
-  private func holdsKey(_ local: CurrentRow, _ bytes: RawSpan) -> Bool {
-    for column in 0..<statements.columnCount where statements.isKey[column] {
-      guard holds(local, change.new(column), at: column, bytes) else { return false }
-    }
-    return true
   }
 
   /// An INSERT meets a row with its key.

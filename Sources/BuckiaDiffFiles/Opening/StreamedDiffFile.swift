@@ -7,7 +7,7 @@ import SQLiteSchemas
 ///
 /// Its changes may only be applied inside a transaction that is rolled back when the rest of the file is refused: nothing
 /// may be committed before `file()` has returned. Where that cannot be guaranteed, wait for a ``DiffFile``. While the
-/// transaction is open, others cannot write: when the rest takes long to come, the feed throws `Stalled`.
+/// transaction is open, others cannot write: when the rest takes long to come, the feed throws `Incomplete`.
 package final class StreamedDiffFile: @unchecked Sendable {
   /// Lets a noncopyable file be handed to another thread.
   package final class Box: @unchecked Sendable {

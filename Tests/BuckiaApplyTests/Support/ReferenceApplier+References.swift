@@ -98,7 +98,7 @@ extension ReferenceApplier {
     else { return [] }
     let values = own.map { row.new[$0] }
     guard !values.contains(.null) else { return [] }
-    let store = try ForeignKeyWatch.makeStore(name: "reference", for: definition, referred, on: connection)
+    let store = try KeyStore.make("reference", for: definition, referred, on: connection)
     let list = values.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let insert = try connection.prepare("INSERT INTO temp.\(store) VALUES (\(list))")
     try bind(values, to: insert)

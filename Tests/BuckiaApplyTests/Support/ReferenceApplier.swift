@@ -23,7 +23,7 @@ final class ReferenceApplier {
     static let resolvesCycles = Deviations(rawValue: 8)
     /// Where a policy keeps the local values, columns that only the author has changed are written all the same.
     static let mergesColumns = Deviations(rawValue: 16)
-    /// An INSERT whose key only compares equal to that of a local row waits for a DELETE of that row behind it.
+    /// An INSERT whose key is equal here to that of a row which is deleted waits for that.
     static let waitsForDeletes = Deviations(rawValue: 32)
     /// Rows that refer to rows of the same changes which were left out are conflicts with them.
     static let asksAboutLostParents = Deviations(rawValue: 64)
@@ -88,9 +88,9 @@ final class ReferenceApplier {
   private let ask: (Question) throws -> Answer
   var deferred: [Change] = []
   private var defersConstraints = true
-  /// Whether INSERTs of the present table may wait, and whether also those do that meet a row with their very key.
-  private var mayWait = false
-  private var mergesKeys = false
+  private var isFirstPass = true
+  /// The keys of the present table whose INSERTs wait.
+  private var waiting: Set<[RawValue]> = []
   /// Whether swapped values were resolved.
   private(set) var hasSettledCircles = false
   /// The rows whose INSERT is left out, and those known to be.
@@ -132,9 +132,10 @@ final class ReferenceApplier {
       for (table, changes) in sections where !table.columns.isEmpty {
         deferred = []
         defersConstraints = true
-        mayWait = deviations.contains(.waitsForDeletes) && Self.mayWait(changes, table)
-        if mayWait { mergesKeys = try Self.mergesKeys(changes, table, on: connection) }
+        waiting = deviations.contains(.waitsForDeletes) ? try waitingKeys(changes, table, on: connection) : []
+        isFirstPass = true
         for change in changes { try applyOne(change, table, on: connection) }
+        isFirstPass = false
         try retry(table, on: connection)
       }
       guard deviations.contains(.asksAboutLostParents), refused != before,
@@ -371,13 +372,13 @@ final class ReferenceApplier {
   }
 
   private func applyInsert(_ change: Change, _ table: Table, on connection: borrowing SQLiteConnection) throws {
+    let waits = defersConstraints && !change.isDecided && waiting.contains(Self.key(of: change, table))
+    if waits, isFirstPass { return try refuse(change, table, .taken) }
     guard let refusal = try insert(change.new, table, on: connection) else { return }
     guard let local = try localRow(change, table, on: connection) else {
       return try refuse(change, table, refusal)
     }
-    if mayWait, defersConstraints, !change.isDecided, mergesKeys || hasOtherKey(local, change, table) {
-      return try refuse(change, table, refusal)
-    }
+    if waits { return try refuse(change, table, refusal) }
     if !change.isDecided {
       guard case .stock(.replace) = try asks(.conflict, change, table, here: local) else {
         return noteRefused(change, table, local: local)
