@@ -1,5 +1,4 @@
 import BuckiaLedger
-import SQLiteSchemas
 
 /// Which recorded conflicts are wanted. Without any condition it is all of them.
 ///
@@ -7,7 +6,7 @@ import SQLiteSchemas
 /// var filter = ConflictFilter()
 /// filter.table = "notes"
 /// filter.kind = .data
-/// for conflict in try database.conflicts(matching: filter) { print(conflict.id) }
+/// try database.forEachConflict(matching: filter, newest: 20) { print($0.id) }
 /// ```
 public struct ConflictFilter: Equatable, Sendable {
   /// Those of this table, whatever the case of its name.
@@ -20,19 +19,11 @@ public struct ConflictFilter: Equatable, Sendable {
   /// Makes a filter that lets everything through.
   public init() {}
 
-  func matches(_ record: ConflictRecord) -> Bool {
-    if let table, !ASCIIName.matches(table, record.table) { return false }
-    if let diff, diff != record.diff { return false }
-    if let kind, kind != record.kind { return false }
-    return true
-  }
-}
-
-extension DatabaseManager {
-  /// The recorded conflicts that are wanted, oldest first.
-  ///
-  /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
-  public func conflicts(matching filter: ConflictFilter) throws -> [ConflictRecord] {
-    try conflicts().filter(filter.matches)
+  var selection: ConflictSelection {
+    var selection = ConflictSelection()
+    selection.table = table
+    selection.diff = diff
+    selection.kind = kind
+    return selection
   }
 }

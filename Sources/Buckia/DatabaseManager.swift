@@ -140,14 +140,4 @@ extension DatabaseManager {
         trust: inForce)
     }
   }
-
-  /// Every recorded conflict, oldest first.
-  ///
-  /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
-  public func conflicts() throws -> [ConflictRecord] {
-    try withReader { connection in
-      guard try Ledger.exists(on: connection) else { return [] }
-      return try MissingParents.named(in: ConflictRecord.all(on: connection), on: connection)
-    }
-  }
 }

@@ -6,53 +6,73 @@ import SQLiteSchemas
 /// Finds, for rows that refer to others that are not there, which these are, and which conflict has left them out.
 final class MissingParents {
   /// A foreign key: the parent, and the columns on both sides.
-  private struct Reference {
+  private struct Reference: Hashable {
     let parent: String
-    var columns: [(child: String, parent: String)]
+    var childColumns: [String] = []
+    var parentColumns: [String] = []
   }
 
   private let connection: SQLiteConnection
   private var references: [String: [Reference]] = [:]
-  /// The conflicts that have left a row out, by file and table.
-  private let omitted: [String: [ConflictRecord]]
+  /// The first and the last conflict of each diff, by its ledger entry.
+  private lazy var bounds = Result { try ConflictRecord.bounds(on: connection) }
+  /// The diff whose conflicts came last, and its conflicts that have left a row out: by the foreign key that refers to such
+  /// rows, and a hash of the values that it refers to.
+  private var entry: Int64?
+  private var omitted: [Reference: [Int: Int64]] = [:]
 
-  /// Names the missing rows of all conflicts of the kind `foreignKey`.
-  static func named(
-    in records: [ConflictRecord], on connection: borrowing SQLiteConnection
-  ) throws -> [ConflictRecord] {
-    guard records.contains(where: { $0.kind == .foreignKey }) else { return records }
-    let finder = MissingParents(among: records, on: connection)
-    return try records.map { record in
-      guard record.kind == .foreignKey else { return record }
-      var record = record
-      record.parent = try finder.parent(of: record)
-      return record
-    }
-  }
-
-  private init(among records: [ConflictRecord], on connection: borrowing SQLiteConnection) {
+  init(on connection: borrowing SQLiteConnection) {
     self.connection = SQLiteConnection(sharing: connection)
-    let leftOut = records.filter { $0.kind != .foreignKey && ($0.outcome == .omitted || $0.outcome == .keptLocal) }
-    omitted = Dictionary(grouping: leftOut) { Self.place($0.diff, $0.table) }
   }
 
-  private static func place(_ diff: String, _ table: String) -> String { "\(diff) \(ASCIIName.folded(table))" }
+  /// A conflict with the name of the missing row, where it is of the kind `foreignKey`. Those of one diff are best given one
+  /// after the other.
+  ///
+  /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
+  func named(in record: ConflictRecord) throws -> ConflictRecord {
+    guard record.kind == .foreignKey else { return record }
+    var record = record
+    record.parent = try parent(of: record)
+    return record
+  }
 
   private func parent(of record: ConflictRecord) throws -> MissingParent? {
     guard let row = record.local ?? record.incoming else { return nil }
     for reference in try references(of: record.table) where record.reason?.contains("\"\(reference.parent)\"") ?? true {
-      let key = reference.columns.compactMap { child, parent in
-        Self.value(of: child, in: row).map { (column: parent, value: Optional($0)) }
-      }
-      guard key.count == reference.columns.count else { continue }
-      let cause = omitted[Self.place(record.diff, reference.parent)]?.first { other in
-        key.allSatisfy { cell in
-          [other.incoming, other.base].contains { $0.flatMap { Self.value(of: cell.column, in: $0) } == cell.value }
-        }
-      }
-      return MissingParent(table: reference.parent, key: key, conflict: cause?.id)
+      let values = reference.childColumns.compactMap { Self.value(of: $0, in: row) }
+      guard values.count == reference.childColumns.count else { continue }
+      let key = zip(reference.parentColumns, values).map { (column: $0, value: Optional($1)) }
+      let cause = try conflicts(of: record.entry, leavingOut: reference)[values.hashValue]
+      return MissingParent(table: reference.parent, key: key, conflict: cause)
     }
     return nil
+  }
+
+  /// The conflicts of a diff that have left out rows of a parent, by a hash of the values that are referred to: the first of
+  /// each.
+  private func conflicts(of entry: Int64, leavingOut reference: Reference) throws -> [Int: Int64] {
+    if self.entry != entry {
+      self.entry = entry
+      omitted = [:]
+    }
+    if let known = omitted[reference] { return known }
+    var found: [Int: Int64] = [:]
+    if let bounds = try bounds.get()[entry] {
+      var selection = ConflictSelection()
+      selection.table = reference.parent
+      selection.entry = entry
+      selection.numbers = bounds
+      try ConflictRecord.forEach(selection, on: connection) { record in
+        guard record.kind != .foreignKey, record.outcome == .omitted || record.outcome == .keptLocal else { return }
+        for row in [record.incoming, record.base].compactMap({ $0 }) {
+          let values = reference.parentColumns.compactMap { Self.value(of: $0, in: row) }
+          guard values.count == reference.parentColumns.count else { continue }
+          found[values.hashValue] = found[values.hashValue] ?? record.id
+        }
+      }
+    }
+    omitted[reference] = found
+    return found
   }
 
   /// A value of a row; nil for NULL, which refers to nothing, and where the record holds none.
@@ -71,9 +91,10 @@ final class MissingParents {
       FROM pragma_foreign_key_list(?1, 'main') AS k ORDER BY k.id, k.seq
       """
     try connection.forEachRow(of: query, binding: [table]) { row in
-      let columns = (child: row.text(at: 2) ?? "", parent: row.text(at: 3) ?? "")
-      let parent = row.text(at: 1) ?? ""
-      found[row.integer(at: 0), default: Reference(parent: parent, columns: [])].columns.append(columns)
+      var reference = found[row.integer(at: 0)] ?? Reference(parent: row.text(at: 1) ?? "")
+      reference.childColumns.append(row.text(at: 2) ?? "")
+      reference.parentColumns.append(row.text(at: 3) ?? "")
+      found[row.integer(at: 0)] = reference
     }
     let all = found.sorted { $0.key < $1.key }.map(\.value)
     references[table] = all

@@ -70,8 +70,11 @@ public struct ApplyReport: Sendable {
   public internal(set) var seconds: Double
   /// Whether nothing was changed, because only a report was wanted.
   public let isDryRun: Bool
-  /// The conflicts that a dry run would have recorded; empty where it was none, since ``DatabaseManager/conflicts()`` has them.
+  /// The first 10,000 of the conflicts that a dry run would have recorded; empty where it was none, since
+  /// ``DatabaseManager/conflicts(matching:)`` has them.
   public internal(set) var dryRunConflicts: [ConflictRecord] = []
+  /// How many conflicts of each table, kind and outcome a dry run would have recorded.
+  public internal(set) var dryRunConflictCounts: [ConflictCount] = []
   /// The copy of the database that was made when all files were done; nil where none was asked for, and in a dry run.
   public internal(set) var snapshot: SnapshotReport?
   /// Whether another program has written to the database between the first file and the copy. What it has changed is in the

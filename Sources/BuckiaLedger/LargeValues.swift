@@ -82,12 +82,19 @@ enum LargeValues {
     return hash
   }
 
-  /// Takes records apart, with the values that stand by themselves. Each of these is read once.
+  /// Takes records apart, with the values that stand by themselves.
   final class Reader {
     private let connection: SQLiteConnection
+    /// Values that were read last, and how many bytes they have.
     private var known: [Int64: ChangesetValue?] = [:]
+    private var knownBytes = 0
+    private let cacheLimit: Int
 
-    init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
+    /// - Parameter cacheLimit: How many bytes of values are kept for the records that follow.
+    init(on connection: borrowing SQLiteConnection, cacheLimit: Int = 32 << 20) {
+      self.connection = SQLiteConnection(sharing: connection)
+      self.cacheLimit = cacheLimit
+    }
 
     /// The values of a record; nil where one is undefined.
     ///
@@ -114,9 +121,14 @@ enum LargeValues {
       let query = try connection.cached("SELECT content FROM main.buckia_value WHERE value = ?1")
       defer { query.statement.reset() }
       try query.statement.bind(number, at: 0)
-      let value =
-        try query.statement.step() ? ChangesetValue.record(query.statement.blob(at: 0)).first ?? nil : nil
+      let content = try query.statement.step() ? query.statement.blob(at: 0) : []
+      let value = try ChangesetValue.record(content).first ?? nil
+      if knownBytes + content.count > cacheLimit {
+        known.removeAll()
+        knownBytes = 0
+      }
       known[number] = .some(value)
+      knownBytes += content.count
       return value
     }
   }

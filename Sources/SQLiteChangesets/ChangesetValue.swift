@@ -1,7 +1,7 @@
 /// One SQLite value, copied out of a changeset for people and resolvers.
 ///
 /// The engine itself works on the bytes; here text is a `String`, so broken UTF-8 shows as U+FFFD.
-public enum ChangesetValue: Equatable, Sendable {
+public enum ChangesetValue: Hashable, Sendable {
   case null
   case integer(Int64)
   case real(Double)

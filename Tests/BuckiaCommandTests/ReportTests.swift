@@ -75,7 +75,7 @@ struct ReportTests {
       changedRows: [])
     let skipped = [SkippedItem(name: evil, reason: evil)]
     let conflict = ConflictRecord(
-      id: 1, diff: evil, table: evil, key: [(evil, .text(evil))], kind: .data, outcome: .keptLocal,
+      id: 1, entry: 1, diff: evil, table: evil, key: [(evil, .text(evil))], kind: .data, outcome: .keptLocal,
       base: [(evil, .text(evil))], local: [(evil, .text("x"))], incoming: [(evil, nil)], reason: evil)
     let entry = LedgerEntry(
       id: nil, sender: evil, state: .rejected, recordedAt: 0, inserted: 0, updated: 0, deleted: 0, conflicts: 0,
@@ -99,7 +99,7 @@ struct ReportTests {
   @Test("A conflict shows the columns that differ, and a row that stands alone as a whole")
   func conflictColumns() {
     let changed = ConflictRecord(
-      id: 7, diff: "d", table: "things", key: [("id", .integer(17))], kind: .data, outcome: .keptLocal,
+      id: 7, entry: 1, diff: "d", table: "things", key: [("id", .integer(17))], kind: .data, outcome: .keptLocal,
       base: [("id", .integer(17)), ("name", .text("radio")), ("note", nil)],
       local: [("id", .integer(17)), ("name", .text("bell")), ("note", .text("mine"))],
       incoming: [("id", nil), ("name", .text("ship")), ("note", nil)], reason: nil)
@@ -111,7 +111,7 @@ struct ReportTests {
         "  name    'radio'               'bell'  'ship'",
       ])
     let alone = ConflictRecord(
-      id: 8, diff: "d", table: "things", key: [("id", .integer(1))], kind: .constraint, outcome: .omitted,
+      id: 8, entry: 1, diff: "d", table: "things", key: [("id", .integer(1))], kind: .constraint, outcome: .omitted,
       base: nil, local: nil, incoming: [("id", .integer(1)), ("name", .null)], reason: "NOT NULL constraint failed")
     #expect(
       alone.lines(style: plain) == [

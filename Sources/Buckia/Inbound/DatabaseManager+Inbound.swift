@@ -58,8 +58,7 @@ extension DatabaseManager {
         }
         if let snapshot { try report.keep(snapshot, of: connection, without: unsent, since: version) }
         if options.isDryRun {
-          report.dryRunConflicts = try MissingParents.named(
-            in: ConflictRecord.all(on: connection, after: before), on: connection)
+          try report.noteConflicts(after: before, on: connection)
         }
         rehearsal?.rollback()
         return report
@@ -114,5 +113,20 @@ extension DatabaseManager {
     report.misnamed = listing.misnamed
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
+  }
+}
+
+extension ApplyReport {
+  /// The most conflicts that the report of a dry run has.
+  private static let dryRunConflictLimit = 10_000
+
+  /// Adds the conflicts that a dry run has recorded, before they are taken back.
+  fileprivate mutating func noteConflicts(after number: Int64, on connection: borrowing SQLiteConnection) throws {
+    var selection = ConflictSelection()
+    selection.numbers = (number + 1)...Int64.max
+    dryRunConflictCounts = try ConflictRecord.counts(selection, on: connection)
+    let parents = MissingParents(on: connection)
+    dryRunConflicts = try ConflictRecord.all(on: connection, after: number, limit: Self.dryRunConflictLimit)
+      .map(parents.named)
   }
 }

@@ -17,7 +17,10 @@ extension ApplyReport {
       .init("seconds", .real(seconds)),
     ])
     object.append("snapshot", .text(snapshot?.path))
-    if isDryRun { object.append("conflicts", .array(dryRunConflicts.map(\.json))) }
+    if isDryRun {
+      object.append("conflictSummary", ConflictSummary(dryRunConflictCounts).json)
+      object.append("conflicts", .array(dryRunConflicts.map(\.json)))
+    }
     if let failure { object.append("error", failure.details) }
     return .object(object)
   }
@@ -93,11 +96,12 @@ extension ApplyReport {
   private func dryRunConflictLines(style: Style) -> [String] {
     guard !dryRunConflicts.isEmpty else { return [] }
     let shown = Array(dryRunConflicts.prefix(style.conflictLimit))
-    var lines = ["", style("It would record \(dryRunConflicts.count.counted("conflict")):", .notable), ""]
+    let all = ConflictSummary(dryRunConflictCounts)
+    var lines = ["", style("It would record \(all.total.counted("conflict")):", .notable), ""]
     lines += shown.lines(style: style)
-    guard shown.count < dryRunConflicts.count else { return lines }
-    lines += ["", style.rest(dryRunConflicts.count - shown.count, "conflict")]
-    return lines + ConflictSummary(dryRunConflicts).lines(style: style)
+    guard shown.count < all.total else { return lines }
+    lines += ["", style.rest(all.total - shown.count, "conflict")]
+    return lines + all.lines(style: style)
   }
 
   private func summaryLines(style: Style) -> [String] {

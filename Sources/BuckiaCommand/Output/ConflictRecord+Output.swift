@@ -116,19 +116,6 @@ extension ConflictRecord {
 }
 
 extension [ConflictRecord] {
-  /// The records as `--json` has them, with their number by table, kind and outcome.
-  ///
-  /// - Parameter shown: How many of them are listed, the newest.
-  func json(showing shown: Int) -> JSONValue {
-    let summary = ConflictSummary(self).counts.map { entry -> JSONValue in
-      [
-        "table": .string(entry.table), "kind": .string(entry.kind.rawValue),
-        "outcome": .string(entry.outcome.rawValue), "count": .number(entry.count),
-      ]
-    }
-    return ["version": 1, "summary": .array(summary), "conflicts": .array(suffix(shown).map(\.json))]
-  }
-
   /// The records for people, with a line between them.
   func lines(style: Style) -> [String] {
     enumerated().flatMap { index, record in (index > 0 ? [""] : []) + record.lines(style: style) }

@@ -2,27 +2,22 @@ import Buckia
 
 /// How many conflicts there are of each kind.
 struct ConflictSummary {
-  /// The conflicts of one table that are alike.
-  struct Entry {
-    let table: String
-    let kind: ConflictKind
-    let outcome: ConflictOutcome
-    var count: Int
-  }
+  private let counts: [ConflictCount]
 
-  private(set) var counts: [Entry] = []
+  init(_ counts: [ConflictCount]) { self.counts = counts }
 
-  init(_ records: [ConflictRecord]) {
-    var places: [String: Int] = [:]
-    for record in records {
-      let key = "\(record.kind.rawValue) \(record.outcome.rawValue) \(record.table)"
-      if let place = places[key] {
-        counts[place].count += 1
-      } else {
-        places[key] = counts.count
-        counts.append(Entry(table: record.table, kind: record.kind, outcome: record.outcome, count: 1))
-      }
-    }
+  /// How many conflicts there are.
+  var total: Int { counts.reduce(0) { $0 + $1.count } }
+
+  /// The numbers as `--json` has them.
+  var json: JSONValue {
+    .array(
+      counts.map { entry in
+        [
+          "table": .string(entry.table), "kind": .string(entry.kind.rawValue),
+          "outcome": .string(entry.outcome.rawValue), "count": .number(entry.count),
+        ]
+      })
   }
 
   /// A table of the numbers.

@@ -47,24 +47,45 @@ struct ConflictsVerb: Verb {
     filter.table = table
     filter.diff = diff
     filter.kind = kind
-    let found = try target.manager.conflicts(matching: filter)
-    let limit = summary ? 0 : last ?? (console.isJSON || output.full ? found.count : Self.shownByDefault)
-    try console.document(found.json(showing: limit))
-    guard console.showsText else { return .done }
-    if found.isEmpty {
-      try console.say(filter == ConflictFilter() ? "There are no conflicts." : "There are no such conflicts.")
-    }
-    let shown = Array(found.suffix(limit))
-    try console.say(shown.lines(style: console.style))
-    guard shown.count < found.count else { return .done }
-    if !shown.isEmpty { try console.say() }
-    try console.say("\(found.count.counted("conflict")) in all:")
-    try console.say(ConflictSummary(found).lines(style: console.style))
-    if !summary {
-      let left = found.count - shown.count
-      try console.say("\n\(left.counted("older conflict")) not shown (--last COUNT or --full shows more).")
+    let found = try ConflictSummary(target.manager.conflictCounts(matching: filter))
+    let isWhole = console.isJSON || output.full
+    let shown = min(found.total, summary ? 0 : last ?? (isWhole ? .max : Self.shownByDefault))
+    if console.isJSON {
+      try printDocument(of: filter, found, showing: shown, on: console)
+    } else if console.showsText {
+      try printText(of: filter, found, showing: shown, on: console)
     }
     return .done
+  }
+
+  /// The document, written conflict by conflict: it need not fit in memory.
+  private func printDocument(
+    of filter: ConflictFilter, _ found: ConflictSummary, showing shown: Int, on console: Console
+  ) throws {
+    var list = JSONListWriter("conflicts", after: [("summary", found.json)], on: console)
+    try target.manager.forEachConflict(matching: filter, newest: shown) { try list.add($0.json) }
+    try list.end()
+  }
+
+  private func printText(
+    of filter: ConflictFilter, _ found: ConflictSummary, showing shown: Int, on console: Console
+  ) throws {
+    if found.total == 0 {
+      try console.say(filter == ConflictFilter() ? "There are no conflicts." : "There are no such conflicts.")
+    }
+    var isFirst = true
+    try target.manager.forEachConflict(matching: filter, newest: shown) { record in
+      if !isFirst { try console.say() }
+      try console.say(record.lines(style: console.style))
+      isFirst = false
+    }
+    guard shown < found.total else { return }
+    if shown > 0 { try console.say() }
+    try console.say("\(found.total.counted("conflict")) in all:")
+    try console.say(found.lines(style: console.style))
+    guard !summary else { return }
+    let left = (found.total - shown).counted("older conflict")
+    try console.say("\n\(left) not shown (--last COUNT or --full shows more).")
   }
 }
 
