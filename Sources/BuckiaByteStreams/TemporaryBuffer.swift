@@ -102,7 +102,17 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   /// - Throws: `ByteStreamError` when the temporary file cannot be made or written; the buffer is then of no more use.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
     if file == nil, bytes.count > memoryLimit - count { file = try PosixFile(temporaryIn: folder) }
-    memory.append(contentsOf: bytes)
+    var rest = bytes
+    if file != nil, bytes.count >= Self.writeBytes {
+      // What comes in large pieces need not be gathered, only the segment be filled that has begun.
+      let filling = (Self.segmentBytes - memory.count % Self.segmentBytes) % Self.segmentBytes
+      memory.append(contentsOf: rest[..<filling])
+      try store(memory.count)
+      let whole = (rest.count - filling) / Self.segmentBytes * Self.segmentBytes
+      try store(UnsafeRawBufferPointer(rebasing: rest[filling..<filling + whole]))
+      rest = UnsafeRawBufferPointer(rebasing: rest[(filling + whole)...])
+    }
+    memory.append(contentsOf: rest)
     count += bytes.count
     if memory.count >= Self.writeBytes { try store(memory.count / Self.segmentBytes * Self.segmentBytes) }
   }
@@ -115,13 +125,18 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   /// Stores what is left, when everything was written: a reader in another thread sees it then.
   package func finish() throws(ByteStreamError) { try store(memory.count) }
 
-  private func store(_ size: Int) throws(ByteStreamError) {
+  private func store(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
     guard let file else { return }
-    let start = storedCount
+    try file.write(bytes, at: storedCount)
+    storedCount += bytes.count
+  }
+
+  /// Stores what has been gathered first.
+  private func store(_ size: Int) throws(ByteStreamError) {
+    guard file != nil else { return }
     try memory.withUnsafeBufferPointer { (bytes) throws(ByteStreamError) in
-      try file.write(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<size])), at: start)
+      try store(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<size])))
     }
-    storedCount += size
     if memory.capacity > 2 * Self.writeBytes {
       // The block of memory that came before the file is given back.
       memory = Array(memory[size...])

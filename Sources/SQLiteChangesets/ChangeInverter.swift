@@ -10,36 +10,47 @@ struct ChangeInverter {
 
   init(_ table: ChangesetTable) { reader = ChangesetReader(at: 0, in: table) }
 
-  /// Adds the inverse of a change. INSERT becomes DELETE and the other way round; an UPDATE swaps its values, with the key
-  /// staying on the old side.
-  mutating func append(_ change: ChangePlace, endingAt end: Int, in bytes: RawSpan) throws(ChangesetError) {
+  /// Writes the inverse of a change, or gathers it. INSERT becomes DELETE and the other way round; an UPDATE swaps its values,
+  /// with the key staying on the old side.
+  mutating func write(
+    _ change: ChangePlace, endingAt end: Int, in bytes: RawSpan, to output: TemporaryBuffer
+  ) throws {
     let isIndirect = change.isIndirect(in: bytes)
     switch change.operation {
-    case .insert:
-      writer.beginChange(.delete, isIndirect: isIndirect)
-      writer.append(change.values..<end, of: bytes)
-    case .delete:
-      writer.beginChange(.insert, isIndirect: isIndirect)
-      writer.append(change.values..<end, of: bytes)
+    case .insert, .delete:
+      writer.beginChange(change.operation == .insert ? .delete : .insert, isIndirect: isIndirect)
+      if end - change.values >= Self.writeBytes {
+        try flush(to: output)
+        try output.write(bytes.extracting(change.values..<end))
+      } else {
+        writer.append(change.values..<end, of: bytes)
+      }
     case .update:
       reader.move(to: change.start)
       _ = try reader.next(in: bytes)
       writer.beginChange(.update, isIndirect: isIndirect)
       for (old, new) in zip(reader.old, reader.new) {
         // Only a key column has an old value and no new one.
-        writer.append(new.isDefined ? new : old, of: bytes)
+        try append(new.isDefined ? new : old, of: bytes, to: output)
       }
       for (old, new) in zip(reader.old, reader.new) {
-        writer.append(new.isDefined ? old : .undefined, of: bytes)
+        try append(new.isDefined ? old : .undefined, of: bytes, to: output)
       }
+    }
+    if writer.count >= Self.writeBytes { try flush(to: output) }
+  }
+
+  private mutating func append(_ value: ValueSlice, of bytes: RawSpan, to output: TemporaryBuffer) throws {
+    if value.count >= Self.writeBytes {
+      try flush(to: output)
+      try output.write(bytes.extracting(value.encoded))
+    } else {
+      writer.append(value, of: bytes)
     }
   }
 
-  /// Writes what has been gathered, once it is worth it.
-  mutating func flush(
-    into output: TemporaryBuffer, atLeast limit: Int = ChangeInverter.writeBytes
-  ) throws(ByteStreamError) {
-    guard writer.count >= limit else { return }
+  /// Writes what has been gathered.
+  mutating func flush(to output: TemporaryBuffer) throws(ByteStreamError) {
     try output.write(writer.bytes)
     writer.removeAll()
   }

@@ -82,6 +82,16 @@ package struct ChangeSorter {
   ) throws {
     var copied = stretches.changeEnd
     while let change = stretches.next(in: window) {
+      if stretches.changeEnd - change.start >= limits.bytes {
+        // It is a run by itself, which need not be copied to be sorted.
+        window.extracting(copied..<change.start).withUnsafeBytes { bytes.append(contentsOf: $0) }
+        copied = stretches.changeEnd
+        try writeRun(of: source)
+        let spool = runs(of: source)
+        try spool.write(window.extracting(change.start..<copied))
+        ranges.append(spool.count - (copied - change.start)..<spool.count)
+        continue
+      }
       entries.append(
         Entry(prefix: key.prefix(of: change.start, in: window), start: bytes.count + change.start - copied))
       let end = stretches.changeEnd
@@ -98,11 +108,18 @@ package struct ChangeSorter {
     bytes.withRawSpan { bytes in entries.radixSort { key.order($0.start, $1.start, in: bytes) } }
   }
 
+  /// Where runs are written.
+  private mutating func runs(of source: TemporaryBuffer) -> TemporaryBuffer {
+    if let spool { return spool }
+    let made = source.makeEmpty(memoryLimit: 0)
+    spool = made
+    return made
+  }
+
   private mutating func writeRun(of source: TemporaryBuffer) throws {
     guard !entries.isEmpty else { return }
     sort()
-    let spool = self.spool ?? source.makeEmpty(memoryLimit: 0)
-    self.spool = spool
+    let spool = runs(of: source)
     let start = spool.count
     let walk = walk
     try bytes.withRawSpan { bytes in

@@ -60,12 +60,11 @@ extension Changesets {
       try poll()
       try stretches.window.withBytes { bytes in
         while let change = stretches.next(in: bytes) {
-          try inverter.append(change, endingAt: stretches.changeEnd, in: bytes)
-          try inverter.flush(into: output)
+          try inverter.write(change, endingAt: stretches.changeEnd, in: bytes, to: output)
         }
       }
     }
-    try inverter.flush(into: output, atLeast: 1)
+    try inverter.flush(to: output)
   }
 
   /// Reads and checks a changeset that is to be inverted.

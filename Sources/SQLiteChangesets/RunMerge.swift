@@ -110,10 +110,10 @@ struct RunMerge {
   private mutating func refill(_ run: inout Run, from start: Int) throws {
     let kept = run.room.lowerBound + run.filled - start
     if kept == run.room.count {
-      // The change is larger than the room.
-      let count = buffer.count
-      buffer.append(contentsOf: repeatElement(0, count: 2 * kept))
-      run.room = count..<buffer.count
+      // The change is larger than the room. The last room grows where it is, without a copy of what is in it.
+      let lower = run.room.upperBound == buffer.count ? run.room.lowerBound : buffer.count
+      buffer.append(contentsOf: repeatElement(0, count: lower + 2 * kept - buffer.count))
+      run.room = lower..<buffer.count
     }
     let from = run.rest.lowerBound - kept
     let room = run.room.prefix(run.rest.upperBound - from)

@@ -45,10 +45,9 @@ struct SectionReversal {
           var changes: [(place: ChangePlace, end: Int)] = []
           while let change = walk.next(in: bytes) { changes.append((change, walk.changeEnd)) }
           for change in changes.reversed() {
-            try inverter.append(change.place, endingAt: change.end, in: bytes)
-            try inverter.flush(into: turned)
+            try inverter.write(change.place, endingAt: change.end, in: bytes, to: turned)
           }
-          try inverter.flush(into: turned, atLeast: 1)
+          try inverter.flush(to: turned)
         }
         stretches.append(start..<turned.count)
       }

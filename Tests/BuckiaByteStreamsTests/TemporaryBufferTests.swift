@@ -35,7 +35,9 @@ import TestSupport
       let buffer = TemporaryBuffer(folder: folder.path, memoryLimit: Int.random(in: 0...100_000, using: &generator))
       var bytes: [UInt8] = []
       for _ in 0..<Int.random(in: 1...12, using: &generator) {
-        let piece = noise(Int.random(in: 0...90_000, using: &generator), &generator)
+        // Large pieces go into the file without being gathered.
+        let largest = [90_000, 90_000, 700_000].randomElement(using: &generator) ?? 0
+        let piece = noise(Int.random(in: 0...largest, using: &generator), &generator)
         try buffer.write(piece)
         bytes += piece
         // Reading between two writes.
