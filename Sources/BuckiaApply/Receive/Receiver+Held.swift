@@ -32,23 +32,11 @@ extension Receiver {
   ///
   /// - Throws: The failure, when it is not the part's fault.
   func note(_ lost: HeldRelease.TransactionLost) throws {
-    if (lost.cause as? SQLiteError)?.isFullDisk == true { try rehearseRelease() }
+    if (lost.cause as? SQLiteError)?.isFullDisk == true {
+      try rehearsing { _ in _ = try HeldRelease(present, session).run() }
+    }
     if session.heldFailures[lost.part] != nil { return }
     guard let refusal = (lost.cause as? any FileFault)?.refusal else { throw lost.cause }
     session.noteFailure(of: lost.part, refusal)
-  }
-
-  /// Releases what is held such that it shows what a failure is about, and takes it back.
-  private func rehearseRelease() throws {
-    let effects = settings.observer?.mark ?? 0
-    defer {
-      session.forget()
-      settings.observer?.rewind(to: effects)
-    }
-    // It goes out of scope, and so nothing of this stays.
-    let rehearsal = try SQLiteTransaction(on: session.connection)
-    try StatementRollback.require(in: session)
-    _ = try HeldRelease(present, session).run()
-    rehearsal.rollback()
   }
 }

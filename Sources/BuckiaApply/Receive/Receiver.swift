@@ -196,19 +196,27 @@ package struct Receiver {
   /// Why a file failed by itself, where SQLite has rolled back everything before that could be seen.
   private func cause(of error: any Error, in file: IncomingFile) throws -> any Error {
     guard let failure = error as? SQLiteError, failure.isFullDisk else { return error }
+    return try rehearsing { rehearsal in
+      var noBatch: OptimisticBatch?
+      var processor = InboundFileProcessor(
+        file, after: UnreadFiles(), gate, present, usesSavepoint: false, session)
+      guard case .failed(let cause) = try processor.process(with: &noBatch, in: rehearsal) else { return error }
+      return cause
+    }
+  }
+
+  /// Does something such that it shows what a failure is about, in a transaction of which nothing stays.
+  func rehearsing<Result>(_ body: (borrowing SQLiteTransaction) throws -> Result) throws -> Result {
     let effects = settings.observer?.mark ?? 0
     defer {
       session.forget()
       settings.observer?.rewind(to: effects)
     }
-    // It goes out of scope, and so nothing of this stays.
     let rehearsal = try SQLiteTransaction(on: session.connection)
     try StatementRollback.require(in: session)
-    var noBatch: OptimisticBatch?
-    var processor = InboundFileProcessor(
-      file, after: UnreadFiles(), gate, present, usesSavepoint: false, session)
-    guard case .failed(let cause) = try processor.process(with: &noBatch, in: rehearsal) else { return error }
-    return cause
+    let result = try body(rehearsal)
+    rehearsal.rollback()
+    return result
   }
 
   /// Applies some files in one transaction: as many as are there, without waiting for others to be verified.
