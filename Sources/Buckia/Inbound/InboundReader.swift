@@ -22,11 +22,13 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
   private let items: ArraySlice<InboundItem>
   private let streams: Bool
   private let poll: () throws -> Void
-  /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins. An opened file is handed
-  /// from one thread to the other, and neither touches it in the other's time.
+  /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins, or belongs to whoever takes
+  /// the files. An opened file is handed from one thread to the other, and neither touches it in the other's time.
   private let lock = DispatchSemaphore(value: 1)
   private var opened: [IncomingFile] = []
   private var isStopped = false
+  /// Files that were opened before those in `opened`, the next one last.
+  private var nextFiles: [IncomingFile] = []
   /// Counts the places that are free, and the files that wait.
   private let free = DispatchSemaphore(value: places)
   private let waiting = DispatchSemaphore(value: 0)
@@ -101,9 +103,13 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
 
   func next() -> IncomingFile? {
     guard waiting.wait(timeout: .now() + .milliseconds(Self.patience)) == .success else { return nil }
-    lock.wait()
-    let item = opened.removeFirst()
-    lock.signal()
+    if nextFiles.isEmpty {
+      lock.wait()
+      swap(&nextFiles, &opened)
+      lock.signal()
+      nextFiles.reverse()
+    }
+    guard let item = nextFiles.popLast() else { return nil }
     for _ in 0..<Self.cost(of: item) { free.signal() }
     return item
   }
@@ -112,9 +118,10 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
   func stop() {
     lock.wait()
     isStopped = true
-    let left = opened
+    let left = nextFiles + opened
     opened = []
     lock.signal()
+    nextFiles = []
     for item in left {
       item.abandon()
       waiting.wait()
