@@ -7,8 +7,14 @@ extension KSUID: LosslessStringConvertible {
   public var description: String {
     var limbs = self.limbs
     var digits = [UInt8](repeating: 0, count: Self.textLength)
-    for place in digits.indices.reversed() {
-      digits[place] = Base62.character(of: Base62.divide(&limbs))
+    var place = digits.count
+    while place > 0 {
+      var group = Base62.divide(&limbs)
+      for _ in 0..<min(place, Base62.groupLength) {
+        place -= 1
+        digits[place] = Base62.character(of: UInt8(group % 62))
+        group /= 62
+      }
     }
     return String(decoding: digits, as: UTF8.self)
   }
@@ -25,9 +31,15 @@ extension KSUID: LosslessStringConvertible {
       throw KSUIDError(.wrongLength, text: text)
     }
     var limbs = [UInt32](repeating: 0, count: Base62.limbCount)
-    for character in characters {
+    var group: UInt64 = 0
+    var scale: UInt64 = 1
+    for (place, character) in characters.enumerated() {
       guard let digit = Base62.digit(of: character) else { throw KSUIDError(.wrongCharacter, text: text) }
-      guard Base62.append(digit, to: &limbs) else { throw KSUIDError(.aboveMaximum, text: text) }
+      group = group * 62 + UInt64(digit)
+      scale *= 62
+      guard scale == Base62.groupScale || place + 1 == Self.textLength else { continue }
+      guard Base62.append(group, times: scale, to: &limbs) else { throw KSUIDError(.aboveMaximum, text: text) }
+      (group, scale) = (0, 1)
     }
     self.init(limbs: limbs)
   }
@@ -58,30 +70,37 @@ extension KSUID: LosslessStringConvertible {
   }
 }
 
-/// Conversion of a 160-bit number to and from base 62. (`UInt128` could hold the payload, but needs macOS 15.)
+/// Conversion of a 160-bit number to and from base 62, several digits at a time. (`UInt128` could hold the payload, but needs
+/// macOS 15.)
 private enum Base62 {
   static let limbCount = 5
+  /// How many digits fit in a limb, and 62 to that power.
+  static let groupLength = 5
+  static let groupScale: UInt64 = 62 * 62 * 62 * 62 * 62
 
-  /// Divides the number by 62 in place.
+  /// Takes the last group of digits off the number.
   ///
-  /// - Returns: The remainder, which is the last digit.
-  static func divide(_ limbs: inout [UInt32]) -> UInt8 {
+  /// - Returns: The group, as a number.
+  static func divide(_ limbs: inout [UInt32]) -> UInt64 {
     var remainder: UInt64 = 0
     for index in limbs.indices {
       let part = remainder << 32 | UInt64(limbs[index])
-      limbs[index] = UInt32(truncatingIfNeeded: part / 62)
-      remainder = part % 62
+      limbs[index] = UInt32(truncatingIfNeeded: part / groupScale)
+      remainder = part % groupScale
     }
-    return UInt8(truncatingIfNeeded: remainder)
+    return remainder
   }
 
-  /// Appends a digit to the number.
+  /// Appends digits to the number.
   ///
+  /// - Parameters:
+  ///   - group: The digits, as a number.
+  ///   - scale: 62 to the power of how many there are, at most a group.
   /// - Returns: false when the number no longer fits.
-  static func append(_ digit: UInt8, to limbs: inout [UInt32]) -> Bool {
-    var carry = UInt64(digit)
+  static func append(_ group: UInt64, times scale: UInt64, to limbs: inout [UInt32]) -> Bool {
+    var carry = group
     for index in limbs.indices.reversed() {
-      let part = UInt64(limbs[index]) * 62 + carry
+      let part = UInt64(limbs[index]) * scale + carry
       limbs[index] = UInt32(truncatingIfNeeded: part)
       carry = part >> 32
     }
