@@ -1,8 +1,12 @@
 import Buckia
 import BuckiaApply
+import BuckiaByteStreams
+import BuckiaDiffFiles
 import BuckiaLedger
 import BuckiaSchemaPlans
 import Foundation
+import SQLiteChangesets
+import SQLiteSchemas
 import TestSupport
 import Testing
 @testable import SQLiteConnections
@@ -98,6 +102,32 @@ import Testing
     #expect(again.diffs[0].code == found.code)
     #expect(try exchange.rows("SELECT id, n FROM notes ORDER BY id") == ["1|1", "2|2", "3|3", "10|1", "30|1"])
     #expect(try exchange.database.log().count { $0.state == .applied } == 2)
+  }
+
+  @Test("A file that makes a table and takes its last id is refused with the reason, and those around it are applied")
+  func lastIDOfNewTable() throws {
+    let exchange = try Exchange(Self.base)
+    try exchange.send("INSERT INTO notes VALUES (10, 1)")
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: "made", keyFlags: [1]))
+    writer.beginChange(.insert)
+    writer.append(integer: .max)
+    writer.beginChange(.insert)
+    writer.appendNull()
+    let made = TableDefinition(
+      name: "made", columns: [ColumnDefinition(name: "id", declaredType: "INTEGER")], primaryKey: [0],
+      isAutoIncrement: true)
+    let id = Exchange.id(at: 1_700_000_000)
+    try DiffFileWriter().write(
+      DiffFileDraft(manifest: Manifest(id: id), schema: .included([made])), changeset: TemporaryBuffer(writer.bytes),
+      to: "\(exchange.inbound)/\(DiffFileName.diff(id))")
+    for round in 0..<2 {
+      let diffs = try exchange.apply().diffs.filter { $0.state != .applied }
+      #expect(diffs.map(\.code) == [.noIDsLeft], "round \(round): \(diffs.map(\.reason))")
+      #expect(diffs.first?.reason?.contains("\"made\"") == true)
+    }
+    #expect(try exchange.rows("SELECT id FROM notes WHERE id > 3") == ["10"])
+    #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name = 'made'") == ["0"])
   }
 
   @Test("In the application's own transaction a rollback by a trigger is told of, and nothing is applied behind it")

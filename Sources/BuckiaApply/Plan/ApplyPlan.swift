@@ -163,6 +163,7 @@ package struct ApplyPlan {
       schema = try Self.match(incoming, settings, session)
     }
     for step in schema.steps { try session.carryOut(step) }
+    if session.isRehearsal { try StatementRollback.require(in: session) }
     try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.
     let released = try HeldRelease(settings, session).run()

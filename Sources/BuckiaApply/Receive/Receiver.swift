@@ -208,7 +208,9 @@ package struct Receiver {
   /// Does something such that it shows what a failure is about, in a transaction of which nothing stays.
   func rehearsing<Result>(_ body: (borrowing SQLiteTransaction) throws -> Result) throws -> Result {
     let effects = settings.observer?.mark ?? 0
+    session.isRehearsal = true
     defer {
+      session.isRehearsal = false
       session.forget()
       settings.observer?.rewind(to: effects)
     }

@@ -9,22 +9,21 @@ import SQLiteSchemas
 /// to statements that write several rows and may be aborted, which a trigger with `RAISE(ABORT)` makes of any.
 /// See <https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction>.
 enum StatementRollback {
-  /// Puts a TEMP trigger that never does anything on every table.
+  /// Puts a TEMP trigger that never does anything on every table that has none.
   ///
   /// The transaction must be rolled back afterwards, which takes the triggers away.
   ///
   /// - Throws: `SQLiteError`.
   static func require(in session: ApplySession) throws {
-    var count = 0
     for entry in try session.schema().entries where entry.kind == .table {
       for event in ["INSERT", "UPDATE", "DELETE"] {
+        let name = SQLText.identifier("buckia_statement_\(event)_\(entry.name.text)")
         try session.connection.execute(
           """
-          CREATE TEMP TRIGGER buckia_statement_\(count) BEFORE \(event) ON main.\(entry.name.quoted) WHEN 0 BEGIN
+          CREATE TEMP TRIGGER IF NOT EXISTS \(name) BEFORE \(event) ON main.\(entry.name.quoted) WHEN 0 BEGIN
             SELECT RAISE(ABORT, '');
           END
           """)
-        count += 1
       }
     }
   }

@@ -47,6 +47,9 @@ package final class ApplySession {
   /// What else has been read and prepared since the schema changed.
   private var cache = SessionCache()
 
+  /// Whether what is done is to show what a failure is about, and is taken back.
+  var isRehearsal = false
+
   /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
   private(set) var heldFailures: [Int64: HeldFailure] = [:]
 
