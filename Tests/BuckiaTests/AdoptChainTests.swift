@@ -157,14 +157,15 @@ import TestSupport
       let home = BuckiaHome(path: folder.file("home"))
       var author = Author()
       let path = folder.file("author")
-      for _ in 0..<3 { try TestDatabases.run(author.createTable(&random), on: path) }
-      for _ in 0..<20 { try TestDatabases.run(author.edit(&random), on: path) }
+      try TestDatabases.run(
+        (0..<3).map { _ in author.createTable(&random) } + (0..<20).map { _ in author.edit(&random) }, on: path)
       var latest = try folder.copy("author", to: "version-0")
       let receiver = try folder.copy("author", to: "receiver")
       try TestDatabases.run("CREATE TABLE mine(a); INSERT INTO mine VALUES (1)", on: receiver)
       for version in 1...9 {
-        for _ in 0..<Int.random(in: 1...4, using: &random) { try TestDatabases.run(author.step(&random), on: path) }
-        for _ in 0..<Int.random(in: 0...12, using: &random) { try TestDatabases.run(author.edit(&random), on: path) }
+        let steps = (0..<Int.random(in: 1...4, using: &random)).map { _ in author.step(&random) }
+        let edits = (0..<Int.random(in: 0...12, using: &random)).map { _ in author.edit(&random) }
+        try TestDatabases.run(steps + edits, on: path)
         let next = try folder.copy("author", to: "version-\(version)")
         // By chance two versions have no table in common.
         var options = DiffOptions()

@@ -148,16 +148,17 @@ import TestSupport
       let home = BuckiaHome(path: folder.file("home"))
       var author = Author()
       let path = folder.file("author")
-      for _ in 0..<2 { try TestDatabases.run(author.createTable(&random), on: path) }
-      for _ in 0..<20 { try TestDatabases.run(author.edit(&random), on: path) }
+      try TestDatabases.run(
+        (0..<2).map { _ in author.createTable(&random) } + (0..<20).map { _ in author.edit(&random) }, on: path)
       var copies = [try folder.copy("author", to: "version-0")]
       var diffs: [(path: String, touched: Set<String>)] = []
       for version in 1...9 {
         author.renames = []
         author.touched = []
         let before = author.tables
-        for _ in 0..<Int.random(in: 1...3, using: &random) { try TestDatabases.run(author.step(&random), on: path) }
-        for _ in 0..<Int.random(in: 0...12, using: &random) { try TestDatabases.run(author.edit(&random), on: path) }
+        let steps = (0..<Int.random(in: 1...3, using: &random)).map { _ in author.step(&random) }
+        let edits = (0..<Int.random(in: 0...12, using: &random)).map { _ in author.edit(&random) }
+        try TestDatabases.run(steps + edits, on: path)
         copies.append(try folder.copy("author", to: "version-\(version)"))
         // What was made and renamed, or renamed and dropped, within one version is no rename between two.
         let renames = author.renames.filter { rename in
