@@ -21,7 +21,7 @@ enum BenchmarkSuite {
       // SQLite's own call takes more than a minute.
       (.apply, 3, IndexedWork.allCases.map { .indexed($0, .textKey, rows: rows, target: $0.target) }),
       // The disk is synchronized after every file: five rounds would take too long.
-      (.folder, 3, [.smallFiles(rows / 100, preparing: .inMemory, speed: 8, extra: 0.000_150)]),
+      (.folder, 3, [.smallFiles(rows / 100, preparing: .inMemory, speed: 10, extra: 0.000_150)]),
       (.folder, 5, TableShape.allCases.map { .opening($0, rows: rows, share: 0.15) }),
       (.diff, 5, diff(rows: rows)),
       // Unlike time, memory hardly varies. At full size the files have 3 GiB and twice 2 GiB.
