@@ -9,9 +9,11 @@ extension DatabaseManager {
   /// - Parameter filter: Which of them are wanted.
   /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
   public func conflicts(matching filter: ConflictFilter = ConflictFilter()) throws -> [ConflictRecord] {
-    var records: [ConflictRecord] = []
-    try forEachConflict(matching: filter) { records.append($0) }
-    return records
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [] }
+      let parents = MissingParents(on: connection)
+      return try ConflictRecord.all(filter.selection, on: connection).map(parents.named)
+    }
   }
 
   /// Gives recorded conflicts to `body`, oldest first, without having all of them in memory.

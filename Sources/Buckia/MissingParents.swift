@@ -67,7 +67,8 @@ final class MissingParents {
         for row in [record.incoming, record.base].compactMap({ $0 }) {
           let values = reference.parentColumns.compactMap { Self.value(of: $0, in: row) }
           guard values.count == reference.parentColumns.count else { continue }
-          found[values.hashValue] = found[values.hashValue] ?? record.id
+          let hash = values.hashValue
+          if found[hash] == nil { found[hash] = record.id }
         }
       }
     }

@@ -52,19 +52,14 @@ extension ConflictRecord {
     return try connection.integer("SELECT max(conflict) FROM main.buckia_conflict") ?? 0
   }
 
-  /// The recorded conflicts, oldest first.
+  /// The selected records, oldest first. Large values that they have in common are in memory once.
   ///
-  /// - Parameters:
-  ///   - number: Only records with greater numbers.
-  ///   - limit: How many are wanted at most; nil for all.
+  /// - Parameter limit: How many are wanted at most: the oldest; nil for all.
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   package static func all(
-    on connection: borrowing SQLiteConnection, after number: Int64 = 0, limit: Int? = nil
+    _ selection: ConflictSelection = ConflictSelection(), limit: Int? = nil, on connection: borrowing SQLiteConnection
   ) throws -> [ConflictRecord] {
-    var selection = ConflictSelection()
-    selection.numbers = (number + 1)...Int64.max
     var records: [ConflictRecord] = []
-    // What many of them have in common is there once.
     let values = LargeValues.Reader(on: connection, cacheLimit: .max)
     try forEach(selection, limit: limit, values: values, on: connection) { records.append($0) }
     return records

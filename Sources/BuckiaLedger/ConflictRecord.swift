@@ -58,5 +58,5 @@ public struct ConflictCount: Equatable, Sendable {
   /// What became of them.
   public let outcome: ConflictOutcome
   /// How many there are.
-  public package(set) var count: Int
+  public let count: Int
 }

@@ -121,4 +121,17 @@ struct ManyConflictsTests {
     #expect(report.dryRunConflictCounts.map(\.kind) == [.conflict])
     #expect(try exchange.database.conflicts().isEmpty)
   }
+
+  @Test("A dry run beside a record with the greatest number there is ends well")
+  func greatestNumber() throws {
+    let exchange = try exchange()
+    try TestDatabases.run(
+      "UPDATE buckia_conflict SET conflict = 9223372036854775807 WHERE conflict = (SELECT max(conflict) FROM buckia_conflict)",
+      on: exchange.mine)
+    try exchange.send("UPDATE person SET code = code + 30 WHERE id < 3")
+    var options = ApplyOptions()
+    options.isDryRun = true
+    #expect(try exchange.apply(options).diffs.map(\.conflicts) == [2])
+    #expect(try exchange.database.conflicts().last?.id == .max)
+  }
 }

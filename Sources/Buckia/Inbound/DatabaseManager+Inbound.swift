@@ -122,11 +122,13 @@ extension ApplyReport {
 
   /// Adds the conflicts that a dry run has recorded, before they are taken back.
   fileprivate mutating func noteConflicts(after number: Int64, on connection: borrowing SQLiteConnection) throws {
+    // None comes behind the greatest number there is.
+    guard number < .max else { return }
     var selection = ConflictSelection()
     selection.numbers = (number + 1)...Int64.max
     dryRunConflictCounts = try ConflictRecord.counts(selection, on: connection)
     let parents = MissingParents(on: connection)
-    dryRunConflicts = try ConflictRecord.all(on: connection, after: number, limit: Self.dryRunConflictLimit)
+    dryRunConflicts = try ConflictRecord.all(selection, limit: Self.dryRunConflictLimit, on: connection)
       .map(parents.named)
   }
 }

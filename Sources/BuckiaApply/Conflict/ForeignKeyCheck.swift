@@ -81,9 +81,9 @@ struct ForeignKeyCheck {
   // MARK: Rows that were written
 
   /// Rows that were written, as noted, and refer to nothing.
-  func written(notedIn store: String, _ found: inout BrokenRows) throws {
+  func written(notedIn store: KeyStore, _ found: inout BrokenRows) throws {
     let equal = child.keySQL.enumerated().map { "w.k\($0) IS c.\($1)" }.joined(separator: " AND ")
-    try addAll(where: "EXISTS (SELECT 1 FROM \(store) AS w WHERE \(equal))", to: &found)
+    try addAll(where: "EXISTS (SELECT 1 FROM \(store.qualifiedName) AS w WHERE \(equal))", to: &found)
   }
 
   /// Rows that the changes wrote and that refer to nothing.
@@ -131,7 +131,7 @@ struct ForeignKeyCheck {
   // MARK: Rows whose parent went
 
   /// The condition under which a row refers to values that are noted, as SQL.
-  func refers(toNotedIn store: String) -> String {
+  func refers(toNotedIn store: KeyStore) -> String {
     // Where child and parent compare alike, an index on the child's columns serves.
     let isAlike = zip(childColumns, parentColumns).allSatisfy { mine, theirs in
       mine >= 0 && child.affinity(at: mine) == parent.affinity(at: theirs)
@@ -139,15 +139,15 @@ struct ForeignKeyCheck {
     }
     let names = references.indices.map { "k\($0)" }
     if isAlike {
-      let values = "SELECT \(names.joined(separator: ", ")) FROM \(store)"
+      let values = "SELECT \(names.joined(separator: ", ")) FROM \(store.qualifiedName)"
       return "(\(references.joined(separator: ", "))) IN (\(values))"
     }
     let equal = zip(names, references).map { "r.\($0) = +\($1)" }.joined(separator: " AND ")
-    return "EXISTS (SELECT 1 FROM \(store) AS r WHERE \(equal))"
+    return "EXISTS (SELECT 1 FROM \(store.qualifiedName) AS r WHERE \(equal))"
   }
 
   /// Rows that refer to values that were taken away, as noted.
-  func orphaned(notedIn store: String, _ found: inout BrokenRows) throws {
+  func orphaned(notedIn store: KeyStore, _ found: inout BrokenRows) throws {
     try addAll(where: refers(toNotedIn: store), to: &found)
   }
 
@@ -158,10 +158,8 @@ struct ForeignKeyCheck {
     guard columns.count == parentColumns.count, parentColumns.allSatisfy({ parent.primaryKey.contains($0) }),
       sections.takeAway(from: TableName(parent.name))
     else { return }
-    let store = try KeyStore.make("deleted", for: parent, parentColumns, on: session.connection)
-    let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let insert = try session.connection.prepare(
-      "INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))", isPersistent: true)
+    let store = try KeyStore("deleted", for: parent, parentColumns, on: session.connection)
+    let insert = try store.insertion(on: session.connection)
     var isEmpty = true
     try sections.forEachChange(of: TableName(parent.name)) { change, bytes in
       guard change.operation == .delete else { return }
@@ -169,8 +167,8 @@ struct ForeignKeyCheck {
       try insert.run()
       isEmpty = false
     }
-    if !isEmpty { try orphaned(notedIn: "temp.\(store)", &found) }
-    try session.connection.execute("DELETE FROM temp.\(store)")
+    if !isEmpty { try orphaned(notedIn: store, &found) }
+    try store.clear(on: session.connection)
   }
 }
 

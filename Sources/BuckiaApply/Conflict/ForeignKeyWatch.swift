@@ -17,8 +17,8 @@ struct ForeignKeyWatch {
   }
 
   private let session: ApplySession
-  private var removed: [Watched: String] = [:]
-  private var written: [TableName: String] = [:]
+  private var removed: [Watched: KeyStore] = [:]
+  private var written: [TableName: KeyStore] = [:]
   private var triggers: [String] = []
 
   /// Begins to watch what the audit will need.
@@ -77,8 +77,8 @@ struct ForeignKeyWatch {
   /// Makes a table for the values of some columns, and triggers that note them there.
   private mutating func note(
     _ values: [String], _ columns: [Int], of table: TableDefinition, at events: [String]
-  ) throws -> String {
-    let store = try KeyStore.make("\(removed.count + written.count)", for: table, columns, on: session.connection)
+  ) throws -> KeyStore {
+    let store = try KeyStore("\(removed.count + written.count)", for: table, columns, on: session.connection)
     for event in events {
       let name = "\(Self.prefix)trigger_\(triggers.count)"
       // Not OR IGNORE, which inside a trigger gives way to what the outer statement says.
@@ -86,7 +86,7 @@ struct ForeignKeyWatch {
         """
         DROP TRIGGER IF EXISTS temp.\(name);
         CREATE TEMP TRIGGER \(name) AFTER \(event) ON main.\(TableName(table.name).quoted) BEGIN
-          INSERT INTO \(store) VALUES (\(values.joined(separator: ", "))) ON CONFLICT DO NOTHING;
+          INSERT INTO \(store.name) VALUES (\(values.joined(separator: ", "))) ON CONFLICT DO NOTHING;
         END
         """)
       triggers.append(name)
@@ -95,15 +95,15 @@ struct ForeignKeyWatch {
   }
 
   /// The table that notes which values of these columns rows have lost, with columns `k0…`; nil when they are not watched.
-  func valuesRemoved(from table: TableName, _ columns: [String]) -> String? {
-    removed[Watched(table: table, columns: columns)].map { "temp.\($0)" }
+  func valuesRemoved(from table: TableName, _ columns: [String]) -> KeyStore? {
+    removed[Watched(table: table, columns: columns)]
   }
 
   /// Whether it is noted what rows of a table lose.
   func notesRemovals(from table: TableName) -> Bool { removed.keys.contains { $0.table == table } }
 
   /// The table that notes the keys of the rows that were written, with columns `k0…`; nil when they are not watched.
-  func rowsWritten(to table: TableName) -> String? { written[table].map { "temp.\($0)" } }
+  func rowsWritten(to table: TableName) -> KeyStore? { written[table] }
 
   /// Whether all that happens is watched, whoever does it.
   var seesEverything: Bool { !written.isEmpty }
@@ -113,9 +113,7 @@ struct ForeignKeyWatch {
   /// The connection may be the application's, and stay open for days.
   func stop() throws {
     for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
-    for store in Array(removed.values) + Array(written.values) {
-      try session.connection.execute("DELETE FROM temp.\(store)")
-    }
+    for store in Array(removed.values) + Array(written.values) { try store.clear(on: session.connection) }
   }
 }
 

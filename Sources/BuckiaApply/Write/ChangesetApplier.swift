@@ -106,7 +106,7 @@ struct ChangesetApplier {
           let applier = try tableApplier(for: table, of: incoming.changeset, waiting: waiting)
           if orderings[section.table] == .byKey {
             orderings[section.table] = .done
-            let sections = arrival.summary.sections.filter { $0.table == section.table }.map(\.changes)
+            let sections = arrival.summary.sectionsByTable[section.table]
             let sorter = try ChangeSorter(table, sections: sections, of: incoming.changeset) { [progress, done] in
               try progress(done)
             }

@@ -37,16 +37,14 @@ enum CollidingInserts {
     let sections = TableSections(summary, of: changeset)
     let key = header.keyFlags.indices.filter { header.isKey($0) }
     let places = match.local.isKeyedByRowID ? [] : key.map { match.columns[$0] }
-    let store = try KeyStore.make("deleted", for: match.local, places, on: connection)
-    let values = key.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let insert = try connection.prepare("INSERT OR IGNORE INTO temp.\(store) VALUES (\(values))")
+    let store = try KeyStore("deleted", for: match.local, places, on: connection)
+    let insert = try store.insertion(on: connection)
     try sections.forEachChange(of: name) { change, bytes in
       guard change.operation == .delete, !change.hasNullKey else { return }
       for (index, column) in key.enumerated() { try insert.bind(change.old(column), in: bytes, at: index) }
       try insert.run()
     }
-    let equal = key.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
-    let query = try connection.prepare("SELECT 1 FROM temp.\(store) WHERE \(equal)")
+    let query = try store.lookup(on: connection)
     var found: Set<RowIdentity> = []
     try sections.forEachChange(of: name) { change, bytes in
       guard change.operation == .insert, !change.hasNullKey else { return }
@@ -54,8 +52,8 @@ enum CollidingInserts {
       if try query.step() { found.insert(RowIdentity(of: change, in: header, bytes)) }
       query.reset()
     }
-    try connection.execute("DELETE FROM temp.\(store)")
-    let ranges = summary.sections.filter { $0.table == table }.map(\.changes)
+    try store.clear(on: connection)
+    let ranges = summary.sectionsByTable[table]
     return try !found.isEmpty && Changesets.changesEachRowOnce(header, sections: ranges, of: changeset) ? found : []
   }
 }

@@ -41,13 +41,11 @@ extension ReferenceApplier {
     let definition = try schema.definition(of: entry)
     let columns = table.isKey.indices.filter { table.isKey[$0] }
       .compactMap { definition.column(named: table.columns[$0]) }
-    let store = try KeyStore.make("reference", for: definition, columns, on: connection)
-    let places = one.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let insert = try connection.prepare("INSERT INTO temp.\(store) VALUES (\(places))")
+    let store = try KeyStore("reference", for: definition, columns, on: connection)
+    let insert = try store.insertion(on: connection)
     try bind(one, to: insert)
     try insert.run()
-    let equal = other.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
-    let query = try connection.prepare("SELECT 1 FROM temp.\(store) WHERE \(equal)")
+    let query = try store.lookup(on: connection)
     try bind(other, to: query)
     return try query.step()
   }

@@ -98,12 +98,10 @@ extension ReferenceApplier {
     else { return [] }
     let values = own.map { row.new[$0] }
     guard !values.contains(.null) else { return [] }
-    let store = try KeyStore.make("reference", for: definition, referred, on: connection)
-    let list = values.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let insert = try connection.prepare("INSERT INTO temp.\(store) VALUES (\(list))")
+    let store = try KeyStore("reference", for: definition, referred, on: connection)
+    let insert = try store.insertion(on: connection)
     try bind(values, to: insert)
     try insert.run()
-    let equal = values.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
     return try changes.filter { change in
       guard change.operation != .delete, columns.contains(where: { change.new[$0] != nil }) else { return false }
       let local = try localRow(change, table, on: connection)
@@ -113,7 +111,7 @@ extension ReferenceApplier {
         guard let value, value != .null else { return false }
         mine.append(value)
       }
-      let query = try connection.prepare("SELECT 1 FROM temp.\(store) WHERE \(equal)")
+      let query = try store.lookup(on: connection)
       try bind(mine, to: query)
       return try query.step()
     }
