@@ -1,3 +1,4 @@
+import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -5,38 +6,100 @@ import SQLiteSchemas
 ///
 /// An INSERT met a local row with its key. Its author goes on to change its own row, and names it by that key: here such a
 /// change would reach the other row. Whoever applies it looks here first.
+///
+/// Two sides that count up from the same number have whole runs of integers in common, so a run is one row of the table. Runs
+/// never overlap.
 package final class ContestedKeys {
   static let definition = """
     CREATE TABLE main.buckia_contested_key(
       sender TEXT NOT NULL,
       table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
+      key NOT NULL,
+      last INTEGER,
+      entry INTEGER NOT NULL,
+      is_taken INTEGER NOT NULL,
       PRIMARY KEY (sender, table_name, key)
     ) WITHOUT ROWID;
     """
+
+  /// A row of the table: a key of one integer, or several that follow each other.
+  private struct Run {
+    let keys: ClosedRange<Int64>
+    let origin: Origin
+  }
+
+  /// What put a key there last.
+  private struct Origin: Equatable {
+    /// The number of the diff in the ledger.
+    let entry: Int64
+    /// Whether its row has the key here.
+    let isTaken: Bool
+  }
+
+  /// What a key is looked up for.
+  package enum Purpose {
+    /// A change of the row with the key: contested are also keys of rows that this diff has left out.
+    case change
+    /// A reference to the row with the key: what the diff itself has left out is known in other ways.
+    case reference
+  }
 
   /// How many keys one statement writes: conflicts can come by the million.
   private static let batchSize = 16
   private static let insertOne = insertion(of: 1)
   private static let insertBatch = insertion(of: batchSize)
+  private static let deletion =
+    "DELETE FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3"
+  /// How many integers are gathered, to find runs also where they come in another order.
+  private static let integerLimit = 1 << 16
 
   private let sender: String
+  private let entry: Int64
+  private let isResumed: Bool
   private let connection: SQLiteConnection
-  /// Keys that are not written yet.
-  private var pending: [(table: String, key: [UInt8])] = []
+  /// Whether keys have been added.
+  package private(set) var hasGrown = false
+  /// The table of the keys that are not written yet.
+  private var table = TableName("")
+  /// Whether the sender's rows have those keys here.
+  private var areTaken = false
+  /// Those keys that are one integer.
+  private var integers: [Int64] = []
+  /// The least and the greatest of them.
+  private var span: ClosedRange<Int64>?
+  /// The others of them.
+  private var records: [[UInt8]] = []
 
   /// Begins to look at the keys that a sender contests.
   ///
-  /// - Parameter sender: The verified key of the sender in hex, or empty for unsigned files, which all count as one sender.
-  package init(of sender: String, on connection: borrowing SQLiteConnection) {
+  /// - Parameters:
+  ///   - sender: The verified key of the sender in hex, or empty for unsigned files, which all count as one sender.
+  ///   - entry: The number of the diff in the ledger; 0 for one that is refused.
+  ///   - isResumed: Whether these are changes that were held of the diff when the others were applied.
+  package init(
+    of sender: String, entry: Int64, isResumed: Bool = false, on connection: borrowing SQLiteConnection
+  ) {
     self.sender = sender
+    self.entry = entry
+    self.isResumed = isResumed
     self.connection = SQLiteConnection(sharing: connection)
   }
 
   private static func insertion(of count: Int) -> String {
-    let rows = [String](repeating: "(?, ?, ?)", count: count).joined(separator: ", ")
-    return "INSERT INTO main.buckia_contested_key VALUES \(rows) ON CONFLICT DO NOTHING"
+    let rows = (0..<count).map { "(?1, ?2, ?\($0 + 5), NULL, ?3, ?4)" }.joined(separator: ", ")
+    return """
+      INSERT INTO main.buckia_contested_key VALUES \(rows)
+      ON CONFLICT DO UPDATE SET entry = excluded.entry, is_taken = excluded.is_taken
+      """
   }
+
+  /// The value of a key of one integer; nil for others.
+  private static func integer(_ key: [UInt8]) -> Int64? {
+    guard key.count == 9, key[0] == ValueKind.integer.rawValue else { return nil }
+    return Int64(bitPattern: key[1...].reduce(0) { $0 << 8 | UInt64($1) })
+  }
+
+  // MARK: Looking
 
   /// Whether any key is contested, whoever the sender.
   package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
@@ -45,57 +108,162 @@ package final class ContestedKeys {
 
   /// Whether the sender contests any key of a table.
   package func exist(in table: TableName) throws -> Bool {
+    try flush()
     let query = try connection.cached(
       "SELECT 1 FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 LIMIT 1")
     defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(table.text, at: 1)
+    try bind(table, to: query.statement)
     return try query.statement.step()
   }
 
-  /// Whether the sender contests a key.
-  package func contains(_ key: [UInt8], of table: TableName) throws -> Bool {
-    let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3")
-    defer { query.statement.reset() }
-    try query.statement.bind(sender, at: 0)
-    try query.statement.bind(table.text, at: 1)
-    try query.statement.bind(key, at: 2)
-    return try query.statement.step()
+  /// Whether the sender means another row by a key than the local one.
+  ///
+  /// - Parameter key: The values of its columns in the order of the key, as a record of the changeset format.
+  package func contains(_ key: [UInt8], of table: TableName, for purpose: Purpose) throws -> Bool {
+    if mayBePending(key, of: table) { try flush() }
+    guard let origin = try origin(of: key, in: table) else { return false }
+    guard origin.entry == entry else { return true }
+    // A row of this diff, or of what has been applied of it before.
+    return !origin.isTaken && (purpose == .change || isResumed)
   }
+
+  private func origin(of key: [UInt8], in table: TableName) throws -> Origin? {
+    if let integer = Self.integer(key) { return try run(around: integer, in: table)?.origin }
+    let query = try connection.cached(
+      "SELECT entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3")
+    defer { query.statement.reset() }
+    try bind(table, to: query.statement)
+    try query.statement.bind(key, at: 2)
+    guard try query.statement.step() else { return nil }
+    return Origin(entry: query.statement.integer(at: 0), isTaken: query.statement.integer(at: 1) != 0)
+  }
+
+  /// The row of the table with a key of one integer.
+  private func run(around key: Int64, in table: TableName) throws -> Run? {
+    guard let run = try lastRun(upTo: key, in: table), run.keys.contains(key) else { return nil }
+    return run
+  }
+
+  /// The last row of the table that does not begin after a key.
+  private func lastRun(upTo key: Int64, in table: TableName) throws -> Run? {
+    // Blobs come after all integers.
+    let query = try connection.cached(
+      """
+      SELECT key, last, entry, is_taken FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key <= ?3
+      ORDER BY key DESC LIMIT 1
+      """)
+    defer { query.statement.reset() }
+    try bind(table, to: query.statement)
+    try query.statement.bind(key, at: 2)
+    guard try query.statement.step() else { return nil }
+    let first = query.statement.integer(at: 0)
+    return Run(
+      keys: first...max(first, query.statement.integer(at: 1)),
+      origin: Origin(entry: query.statement.integer(at: 2), isTaken: query.statement.integer(at: 3) != 0))
+  }
+
+  private func bind(_ table: TableName, to statement: borrowing SQLiteStatement) throws {
+    try statement.bind(sender, at: 0)
+    try statement.bind(table.text, at: 1)
+  }
+
+  // MARK: Adding
 
   /// Adds a key; ``flush()`` writes the last ones.
   ///
-  /// - Parameter key: The values of its columns in the order of the key, as a record of the changeset format.
-  package func add(_ key: [UInt8], of table: TableName) throws {
-    pending.append((table.text, key))
-    if pending.count == Self.batchSize { try flush() }
+  /// - Parameters:
+  ///   - key: The values of its columns in the order of the key, as a record of the changeset format.
+  ///   - isTaken: Whether the sender's row is the local one from now on. To the rest of this diff the key means that row; what
+  ///     the sender means by it in the next one is not known, since the other side may have taken the local row.
+  package func add(_ key: [UInt8], of table: TableName, isTaken: Bool) throws {
+    if table != self.table || isTaken != areTaken {
+      try flush()
+      self.table = table
+      areTaken = isTaken
+    }
+    hasGrown = true
+    if let integer = Self.integer(key) {
+      integers.append(integer)
+      span = min(span?.lowerBound ?? integer, integer)...max(span?.upperBound ?? integer, integer)
+    } else {
+      records.append(key)
+    }
+    if integers.count == Self.integerLimit || records.count == Self.batchSize { try flush() }
   }
 
   /// Writes what has been gathered.
   package func flush() throws {
-    guard !pending.isEmpty else { return }
-    let isBatch = pending.count == Self.batchSize
+    if !integers.isEmpty { try writeIntegers() }
+    if !records.isEmpty { try writeRecords() }
+    rewind()
+  }
+
+  /// Forgets what has been added since the last ``flush()``, because a savepoint has been rolled back.
+  package func rewind() {
+    integers.removeAll(keepingCapacity: true)
+    span = nil
+    records.removeAll(keepingCapacity: true)
+  }
+
+  /// Whether a key may be one that is not written yet.
+  private func mayBePending(_ key: [UInt8], of table: TableName) -> Bool {
+    guard !integers.isEmpty || !records.isEmpty, table == self.table else { return false }
+    if let integer = Self.integer(key) { return span?.contains(integer) == true }
+    return records.contains(key)
+  }
+
+  private func writeRecords() throws {
+    let isBatch = records.count == Self.batchSize
     let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
-    for (index, item) in pending.enumerated() {
-      let start = isBatch ? 3 * index : 0
-      try insert.statement.bind(sender, at: start)
-      try insert.statement.bind(item.table, at: start + 1)
-      try insert.statement.bind(item.key, at: start + 2)
+    try bind(table, to: insert.statement)
+    try insert.statement.bind(entry, at: 2)
+    try insert.statement.bind(Int64(areTaken ? 1 : 0), at: 3)
+    for (index, record) in records.enumerated() {
+      try insert.statement.bind(record, at: isBatch ? 4 + index : 4)
       if !isBatch { try insert.statement.run() }
     }
     if isBatch { try insert.statement.run() }
     insert.statement.clearBindings()
-    pending.removeAll(keepingCapacity: true)
   }
 
-  /// Forgets what has been added since the last ``flush()``, because a savepoint has been rolled back.
-  package func rewind() { pending.removeAll(keepingCapacity: true) }
+  private func writeIntegers() throws {
+    integers.sort()
+    var start = 0
+    for end in integers.indices where end + 1 == integers.count || integers[end + 1] > integers[end] &+ 1 {
+      let keys = integers[start]...integers[end]
+      try cut(keys, of: table)
+      try write(Run(keys: keys, origin: Origin(entry: entry, isTaken: areTaken)), of: table)
+      start = end + 1
+    }
+  }
+
+  private func write(_ run: Run, of table: TableName) throws {
+    try connection.run(
+      cached: "INSERT INTO main.buckia_contested_key VALUES (?1, ?2, ?3, ?4, ?5, ?6)", sender, table.text,
+      run.keys.lowerBound, run.keys.upperBound, run.origin.entry, Int64(run.origin.isTaken ? 1 : 0))
+  }
+
+  // MARK: Removing
 
   /// Removes a key: from now on it means one row to both sides, or none here.
   package func remove(_ key: [UInt8], of table: TableName) throws {
-    try connection.run(
-      cached: "DELETE FROM main.buckia_contested_key WHERE sender = ?1 AND table_name = ?2 AND key = ?3", sender,
-      table.text, key)
+    if mayBePending(key, of: table) { try flush() }
+    guard let integer = Self.integer(key) else {
+      return try connection.run(cached: Self.deletion, sender, table.text, key)
+    }
+    try cut(integer...integer, of: table)
+  }
+
+  /// Takes keys out of the runs that they are in; what is left of those stays.
+  private func cut(_ keys: ClosedRange<Int64>, of table: TableName) throws {
+    while let run = try lastRun(upTo: keys.upperBound, in: table), run.keys.overlaps(keys) {
+      try connection.run(cached: Self.deletion, sender, table.text, run.keys.lowerBound)
+      if run.keys.lowerBound < keys.lowerBound {
+        try write(Run(keys: run.keys.lowerBound...(keys.lowerBound - 1), origin: run.origin), of: table)
+      }
+      if run.keys.upperBound > keys.upperBound {
+        try write(Run(keys: (keys.upperBound + 1)...run.keys.upperBound, origin: run.origin), of: table)
+      }
+    }
   }
 }

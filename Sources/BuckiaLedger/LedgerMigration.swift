@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3]
+  static let statements = [toFormat2, toFormat3, toFormat4]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -77,4 +77,30 @@ enum LedgerMigration {
       PRIMARY KEY (sender, table_name, key)
     ) WITHOUT ROWID;
     """
+
+  /// Contested keys of one integer, which were blobs of nine bytes, are runs of integers.
+  private static let toFormat4: String = {
+    let digits = (0..<16).map {
+      "(instr('0123456789ABCDEF', substr(hex(key), \(3 + $0), 1)) - 1 << \(60 - 4 * $0))"
+    }
+    return """
+      CREATE TEMP TABLE buckia_migration AS SELECT * FROM main.buckia_contested_key;
+      DROP TABLE main.buckia_contested_key;
+      CREATE TABLE main.buckia_contested_key(
+        sender TEXT NOT NULL,
+        table_name TEXT NOT NULL COLLATE NOCASE,
+        key NOT NULL,
+        last INTEGER,
+        entry INTEGER NOT NULL,
+        is_taken INTEGER NOT NULL,
+        PRIMARY KEY (sender, table_name, key)
+      ) WITHOUT ROWID;
+      INSERT INTO main.buckia_contested_key SELECT sender, table_name, key, NULL, 0, 0 FROM temp.buckia_migration
+        WHERE length(key) <> 9 OR substr(key, 1, 1) <> x'01';
+      INSERT INTO main.buckia_contested_key SELECT sender, table_name, value, value, 0, 0
+        FROM (SELECT sender, table_name, \(digits.joined(separator: " | ")) AS value FROM temp.buckia_migration
+        WHERE length(key) = 9 AND substr(key, 1, 1) = x'01');
+      DROP TABLE temp.buckia_migration;
+      """
+  }()
 }

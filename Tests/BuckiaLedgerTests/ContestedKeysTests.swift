@@ -1,53 +1,157 @@
 @testable import BuckiaLedger
+import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
+import TestSupport
 import Testing
 
 @Suite("Contested keys")
-struct ContestedKeysTests {
-  private func prepared() throws -> SQLiteConnection {
-    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+final class ContestedKeysTests {
+  private let connection: SQLiteConnection
+
+  init() throws {
+    connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try Ledger.prepare(on: connection)
-    return connection
+  }
+
+  private func keys(of sender: String = "", entry: Int64 = 1) -> ContestedKeys {
+    ContestedKeys(of: sender, entry: entry, on: connection)
+  }
+
+  private func record(_ integer: Int64) -> [UInt8] {
+    var writer = ChangesetWriter()
+    writer.append(integer: integer)
+    return writer.bytes
+  }
+
+  private func rowCount() throws -> Int64? {
+    try connection.integer("SELECT count(*) FROM buckia_contested_key")
   }
 
   @Test(
     "Any number of keys is kept once, by sender and table, whatever the table's case", arguments: [1, 15, 16, 17, 100])
   func kept(count: Int) throws {
-    let connection = try prepared()
     #expect(try !ContestedKeys.exist(on: connection))
-    let keys = ContestedKeys(of: "a", on: connection)
+    let keys = keys(of: "a")
     for _ in 0..<2 {
-      for number in 0..<count { try keys.add([1, UInt8(number)], of: "Person") }
+      for number in 0..<count { try keys.add([1, UInt8(number)], of: "Person", isTaken: false) }
       try keys.flush()
     }
-    #expect(try connection.integer("SELECT count(*) FROM buckia_contested_key") == Int64(count))
+    #expect(try rowCount() == Int64(count))
     #expect(try ContestedKeys.exist(on: connection))
     #expect(try keys.exist(in: "PERSON"))
     #expect(try !keys.exist(in: "phone"))
-    #expect(try keys.contains([1, 0], of: "person"))
-    #expect(try !keys.contains([1], of: "person"))
-    #expect(try !ContestedKeys(of: "b", on: connection).contains([1, 0], of: "person"))
+    #expect(try keys.contains([1, 0], of: "person", for: .change))
+    #expect(try !keys.contains([1], of: "person", for: .change))
+    #expect(try !self.keys(of: "b").contains([1, 0], of: "person", for: .change))
     try keys.remove([1, 0], of: "person")
-    #expect(try !keys.contains([1, 0], of: "person"))
+    #expect(try !keys.contains([1, 0], of: "person", for: .change))
   }
 
   @Test("What a savepoint takes back is not written later")
   func rewound() throws {
-    let connection = try prepared()
-    let keys = ContestedKeys(of: "", on: connection)
-    try keys.add([1], of: "t")
-    try keys.flush()
-    try keys.add([2], of: "t")
+    let keys = keys()
+    for first: UInt8 in [1, 3] {
+      try keys.add([first], of: "t", isTaken: false)
+      try keys.add(record(Int64(first)), of: "t", isTaken: false)
+      if first == 1 { try keys.flush() }
+    }
     keys.rewind()
     try keys.flush()
-    #expect(try keys.contains([1], of: "t"))
-    #expect(try !keys.contains([2], of: "t"))
+    #expect(try keys.contains([1], of: "t", for: .change) && keys.contains(record(1), of: "t", for: .change))
+    #expect(try !keys.contains([3], of: "t", for: .change) && !keys.contains(record(3), of: "t", for: .change))
+  }
+
+  @Test("Integers that follow each other take one row, in whatever order they come")
+  func runs() throws {
+    let keys = keys()
+    var random = SeededGenerator(seed: 5)
+    for number in (1...10_000).shuffled(using: &random) { try keys.add(record(Int64(number)), of: "t", isTaken: false) }
+    try keys.flush()
+    #expect(try rowCount() == 1)
+    #expect(try connection.text("SELECT key || ' ' || last FROM buckia_contested_key") == "1 10000")
+    try keys.remove(record(77), of: "t")
+    #expect(try rowCount() == 2)
+    #expect(try [76, 77, 78].map { try keys.contains(record($0), of: "t", for: .change) } == [true, false, true])
+  }
+
+  @Test("A key that a diff has taken means one row to all of that diff, and two to others", arguments: [false, true])
+  func taken(isInteger: Bool) throws {
+    let key = isInteger ? record(7) : [UInt8(ascii: "k")]
+    let purposes: [ContestedKeys.Purpose] = [.change, .reference]
+    let taking = keys(entry: 2)
+    try taking.add(key, of: "t", isTaken: true)
+    #expect(try purposes.map { try taking.contains(key, of: "t", for: $0) } == [false, false])
+    let resumed = ContestedKeys(of: "", entry: 2, isResumed: true, on: connection)
+    #expect(try purposes.map { try resumed.contains(key, of: "t", for: $0) } == [false, false])
+    #expect(try purposes.map { try keys(entry: 3).contains(key, of: "t", for: $0) } == [true, true])
+  }
+
+  @Test(
+    "References ask for keys of earlier diffs, and of what was applied of their own before", arguments: [false, true])
+  func left(isInteger: Bool) throws {
+    let key = isInteger ? record(7) : [UInt8(ascii: "k")]
+    let purposes: [ContestedKeys.Purpose] = [.change, .reference]
+    let leaving = keys(entry: 2)
+    try leaving.add(key, of: "t", isTaken: false)
+    #expect(try purposes.map { try leaving.contains(key, of: "t", for: $0) } == [true, false])
+    let resumed = ContestedKeys(of: "", entry: 2, isResumed: true, on: connection)
+    #expect(try purposes.map { try resumed.contains(key, of: "t", for: $0) } == [true, true])
+    #expect(try purposes.map { try keys(entry: 3).contains(key, of: "t", for: $0) } == [true, true])
+    // What is known last counts.
+    let taking = keys(entry: 3)
+    try taking.add(key, of: "t", isTaken: true)
+    #expect(try !taking.contains(key, of: "t", for: .change))
+    #expect(try rowCount() == 1)
+  }
+
+  @Test("Any keys, added, taken and removed in any order, are those that a set has", arguments: 0..<20)
+  func likeASet(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let spans: [ClosedRange<Int64>] = [0...40, -20...20, (.max - 30)...(.max), (.min)...(.min + 30)]
+    let span = try #require(spans.randomElement(using: &random))
+    // What put a key there last.
+    var model: [Int64: (entry: Int64, isTaken: Bool)] = [:]
+    var current = keys(entry: 1)
+    var entry: Int64 = 1
+    for _ in 0..<300 {
+      let first = Int64.random(in: span, using: &random)
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0:
+        try current.remove(record(first), of: "t")
+        model[first] = nil
+      case 1:
+        try current.flush()
+        entry += 1
+        current = keys(entry: entry)
+      case 2:
+        for key in span {
+          let known = model[key]
+          let isContested = known.map { $0.entry != entry || !$0.isTaken } ?? false
+          #expect(try current.contains(record(key), of: "t", for: .change) == isContested, "\(key)")
+          let isEarlier = known.map { $0.entry != entry } ?? false
+          #expect(try current.contains(record(key), of: "t", for: .reference) == isEarlier, "\(key)")
+        }
+        #expect(try current.exist(in: "t") == !model.isEmpty)
+      default:
+        let last = min(span.upperBound, first.addingReportingOverflow(Int64.random(in: 0..<9, using: &random)).0)
+        let isTaken = random.oneIn(3)
+        for key in first...max(first, last) {
+          try current.add(record(key), of: "t", isTaken: isTaken)
+          model[key] = (entry, isTaken)
+        }
+      }
+    }
+    try current.flush()
+    var stored: [Int64] = []
+    try connection.forEachRow(of: "SELECT key, last FROM buckia_contested_key ORDER BY key") {
+      stored += Array($0.integer(at: 0)...$0.integer(at: 1))
+    }
+    #expect(stored == model.keys.sorted())
   }
 
   @Test("A ledger of format 2 gets the table")
-  func migrated() throws {
-    let connection = try prepared()
+  func migratedFrom2() throws {
     try connection.execute(
       """
       DROP TABLE buckia_contested_key; DROP TABLE buckia_value; DROP INDEX buckia_held_part_entry;
@@ -55,5 +159,30 @@ struct ContestedKeysTests {
       """)
     #expect(try Ledger.prepare(on: connection) == .migrated(from: 2))
     #expect(try !ContestedKeys.exist(on: connection))
+  }
+
+  @Test("The keys of a ledger of format 3 are kept")
+  func migratedFrom3() throws {
+    try connection.execute(
+      """
+      DROP TABLE buckia_contested_key; UPDATE buckia_settings SET value = 3 WHERE name = 'format';
+      CREATE TABLE buckia_contested_key(
+        sender TEXT NOT NULL, table_name TEXT NOT NULL COLLATE NOCASE, key BLOB NOT NULL,
+        PRIMARY KEY (sender, table_name, key)
+      ) WITHOUT ROWID
+      """)
+    let integers: [Int64] = [0, 1, -1, 258, .min, .max, 0x0123_4567_89ab_cdef]
+    // A real number and two columns are no integer.
+    let others: [[UInt8]] = [[2] + record(5).dropFirst(), record(5) + record(5), [3, 1, 65], [5]]
+    let insert = try connection.prepare("INSERT INTO buckia_contested_key VALUES ('a', 't', ?1)")
+    for key in integers.map(record) + others {
+      try insert.bind(key, at: 0)
+      try insert.run()
+    }
+    #expect(try Ledger.prepare(on: connection) == .migrated(from: 3))
+    let keys = keys(of: "a")
+    for key in integers.map(record) + others { #expect(try keys.contains(key, of: "t", for: .change), "\(key)") }
+    #expect(try !keys.contains(record(5), of: "t", for: .change) && !keys.contains(record(2), of: "t", for: .change))
+    #expect(try rowCount() == Int64(integers.count + others.count))
   }
 }

@@ -254,6 +254,39 @@ struct CollidingKeysTests {
     #expect(try couple.rows("SELECT count(*) FROM buckia_contested_key", of: "anna") == ["0"])
   }
 
+  @Test("Rows that refer to one that the same diff took in the place of another are taken", arguments: [1, 40])
+  func childrenOfTaken(count: Int) throws {
+    let couple = try contested()
+    let rows = { (code: Int) in (10..<(10 + count)).map { "(\($0), \(code), NULL)" }.joined(separator: ", ") }
+    try TestDatabases.run("INSERT INTO person VALUES \(rows(41))", on: couple.path("anna"))
+    try couple.send(
+      from: "ben", to: "anna",
+      "INSERT INTO person VALUES \(rows(42)); INSERT INTO phone SELECT id, id, 420 FROM person WHERE id >= 10")
+    let report = try couple.apply(to: "anna", [.table("person"): .takeIncoming, .otherwise: .keepLocal])
+    #expect(report.diffs.map(\.conflicts) == [count])
+    #expect(try couple.rows("SELECT count(*) FROM phone WHERE id >= 10", of: "anna") == ["\(count)"])
+    // In the next diff, Ben may mean Anna's rows, which he may have taken.
+    try couple.send(from: "ben", to: "anna", "INSERT INTO phone SELECT id + 100, id, 421 FROM person WHERE id >= 10")
+    #expect(try couple.apply(to: "anna").diffs.map(\.conflicts) == [count])
+  }
+
+  @Test("A changeset that goes on to change a row that was left out does not reach the other row")
+  func laterSection() throws {
+    let couple = try Couple(Self.phoneBook)
+    try TestDatabases.run("INSERT INTO person VALUES (4, 41, NULL)", on: couple.path("anna"))
+    let edits = ["INSERT INTO person VALUES (4, 42, NULL)", "UPDATE person SET birthday = 1990 WHERE id = 4"]
+    for edit in edits { try couple.send(from: "ben", to: "anna", edit, raw: true) }
+    let inbound = URL(fileURLWithPath: couple.folder.file("to-anna"))
+    let files = try FileManager.default.contentsOfDirectory(atPath: inbound.path).sorted()
+    try #require(files.count == 2)
+    // SQLite reads two changesets that follow each other as one.
+    let both = try files.map { try Data(contentsOf: inbound.appendingPathComponent($0)) }
+    try FileManager.default.removeItem(at: inbound.appendingPathComponent(files[1]))
+    try (both[0] + both[1]).write(to: inbound.appendingPathComponent(files[0]))
+    #expect(try couple.apply(to: "anna").diffs.map(\.conflicts) == [2])
+    #expect(try couple.rows("SELECT code, birthday FROM person WHERE id = 4", of: "anna") == ["41|NULL"])
+  }
+
   @Test("A row that both sides made alike is one row: what refers to it is taken, and later changes merge")
   func equalRows() throws {
     let couple = try Couple(Self.phoneBook)

@@ -27,7 +27,7 @@ struct CollisionScan {
       try changes.definitions.map {
         try SchemaPlan(definitions: $0, mode: .hold, renames: renames, local: session.schema())
       } ?? SchemaPlan(positional: summary.tables.map(\.table), local: session.schema())
-    let contested = ContestedKeys(of: changes.key.sender, on: session.connection)
+    let contested = ContestedKeys(of: changes.key.sender, entry: 0, on: session.connection)
     let sections = TableSections(summary, of: changes.changeset)
     for table in summary.tables where table.inserted > 0 {
       let name = TableName(table.table.name)
@@ -40,7 +40,7 @@ struct CollisionScan {
         guard change.operation == .insert, let local = try statements.copyOfRow(of: change, bytes),
           !local.holds(columns, of: change, bytes, match)
         else { return }
-        try contested.add(key.bytes(of: change, bytes), of: statements.name)
+        try contested.add(key.bytes(of: change, bytes), of: statements.name, isTaken: false)
       }
     }
     try contested.flush()

@@ -13,7 +13,7 @@ final class KeyCollisions {
   /// Whether new contests are written down.
   private let recordsContests: Bool
   /// Whether any key was contested when this diff began: most databases have none, and nothing has to be looked up.
-  private let hasContests: Bool
+  private let hadContests: Bool
   private let session: ApplySession
   private var referredPlaces: [TableName: [Int]] = [:]
 
@@ -23,21 +23,21 @@ final class KeyCollisions {
     self.contested = contested
     self.recordsContests = recordsContests
     self.session = session
-    hasContests = try ContestedKeys.exist(on: session.connection)
+    hadContests = try ContestedKeys.exist(on: session.connection)
   }
 
   /// What the changes of a table may meet; nil for most.
   func known(of statements: TableStatements, _ header: ChangesetTable) throws -> KnownCollisions? {
     let areReferred = refused.areReferred(by: TableName(header.name))
-    guard hasContests || areReferred else { return nil }
+    guard hadContests || contested.hasGrown || areReferred else { return nil }
     var links: [ReferenceLink] = []
-    if hasContests {
+    if hadContests {
       links = try ReferenceLink.all(of: statements.match, in: session.schema()).compactMap { link in
         guard try contested.exist(in: TableName(link.parent.name)) else { return nil }
         return link.inKeyOrder
       }
     }
-    let isContested = try hasContests && contested.exist(in: statements.name)
+    let isContested = try (hadContests || contested.hasGrown) && contested.exist(in: statements.name)
     guard areReferred || isContested || !links.isEmpty else { return nil }
     return KnownCollisions(
       refused, contested, statements, header, areReferred: areReferred, isContested: isContested,
@@ -63,35 +63,9 @@ final class KeyCollisions {
     return found
   }
 
-  // MARK: What a run finds
-
-  /// Notes a row whose INSERT is left out, where others may refer to it.
-  func noteRefused(
-    _ change: DecodedChange, _ bytes: RawSpan, _ statements: TableStatements, _ header: ChangesetTable,
-    _ cause: RefusedRows.Cause
-  ) throws {
-    guard try !referredPlaces(of: statements.match.local).isEmpty else { return }
-    try refused.note(RowKey(of: header).identity(of: change, bytes), of: header.name, cause)
-  }
-
-  /// Notes a local row in whose place another is written, where others may refer to it.
-  func noteReplaced(_ local: CurrentRow, _ statements: TableStatements) throws {
-    let places = try referredPlaces(of: statements.match.local)
-    guard !places.isEmpty else { return }
-    let row = try local.copied()
-    var writer = ChangesetWriter()
-    row.record.withRawSpan { bytes in
-      for place in places { writer.append(row.values[place], of: bytes) }
-    }
-    try refused.note(replaced: writer.bytes, of: statements.name)
-  }
-
-  /// Notes that the sender means another row by a key than the local one.
-  func noteContested(
-    _ change: DecodedChange, _ bytes: RawSpan, _ statements: TableStatements, _ header: ChangesetTable
-  ) throws {
-    guard recordsContests, !change.hasNullKey else { return }
-    try contested.add(RowKey(of: header).bytes(of: change, bytes), of: statements.name)
+  /// What the conflicts of a table's INSERTs mean for others.
+  func found(in statements: TableStatements, _ header: ChangesetTable) -> FoundCollisions {
+    FoundCollisions(self, contested: recordsContests ? contested : nil, statements, header)
   }
 }
 

@@ -52,7 +52,7 @@ final class KnownCollisions {
     for link in contestedParents {
       guard let values = try link.values(of: change, bytes, statements) else { continue }
       let table = TableName(link.parent.name)
-      guard try contested.contains(values.record, of: table) else { continue }
+      guard try contested.contains(values.record, of: table, for: .reference) else { continue }
       return "it refers to \(try name(of: values.record, table)) of its sender, and another row with this key is here"
     }
     return nil
@@ -81,7 +81,7 @@ final class KnownCollisions {
   /// Whether the sender means another row by the key of a change than the local one.
   func isContested(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isContested, !change.hasNullKey else { return false }
-    return try contested.contains(key.bytes(of: change, bytes), of: statements.name)
+    return try contested.contains(key.bytes(of: change, bytes), of: statements.name, for: .change)
   }
 
   /// Says that a key means one row to both sides from now on, or none here.

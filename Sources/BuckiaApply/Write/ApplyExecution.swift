@@ -59,7 +59,8 @@ struct ApplyExecution {
     let holding = try Holding(admitted, schema, resuming: resumed, entry: entry, in: session)
     let refused = refused ?? RefusedRows(with: session.connection.library)
     try refused.beginRun()
-    let contested = ContestedKeys(of: resumed?.senderKey ?? incoming.key.sender, on: session.connection)
+    let contested = ContestedKeys(
+      of: resumed?.senderKey ?? incoming.key.sender, entry: entry, isResumed: resumed != nil, on: session.connection)
     let collisions = try KeyCollisions(
       refused: refused, contested: contested, recordsContests: settings.recordsConflicts, in: session)
     let decider = ConflictDecider(

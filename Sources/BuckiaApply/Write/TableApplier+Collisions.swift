@@ -43,9 +43,9 @@ extension TableApplier {
 
   /// The row that had the key may be gone: then the key is free for its author's row.
   private func insertContested(_ bytes: RawSpan, _ known: KnownCollisions) throws -> Refused? {
-    let inserted = counts.inserted
+    let before = counts
     let refused = try attempt(bytes)
-    if counts.inserted > inserted { try known.endContest(change, bytes) }
+    if counts.inserted > before.inserted, counts.conflicts == before.conflicts { try known.endContest(change, bytes) }
     return refused
   }
 
@@ -70,23 +70,22 @@ extension TableApplier {
     return refused
   }
 
-  /// Notes what the conflict of an INSERT means for others: rows that refer to either row, and what its author sends later.
+  /// Notes what the conflict of an INSERT means for others.
   func noteCollision(
-    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan, in collisions: KeyCollisions
+    _ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan, in found: FoundCollisions
   ) throws {
     // A row that both sides made alike is one row.
     if let local = incident.local, decider.asksAboutEverything, holdsNew(local, bytes) { return }
     switch outcome {
     case .keptLocal, .merged, .omitted:
       if incident.kind != .foreignKey {
-        try collisions.noteRefused(
-          change, bytes, statements, header, incident.kind == .constraint ? .constraint : .keyTaken)
+        try found.noteRefused(change, bytes, incident.kind == .constraint ? .constraint : .keyTaken)
       }
-      if incident.local != nil { try collisions.noteContested(change, bytes, statements, header) }
+      if incident.local != nil { try found.noteContested(change, bytes, isTaken: false) }
     case .tookIncoming:
       guard incident.kind == .conflict, let local = incident.local else { return }
-      try collisions.noteReplaced(local, statements)
-      try collisions.noteContested(change, bytes, statements, header)
+      try found.noteReplaced(local)
+      try found.noteContested(change, bytes, isTaken: true)
     case .resolved, .reported: break
     }
   }

@@ -24,6 +24,7 @@ final class TableApplier {
   let decider: ConflictDecider
   /// Takes what is found out of colliding keys; nil where a conflict ends the work anyway.
   private let collisions: KeyCollisions?
+  private lazy var found = collisions?.found(in: statements, header)
   /// What the table's changes are known to meet; nil for most tables.
   private let known: KnownCollisions?
   /// The rows whose INSERT waits for the table's other changes.
@@ -457,7 +458,7 @@ final class TableApplier {
   func record(_ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan) throws {
     counts.conflicts += 1
     if outcome == .keptLocal || outcome == .omitted { counts.omitted += 1 }
-    if change.operation == .insert, let collisions { try noteCollision(incident, outcome, bytes, in: collisions) }
+    if change.operation == .insert, let found { try noteCollision(incident, outcome, bytes, in: found) }
     try decider.record(incident, outcome, layout, bytes)
   }
 }
