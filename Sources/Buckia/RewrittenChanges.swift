@@ -28,6 +28,9 @@ public struct RewrittenChanges {
   private let tablesInKeyOrder: Set<TableName>
   private let began: ContinuousClock.Instant
 
+  /// Is told how far it has come.
+  package typealias Progress = (RewritingProgress) -> Void
+
   /// The changes that undo those of a file: what their author did, not what applying them did to some database. If a conflict was
   /// met there and a local row was replaced, that row does not come back. A remark says this.
   ///
@@ -46,8 +49,10 @@ public struct RewrittenChanges {
   }
 
   /// The same for a file, or bytes that came without one.
-  package init(inverting source: InboundSource, poll: @escaping () throws -> Void = {}) throws {
-    try self.init([source], remarks: [Remark(.inverseOfChanges)], poll) { inputs, output in
+  package init(
+    inverting source: InboundSource, progress: Progress? = nil, poll: @escaping () throws -> Void = {}
+  ) throws {
+    try self.init([source], remarks: [Remark(.inverseOfChanges)], progress, poll) { inputs, output, poll in
       let input = inputs[0]
       let sorted = try Changesets.invert(
         input.changeset, into: output, keepsOrder: { input.tablesInAuthorOrder.contains(TableName($0.name)) },
@@ -72,8 +77,10 @@ public struct RewrittenChanges {
   }
 
   /// The same for files, and bytes that came without one.
-  package init(concatenating sources: [InboundSource], poll: @escaping () throws -> Void = {}) throws {
-    try self.init(sources, poll) { inputs, output in
+  package init(
+    concatenating sources: [InboundSource], progress: Progress? = nil, poll: @escaping () throws -> Void = {}
+  ) throws {
+    try self.init(sources, progress, poll) { inputs, output, poll in
       try Changesets.concatenate(inputs.map(\.changeset), into: output, poll: poll)
       let summary = try ChangesetSummary.of(output, poll: poll)
       return (summary.tables.map { ChangesetReport.Table($0) }, inKeyOrder: [])
@@ -92,8 +99,10 @@ public struct RewrittenChanges {
   }
 
   /// The same for a file, or bytes that came without one.
-  package init(sorting source: InboundSource, poll: @escaping () throws -> Void = {}) throws {
-    try self.init([source], keepingSchema: true, poll) { inputs, output in
+  package init(
+    sorting source: InboundSource, progress: Progress? = nil, poll: @escaping () throws -> Void = {}
+  ) throws {
+    try self.init([source], keepingSchema: true, progress, poll) { inputs, output, poll in
       let summary = inputs[0].summary
       let unsorted = try Changesets.sort(inputs[0].changeset, summary, into: output, poll: poll)
       let tables = Set(summary.tables.map { TableName($0.table.name) })
@@ -109,8 +118,8 @@ public struct RewrittenChanges {
   ///   - rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
   private init(
     _ sources: [InboundSource], remarks: [Remark] = [], keepingSchema: Bool = false,
-    _ poll: @escaping () throws -> Void,
-    _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer) throws -> (
+    _ progress: Progress?, _ poll: @escaping () throws -> Void,
+    _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer, _ poll: () throws -> Void) throws -> (
       [ChangesetReport.Table], inKeyOrder: Set<TableName>
     )
   ) throws {
@@ -118,9 +127,16 @@ public struct RewrittenChanges {
     let output = TemporaryBuffer()
     changeset = output
     (inputs, definitions, author, tablesInKeyOrder, tables) = try BuckiaError.wrapping {
-      let inputs = try sources.map { try DiffInspection.open($0, poll: poll) }
+      let inputs = try sources.map { source in
+        try DiffInspection.open(source, progress: progress.map { tell in { tell(.checking($0)) } }, poll: poll)
+      }
       let definitions = try Self.commonDefinitions(of: inputs)
-      let (tables, inKeyOrder) = try rewrite(inputs, output)
+      let changeCount = inputs.reduce(0) { $0 + $1.summary.changeCount }
+      let byteCount = inputs.reduce(0) { $0 + $1.changeset.count }
+      let (tables, inKeyOrder) = try rewrite(inputs, output) {
+        progress?(.rewriting(changes: changeCount, bytes: output.count, byteCount: byteCount))
+        try poll()
+      }
       return (inputs, definitions, keepingSchema ? inputs.first?.author : nil, inKeyOrder, tables)
     }
     let leftOut = author == nil ? inputs.filter { $0.author != nil } : []
@@ -218,6 +234,14 @@ public struct RewrittenChanges {
     let observed = inputs.compactMap(\.id).filter { $0.unixSeconds <= now + KSUIDClock.tolerance }
     return try home.newIDs(after: observed, unixSeconds: now).ids[0]
   }
+}
+
+/// How far files have been checked, and their changes rewritten.
+package enum RewritingProgress {
+  /// A file is being checked.
+  case checking(InspectionProgress)
+  /// All files are in order. They have this many changes, which take `byteCount` bytes; `bytes` have been written.
+  case rewriting(changes: Int, bytes: Int, byteCount: Int)
 }
 
 /// What ``RewrittenChanges`` wrote.

@@ -55,4 +55,37 @@ struct ProgressTests {
       DiffProgress(table: "a\u{1B}b", rows: 1, bytes: 64_000_000).line
         == #"Comparing a\u{1B}b: 1 row, 64.0 MB of pages read"#)
   }
+
+  @Test("Inverting, joining and sorting say which file is checked, and then how much has been written")
+  func rewriting() throws {
+    #expect(
+      RewritingProgress.rewriting(changes: 12_000, bytes: 0, byteCount: 9).line("Sorting x")
+        == "Sorting x: 12,000 changes")
+    #expect(
+      RewritingProgress.rewriting(changes: 1, bytes: 4_500_000, byteCount: 20_100_000).line("Joining 2 files")
+        == "Joining 2 files: 1 change, 4.50 MB of 20.1 MB written")
+    let bench = try Workbench()
+    try bench.sql("old.db", "CREATE TABLE t(a INTEGER PRIMARY KEY, b)")
+    try bench.sql(
+      "new.db",
+      """
+      CREATE TABLE t(a INTEGER PRIMARY KEY, b);
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO t SELECT i, hex(zeroblob(50)) FROM n
+      """)
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "x.bdiff"]).status == 0)
+    let input = InboundSource.path(bench.path("x.bdiff"))
+    let rewrites: [(@escaping RewrittenChanges.Progress) throws -> RewrittenChanges] = [
+      { try RewrittenChanges(inverting: input, progress: $0) }, { try RewrittenChanges(sorting: input, progress: $0) },
+      { try RewrittenChanges(concatenating: [input], progress: $0) },
+    ]
+    for rewrite in rewrites {
+      var told: [RewritingProgress] = []
+      _ = try rewrite { told.append($0) }
+      guard case .checking = told.first, case .rewriting(20_000, let bytes, let byteCount) = told.last else {
+        Issue.record("\(told)")
+        continue
+      }
+      #expect(bytes > 0 && bytes <= byteCount && byteCount > 2_000_000)
+    }
+  }
 }

@@ -17,6 +17,18 @@ extension InspectionProgress {
   }
 }
 
+extension RewritingProgress {
+  /// Which file is being checked; then what is being done, with how many changes, and how much of them has been written.
+  func line(_ activity: String) -> String {
+    switch self {
+    case .checking(let progress): return progress.line
+    case .rewriting(let changes, let bytes, let byteCount):
+      let written = bytes > 0 ? ", \(ByteCount(bytes)) of \(ByteCount(byteCount)) written" : ""
+      return "\(activity): \(changes.counted("change"))\(written)"
+    }
+  }
+}
+
 extension ApplyProgress {
   /// What is being done with which file, and how much has been done.
   var line: String {

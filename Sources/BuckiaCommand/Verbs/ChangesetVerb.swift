@@ -44,9 +44,9 @@ struct ChangesetInvertVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(inverting: ArgumentFile.source(file)) {
-      console.progress.update("Inverting \(ArgumentFile.name(of: file))")
-    }
+    let changes = try RewrittenChanges(
+      inverting: ArgumentFile.source(file),
+      progress: { console.progress.update($0.line("Inverting \(ArgumentFile.name(of: file))")) })
     return try options.write(changes, on: console)
   }
 }
@@ -71,9 +71,9 @@ struct ChangesetConcatVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(concatenating: ArgumentFile.sources(files)) {
-      console.progress.update("Joining \(files.count.counted("file"))")
-    }
+    let changes = try RewrittenChanges(
+      concatenating: ArgumentFile.sources(files),
+      progress: { console.progress.update($0.line("Joining \(files.count.counted("file"))")) })
     return try options.write(changes, on: console)
   }
 }
@@ -101,9 +101,9 @@ struct ChangesetSortVerb: Verb {
   var printsResult: Bool { options.path == OutputPath.standardOutput }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let changes = try RewrittenChanges(sorting: ArgumentFile.source(file)) {
-      console.progress.update("Sorting \(ArgumentFile.name(of: file))")
-    }
+    let changes = try RewrittenChanges(
+      sorting: ArgumentFile.source(file),
+      progress: { console.progress.update($0.line("Sorting \(ArgumentFile.name(of: file))")) })
     return try options.write(changes, on: console)
   }
 }
