@@ -117,7 +117,11 @@ let package = Package(
       dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
     .target(
-      name: "TestSupport", dependencies: ["BuckiaByteStreams", "SQLiteConnections"], path: "Tests/TestSupport"),
+      name: "CTestSupport", path: "Tests/CTestSupport",
+      cSettings: [.define("BUCKIA_LINKS_SQLITE", .when(traits: ["LinkedSQLite"]))]),
+    .target(
+      name: "TestSupport", dependencies: ["BuckiaByteStreams", "CTestSupport", "SQLiteConnections"],
+      path: "Tests/TestSupport"),
     .target(
       name: "ReplicationTestSupport", dependencies: ["BuckiaApply", "BuckiaDiff", "TestSupport"],
       path: "Tests/ReplicationTestSupport"),

@@ -135,6 +135,24 @@ import Testing
     #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "me") == ["0"])
   }
 
+  @Test("Nor when the later diff has waited, too, and both are applied at last")
+  func deletedRowOfHeldTable() throws {
+    var chain = try Chain(Self.schema, receivers: ["me"])
+    try chain.send(
+      "CREATE TABLE photo(id INTEGER PRIMARY KEY, path TEXT); INSERT INTO photo VALUES (1, 'a'), (2, 'b')", to: ["me"])
+    try chain.send("ALTER TABLE photo ADD COLUMN size; UPDATE photo SET size = id, path = path || '.'", to: ["me"])
+    try chain.send("DELETE FROM photo", to: ["me"])
+    try chain.send("INSERT INTO photo(id, path) VALUES (1, 'c')", to: ["me"])
+    try chain.apply("me")
+    try chain.run("CREATE TABLE photo(id INTEGER PRIMARY KEY, path TEXT)", on: "me")
+    #expect(try chain.apply("me").diffs.map(\.state) == [.applied, .applied, .applied, .held])
+    #expect(try chain.rows("SELECT * FROM photo", of: "me") == ["1|'99'"])
+    try chain.run("ALTER TABLE photo ADD COLUMN size", on: "me")
+    #expect(try chain.apply("me").diffs.map(\.state) == [.applied])
+    #expect(try chain.rows("SELECT id, size FROM photo", of: "me") == ["1|NULL"])
+    #expect(try chain.rows("SELECT count(*) FROM buckia_conflict", of: "me") == ["0"])
+  }
+
   @Test(
     "What the user has written since the upgrade meets what was kept as a conflict",
     arguments: [ConflictPolicy.keepLocal, .takeIncoming, .abort])

@@ -32,7 +32,8 @@ struct Holding {
     self.plan = plan
     self.session = session
     store = HeldParts(of: entry, on: session.connection)
-    earlier = try resumed == nil ? session.heldTables() : []
+    // Of what is held of columns, nothing deletes a row.
+    earlier = try resumed?.isWhole == false ? [] : session.heldTables()
     guard !plan.held.isEmpty || resumed != nil else {
       known = admitted
       keys = [:]
