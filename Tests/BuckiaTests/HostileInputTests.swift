@@ -1,16 +1,17 @@
 import Buckia
+import BuckiaApply
 import BuckiaByteStreams
 import BuckiaDiffFiles
-import BuckiaApply
+import BuckiaJSON
+import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
-import BuckiaKSUID
 import Foundation
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
-import Testing
 import TestSupport
+import Testing
 
 private let schema = """
   CREATE TABLE notes(id INTEGER PRIMARY KEY, n INTEGER);
@@ -273,6 +274,7 @@ private let schema = """
     let path = try #require(sent.path)
     let name = URL(fileURLWithPath: path).lastPathComponent
     let good = try fileBytes(path)
+    let written = try #require(try content(of: good, in: exchange))
     let before = try exchange.everythingButOurs()
     for seed in Seeds.range(200) {
       var random = SeededGenerator(seed: seed)
@@ -284,7 +286,7 @@ private let schema = """
       }
       try exchange.folder.write(bytes, to: "inbound/\(name)")
       // Bits of the compressed form that decide nothing may be flipped: what is read is then what the author wrote.
-      if isReadAsWritten(bytes, as: good, in: exchange) { continue }
+      if try content(of: bytes, in: exchange) == written { continue }
       let report = try exchange.apply()
       #expect(report.diffs.map(\.state) == [.rejected], "\(Seeds.replay(seed))")
       #expect(report.diffs.first?.reason?.contains(name) == true, "\(Seeds.replay(seed))")
@@ -295,14 +297,34 @@ private let schema = """
     #expect(try exchange.apply().diffs.map(\.state) == [.applied])
   }
 
-  /// Whether a damaged file is accepted, and has the manifest and the changes of the good one, byte for byte.
-  private func isReadAsWritten(_ damaged: [UInt8], as good: [UInt8], in exchange: Exchange) -> Bool {
-    func content(_ bytes: [UInt8]) throws -> [[UInt8]] {
-      let path = try exchange.folder.write(bytes, to: "compared.bdiff")
-      let diff = try DiffFile.verified(at: path)
-      return [diff.manifestBytes, try diff.changeset.allBytes()]
+  @Test("Whichever bit of a diff file is flipped, the file is refused or reads as it was written")
+  func everyBit() throws {
+    let exchange = try Exchange(schema)
+    let sent = try exchange.send("INSERT INTO notes VALUES (3, 3); UPDATE notes SET n = 9 WHERE id = 1")
+    let good = try fileBytes(try #require(sent.path))
+    let written = try #require(try content(of: good, in: exchange))
+    var refused = 0
+    for bit in 0..<8 * good.count {
+      var bytes = good
+      bytes[bit / 8] ^= 1 << (bit % 8)
+      guard let read = try content(of: bytes, in: exchange) else {
+        refused += 1
+        continue
+      }
+      #expect(read == written, "bit \(bit % 8) of byte \(bit / 8) of \(HexText.lowercase(good))")
     }
-    do { return try content(damaged) == content(good) } catch { return false }
+    #expect(refused > 4 * good.count, "\(refused) of \(8 * good.count) flipped bits were noticed")
+  }
+
+  /// The manifest and the changes of a diff file, or nil where the file is refused.
+  private func content(of bytes: [UInt8], in exchange: Exchange) throws -> [[UInt8]]? {
+    let path = try exchange.folder.write(bytes, to: "compared.bdiff")
+    do {
+      let diff = try DiffFile.verified(at: path, name: .ifNamedByID)
+      return [diff.manifestBytes, try diff.changeset.allBytes()]
+    } catch is DiffFileError {
+      return nil
+    }
   }
 
   @Test("At most a thousand refused files are remembered")
