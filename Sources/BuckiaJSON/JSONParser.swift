@@ -7,20 +7,34 @@
 /// Follows [RFC 8259](https://www.rfc-editor.org/rfc/rfc8259) and, in what it refuses,
 /// [RFC 7493](https://www.rfc-editor.org/rfc/rfc7493).
 package struct JSONParser {
+  /// Which numbers are read.
+  package enum Numbers {
+    /// Integers alone: nothing that is signed may be read in two ways.
+    case integers
+    /// Those with a fraction or an exponent, too: for what a person types.
+    case all
+  }
+
   private let bytes: [UInt8]
+  private let numbers: Numbers
   private var position = 0
   private var count = 0
 
-  private init(_ bytes: [UInt8]) { self.bytes = bytes }
+  private init(_ bytes: [UInt8], _ numbers: Numbers) {
+    self.bytes = bytes
+    self.numbers = numbers
+  }
 
   /// Reads a document.
   ///
-  /// - Parameter bytes: The whole document, UTF-8.
+  /// - Parameters:
+  ///   - bytes: The whole document, UTF-8.
+  ///   - numbers: Which numbers are read.
   /// - Throws: `JSONError` with the offset of what is wrong.
-  package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+  package static func parse(_ bytes: [UInt8], numbers: Numbers = .integers) throws(JSONError) -> JSONValue {
     if bytes.starts(with: [0xef, 0xbb, 0xbf]) { throw JSONError(.byteOrderMark, offset: 0) }
     try checkUTF8(bytes)
-    var parser = JSONParser(bytes)
+    var parser = JSONParser(bytes, numbers)
     let value = try parser.value(depth: 0)
     parser.skipSpace()
     guard parser.position == bytes.count else { throw JSONError(.trailingData, offset: parser.position) }
@@ -78,7 +92,9 @@ package struct JSONParser {
     case UInt8(ascii: "t"): return try word("true", .bool(true))
     case UInt8(ascii: "f"): return try word("false", .bool(false))
     case UInt8(ascii: "n"): return try word("null", .null)
-    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .integer(try number())
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+      if let real = try real() { return .real(real) }
+      return .integer(try number())
     default: throw JSONError(.unexpectedCharacter, offset: position)
     }
   }
@@ -115,6 +131,23 @@ package struct JSONParser {
     repeat { values.append(try value(depth: depth)) } while try skip(UInt8(ascii: ","))
     try expect(UInt8(ascii: "]"))
     return values
+  }
+
+  /// Reads a number with a fraction or an exponent; nil where another stands, or none may.
+  private mutating func real() throws(JSONError) -> Double? {
+    guard numbers == .all else { return nil }
+    let marks = Array("+-.eE".utf8)
+    let text = bytes[position...].prefix { (0x30...0x39).contains($0) || marks.contains($0) }
+    guard text.contains(where: { [0x2e, 0x65, 0x45].contains($0) }) else { return nil }
+    let digits = text.drop { $0 == UInt8(ascii: "-") }
+    let isPlain =
+      digits.first.map { (0x30...0x39).contains($0) } == true && text.last.map { (0x30...0x39).contains($0) } == true
+    guard isPlain, let value = Double(String(decoding: text, as: UTF8.self)) else {
+      throw JSONError(.unexpectedCharacter, offset: position)
+    }
+    guard value.isFinite else { throw JSONError(.outOfRange, offset: position) }
+    position = text.endIndex
+    return value
   }
 
   private mutating func number() throws(JSONError) -> Int64 {

@@ -6,6 +6,15 @@ import Testing
 import TestSupport
 
 @Suite struct JSONTests {
+  @Test("Numbers with a fraction or an exponent are read where a person types them")
+  func realsThatAreTyped() throws {
+    func read(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8), numbers: .all) }
+    #expect(try read("[1.5,-2.5e-3,1E2,7,-0.0]") == [.real(1.5), .real(-0.0025), .real(100), 7, .real(-0.0)])
+    for text in ["1.", ".5", "1e", "1e999", "-.5", "1.5.5", "1-.5", "--1.5", "+1.5", "1e+"] {
+      #expect(throws: JSONError.self, "\(text)") { try read(text) }
+    }
+  }
+
   @Test(
     "What is not strict JSON is refused with its place",
     arguments: [
