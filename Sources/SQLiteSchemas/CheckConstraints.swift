@@ -22,6 +22,25 @@ package enum CheckConstraints {
     return expressions
   }
 
+  /// The expression of the constraint with a name; nil where there is none.
+  ///
+  /// - Parameters:
+  ///   - name: The name.
+  ///   - sql: The CREATE TABLE statement from `sqlite_schema`.
+  package static func expression(named name: String, in sql: String) -> String? {
+    let tokens = SQLTokens(sql)
+    for index in tokens.tokens.indices
+    where tokens.isWord("constraint", at: index) && tokens.isWord("check", at: index + 2)
+      && tokens.isMark("(", at: index + 3)
+    {
+      guard tokens.name(at: index + 1).map({ $0.utf8.elementsEqual(name.utf8) }) == true else { continue }
+      let end = tokens.closing(index + 3)
+      guard end < tokens.count else { return nil }
+      return tokens.text(of: (index + 4)..<end)
+    }
+    return nil
+  }
+
   /// The text of a token, in lower case if it is a word.
   private static func comparable(_ tokens: SQLTokens, at index: Int) -> String {
     let text = tokens.text(at: index)

@@ -27,6 +27,15 @@ import Testing
     #expect(plain != checks("CREATE TABLE t(a CHECK (a > 1) CHECK (b <> 'X'))"))
   }
 
+  @Test("A constraint is found by its name")
+  func named() {
+    let sql = "CREATE TABLE t(a CONSTRAINT n NOT NULL CONSTRAINT \"c c\" CHECK (a > (1)), CONSTRAINT d CHECK (a < 9))"
+    #expect(CheckConstraints.expression(named: "c c", in: sql) == "a > (1)")
+    #expect(CheckConstraints.expression(named: "d", in: sql) == "a < 9")
+    #expect(CheckConstraints.expression(named: "n", in: sql) == nil)
+    #expect(CheckConstraints.expression(named: "d", in: "CREATE TABLE t(a CONSTRAINT d CHECK (a") == nil)
+  }
+
   @Test("Any text can be parsed")
   func hostile() {
     let whole = "CREATE TABLE t(a CHECK (a <> 'it''s') /* c */ -- d\n, \"e\"\"f\" CHECK (`g` > [h]))"
