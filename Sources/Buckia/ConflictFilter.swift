@@ -15,6 +15,8 @@ public struct ConflictFilter: Equatable, Sendable {
   public var diff: String?
   /// Those of this kind.
   public var kind: ConflictKind?
+  /// Only those that nobody has decided about in particular (``ConflictRecord/isOpen``).
+  public var isOpen = false
 
   /// Makes a filter that lets everything through.
   public init() {}
@@ -24,6 +26,7 @@ public struct ConflictFilter: Equatable, Sendable {
     selection.table = table
     selection.diff = diff
     selection.kind = kind
+    selection.isOpen = isOpen
     return selection
   }
 }

@@ -13,6 +13,7 @@ final class MissingParents {
   }
 
   private let connection: SQLiteConnection
+  private let constraints: ViolatedConstraints
   private var references: [String: [Reference]] = [:]
   /// The first and the last conflict of each diff, by its ledger entry.
   private lazy var bounds = Result { try ConflictRecord.bounds(on: connection) }
@@ -23,29 +24,49 @@ final class MissingParents {
 
   init(on connection: borrowing SQLiteConnection) {
     self.connection = SQLiteConnection(sharing: connection)
+    constraints = ViolatedConstraints(on: connection)
   }
 
-  /// A conflict with the name of the missing row, where it is of the kind `foreignKey`. Those of one diff are best given one
-  /// after the other.
+  /// A conflict with the constraint that it is about, and the missing row where it is of the kind `foreignKey`. Those of one diff
+  /// are best given one after the other.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged.
   func named(in record: ConflictRecord) throws -> ConflictRecord {
-    guard record.kind == .foreignKey else { return record }
+    guard record.kind == .foreignKey else { return try constraints.named(in: record) }
     var record = record
-    record.parent = try parent(of: record)
+    guard let reference = try reference(of: record) else { return record }
+    record.parent = try parent(of: record, by: reference)
+    var constraint = ViolatedConstraint(.foreignKey)
+    constraint.columns = reference.childColumns
+    constraint.parentTable = reference.parent
+    constraint.parentColumns = reference.parentColumns
+    record.constraint = constraint
     return record
   }
 
-  private func parent(of record: ConflictRecord) throws -> MissingParent? {
-    guard let row = record.local ?? record.incoming else { return nil }
-    for reference in try references(of: record.table) where record.reason?.contains("\"\(reference.parent)\"") ?? true {
-      let values = reference.childColumns.compactMap { Self.value(of: $0, in: row) }
-      guard values.count == reference.childColumns.count else { continue }
-      let key = zip(reference.parentColumns, values).map { (column: $0, value: Optional($1)) }
-      let cause = try conflicts(of: record.entry, leavingOut: reference)[values.hashValue]
-      return MissingParent(table: reference.parent, key: key, conflict: cause)
+  /// The foreign key that a conflict is about.
+  private func reference(of record: ConflictRecord) throws -> Reference? {
+    guard let row = Self.referringRow(of: record) else { return nil }
+    return try references(of: record.table).first { reference in
+      (record.reason?.contains("\"\(reference.parent)\"") ?? true)
+        && reference.childColumns.allSatisfy { Self.value(of: $0, in: row) != nil }
     }
-    return nil
+  }
+
+  private func parent(of record: ConflictRecord, by reference: Reference) throws -> MissingParent? {
+    guard let row = Self.referringRow(of: record) else { return nil }
+    let values = reference.childColumns.compactMap { Self.value(of: $0, in: row) }
+    let key = zip(reference.parentColumns, values).map { (column: $0, value: Optional($1)) }
+    let cause = try conflicts(of: record.entry, leavingOut: reference)[values.hashValue]
+    return MissingParent(table: reference.parent, key: key, conflict: cause)
+  }
+
+  /// The row that refers to another: the one that stands here, or the one that its author wants.
+  private static func referringRow(of record: ConflictRecord) -> [ConflictRecord.Cell]? {
+    guard record.outcome != .reported, let incoming = record.incoming else { return record.local }
+    return incoming.enumerated().map { place, cell in
+      (cell.column, cell.value ?? record.local.flatMap { $0.indices.contains(place) ? $0[place].value : nil })
+    }
   }
 
   /// The conflicts of a diff that have left out rows of a parent, by a hash of the values that are referred to: the first of

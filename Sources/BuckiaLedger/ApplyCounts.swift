@@ -8,6 +8,8 @@ public struct ApplyCounts: Equatable, Sendable {
   public var deleted = 0
   /// Conflicts met.
   public var conflicts = 0
+  /// Conflicts that a rule has decided.
+  public var decidedByRule = 0
   /// Changes not written because of a conflict.
   public var omitted = 0
   /// Changes with nothing left to do: the local row was equal already, or gone.
@@ -32,6 +34,7 @@ public struct ApplyCounts: Equatable, Sendable {
     sum.updated += other.updated
     sum.deleted += other.deleted
     sum.conflicts += other.conflicts
+    sum.decidedByRule += other.decidedByRule
     sum.omitted += other.omitted
     sum.unchanged += other.unchanged
   }

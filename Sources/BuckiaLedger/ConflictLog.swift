@@ -49,6 +49,20 @@ package final class ConflictLog {
     let local: Row?
     let incoming: Row?
     let reason: Row?
+    let details: Details?
+  }
+
+  /// What is known of a few conflicts beyond their record.
+  package struct Details {
+    /// The row that a resolver of the application has written.
+    package var written: Row?
+    /// The rule that has decided.
+    package var rule: Int64?
+    /// The keys of the rows in the way, one after the other.
+    package var others: Row?
+
+    /// Nothing.
+    package init() {}
   }
 
   private struct LayoutName: Hashable {
@@ -72,7 +86,7 @@ package final class ConflictLog {
   private static let insertBatch = insertion(of: batchSize)
 
   private let entry: Int64
-  private let connection: SQLiteConnection
+  let connection: SQLiteConnection
   private var buffer = ChangesetWriter()
   private var pending: [Pending] = []
   private var layouts: [LayoutName: Int64] = [:]
@@ -116,9 +130,10 @@ package final class ConflictLog {
   ///   - local: The row as it was here.
   ///   - incoming: The row as the author wants it.
   ///   - reason: More about the conflict, as UTF-8.
+  ///   - details: What else is known of it; nil for most conflicts.
   package func record(
     _ kind: ConflictKind, _ outcome: ConflictOutcome, _ layout: RecordedRowLayout, base: Row?, local: Row?,
-    incoming: Row?, reason: [UInt8]? = nil
+    incoming: Row?, reason: [UInt8]? = nil, details: Details? = nil
   ) throws {
     var unlimited: Int?
     let base = try base.map { try compacted($0, room: &unlimited) }
@@ -129,7 +144,8 @@ package final class ConflictLog {
     pending.append(
       Pending(
         layout: try number(of: layout), kind: text(kind.rawValue), outcome: text(outcome.rawValue), base: base,
-        local: local, incoming: incoming, reason: reason.map { text in row { $0.append(encoded: text) } }))
+        local: local, incoming: incoming, reason: reason.map { text in row { $0.append(encoded: text) } },
+        details: details))
     if pending.count == Self.batchSize || buffer.count > Self.byteLimit { try flush() }
   }
 
@@ -154,16 +170,29 @@ package final class ConflictLog {
       if buffer.count > Self.keptCapacity { buffer = ChangesetWriter() } else { buffer.removeAll() }
     }
     guard !pending.isEmpty else { return }
-    let isBatch = pending.count == Self.batchSize
+    // Details belong to the record that was inserted last.
+    let isBatch = pending.count == Self.batchSize && pending.allSatisfy { $0.details == nil }
     let insert = try connection.cached(isBatch ? Self.insertBatch : Self.insertOne)
     // The rows are bound where they lie in the buffer, which stays as it is until all are written.
     try buffer.bytes.withUnsafeBytes { bytes in
       for index in pending.indices {
         try bind(pending[index], to: insert.statement, from: isBatch ? index * Self.parameters : 0, in: bytes)
-        if !isBatch { try insert.statement.run() }
+        guard !isBatch else { continue }
+        try insert.statement.run()
+        if let details = pending[index].details { try write(details, from: bytes) }
       }
       if isBatch { try insert.statement.run() }
     }
+    insert.statement.clearBindings()
+  }
+
+  /// Writes the details of the record that was inserted last.
+  private func write(_ details: Details, from bytes: UnsafeRawBufferPointer) throws {
+    let insert = try connection.cached(ConflictDetails.insertion)
+    try Self.bind(details.written, to: insert.statement, at: 0, in: bytes)
+    try insert.statement.bind(details.rule, at: 1)
+    try Self.bind(details.others, to: insert.statement, at: 2, in: bytes)
+    try insert.statement.run()
     insert.statement.clearBindings()
   }
 
@@ -205,7 +234,8 @@ package final class ConflictLog {
 
   // MARK: Layouts
 
-  private func number(of layout: RecordedRowLayout) throws -> Int64 {
+  /// The number of a layout, which is stored where it is not yet.
+  func number(of layout: RecordedRowLayout) throws -> Int64 {
     if let known = layout.known, known.rewinds == rewinds { return known.number }
     let number = try findOrMake(layout)
     layout.known = (number, rewinds)

@@ -13,6 +13,8 @@ package struct ConflictSelection {
   package var entry: Int64?
   /// Those with these numbers.
   package var numbers = Int64.min...Int64.max
+  /// Only those that nobody has decided about in particular (``ConflictRecord/isOpen``).
+  package var isOpen = false
 
   /// All of them.
   package init() {}
@@ -27,12 +29,20 @@ package struct ConflictSelection {
       AND (?5 IS NULL OR coalesce(l.diff, lower(hex(l.digest))) = ?5) AND (?6 IS NULL OR kind = ?6)
     """
 
+  private static let isOpen = """
+     AND outcome <> 'resolved' AND NOT EXISTS (SELECT 1 FROM main.buckia_resolution AS r WHERE r.conflict = c.conflict)
+      AND NOT EXISTS (
+        SELECT 1 FROM main.buckia_conflict_detail AS d WHERE d.conflict = c.conflict AND d.rule IS NOT NULL)
+    """
+
   /// Prepares a query of the selected records; `c` is the record, `l` its entry of the ledger, and `t` its table. The records
   /// come in the order of their numbers, which saves to sort them.
   fileprivate func query(
     _ results: String, _ rest: String, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteStatement {
-    let query = try connection.prepare("SELECT \(results) \(Self.tables) WHERE \(Self.condition) \(rest)")
+    // In a ledger of an earlier format none is resolved.
+    let isOpen = try isOpen && ResolutionRecord.areKept(on: connection) ? Self.isOpen : ""
+    let query = try connection.prepare("SELECT \(results) \(Self.tables) WHERE \(Self.condition)\(isOpen) \(rest)")
     try query.bind(numbers.lowerBound, at: 0)
     try query.bind(numbers.upperBound, at: 1)
     if let entry { try query.bind(entry, at: 2) }
@@ -85,6 +95,18 @@ extension ConflictRecord {
     try forEach(selection, values: LargeValues.Reader(on: connection), on: connection, body)
   }
 
+  /// The numbers of the selected records, oldest first.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func numbers(
+    _ selection: ConflictSelection, on connection: borrowing SQLiteConnection
+  ) throws -> [Int64] {
+    var numbers: [Int64] = []
+    let query = try selection.query("conflict", "ORDER BY conflict", on: connection)
+    while try query.step() { numbers.append(query.integer(at: 0)) }
+    return numbers
+  }
+
   /// How many of the selected conflicts are alike, in the order in which they first came.
   ///
   /// - Throws: `SQLiteError`.
@@ -127,6 +149,7 @@ extension ConflictRecord {
     on connection: borrowing SQLiteConnection, _ body: (ConflictRecord) throws -> Void
   ) throws {
     var layouts: [Int64: [(name: String, isKey: Bool)]] = [:]
+    let details = try ConflictDetails.Reader(on: connection)
     let row = try selection.query(
       """
       conflict, entry, coalesce(l.diff, lower(hex(l.digest))), layout, table_name, kind, outcome, base, local, incoming, c.reason
@@ -145,12 +168,14 @@ extension ConflictRecord {
       let known = whole.enumerated().map { index, cell in
         (cell.column, cell.value ?? value(index, of: versions.incoming) ?? value(index, of: versions.base))
       }
-      try body(
-        ConflictRecord(
-          id: row.integer(at: 0), entry: row.integer(at: 1), diff: row.text(at: 2) ?? "", table: row.text(at: 4) ?? "",
-          key: zip(columns, known).filter { $0.0.isKey }.map { $0.1 }, kind: kind(row, at: 5),
-          outcome: outcome(row, at: 6), base: versions.base, local: versions.local, incoming: versions.incoming,
-          reason: row.text(at: 10)))
+      let key = zip(columns, known).filter { $0.0.isKey }.map { $0.1 }
+      var record = ConflictRecord(
+        id: row.integer(at: 0), entry: row.integer(at: 1), diff: row.text(at: 2) ?? "", table: row.text(at: 4) ?? "",
+        key: key, kind: kind(row, at: 5),
+        outcome: outcome(row, at: 6), base: versions.base, local: versions.local, incoming: versions.incoming,
+        reason: row.text(at: 10))
+      try details?.add(to: &record)
+      try body(record)
     }
   }
 

@@ -30,6 +30,19 @@ public struct ConflictRecord: Sendable {
   public let reason: String?
   /// The row that this one refers to and that is not there, for conflicts of the kind ``ConflictKind/foreignKey``.
   public package(set) var parent: MissingParent?
+  /// The constraint that refuses the row, for conflicts of the kinds ``ConflictKind/constraint`` and
+  /// ``ConflictKind/foreignKey``; nil where it is not known.
+  public package(set) var constraint: ViolatedConstraint?
+  /// The keys of the local rows that have a UNIQUE value which the incoming row was to get.
+  public package(set) var others: [[Cell]] = []
+  /// The rule that has decided, by its number; nil where none has.
+  public package(set) var rule: Int64?
+  /// How it was resolved since it was recorded, last; nil where it was not.
+  public package(set) var resolution: ResolutionRecord?
+
+  /// Whether nobody has decided about it in particular: neither a person since, nor a rule, nor the app's resolver with a row
+  /// of its own.
+  public var isOpen: Bool { resolution == nil && rule == nil && outcome != .resolved }
 }
 
 /// A row that another one refers to, and that is not there.

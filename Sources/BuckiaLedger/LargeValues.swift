@@ -116,12 +116,38 @@ enum LargeValues {
       return values
     }
 
-    private func value(_ number: Int64) throws -> ChangesetValue? {
-      if let value = known[number] { return value }
+    /// The encoded values of a record, exact to the byte; nil where one is undefined.
+    ///
+    /// - Throws: `ChangesetError` when the record is damaged, `SQLiteError`.
+    func encodedValues(of record: [UInt8]) throws -> [[UInt8]?] {
+      var values: [[UInt8]?] = []
+      var position = 0
+      while position < record.count {
+        if record[position] == LargeValues.reference {
+          guard record.count - position > 8 else { throw ChangesetError(.truncated, offset: position) }
+          let number = record[(position + 1)...(position + 8)].reduce(0) { $0 << 8 | Int64($1) }
+          let content = try content(number)
+          values.append(content.isEmpty ? nil : content)
+          position += 9
+        } else {
+          let value = try record.withRawSpan { span in try ValueSlice(reading: span, at: &position) }
+          values.append(value.isDefined ? Array(record[value.encoded]) : nil)
+        }
+      }
+      return values
+    }
+
+    /// The encoded value of a number; empty where there is none.
+    private func content(_ number: Int64) throws -> [UInt8] {
       let query = try connection.cached("SELECT content FROM main.buckia_value WHERE value = ?1")
       defer { query.statement.reset() }
       try query.statement.bind(number, at: 0)
-      let content = try query.statement.step() ? query.statement.blob(at: 0) : []
+      return try query.statement.step() ? query.statement.blob(at: 0) : []
+    }
+
+    private func value(_ number: Int64) throws -> ChangesetValue? {
+      if let value = known[number] { return value }
+      let content = try content(number)
       let value = try ChangesetValue.record(content).first ?? nil
       if knownBytes + content.count > cacheLimit {
         known.removeAll()

@@ -15,7 +15,8 @@ extension Ledger {
   private static let definition = [
     LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
     LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
-    StreamEntries.definition, AppliedEffects.definition,
+    StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
+    ConflictRule.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

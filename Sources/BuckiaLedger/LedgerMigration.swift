@@ -104,7 +104,8 @@ enum LedgerMigration {
       """
   }()
 
-  /// The places of diffs in streams are recorded, and what diffs did to the rows here.
+  /// The places of diffs in streams are recorded, and what diffs did to the rows here. Conflicts can be resolved later, and answers
+  /// be kept as rules.
   private static let toFormat5 = """
     CREATE TABLE main.buckia_stream(
       entry INTEGER PRIMARY KEY,
@@ -131,5 +132,34 @@ enum LedgerMigration {
       is_active INTEGER NOT NULL
     );
     CREATE INDEX main.buckia_undo_undone ON buckia_undo(undone);
+    CREATE TABLE main.buckia_conflict_detail(
+      conflict INTEGER PRIMARY KEY,
+      written BLOB,
+      rule INTEGER,
+      others BLOB
+    );
+    CREATE TABLE main.buckia_resolution(
+      resolution INTEGER PRIMARY KEY,
+      conflict INTEGER NOT NULL,
+      answer TEXT NOT NULL,
+      decided_by TEXT NOT NULL,
+      decided_at INTEGER NOT NULL,
+      layout INTEGER NOT NULL,
+      before BLOB,
+      after BLOB
+    );
+    CREATE INDEX main.buckia_resolution_conflict ON buckia_resolution(conflict);
+    CREATE TABLE main.buckia_rule(
+      rule INTEGER PRIMARY KEY,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      kind TEXT NOT NULL,
+      operation TEXT NOT NULL,
+      columns BLOB NOT NULL,
+      answer TEXT NOT NULL,
+      conflict INTEGER NOT NULL,
+      decided_by TEXT NOT NULL,
+      decided_at INTEGER NOT NULL,
+      forgotten_at INTEGER
+    );
     """
 }

@@ -110,4 +110,19 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let refusedDefinition = Self(rawValue: "refused-definition")
   /// A conflict was met under the policy `abort`, or a resolver said so.
   public static let conflict = Self(rawValue: "conflict")
+
+  // MARK: Resolving conflicts
+
+  /// There is no conflict with that number.
+  public static let noSuchConflict = Self(rawValue: "no-such-conflict")
+  /// There is no rule with that number.
+  public static let noSuchRule = Self(rawValue: "no-such-rule")
+  /// The row has been changed since the conflict was met.
+  public static let rowChanged = Self(rawValue: "row-changed")
+  /// A constraint or a trigger refuses the row.
+  public static let rowRefused = Self(rawValue: "row-refused")
+  /// The row would refer to one that is not there, or that is another one here than its author means.
+  public static let brokenReference = Self(rawValue: "broken-reference")
+  /// The conflict cannot be resolved this way.
+  public static let unresolvable = Self(rawValue: "unresolvable")
 }

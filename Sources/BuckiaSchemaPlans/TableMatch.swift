@@ -23,3 +23,10 @@ package struct TableMatch: Sendable {
   /// under their identity stays: else a row whose key has another type here would be gone.
   package internal(set) var unstorableRows: Set<RowIdentity> = []
 }
+
+extension TableMatch {
+  /// Matches a table with itself.
+  package init(unchanged table: TableDefinition) {
+    self.init(local: table, columns: Array(table.changesetColumns.indices), checkedValues: [])
+  }
+}

@@ -151,7 +151,10 @@ final class ContestedKeysTests {
   }
 
   /// Takes away what came with format 5.
-  private let withoutFormat5 = "DROP TABLE buckia_stream; DROP TABLE buckia_effect; DROP TABLE buckia_undo"
+  private let withoutFormat5 = """
+    DROP TABLE buckia_stream; DROP TABLE buckia_effect; DROP TABLE buckia_undo; DROP TABLE buckia_conflict_detail;
+    DROP TABLE buckia_resolution; DROP TABLE buckia_rule
+    """
 
   @Test("A ledger of format 2 gets the table")
   func migratedFrom2() throws {

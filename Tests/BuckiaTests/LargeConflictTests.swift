@@ -80,5 +80,13 @@ import Testing
     let copied = try exchange.database.conflicts().count { $0.local?.last?.value != nil }
     #expect(copied == (policy == .keepLocal ? 63 : 70))
     #expect(try size(of: exchange) - before < 72 << 20)
+    guard policy == .keepLocal else { return }
+    // What the record has left out is kept when the row loses it, and comes back with the local version.
+    let row = "SELECT length(b), hex(substr(b, 1, 30)), hex(substr(b, -30)) FROM t WHERE id = 70"
+    let whole = try exchange.rows(row)
+    for answer in [ConflictAnswer.incoming, .local] {
+      #expect(try exchange.database.resolve([70], taking: answer).refused.isEmpty)
+      #expect(try (exchange.rows(row) == whole) == (answer == .local))
+    }
   }
 }

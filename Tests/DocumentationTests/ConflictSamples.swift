@@ -48,6 +48,18 @@ private func review(database: DatabaseManager) throws {
   }
 }
 
+/// Decides recorded conflicts.
+private func decideLater(database: DatabaseManager) throws {
+  try database.resolve([1], taking: .incoming, options: ResolveOptions(decidedBy: "Ben"))
+  try database.resolve([1], taking: .values(["title": "Both"]))
+
+  var filter = ConflictFilter()
+  filter.table = "tags"
+  filter.isOpen = true
+  let report = try database.resolve(matching: filter, taking: .incoming)
+  for conflict in report.refused { print(conflict.id, conflict.refusal?.reason ?? "") }
+}
+
 @Suite("Samples about conflicts")
 struct ConflictSamples {
   private let files: SampleFiles
@@ -90,5 +102,13 @@ struct ConflictSamples {
     let printed = try Printed.lines { try review(database: files.database) }
     #expect(printed.contains("notes data keptLocal"))
     #expect(printed.contains { $0.contains("Ship") })
+  }
+
+  @Test("Recorded conflicts are decided later, one by one or all of a table")
+  func later() throws {
+    try files.database.processInboundChanges([files.inbound])
+    #expect(try Printed.lines { try decideLater(database: files.database) }.isEmpty)
+    #expect(try files.titles().first == "Both")
+    #expect(try files.colours() == ["green"])
   }
 }

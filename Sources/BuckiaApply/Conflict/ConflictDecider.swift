@@ -8,10 +8,16 @@ import SQLiteSchemas
 final class ConflictDecider {
   private let policies: ConflictPolicies
   private let resolver: ApplySettings.Resolver?
+  /// The answers that are kept as rules; nil where none count.
+  private let rules: ConflictRules?
+  /// The rule that has decided the conflict in hand; nil where none has.
+  private(set) var rule: Int64?
   /// Nil where conflicts are not written down.
   private let log: ConflictLog?
   /// Changes that were left out, of the tables that are watched.
   private(set) var omissions: [Omission] = []
+  /// Sentences about rows that refer to nothing, where they are not recorded.
+  private(set) var unrecordedViolations: [String] = []
   private var marked = 0
   private let watched: [TableName: RowKey]
   /// The keys that the sender contests, which are gathered like conflicts; nil where none are.
@@ -26,15 +32,17 @@ final class ConflictDecider {
   }
 
   /// - Parameters:
+  ///   - rules: The answers that are kept as rules; nil where none count.
   ///   - contested: The keys that the sender contests, which are written with the conflicts.
   ///   - watched: The tables whose omissions are to be known, with their keys.
   init(
-    policies: ConflictPolicies, resolver: ApplySettings.Resolver?, log: ConflictLog?,
+    policies: ConflictPolicies, resolver: ApplySettings.Resolver?, rules: ConflictRules? = nil, log: ConflictLog?,
     contested: ContestedKeys? = nil, watching watched: [TableName: RowKey] = [:]
   ) {
     self.contested = contested
     self.policies = policies
     self.resolver = resolver
+    self.rules = rules
     self.log = log
     self.watched = watched
   }
@@ -55,6 +63,7 @@ final class ConflictDecider {
   ///
   /// - Throws: `ReplicationError` with `conflict` when the answer is to abort; whatever the resolver throws.
   func decide(_ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) throws -> ConflictResolution {
+    rule = nil
     if let resolver {
       // Sound: the changeset stays where it is for longer than the question takes.
       let address = bytes.withUnsafeBytes { $0 }
@@ -83,9 +92,16 @@ final class ConflictDecider {
     let isMerged =
       incident.change.operation != .delete && !incident.isOfAnotherRow
       && (incident.kind == .data || incident.kind == .conflict)
-    if isMerged, layout.columnPolicies != nil { return .merge }
+    if let rule = try rules?.rule(for: incident, layout, bytes) {
+      self.rule = rule.id
+      switch rule.answer {
+      case .incoming: return .takeIncoming
+      case .local: return isMerged && incident.kind == .data ? .merge(.keepLocal) : .keepLocal
+      }
+    }
+    if isMerged, layout.columnPolicies != nil { return .merge(nil) }
     switch layout.rowPolicy {
-    case .keepLocal: return isMerged && incident.kind == .data ? .merge : .keepLocal
+    case .keepLocal: return isMerged && incident.kind == .data ? .merge(nil) : .keepLocal
     case .takeIncoming: return .takeIncoming
     case .abort: throw Self.refusal(incident, layout, bytes)
     }
@@ -147,7 +163,14 @@ final class ConflictDecider {
         Omission(
           table: layout.name, key: key.bytes(of: incident.change, bytes), kind: incident.kind, outcome: outcome))
     }
-    try log?.record(incident, outcome, layout, bytes)
+    try log?.record(incident, outcome, layout, decidedBy: rule, bytes)
+    rule = nil
+  }
+
+  /// Finds the rule again that has decided a conflict which a constraint has put off.
+  func recall(_ incident: ConflictIncident, _ layout: ConflictLayout, _ bytes: RawSpan) throws {
+    // Where a resolver is asked first, the answer may have been its own.
+    rule = resolver == nil ? try rules?.rule(for: incident, layout, bytes)?.id : nil
   }
 
   /// Writes down what a change that was left out says of columns that are unknown here.
@@ -162,12 +185,12 @@ final class ConflictDecider {
     let layout = RecordedRowLayout(table: omission.table, columns: columns, key: key.sorted())
     try log.record(
       omission.kind, omission.outcome, layout, base: nil, local: nil,
-      incoming: log.row { $0.append(encoded: values) }, reason: Array("these columns are unknown here".utf8))
+      incoming: log.row { $0.append(encoded: values) }, reason: Array(ConflictRecord.unknownColumns.utf8))
   }
 
   /// Writes down that the row a statement stands on refers to one that is not there.
   func recordViolation(_ row: CurrentRow?, _ layout: ConflictLayout, message: String) throws {
-    guard let log else { return }
+    guard let log else { return unrecordedViolations.append(message) }
     try log.record(
       .foreignKey, .reported, layout.recorded, base: nil,
       local: row.map { row in log.row { row.append(layout.columns.count, to: &$0) } }, incoming: nil,

@@ -28,6 +28,7 @@ final class ConflictLayout {
     self.init(
       name: statements.name, columns: columns,
       key: isKey.indices.filter { isKey[$0] }.map { statements.match.columns[$0] }, sources: sources, isKey: isKey)
+    affinities = statements.affinities
     rowPolicy = policies.policy(for: name)
     let each = columns.map { policies.policy(for: $0, of: name) }
     columnPolicies = each.allSatisfy { $0 == rowPolicy } ? nil : each
@@ -39,6 +40,8 @@ final class ConflictLayout {
       name: TableName(table.name), columns: table.changesetColumns, key: table.keyIndexes, sources: [], isKey: [])
   }
 
+  /// The affinity of each column of the local row; empty for a table whose rows are only read.
+  private(set) var affinities: [Affinity] = []
   /// The policy for whole rows.
   private(set) var rowPolicy = ConflictPolicy.keepLocal
   /// The policy of each column of the local row, where they differ from each other; nil where all are as for whole rows.

@@ -20,6 +20,8 @@ public struct DiffOutcome: Sendable {
   public var deleted = 0
   /// Conflicts met.
   public var conflicts = 0
+  /// Those of them that a rule has decided, which is an answer that was kept.
+  public var decidedByRule = 0
   /// Changes that were not written.
   public var omitted = 0
   /// What was, or would be, created and added, as sentences.
@@ -47,6 +49,7 @@ extension DiffOutcome {
     updated = counts.updated
     deleted = counts.deleted
     conflicts = counts.conflicts
+    decidedByRule = counts.decidedByRule
     omitted = counts.omitted
   }
 }

@@ -66,7 +66,7 @@ struct ApplyExecution {
     let collisions = try KeyCollisions(
       refused: refused, contested: contested, recordsContests: settings.recordsConflicts, in: session)
     let decider = ConflictDecider(
-      policies: settings.policies, resolver: settings.resolver,
+      policies: settings.policies, resolver: settings.resolver, rules: ConflictRules(on: session.connection),
       log: settings.recordsConflicts ? ConflictLog(entry: entry, on: session.connection) : nil, contested: contested,
       watching: holding.keys)
     // TEMP triggers are never off.

@@ -368,6 +368,17 @@ final class RowWriter {
     return try storedRow(bytes)
   }
 
+  /// The local row with the key of the change as a record, beside a statement that stands on it; nil where there is none.
+  func recordOfRow(_ bytes: RawSpan) throws -> [UInt8]? {
+    guard
+      let row = try currentRow(bytes, by: statements.observation.get(), copy: { try statements.copyingObserved.get() })
+    else { return nil }
+    defer { row.release() }
+    var writer = ChangesetWriter()
+    row.append(statements.layout.count, to: &writer)
+    return writer.bytes
+  }
+
   /// The local row with the key of the change as a record.
   private func storedRow(_ bytes: RawSpan) throws -> [UInt8]? {
     guard

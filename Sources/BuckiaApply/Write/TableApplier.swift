@@ -35,6 +35,8 @@ final class TableApplier {
   private let unstorableRows: Set<RowIdentity>
   /// What conflicts of the table need to know of it.
   lazy var layout = decider.layout(of: statements)
+  /// Finds the rows that keep others out.
+  private lazy var blockingRows = BlockingRows(statements)
   var deferred: [DeferredChange] = []
   /// Copies of the deferred changes: what they were read from moves on.
   private let deferredBytes: TemporaryBuffer
@@ -276,7 +278,7 @@ final class TableApplier {
     let incident = ConflictIncident(kind: .conflict, change: change, local: local)
     switch try resolve(incident, bytes) {
     case .keepLocal: try record(incident, .keptLocal, bytes)
-    case .merge: return try merge(incident, bytes)
+    case .merge(let policy): return try merge(incident, by: policy, bytes)
     case .write(let values): return try write(values, incident, bytes)
     case .takeIncoming:
       if let refused = try replace(local, bytes) { return refused }
@@ -348,7 +350,7 @@ final class TableApplier {
     case (.write(let values), _): return try write(values, incident, bytes)
     case (_, false): try record(incident, .omitted, bytes)
     case (.keepLocal, true): try record(incident, .keptLocal, bytes)
-    case (.merge, true): return try merge(incident, bytes)
+    case (.merge(let policy), true): return try merge(incident, by: policy, bytes)
     case (.takeIncoming, true):
       switch try overwrite() {
       case .refused(let refusal): return Refused(refusal: refusal, isDecided: true)
@@ -368,7 +370,11 @@ final class TableApplier {
 
   /// Merges base, local and incoming row: a column that only the author has changed gets the incoming value; one that both
   /// have changed follows its policy.
-  private func merge(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> Refused? {
+  ///
+  /// - Parameter policy: The policy for all columns; nil for that of each.
+  private func merge(
+    _ incident: ConflictIncident, by policy: ConflictPolicy?, _ bytes: RawSpan
+  ) throws -> Refused? {
     guard let local = incident.local else { return nil }
     var taken = ColumnMask()
     if change.operation == .update { taken = try writer.unchangedColumns(bytes) }
@@ -376,7 +382,7 @@ final class TableApplier {
     for column in 0..<statements.columnCount where !taken.contains(column) {
       let incoming = change.new(column)
       guard incoming.isDefined, !statements.isKey[column], !holds(local, incoming, at: column, bytes) else { continue }
-      switch layout.policy(at: statements.match.columns[column]) {
+      switch policy ?? layout.policy(at: statements.match.columns[column]) {
       case .abort: throw ConflictDecider.refusal(incident, layout, bytes)
       case .takeIncoming: taken.insert(column)
       case .keepLocal: isAllTaken = false
@@ -420,6 +426,8 @@ final class TableApplier {
       refusal = try writer.insert(places, bytes)
     }
     if let refusal, !writer.keepsMessages { return Refused(refusal: refusal) }
+    var incident = incident
+    if refusal == nil { incident.written = try writer.recordOfRow(bytes) }
     try record(incident, refusal == nil ? .resolved : .omitted, bytes)
     return nil
   }
@@ -438,14 +446,17 @@ final class TableApplier {
 
   /// Asks how to resolve a conflict.
   func resolve(_ incident: ConflictIncident, _ bytes: RawSpan) throws -> ConflictResolution {
-    isDecided ? .takeIncoming : try decider.decide(incident, layout, bytes)
+    guard isDecided else { return try decider.decide(incident, layout, bytes) }
+    try decider.recall(incident, layout, bytes)
+    return .takeIncoming
   }
 
   /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row.
   func giveUp(_ bytes: RawSpan) throws {
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
-    let incident = ConflictIncident(kind: .constraint, change: change, local: local, message: writer.lastMessage)
+    var incident = ConflictIncident(kind: .constraint, change: change, local: local, message: writer.lastMessage)
+    incident.others = try blockingRows.find(writer.lastMessage, change, local: local, bytes)
     if case .write(let values) = try resolve(incident, bytes) {
       _ = try write(values, incident, bytes)
     } else {
@@ -458,6 +469,7 @@ final class TableApplier {
   func record(_ incident: ConflictIncident, _ outcome: ConflictOutcome, _ bytes: RawSpan) throws {
     counts.conflicts += 1
     if outcome == .keptLocal || outcome == .omitted { counts.omitted += 1 }
+    if decider.rule != nil { counts.decidedByRule += 1 }
     if change.operation == .insert, let found { try noteCollision(incident, outcome, bytes, in: found) }
     try decider.record(incident, outcome, layout, bytes)
   }

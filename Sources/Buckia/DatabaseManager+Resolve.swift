@@ -1,0 +1,153 @@
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteConnections
+
+extension DatabaseManager {
+  /// Resolves recorded conflicts: brings each row into the version that somebody has decided for, and records who, when, and what
+  /// the row was before and is afterwards.
+  ///
+  /// A conflict can be resolved again with another answer, any number of times. A row that was changed since, by anything but a
+  /// resolution of the same conflict, is not overwritten, unless the options say so. A conflict that cannot be resolved does not
+  /// stop the others: the report says why. All of it is one transaction, or part of that which the app has open.
+  ///
+  /// ```swift
+  /// let report = try database.resolve([7], taking: .incoming, options: ResolveOptions(decidedBy: "Ben"))
+  /// for conflict in report.refused { print(conflict.id, conflict.refusal?.reason ?? "") }
+  /// ```
+  ///
+  /// Triggers do not fire, as where changes are applied; full-text and R-tree indexes that triggers keep are kept.
+  ///
+  /// - Parameters:
+  ///   - conflicts: Their numbers (``ConflictRecord/id``).
+  ///   - answer: The answer to all of them.
+  ///   - options: How.
+  /// - Returns: What became of each.
+  /// - Throws: `BuckiaError` when the database cannot be opened or written, has a newer ledger, or a record is damaged; with
+  ///   `misuse` where values are to be kept as a rule. Nothing is changed then.
+  @discardableResult
+  public func resolve(
+    _ conflicts: [Int64], taking answer: ConflictAnswer, options: ResolveOptions = ResolveOptions()
+  ) throws -> ResolveReport {
+    try resolve(answer, options) { _ in conflicts }
+  }
+
+  /// Resolves all recorded conflicts of some kind with one answer, oldest first.
+  ///
+  /// - Parameters:
+  ///   - filter: Which of them.
+  ///   - answer: The answer to all of them.
+  ///   - options: How.
+  /// - Returns: What became of each.
+  /// - Throws: As ``resolve(_:taking:options:)``.
+  @discardableResult
+  public func resolve(
+    matching filter: ConflictFilter, taking answer: ConflictAnswer, options: ResolveOptions = ResolveOptions()
+  ) throws -> ResolveReport {
+    try resolve(answer, options) { try ConflictRecord.numbers(filter.selection, on: $0) }
+  }
+
+  private func resolve(
+    _ answer: ConflictAnswer, _ options: ResolveOptions, _ numbers: (borrowing SQLiteConnection) throws -> [Int64]
+  ) throws -> ResolveReport {
+    if options.remembers, answer.kind == .values {
+      throw BuckiaError(
+        .misuse, "values are about one row: only the local or the incoming version can be kept as a rule")
+    }
+    return try withWriter { connection in
+      guard try Ledger.exists(on: connection) else {
+        throw BuckiaError(.noSuchConflict, "no conflicts are recorded in this database")
+      }
+      let session = ApplySession(on: connection)
+      do {
+        try session.begin()
+        let transaction = try SQLiteTransaction(on: connection)
+        try Ledger.prepare(on: connection)
+        let report = try resolve(numbers(connection), answer, options, in: session, on: connection)
+        if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
+        try session.end()
+        return report
+      } catch {
+        try session.end()
+        throw error
+      }
+    }
+  }
+
+  private func resolve(
+    _ numbers: [Int64], _ answer: ConflictAnswer, _ options: ResolveOptions, in session: ApplySession,
+    on connection: borrowing SQLiteConnection
+  ) throws -> ResolveReport {
+    var seen: Set<Int64> = []
+    let conflicts = numbers.filter { seen.insert($0).inserted }
+    let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
+    let request = ConflictSettlement.Request(
+      answer, decidedBy: options.decidedBy, time: WallClock.unixMilliseconds, isForced: options.isForced,
+      isRemembered: options.remembers,
+      causes: answer == .incoming ? try causes(of: seen, on: connection) : [:], observer: changedRows)
+    let result = try ConflictSettlement.run(conflicts, request, in: session)
+    return ResolveReport(
+      conflicts: result.conflicts, changedTables: result.changedTables,
+      changedRows: try changedRows?.changedRows() ?? [], violations: result.violations, warnings: result.warnings,
+      isDryRun: options.isDryRun)
+  }
+
+  /// For conflicts of rows that refer to a row which was left out, the conflict that has left it out.
+  private func causes(of numbers: Set<Int64>, on connection: borrowing SQLiteConnection) throws -> [Int64: Int64] {
+    guard let first = numbers.min(), let last = numbers.max() else { return [:] }
+    var selection = ConflictSelection()
+    selection.kind = .foreignKey
+    selection.numbers = first...last
+    let parents = MissingParents(on: connection)
+    var causes: [Int64: Int64] = [:]
+    try ConflictRecord.forEach(selection, on: connection) { record in
+      guard numbers.contains(record.id), record.outcome != .reported else { return }
+      causes[record.id] = try parents.named(in: record).parent?.conflict
+    }
+    return causes
+  }
+
+  // MARK: History
+
+  /// How a conflict was resolved, each time, oldest first.
+  ///
+  /// - Parameter conflict: Its number (``ConflictRecord/id``).
+  /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a record is damaged.
+  public func resolutions(of conflict: Int64) throws -> [ResolutionRecord] {
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [] }
+      return try ResolutionRecord.all(of: conflict, on: connection)
+    }
+  }
+
+  // MARK: Rules
+
+  /// The answers that are kept as rules, oldest first.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, has a newer ledger, or a rule is damaged.
+  public func conflictRules() throws -> [ConflictRule] {
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [] }
+      return try ConflictRule.all(on: connection)
+    }
+  }
+
+  /// Forgets a rule: it decides no more conflicts. What it has decided stays.
+  ///
+  /// - Parameter rule: Its number (``ConflictRule/id``).
+  /// - Throws: `BuckiaError` with `noSuchRule` when there is none with this number; when the database cannot be written, or has
+  ///   a newer ledger.
+  public func forgetConflictRule(_ rule: Int64) throws {
+    try withWriter { connection in
+      guard try Ledger.exists(on: connection) else {
+        throw BuckiaError(.noSuchRule, "no rules are kept in this database")
+      }
+      let transaction = try SQLiteTransaction(on: connection)
+      try Ledger.prepare(on: connection)
+      guard try ConflictRule.forget(rule, at: WallClock.unixMilliseconds, on: connection) else {
+        throw BuckiaError(.noSuchRule, "there is no rule with the number \(rule)")
+      }
+      try transaction.commit()
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
+
+/// What ``DatabaseManager/resolve(_:taking:options:)`` did.
+public struct ResolveReport: Sendable {
+  /// Each conflict, in the order given, or of their numbers.
+  public let conflicts: [ResolvedConflict]
+  /// The tables that were changed.
+  public let changedTables: [String]
+  /// The rows that were changed, by table, where the options ask for them; else empty.
+  public let changedRows: [ChangedRows]
+  /// Sentences about rows that refer to others which are not there, because of what was written.
+  public let violations: [String]
+  /// What is worth knowing.
+  public let warnings: [Remark]
+  /// Whether nothing was changed, because only a report was wanted.
+  public let isDryRun: Bool
+
+  /// The conflicts that were resolved.
+  public var resolved: [ResolvedConflict] { conflicts.filter { $0.refusal == nil } }
+  /// The conflicts that were not.
+  public var refused: [ResolvedConflict] { conflicts.filter { $0.refusal != nil } }
+}

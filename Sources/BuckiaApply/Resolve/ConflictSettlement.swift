@@ -1,0 +1,275 @@
+import BuckiaByteStreams
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Resolves recorded conflicts: brings each row into the version that a person has decided for, and records that.
+///
+/// A row that the record does not know as it is now is not overwritten. One conflict that cannot be resolved does not stop the
+/// others.
+package struct ConflictSettlement {
+  /// How conflicts are resolved.
+  package struct Request {
+    /// The answer to all of them.
+    package let answer: ConflictAnswer
+    /// Who has decided.
+    package let decidedBy: String
+    /// When, in milliseconds since 1970.
+    package let time: Int64
+    /// Whether rows that were changed since are overwritten, and references may lead nowhere.
+    package let isForced: Bool
+    /// Whether the answer is kept as a rule.
+    package let isRemembered: Bool
+    /// For conflicts of rows that refer to a row which was left out, the conflict that has left it out.
+    package let causes: [Int64: Int64]
+    /// Is told of the rows that are written.
+    package let observer: (any RowEffectObserver)?
+
+    /// Makes one.
+    package init(
+      _ answer: ConflictAnswer, decidedBy: String, time: Int64, isForced: Bool, isRemembered: Bool,
+      causes: [Int64: Int64], observer: (any RowEffectObserver)?
+    ) {
+      self.answer = answer
+      self.decidedBy = decidedBy
+      self.time = time
+      self.isForced = isForced
+      self.isRemembered = isRemembered
+      self.causes = causes
+      self.observer = observer
+    }
+  }
+
+  /// What was done.
+  package struct Result {
+    /// Each conflict, in the order given.
+    package fileprivate(set) var conflicts: [ResolvedConflict] = []
+    /// The tables that were changed.
+    package fileprivate(set) var changedTables: [String] = []
+    /// Sentences about rows that refer to others which are not there, because of what was written.
+    package fileprivate(set) var violations: [String] = []
+    /// What is worth knowing.
+    package fileprivate(set) var warnings: [Remark] = []
+  }
+
+  private let request: Request
+  private let session: ApplySession
+  private let log: ConflictLog
+  private var indexes: IndexMaintenance?
+  private var rows: [TableName: LocalRows] = [:]
+  private var parents: [TableName: ParentLookup] = [:]
+  private var changedTables: [TableName] = []
+  private var writtenCount = 0
+
+  private init(_ request: Request, in session: ApplySession) {
+    self.request = request
+    self.session = session
+    log = ConflictLog(entry: 0, on: session.connection)
+  }
+
+  /// Resolves conflicts in the transaction that is open, which must be rolled back when this throws.
+  ///
+  /// - Parameters:
+  ///   - conflicts: Their numbers.
+  ///   - request: How.
+  ///   - session: Which has been begun.
+  /// - Throws: `SQLiteError`; `ChangesetError` when a record is damaged; `ReplicationError`.
+  package static func run(
+    _ conflicts: [Int64], _ request: Request, in session: ApplySession
+  ) throws -> Result {
+    var settlement = ConflictSettlement(request, in: session)
+    let tables = try settlement.tables(of: conflicts)
+    if try session.hasVirtualTables() { settlement.indexes = try IndexMaintenance.begin(over: tables, in: session) }
+    do {
+      var result = try settlement.resolveAll(conflicts, of: tables)
+      if let indexes = settlement.indexes {
+        result.warnings += try indexes.rebuildIncompleteIndexes(
+          changed: settlement.changedTables, rowCount: settlement.writtenCount)
+        result.warnings += try indexes.end()
+      }
+      return result
+    } catch {
+      _ = try settlement.indexes?.end()
+      throw error
+    }
+  }
+
+  /// The tables that the conflicts are about, of those that are there.
+  private func tables(of conflicts: [Int64]) throws -> Set<TableName> {
+    var tables: Set<TableName> = []
+    let query = try session.connection.prepare(
+      """
+      SELECT table_name FROM main.buckia_conflict CROSS JOIN main.buckia_layout USING (layout) WHERE conflict = ?1
+      """)
+    for conflict in conflicts {
+      try query.bind(conflict, at: 0)
+      if try query.step(), let name = query.text(at: 0) { tables.insert(TableName(name)) }
+      query.reset()
+    }
+    let schema = try session.schema()
+    return tables.filter { schema.entry(named: $0) != nil }
+  }
+
+  private mutating func resolveAll(_ conflicts: [Int64], of tables: Set<TableName>) throws -> Result {
+    // TEMP triggers note all that is written, so that nothing need be told of it twice.
+    let watch = try ForeignKeyWatch(changed: tables, seesTriggers: true, session)
+    var found: [Int64: ResolvedConflict] = [:]
+    var pending = conflicts
+    // One row can be in the way of another, or be what another refers to: as long as any goes in, the others are tried again.
+    while !pending.isEmpty {
+      var refused: [Int64] = []
+      for conflict in pending {
+        let resolved = try resolve(conflict)
+        found[conflict] = resolved
+        if resolved.refusal?.mayPass == true { refused.append(conflict) }
+      }
+      if refused.count == pending.count { break }
+      pending = refused
+    }
+    var result = Result()
+    result.conflicts = conflicts.compactMap { found[$0] }
+    result.changedTables = changedTables.map(\.text)
+    result.violations = try violations(watch)
+    try watch.stop()
+    return result
+  }
+
+  /// Sentences about the references that what was written has broken.
+  private func violations(_ watch: ForeignKeyWatch) throws -> [String] {
+    let decider = ConflictDecider(policies: .takeIncoming, resolver: nil, log: nil)
+    let nothing = TemporaryBuffer([])
+    let audit = ForeignKeyAudit(session: session, changed: [:], watch: watch, collisions: nil)
+    _ = try audit.recordViolations(TableSections(ChangesetSummary.of(nothing), of: nothing), decider)
+    return decider.unrecordedViolations
+  }
+
+  // MARK: One conflict
+
+  private mutating func resolve(_ conflict: Int64) throws -> ResolvedConflict {
+    var resolved = ResolvedConflict(id: conflict)
+    do {
+      guard let record = try RecordedConflict.read(conflict, on: session.connection) else {
+        throw ReplicationError(.noSuchConflict, "there is no conflict with the number \(conflict)")
+      }
+      resolved.table = record.table
+      try resolve(record, &resolved)
+    } catch let error as ReplicationError {
+      resolved.refusal = .init(code: error.code, reason: error.message)
+    }
+    return resolved
+  }
+
+  private mutating func resolve(_ record: RecordedConflict, _ resolved: inout ResolvedConflict) throws {
+    let rows = try rows(of: record)
+    let versions = try RowVersions(record, in: rows.table)
+    let columns = rows.table.changesetColumns
+    resolved.key = rows.table.keyIndexes.map { (columns[$0], versions.key[$0]?.value) }
+    resolved.lostColumns = versions.lostColumns
+    let current = try rows.row(with: versions.key)
+    resolved.before = Self.cells(current, columns)
+    let isChanged = !versions.isKnown(current)
+    let wanted = try versions.wanted(by: request.answer, current: current, isChanged: isChanged)
+    if isChanged, !request.isForced, !versions.isLike(current, wanted) {
+      resolved.refusal = Self.refusal(of: current, versions)
+      return
+    }
+    if !request.isForced, record.kind == .foreignKey, request.answer == .incoming, let wanted {
+      try requireParents(of: wanted, record, rows.table)
+    }
+    if case .refused(let message) = try rows.write(versions.key, from: current, to: wanted) {
+      let words = message.isEmpty ? "a constraint refuses the row" : message
+      throw ReplicationError(.rowRefused, words, table: record.table)
+    }
+    let after = try rows.row(with: versions.key)
+    resolved.after = Self.cells(after, columns)
+    if current == nil, let wanted {
+      resolved.unknownColumns = columns.indices.filter { wanted[$0] == nil }.map { columns[$0] }
+    }
+    if resolved.hasChanged {
+      writtenCount += 1
+      let name = TableName(rows.table.name)
+      if !changedTables.contains(name) { changedTables.append(name) }
+    }
+    try log.recordResolution(
+      of: record.id, request.answer.kind, by: request.decidedBy, at: request.time,
+      RecordedRowLayout(table: TableName(record.table), columns: columns, key: rows.table.keyIndexes),
+      before: Self.record(current), after: Self.record(after))
+    if request.isRemembered, case .version(let version) = request.answer, let question = versions.question {
+      resolved.rule = try ConflictRule.add(
+        version, to: question, by: request.decidedBy, at: request.time, of: record.id, on: session.connection)
+    }
+  }
+
+  /// The rows of the table that a conflict is about.
+  private mutating func rows(of record: RecordedConflict) throws -> LocalRows {
+    let name = TableName(record.table)
+    if record.isOfUnknownColumns {
+      throw ReplicationError(
+        .unresolvable, "the record only keeps values of columns that were unknown here when the change came",
+        table: record.table)
+    }
+    if let known = rows[name] { return known }
+    guard let entry = try session.schema().entry(named: name) else {
+      throw ReplicationError(.noSuchTable, "there is no table \"\(name)\" here any more", table: record.table)
+    }
+    guard entry.kind.hasOwnRows else {
+      throw ReplicationError(.unresolvable, "\"\(name)\" is no table with rows of its own now", table: record.table)
+    }
+    let made = try LocalRows(
+      session.schema().definition(of: entry), in: session, keeping: indexes, reportingTo: request.observer)
+    rows[name] = made
+    return made
+  }
+
+  /// Makes sure that the rows are there that a row refers to, and are those that its author means.
+  private mutating func requireParents(
+    of row: RowVersions.Row, _ record: RecordedConflict, _ table: TableDefinition
+  ) throws {
+    if let cause = request.causes[record.id], try !RecordedConflict.isTaken(cause, on: session.connection) {
+      throw ReplicationError(
+        .brokenReference, "the row refers to one that was left out by conflict \(cause); resolve that one first",
+        table: record.table)
+    }
+    let name = TableName(table.name)
+    let lookup = try parents[name] ?? ParentLookup(of: table, in: session)
+    parents[name] = lookup
+    guard let parent = try lookup.missingParent(of: row) else { return }
+    throw ReplicationError(
+      .brokenReference, "the row refers to \(parent), which is not there", table: record.table)
+  }
+
+  // MARK: What is told
+
+  private static func refusal(of current: RowVersions.Row?, _ versions: RowVersions) -> ResolvedConflict.Refusal {
+    let known = versions.lastKnown(besides: current)
+    let columns = versions.table.changesetColumns
+    let differences = versions.differences(of: current, from: known).map { place in
+      ResolvedConflict.Difference(
+        column: columns[place], known: known?[place]?.value, present: current?[place]?.value)
+    }
+    let reason =
+      if current == nil {
+        "the row is not here any more: it was deleted since the conflict was met"
+      } else if known == nil {
+        "a row with this key is here now, and there was none when the conflict was met"
+      } else {
+        "the row was changed since the conflict was met"
+      }
+    return ResolvedConflict.Refusal(code: .rowChanged, reason: reason, differences: differences)
+  }
+
+  private static func cells(_ row: RowVersions.Row?, _ columns: [String]) -> [ConflictRecord.Cell]? {
+    row.map { zip(columns, $0).map { ($0, $1?.value) } }
+  }
+
+  private static func record(_ row: RowVersions.Row?) -> [UInt8]? {
+    row.map { $0.flatMap { $0?.bytes ?? [ValueKind.undefined.rawValue] } }
+  }
+}
+
+extension ResolvedConflict.Refusal {
+  /// Whether what another conflict writes can make it pass.
+  fileprivate var mayPass: Bool { code == .rowRefused || code == .brokenReference }
+}
