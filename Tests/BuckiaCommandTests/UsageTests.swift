@@ -13,7 +13,8 @@ struct UsageTests {
   @Test(
     "Every verb has help with an example",
     arguments: [
-      ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["doctor"], ["ksuid", "new"],
+      ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"],
+      ["ksuid", "new"],
       ["ksuid", "show"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
     ])
   func help(verb: [String]) throws {

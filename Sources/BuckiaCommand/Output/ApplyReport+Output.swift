@@ -62,6 +62,11 @@ extension ApplyReport {
     lines += snapshotLines(database: database, style: style)
     lines += style.wrapped("Trust: \(trust.explanation)", hanging: 2)
     let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
+    let ruled = diffs.reduce(0) { $0 + $1.decidedByRule }
+    if ruled > 0 {
+      let were = isDryRun ? "would be" : ruled == 1 ? "was" : "were"
+      lines += style.wrapped("\(ruled.counted("conflict")) \(were) decided by rules.", hanging: 2)
+    }
     if conflicts > 0 && !isDryRun {
       lines += style.suggestion(
         "\(style("\(conflicts.counted("conflict")).", .notable)) See \(conflicts == 1 ? "it" : "them") with",
@@ -194,6 +199,7 @@ extension DiffOutcome {
       "updated": .number(updated),
       "deleted": .number(deleted),
       "conflicts": .number(conflicts),
+      "decidedByRule": .number(decidedByRule),
       "omitted": .number(omitted),
       "schemaChanges": .array(schemaChanges.map { .string($0) }),
       "plan": .array(plan.map(\.json)),

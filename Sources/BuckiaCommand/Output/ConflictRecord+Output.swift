@@ -14,7 +14,20 @@ extension ConflictRecord {
       "local": Self.json(local),
       "incoming": Self.json(incoming),
       "reason": .text(reason),
+      "constraint": constraint?.json ?? .null,
+      "others": .array(others.map { Self.json($0) }),
       "parent": parent.map(Self.json) ?? .null,
+      "status": .string(isOpen ? "open" : "resolved"),
+      "rule": rule.map { .integer($0) } ?? .null,
+      "resolution": resolution.map(Self.json) ?? .null,
+    ]
+  }
+
+  private static func json(_ resolution: ResolutionRecord) -> JSONValue {
+    [
+      "id": .integer(resolution.id), "answer": .string(resolution.answer.rawValue),
+      "by": .string(resolution.decidedBy), "at": .string(Moment(unixMilliseconds: resolution.decidedAt).rfc3339),
+      "before": json(resolution.before), "after": json(resolution.after),
     ]
   }
 
@@ -25,6 +38,27 @@ extension ConflictRecord {
     ]
   }
 
+  /// What SQLite's words do not tell of the constraint, and the rows that have the value.
+  private func constraintLines(style: Style) -> [String] {
+    var lines: [String] = []
+    if let told = constraint?.shown(beyond: reason ?? "") { lines += style.wrapped(told, indent: 2, hanging: 4) }
+    for other in others.prefix(style.listLimit) {
+      lines += style.wrapped("It is taken by the row with \(Self.shownKey(other))", indent: 2, hanging: 4)
+    }
+    return lines
+  }
+
+  /// Who has decided since.
+  private func resolutionLines(style: Style) -> [String] {
+    guard let resolution else {
+      return rule.map { style.wrapped("Decided by rule \($0).", indent: 2, hanging: 4) } ?? []
+    }
+    let who = resolution.decidedBy.isEmpty ? "" : " by \(resolution.decidedBy.escaped(limit: 40))"
+    let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
+    return style.wrapped(
+      "\(style("Resolved", .good))\(who), \(when): \(resolution.answer.explanation).", indent: 2, hanging: 4)
+  }
+
   /// The row that is not there.
   private func parentLines(style: Style) -> [String] {
     guard let parent else { return [] }
@@ -33,11 +67,11 @@ extension ConflictRecord {
     return style.wrapped("It refers to \(parent.table.escaped(limit: 60)), \(key)\(cause)", indent: 2, hanging: 4)
   }
 
-  private static func shownKey(_ key: [Cell]) -> String {
+  static func shownKey(_ key: [Cell]) -> String {
     key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
   }
 
-  private static func json(_ cells: [Cell]?) -> JSONValue {
+  static func json(_ cells: [Cell]?) -> JSONValue {
     guard let cells else { return .null }
     var object = JSONObject()
     for cell in cells {
@@ -56,7 +90,9 @@ extension ConflictRecord {
     let isOneLine = "\(sentence) \(origin)".visibleWidth + 2 <= style.width
     lines += isOneLine ? ["  \(sentence) \(origin)"] : style.wrapped(sentence, indent: 2) + ["  \(origin)"]
     if let reason { lines += style.wrapped(style(reason.escaped, .notable), indent: 2) }
+    lines += constraintLines(style: style)
     lines += parentLines(style: style)
+    lines += resolutionLines(style: style)
     let columns = columns.filter(isWorthShowing)
     var table = TextTable([.text("column"), "as its author saw it", "here", "incoming"])
     for column in columns {
@@ -131,6 +167,36 @@ extension ConflictKind {
     case .constraint: "A constraint of the table refuses the row"
     case .foreignKey: "The row refers to one that is not here as its author means it"
     }
+  }
+}
+
+extension ConflictAnswer.Kind {
+  fileprivate var explanation: String {
+    switch self {
+    case .local: "the row as it was here"
+    case .incoming: "the incoming version"
+    case .values: "values of their own"
+    }
+  }
+}
+
+extension ViolatedConstraint {
+  fileprivate var json: JSONValue {
+    [
+      "type": .string(kind.rawValue), "name": .text(name), "columns": .array(columns.map { .string($0) }),
+      "expression": .text(expression),
+      "parent": parentTable.map {
+        ["table": .string($0), "columns": .array(parentColumns.map { .string($0) })]
+      } ?? .null,
+    ]
+  }
+
+  /// What a message does not tell: the name and the expression.
+  fileprivate func shown(beyond message: String) -> String? {
+    var parts: [String] = []
+    if let name, !message.contains(name) { parts.append("index \(name.escaped(limit: 60))") }
+    if let expression, !message.contains(expression) { parts.append(expression.escaped(limit: 200)) }
+    return parts.isEmpty ? nil : "The constraint is \(parts.joined(separator: ": "))"
   }
 }
 

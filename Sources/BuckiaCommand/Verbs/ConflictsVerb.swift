@@ -8,7 +8,7 @@ struct ConflictsVerb: Verb {
     abstract: "Shows the changes that met a row that was not as their author saw it.",
     discussion: """
       Each record keeps the row as its author saw it, as it was here, and as its author wants it. Of many, the newest \
-      are shown, and how many there are of each kind.
+      are shown, and how many there are of each kind. `buckia resolve` decides about them, by their numbers.
 
       Example:
         buckia conflicts notes.sqlite --table notes --kind data --last 5
@@ -16,21 +16,16 @@ struct ConflictsVerb: Verb {
 
   @OptionGroup var target: DatabaseOptions
 
-  @Option(help: ArgumentHelp("Show those of this table only.", valueName: "table"))
-  var table: String?
-
-  @Option(
-    help: ArgumentHelp("Show those of this diff file only: its id, or the digest of a raw changeset.", valueName: "id"))
-  var diff: String?
-
-  @Option(help: ArgumentHelp("Show those of this kind only.", valueName: "kind"))
-  var kind: ConflictKind?
+  @OptionGroup var selection: ConflictFilterOptions
 
   @Option(help: ArgumentHelp("Show the newest so many only.", valueName: "count"))
   var last: Int?
 
   @Flag(help: "Show how many there are of each kind, and no rows.")
   var summary = false
+
+  @Flag(help: "Show the answers that are kept as rules instead.")
+  var rules = false
 
   @OptionGroup var output: OutputOptions
 
@@ -40,13 +35,14 @@ struct ConflictsVerb: Verb {
   func validate() throws {
     if let last, last < 1 { throw ValidationError("--last must be at least 1.") }
     if summary && last != nil { throw ValidationError("--summary and --last contradict each other.") }
+    if rules && (summary || last != nil || selection.filter != ConflictFilter()) {
+      throw ValidationError("--rules lists all rules; it cannot be combined with what selects conflicts.")
+    }
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    var filter = ConflictFilter()
-    filter.table = table
-    filter.diff = diff
-    filter.kind = kind
+    if rules { return try printRules(on: console) }
+    let filter = selection.filter
     let found = try ConflictSummary(target.manager.conflictCounts(matching: filter))
     let isWhole = console.isJSON || output.full
     let shown = min(found.total, summary ? 0 : last ?? (isWhole ? .max : Self.shownByDefault))
@@ -55,6 +51,14 @@ struct ConflictsVerb: Verb {
     } else if console.showsText {
       try printText(of: filter, found, showing: shown, on: console)
     }
+    return .done
+  }
+
+  private func printRules(on console: Console) throws -> ExitStatus {
+    let rules = try target.manager.conflictRules()
+    try console.document(["version": 1, "rules": .array(rules.map(\.json))])
+    if rules.isEmpty { try console.say("There are no rules.") }
+    for rule in rules { try console.say(rule.lines(style: console.style)) }
     return .done
   }
 
@@ -88,5 +92,3 @@ struct ConflictsVerb: Verb {
     try console.say("\n\(left) not shown (--last COUNT or --full shows more).")
   }
 }
-
-extension ConflictKind: ExpressibleByArgument {}

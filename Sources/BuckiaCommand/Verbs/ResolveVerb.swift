@@ -1,0 +1,116 @@
+import ArgumentParser
+import Buckia
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `buckia resolve`
+struct ResolveVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "resolve",
+    abstract: "Decides recorded conflicts, and changes the rows accordingly.",
+    discussion: """
+      An ID is the number that `buckia conflicts` shows. The row is brought into the version that was here (local), or the one \
+      that came (incoming), or gets values of your own, as a JSON object of columns. A conflict can be resolved again with \
+      another answer. A row that was changed since the conflict is left alone, unless --force says otherwise.
+
+      --remember keeps the answer for later conflicts with the same question: of the same table and kind, about the same columns. \
+      `buckia conflicts DB --rules` lists these rules.
+
+      Example:
+        buckia resolve notes.sqlite 7 --take incoming
+        buckia resolve notes.sqlite 7 8 --take '{"title":"Both"}'
+        buckia resolve notes.sqlite --all --open --table tags --take incoming --remember
+        buckia resolve notes.sqlite --forget 1
+      """)
+
+  @OptionGroup var target: DatabaseOptions
+
+  @Argument(help: ArgumentHelp("The numbers of conflicts.", valueName: "id"))
+  var ids: [Int64] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The answer: local, incoming, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
+      valueName: "answer"))
+  var take: TypedAnswer?
+
+  @Flag(help: "Resolve all conflicts, or all those that --table, --diff, --kind and --open leave.")
+  var all = false
+
+  @OptionGroup var filter: ConflictFilterOptions
+
+  @Flag(help: "Keep the answer as a rule for later conflicts with the same question.")
+  var remember = false
+
+  @Option(help: ArgumentHelp("Forget a rule, by its number.", valueName: "rule"))
+  var forget: Int64?
+
+  @Flag(help: "Overwrite rows that were changed since, and let rows refer to others that are not there.")
+  var force = false
+
+  @Flag(help: "Say what would happen, and change nothing.")
+  var dryRun = false
+
+  @Option(
+    help: ArgumentHelp("Who decides, for the record; your account's name when nothing is said.", valueName: "name"))
+  var by: String?
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if forget != nil {
+      guard ids.isEmpty, take == nil, !all, !remember else {
+        throw ValidationError("--forget stands alone: it takes no ids and no answer.")
+      }
+      return
+    }
+    guard let take else {
+      throw ValidationError("--take says which version counts: local, incoming, or a JSON object.")
+    }
+    guard !(ids.isEmpty && !all) else { throw ValidationError("Give the numbers of conflicts, or --all.") }
+    guard ids.isEmpty || !all else { throw ValidationError("Numbers and --all contradict each other.") }
+    guard all || filter.filter == ConflictFilter() else {
+      throw ValidationError("--table, --diff, --kind and --open choose among --all conflicts.")
+    }
+    if remember, case .values = take.answer {
+      throw ValidationError("Only local and incoming can be kept as a rule: values are about one row.")
+    }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    if let rule = forget { return try forget(rule, on: console) }
+    guard let answer = take?.answer else { return .usage }
+    let options = ResolveOptions(decidedBy: by ?? Self.account, isForced: force, remembers: remember, isDryRun: dryRun)
+    let report =
+      all
+      ? try target.manager.resolve(matching: filter.filter, taking: answer, options: options)
+      : try target.manager.resolve(ids, taking: answer, options: options)
+    try console.document(report.json)
+    try console.say(report.lines(remembers: remember, style: console.style))
+    return report.status(remembers: remember)
+  }
+
+  private func forget(_ rule: Int64, on console: Console) throws -> ExitStatus {
+    if dryRun {
+      guard try target.manager.conflictRules().contains(where: { $0.id == rule }) else {
+        throw ValidationError("There is no rule with the number \(rule).")
+      }
+    } else {
+      try target.manager.forgetConflictRule(rule)
+    }
+    try console.document(["version": 1, "forgotten": .array([.integer(rule)])])
+    try console.say(
+      dryRun ? "Rule \(rule) would be forgotten." : "Rule \(rule) is forgotten; what it has decided stays.")
+    return .done
+  }
+
+  /// The name of the account that runs the command.
+  private static var account: String {
+    let environment = ProcessInfo.processInfo.environment
+    return environment["LOGNAME"] ?? environment["USER"] ?? ""
+  }
+}
