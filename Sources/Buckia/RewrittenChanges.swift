@@ -5,7 +5,7 @@ import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteSchemas
 
-/// The changes of files, inverted, joined or sorted without a database, and not written yet.
+/// The changes of files, inverted, joined, sorted or rebased without a database, and not written yet.
 ///
 /// Diff files and raw changesets are taken alike, whatever their size: changes that do not fit into memory are kept in
 /// temporary files. Every file is checked completely first.
@@ -18,7 +18,9 @@ public struct RewrittenChanges {
   /// The tables and how many changes each has; empty when nothing remains to be changed.
   public let tables: [ChangesetReport.Table]
   /// What is worth knowing about them.
-  public let remarks: [Remark]
+  public internal(set) var remarks: [Remark]
+  /// What rebasing has met; nil for changes that were made in another way.
+  public internal(set) var rebase: RebaseReport?
   private let changeset: TemporaryBuffer
   private let inputs: [InspectedFile]
   /// The definitions of all tables, when every file brought its own.
@@ -116,7 +118,7 @@ public struct RewrittenChanges {
   /// - Parameters:
   ///   - remarks: What is worth knowing where anything is left to be changed.
   ///   - rewrite: Writes what becomes of the inputs, counts it, and names the tables that are in key order then.
-  private init(
+  init(
     _ sources: [InboundSource], remarks: [Remark] = [], keepingSchema: Bool = false,
     _ progress: Progress?, _ poll: @escaping () throws -> Void,
     _ rewrite: (_ inputs: [InspectedFile], _ output: TemporaryBuffer, _ poll: () throws -> Void) throws -> (
@@ -176,7 +178,8 @@ public struct RewrittenChanges {
   /// - Throws: `BuckiaError` when the file cannot be written; with code `noDefinitions` or `carriesMore` when what went in
   ///   cannot make a diff file.
   public func write(to output: DiffOutput, home: BuckiaHome = .standard) throws -> ChangesetReport {
-    var report = ChangesetReport(id: nil, path: nil, bytes: 0, tables: tables, remarks: remarks, seconds: 0)
+    var report = ChangesetReport(
+      id: nil, path: nil, bytes: 0, tables: tables, remarks: remarks, rebase: rebase, seconds: 0)
     if !changeset.isEmpty { try BuckiaError.wrapping { try write(to: output, home, &report) } }
     report.seconds = (ContinuousClock.now - began) / .seconds(1)
     return report
@@ -282,6 +285,8 @@ public struct ChangesetReport: Sendable {
   public let tables: [Table]
   /// What is worth knowing about the changes.
   public let remarks: [Remark]
+  /// What rebasing has met; nil for changes that were made in another way.
+  public let rebase: RebaseReport?
   /// How long it took, in seconds, with opening and rewriting.
   public internal(set) var seconds: Double
 }

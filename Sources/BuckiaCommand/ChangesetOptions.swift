@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What the three verbs take.
+/// What the verbs of `changeset` take.
 struct ChangesetOptions: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")],

@@ -43,7 +43,7 @@ extension Remark {
     // Files that came.
     case attachmentsNotUnpacked, refusalNotRecorded, notRemoved, replacedMeanwhile
     // Files made of others.
-    case inverseOfChanges, schemaLeftOut
+    case inverseOfChanges, schemaLeftOut, rebasedWithoutDefinition, newKeysUnchecked, undeclaredReferences
 
     /// The sentence for people: `$1` is the first argument.
     fileprivate var sentence: String {
@@ -129,6 +129,13 @@ extension Remark {
       case .inverseOfChanges:
         "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, "
           + "the two differ, and a local row that was replaced does not come back"
+      case .rebasedWithoutDefinition:
+        "table \"$1\": its definition is not known, so UNIQUE values, foreign keys and the collating sequence of its key were "
+          + "not looked at"
+      case .newKeysUnchecked:
+        "table \"$1\": its new keys are greater than those in the files; whether they are free, only the database can tell"
+      case .undeclaredReferences:
+        "table \"$1\": rows that refer to it by no declared foreign key do not follow its new keys"
       case .schemaLeftOut:
         "the schema of its author in $1 is left out, so nobody can adopt it from here: apply that file itself for that"
       }

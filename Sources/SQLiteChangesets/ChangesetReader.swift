@@ -233,29 +233,11 @@ public struct ChangesetReader: Sendable {
   }
 
   private mutating func readHeader(_ format: ChangesetFormat, in bytes: RawSpan) throws(ChangesetError) {
-    let start = position
-    if let table, table.format != format { throw ChangesetError(.mixedFormats, offset: start) }
-    var cursor = start + 1
-    let columns = try readVarint(at: &cursor, in: bytes)
-    guard columns > 0, columns <= UInt64(ChangesetLimits.columns) else {
-      throw ChangesetError(.badColumnCount, offset: start)
-    }
-    let count = Int(columns)
-    guard bytes.byteCount - cursor >= count else { throw ChangesetError(.truncated, offset: start) }
-    let keyFlags = bytes.array(cursor..<(cursor + count))
-    guard keyFlags.contains(where: { $0 != 0 }) else { throw ChangesetError(.missingKey, offset: start) }
-    cursor += count
-    let nameStart = cursor
-    while cursor < bytes.byteCount, bytes.byte(at: cursor) != 0 {
-      guard cursor - nameStart < ChangesetLimits.nameBytes else { throw ChangesetError(.badLength, offset: start) }
-      cursor += 1
-    }
-    guard cursor < bytes.byteCount else { throw ChangesetError(.truncated, offset: start) }
-    let name = String(decoding: bytes.array(nameStart..<cursor), as: UTF8.self)
-    position = cursor + 1
-    headerRange = start..<position
-    nameRange = nameStart..<cursor
-    use(ChangesetTable(name: name, format: format, keyFlags: keyFlags))
+    if let table, table.format != format { throw ChangesetError(.mixedFormats, offset: position) }
+    let header = try ChangesetHeader(reading: bytes, at: &position)
+    headerRange = header.range
+    nameRange = header.nameRange
+    use(header.table)
   }
 
   private static func readRecord(

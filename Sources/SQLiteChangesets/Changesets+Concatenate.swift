@@ -27,11 +27,11 @@ extension Changesets {
     for (table, sections) in zip(summary.tables, summary.sectionsByTable) {
       var folding = RowFolding(table.table, limits: limits)
       let byKey = try folding.sortByKey(sections, of: joined, poll: poll)
-      let folded = joined.makeEmpty()
-      try folding.fold(byKey, into: folded, poll: poll)
+      var folded = PlacedChanges(like: joined, limits: limits)
+      try folding.fold(byKey, into: &folded, poll: poll)
       guard !folded.isEmpty else { continue }
       try output.write(table.header)
-      try folding.unwrap(folded, into: output, poll: poll)
+      try folded.write(to: output, poll: poll)
     }
   }
 }
@@ -43,8 +43,6 @@ extension Changesets {
 private struct RowFolding {
   /// The first value of the key, which sorts fast, the bytes of all of it, the place of the change, and the change.
   private static let keyed = ChangesetTable(name: "", keyFlags: [1, 2, 0, 0])
-  /// The place of a row's first change, and what is left of its changes.
-  private static let placed = ChangesetTable(name: "", keyFlags: [1, 0])
   /// How many bytes are gathered before they are written.
   private static let writeBytes = 64 << 10
 
@@ -100,7 +98,8 @@ private struct RowFolding {
   }
 
   /// Folds the changes of each row.
-  mutating func fold(_ sorter: consuming ChangeSorter, into output: TemporaryBuffer, poll: () throws -> Void) throws {
+  mutating func fold(_ sorter: consuming ChangeSorter, into output: inout PlacedChanges, poll: () throws -> Void) throws
+  {
     var sorter = sorter
     key = []
     while try sorter.advance() {
@@ -115,7 +114,7 @@ private struct RowFolding {
           if key.withRawSpan({ $0.isEqual(to: nextKey) }) {
             try follow(with: next)
           } else {
-            try endRow(into: output)
+            try endRow(into: &output)
             Self.copy(nextKey, into: &key)
             place = nextPlace
             Self.copy(next, into: &change)
@@ -123,8 +122,7 @@ private struct RowFolding {
         }
       }
     }
-    try endRow(into: output)
-    try flush(into: output, atLeast: 1)
+    try endRow(into: &output)
   }
 
   private mutating func follow(with next: RawSpan) throws(ChangesetError) {
@@ -141,28 +139,10 @@ private struct RowFolding {
     change = folded.bytes
   }
 
-  private mutating func endRow(into output: TemporaryBuffer) throws(ByteStreamError) {
+  private mutating func endRow(into output: inout PlacedChanges) throws(ByteStreamError) {
     guard !change.isEmpty else { return }
-    writer.beginChange(.insert)
-    writer.append(integer: place)
-    writer.append(blob: change)
+    try output.add(change, at: place)
     change.removeAll(keepingCapacity: true)
-    try flush(into: output, atLeast: Self.writeBytes)
-  }
-
-  /// Writes the folded changes in the order of their places.
-  func unwrap(_ folded: TemporaryBuffer, into output: TemporaryBuffer, poll: () throws -> Void) throws {
-    var sorter = try ChangeSorter(Self.placed, sections: [0..<folded.count], of: folded, limits: limits, poll: poll)
-    while try sorter.advance() {
-      try poll()
-      try sorter.bytes.withRawSpan { bytes in
-        while let record = sorter.next(in: bytes) {
-          var position = record.values
-          _ = ValueSlice(verified: bytes, at: &position)
-          try output.write(bytes.extracting(ValueSlice(verified: bytes, at: &position).payloadRange))
-        }
-      }
-    }
   }
 
   private mutating func flush(into output: TemporaryBuffer, atLeast limit: Int) throws(ByteStreamError) {

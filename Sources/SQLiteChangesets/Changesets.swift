@@ -61,7 +61,7 @@ public enum Changesets {
     return try inMemory { try sort(input, ChangesetSummary.of(input), into: $0) }
   }
 
-  private static func inMemory(_ body: (TemporaryBuffer) throws -> Void) throws -> [UInt8] {
+  static func inMemory(_ body: (TemporaryBuffer) throws -> Void) throws -> [UInt8] {
     let output = TemporaryBuffer(memoryLimit: .max)
     try body(output)
     return try output.allBytes()

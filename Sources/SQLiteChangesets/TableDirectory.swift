@@ -13,7 +13,8 @@ struct TableDirectory: Sendable {
   private(set) var entries: [Entry] = []
   private var places: [[UInt8]: Int] = [:]
 
-  private static func folded(_ byte: UInt8) -> UInt8 {
+  /// The byte of a name by which names are told apart.
+  static func folded(_ byte: UInt8) -> UInt8 {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
   }
 

@@ -47,6 +47,27 @@ package enum StockChangesets {
     return try taken(output, count, code, library)
   }
 
+  /// Rebases a changeset by the rebase buffers of others: `sqlite3rebaser_rebase`.
+  package static func rebase(_ changeset: [UInt8], resolving buffers: [[UInt8]]) throws(SQLiteError) -> [UInt8] {
+    let library = try SQLiteLibrary.standard
+    let sessions = try library.sessions
+    var rebaser: OpaquePointer?
+    var code = sessions.rebaser_create(&rebaser)
+    defer { sessions.rebaser_delete(rebaser) }
+    var count: Int32 = 0
+    var output: UnsafeMutableRawPointer?
+    guard code == SQLITE_OK, let rebaser else { return try taken(output, count, code, library) }
+    for buffer in buffers where code == SQLITE_OK {
+      code = buffer.withUnsafeBytes { sessions.rebaser_configure(rebaser, Int32($0.count), $0.baseAddress) }
+    }
+    if code == SQLITE_OK {
+      code = changeset.withUnsafeBytes {
+        sessions.rebaser_rebase(rebaser, Int32($0.count), $0.baseAddress, &count, &output)
+      }
+    }
+    return try taken(output, count, code, library)
+  }
+
   private static func taken(
     _ output: UnsafeMutableRawPointer?, _ count: Int32, _ code: Int32, _ library: SQLiteLibrary
   ) throws(SQLiteError) -> [UInt8] {
@@ -171,6 +192,28 @@ package enum StockChangesets {
     _ bytes: UnsafeMutableRawBufferPointer, to connection: borrowing SQLiteConnection,
     where takes: ((String) -> Bool)? = nil, answering answer: @escaping (borrowing Question) -> Answer
   ) throws(SQLiteError) {
+    try apply(bytes, to: connection, where: takes, rebase: nil, rebaseCount: nil, answering: answer)
+  }
+
+  /// Applies a changeset, and keeps the rebase buffer: how the conflicts were resolved.
+  ///
+  /// - Throws: `SQLiteError`; nothing has changed then.
+  package static func resolutions(
+    of bytes: UnsafeMutableRawBufferPointer, appliedTo connection: borrowing SQLiteConnection,
+    answering answer: @escaping (borrowing Question) -> Answer
+  ) throws(SQLiteError) -> [UInt8] {
+    var rebase: UnsafeMutableRawPointer?
+    var count: Int32 = 0
+    defer { connection.handle.routines.free(rebase) }
+    try apply(bytes, to: connection, where: nil, rebase: &rebase, rebaseCount: &count, answering: answer)
+    return Array(UnsafeRawBufferPointer(start: rebase, count: Int(count)))
+  }
+
+  private static func apply(
+    _ bytes: UnsafeMutableRawBufferPointer, to connection: borrowing SQLiteConnection, where takes: ((String) -> Bool)?,
+    rebase: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, rebaseCount: UnsafeMutablePointer<Int32>?,
+    answering answer: @escaping (borrowing Question) -> Answer
+  ) throws(SQLiteError) {
     let handle = connection.handle
     let context = try Context(on: handle, answer, takes: takes ?? { _ in true })
     let code = withExtendedLifetime(context) {
@@ -187,7 +230,7 @@ package enum StockChangesets {
           guard let context, let iterator, let kind = ConflictKind(rawValue: kind) else { return Answer.abort.rawValue }
           let box = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
           return box.decide(Question(kind, iterator, box.handle, box.sessions)).rawValue
-        }, Unmanaged.passUnretained(context).toOpaque(), nil, nil, withoutUpdateLoop)
+        }, Unmanaged.passUnretained(context).toOpaque(), rebase, rebaseCount, withoutUpdateLoop)
     }
     try handle.check(code)
   }

@@ -108,6 +108,15 @@ struct RemarkTests {
       .schemaLeftOut,
       "the schema of its author in 1 is left out, so nobody can adopt it from here: apply that file itself for that"
     ),
+    (
+      .rebasedWithoutDefinition,
+      "table \"1\": its definition is not known, so UNIQUE values, foreign keys and the collating sequence of its key were not looked at"
+    ),
+    (
+      .newKeysUnchecked,
+      "table \"1\": its new keys are greater than those in the files; whether they are free, only the database can tell"
+    ),
+    (.undeclaredReferences, "table \"1\": rows that refer to it by no declared foreign key do not follow its new keys"),
   ]
 
   @Test("Every code has its sentence, which names no command and no option")

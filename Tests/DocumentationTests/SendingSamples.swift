@@ -41,6 +41,15 @@ private func examine(notes: String) throws {
   for warning in report.warnings { print(warning) }
 }
 
+/// Makes of one person's changes what they are on top of another's.
+private func rebase(mine: String, theirs: String, outbox: String) throws {
+  let options = RebaseOptions(policy: .takeIncoming, remapsKeys: true)
+  let changes = try RewrittenChanges(rebasing: mine, onto: [theirs], options: options)
+  for conflict in changes.rebase?.conflicts ?? [] { print(conflict.table, conflict.kind.rawValue) }
+  let report = try changes.write(to: .folder(outbox))
+  print(report.tables.map(\.name))
+}
+
 @Suite("Samples about sending")
 struct SendingSamples {
   @Test("The report counts the changes of each table")
@@ -91,5 +100,21 @@ struct SendingSamples {
     let printed = try Printed.lines { try examine(notes: files.now) }
     #expect(printed.contains("notes is identified by id"))
     #expect(printed.contains { $0.hasPrefix("titles does not replicate:") })
+  }
+
+  @Test("Rebased changes apply where the others have been applied, and conflicts are listed")
+  func rebasing() throws {
+    let files = try SampleFiles(
+      ours: "UPDATE notes SET title = 'Raft' WHERE id = 1; INSERT INTO notes VALUES (3, 'Pier', 20, 7, NULL)")
+    let theirs = try #require(files.deliver().path)
+    let mine = files.folder.file("mine.bdiff")
+    try DatabaseManager(files.mine).createDatabaseDiff(since: files.before, output: .file(mine, replacing: false))
+    let printed = try Printed.lines { try rebase(mine: mine, theirs: theirs, outbox: files.outbox) }
+    #expect(printed == ["notes updated-by-both", "[\"notes\"]"])
+    try DatabaseManager(files.before).processInboundChanges([files.inbound, files.outbox])
+    #expect(
+      try SampleFiles.texts("SELECT title FROM notes ORDER BY id", on: files.before) == [
+        "Ship", "Radio", "Harbour", "Pier",
+      ])
   }
 }

@@ -38,6 +38,24 @@ final class RandomDatabase {
     for _ in 0..<30 { try insertRow() }
   }
 
+  /// Changes made from here on follow from another seed: copies of one database go ways of their own.
+  func diverge(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+  /// All rows by table and key, values as text with their types.
+  func rows() throws -> [String: [String: [String]]] {
+    var found: [String: [String: [String]]] = [:]
+    for table in Self.tables {
+      let columns = table.columns.map { "typeof(\($0)) || quote(\($0))" }
+      let statement = try connection.prepare("SELECT \(columns.joined(separator: ",")) FROM \(quoted(table.name))")
+      while try statement.step() {
+        let row = table.columns.indices.map { statement.text(at: $0) ?? "" }
+        let key = table.columns.indices.filter { table.key.contains(table.columns[$0]) }.map { row[$0] }
+        found[table.name, default: [:]][key.joined(separator: "|")] = row
+      }
+    }
+    return found
+  }
+
   /// Changes made from here on fire a trigger now and then: what it does is an indirect change.
   func addTrigger() throws {
     try connection.execute(

@@ -160,6 +160,14 @@ enum Spilled {
     return try output.allBytes()
   }
 
+  static func rebased(_ local: [UInt8], onto incoming: [UInt8], _ policy: RebasePolicy) throws -> [UInt8] {
+    let output = TemporaryBuffer(memoryLimit: 0)
+    _ = try Changesets.rebase(
+      TemporaryBuffer(local, windowBytes: 64), onto: TemporaryBuffer(incoming, windowBytes: 64), policy, into: output,
+      limits: limits)
+    return try output.allBytes()
+  }
+
   static func concatenated(_ changesets: [[UInt8]]) throws -> [UInt8] {
     let output = TemporaryBuffer(memoryLimit: 0, windowBytes: 64)
     try Changesets.concatenate(

@@ -19,4 +19,15 @@ extension StockChangesets {
       try apply(UnsafeMutableRawBufferPointer(bytes), to: connection, where: takes, answering: answer)
     }
   }
+
+  /// Applies a copy of a changeset, and keeps the rebase buffer.
+  package static func resolutions(
+    of changeset: [UInt8], appliedTo connection: borrowing SQLiteConnection,
+    answering answer: @escaping (borrowing Question) -> Answer
+  ) throws(SQLiteError) -> [UInt8] {
+    var changeset = changeset
+    return try changeset.withUnsafeMutableBufferPointer { (bytes) throws(SQLiteError) in
+      try resolutions(of: UnsafeMutableRawBufferPointer(bytes), appliedTo: connection, answering: answer)
+    }
+  }
 }

@@ -9,11 +9,14 @@ extension ChangesetReport {
         "deleted": .number(table.deleted),
       ]
     }
-    return [
-      "version": 1, "id": .text(id?.description), "path": .text(path), "bytes": .number(bytes),
-      "tables": .array(tables), "warnings": .array(remarks.map { .string($0.shown) }),
-      "remarks": .array(remarks.map(\.json)), "seconds": .real(seconds),
+    let members: [JSONObject.Member] = [
+      JSONObject.Member("version", 1), JSONObject.Member("id", .text(id?.description)),
+      JSONObject.Member("path", .text(path)), JSONObject.Member("bytes", .number(bytes)),
+      JSONObject.Member("tables", .array(tables)),
+      JSONObject.Member("warnings", .array(remarks.map { .string($0.shown) })),
+      JSONObject.Member("remarks", .array(remarks.map(\.json))), JSONObject.Member("seconds", .real(seconds)),
     ]
+    return .object(JSONObject(members + (rebase?.json ?? [])))
   }
 
   /// The report for people.
@@ -34,6 +37,7 @@ extension ChangesetReport {
     let left = tables.count - style.listLimit
     return style.wrapped(first, hanging: 2) + (table.isEmpty ? [] : [""] + table.lines(style: style))
       + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
+      + (rebase?.lines(style: style) ?? [])
       + remarks.map(\.shown).remarkLines(style: style)
   }
 }

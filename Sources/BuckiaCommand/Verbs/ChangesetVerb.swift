@@ -5,7 +5,7 @@ import Buckia
 struct ChangesetVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "changeset",
-    abstract: "Inverts, joins and sorts changes, without a database.",
+    abstract: "Inverts, joins, sorts and rebases changes, without a database.",
     discussion: """
       Raw changesets and diff files are taken alike, and - is standard input. A diff file is written when -o ends in \
       .bdiff or is a folder and only diff files went in; otherwise a raw changeset. The result is not signed.
@@ -13,7 +13,9 @@ struct ChangesetVerb: ParsableCommand {
       Example:
         buckia changeset concat monday.changeset tuesday.changeset -o both.changeset
       """,
-    subcommands: [ChangesetInvertVerb.self, ChangesetConcatVerb.self, ChangesetSortVerb.self])
+    subcommands: [
+      ChangesetInvertVerb.self, ChangesetConcatVerb.self, ChangesetSortVerb.self, ChangesetRebaseVerb.self,
+    ])
 }
 
 /// `buckia changeset invert`
@@ -110,7 +112,7 @@ struct ChangesetSortVerb: Verb {
 
 extension ChangesetOptions {
   /// Writes the changes where and as the options say, and reports it.
-  fileprivate func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
+  func write(_ changes: RewrittenChanges, on console: Console) throws -> ExitStatus {
     let report = try changes.write(to: OutputPath.diffOutput(path, replacing: force), home: home.folder)
     try console.document(report.json)
     try console.say(report.lines(style: console.style))

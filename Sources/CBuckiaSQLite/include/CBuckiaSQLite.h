@@ -132,6 +132,7 @@ BUCKIA_ROUTINES(BUCKIA_WRAPPER)
 
 typedef struct sqlite3_session sqlite3_session;
 typedef struct sqlite3_changeset_iter sqlite3_changeset_iter;
+typedef struct sqlite3_rebaser sqlite3_rebaser;
 
 // Result, name behind "sqlite3", Swift's argument labels, arguments, parameters.
 #define BUCKIA_SESSION_ROUTINES(R)                                                                                     \
@@ -164,7 +165,14 @@ typedef struct sqlite3_changeset_iter sqlite3_changeset_iter;
     (db, count, bytes, filter, conflict, context, rebase, rebase_count, flags),                                        \
     sqlite3 *db, int count, void *_Nullable bytes, int (*_Nullable filter)(void *_Nullable, const char *_Nullable),    \
     int (*conflict)(void *_Nullable, int, sqlite3_changeset_iter *_Nullable), void *_Nullable context,                 \
-    void *_Nullable *_Nullable rebase, int *_Nullable rebase_count, int flags)
+    void *_Nullable *_Nullable rebase, int *_Nullable rebase_count, int flags)                                         \
+  R(int, rebaser_create, "_:", (rebaser), sqlite3_rebaser *_Nullable *_Nonnull rebaser)                                \
+  R(int, rebaser_configure, "_:_:_:", (rebaser, count, bytes),                                                         \
+    sqlite3_rebaser *rebaser, int count, const void *_Nullable bytes)                                                  \
+  R(int, rebaser_rebase, "_:_:_:_:_:", (rebaser, count, bytes, rebased_count, rebased),                                \
+    sqlite3_rebaser *rebaser, int count, const void *_Nullable bytes, int *rebased_count,                              \
+    void *_Nullable *_Nonnull rebased)                                                                                 \
+  R(void, rebaser_delete, "_:", (rebaser), sqlite3_rebaser *_Nullable rebaser)
 
 /// The functions of the session extension.
 #define BUCKIA_FIELD(result, name, labels, arguments, ...) result (*_Nullable name)(__VA_ARGS__);

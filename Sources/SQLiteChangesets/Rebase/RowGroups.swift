@@ -1,0 +1,145 @@
+import BuckiaByteStreams
+
+/// A change of a row as one side has it.
+struct SidedChange {
+  let change: RowChange
+  /// Where its bytes are.
+  let range: Range<Int>
+  /// Its place among the changes of its side.
+  let place: Int64
+}
+
+/// All changes of one row: local and incoming ones, of one key or of keys that compare equal.
+struct RowGroup {
+  /// What the key is known by: the same bytes for keys that compare equal.
+  var key: [UInt8]
+  var local: [SidedChange] = []
+  var incoming: [SidedChange] = []
+}
+
+/// The changes of one table in a changeset.
+struct TableChanges {
+  let changeset: TemporaryBuffer
+  /// The bytes of its sections.
+  let sections: [Range<Int>]
+}
+
+/// The local and incoming changes of a table, brought together by key.
+///
+/// The changes are wrapped in records, which are sorted by key in bounded memory as often as they are gone through.
+struct RowGroups {
+  /// The key, the side, the place of the change, and the change.
+  private static let record = ChangesetTable(name: "", keyFlags: [1, 0, 0, 0])
+  private static let writeBytes = 64 << 10
+  private static let localSide: Int64 = 1
+
+  private let table: ChangesetTable
+  private let rules: RebaseTable?
+  private let limits: ChangeSorter.Limits
+  private let wrapped: TemporaryBuffer
+  private var writer = ChangesetWriter()
+  private var key: [UInt8] = []
+
+  /// Wraps the changes.
+  ///
+  /// - Parameters:
+  ///   - table: The table, as the local changes describe it.
+  ///   - rules: What its definition says; nil where that is not known.
+  ///   - local: The local changes.
+  ///   - incoming: The incoming changes.
+  ///   - limits: How much is held in memory.
+  ///   - poll: Is called every few thousand changes. May throw to stop.
+  init(
+    _ table: ChangesetTable, _ rules: RebaseTable?, local: TableChanges, incoming: TableChanges?,
+    limits: ChangeSorter.Limits, poll: () throws -> Void
+  ) throws {
+    self.table = table
+    self.rules = rules
+    self.limits = limits
+    wrapped = local.changeset.makeEmpty()
+    // Those of a key come in the order in which they are written here.
+    if let incoming { try wrap(incoming, side: 0, poll: poll) }
+    try wrap(local, side: Self.localSide, poll: poll)
+    try flush(atLeast: 1)
+  }
+
+  private mutating func wrap(_ changes: TableChanges, side: Int64, poll: () throws -> Void) throws {
+    var place: Int64 = 0
+    let layout = KeyLayout(table)
+    var stretches = ChangeStretches(0..<0, of: table, in: ChangesetWindow(changes.changeset))
+    for section in changes.sections {
+      stretches.begin(section)
+      while try stretches.advance() {
+        try poll()
+        try stretches.window.withBytes { bytes in
+          while let next = stretches.next(in: bytes) {
+            place += 1
+            setKey(of: next, endingAt: stretches.changeEnd, place, side, layout, in: bytes)
+            writer.beginChange(.insert)
+            writer.append(blob: key)
+            writer.append(integer: side)
+            writer.append(integer: place)
+            bytes.extracting(next.start..<stretches.changeEnd).withUnsafeBytes { writer.append(.blob, $0) }
+            try flush(atLeast: Self.writeBytes)
+          }
+        }
+      }
+    }
+  }
+
+  private mutating func setKey(
+    of change: ChangePlace, endingAt end: Int, _ place: Int64, _ side: Int64, _ layout: KeyLayout, in bytes: RawSpan
+  ) {
+    key.removeAll(keepingCapacity: true)
+    let values = layout.values(of: change.start, in: bytes)
+    for (column, value) in zip(layout.columns, values) {
+      value.appendComparable(rules?.collation(of: column) ?? .binary, in: bytes, to: &key)
+    }
+    guard values.contains(where: { $0.kind == .null }) else { return }
+    // NULL equals nothing: only its content tells which row is deleted, and an inserted one is another in any case.
+    key.append(change.operation.rawValue)
+    if change.operation == .delete {
+      key += bytes.array(change.values..<end)
+    } else {
+      key += "\(side) \(place)".utf8
+    }
+  }
+
+  private mutating func flush(atLeast limit: Int) throws(ByteStreamError) {
+    guard writer.count >= limit else { return }
+    try wrapped.write(writer.bytes)
+    writer.removeAll()
+  }
+
+  /// Gives the changes of one row after the other to `body`, in the order of their keys.
+  ///
+  /// - Throws: `ByteStreamError` when a temporary file cannot be read or written; whatever `poll` and `body` throw.
+  func forEach(poll: () throws -> Void, _ body: (RowGroup, RawSpan) throws -> Void) throws {
+    var sorter = try ChangeSorter(
+      Self.record, sections: [0..<wrapped.count], of: wrapped, limits: limits, poll: poll)
+    var reader = ChangesetReader(at: 0, in: table)
+    while try sorter.advance() {
+      try poll()
+      try sorter.bytes.withRawSpan { bytes in
+        var group: RowGroup?
+        while let record = sorter.next(in: bytes) {
+          var position = record.values
+          let key = ValueSlice(verified: bytes, at: &position).payloadRange
+          let side = ValueSlice(verified: bytes, at: &position).integer(in: bytes)
+          let place = ValueSlice(verified: bytes, at: &position).integer(in: bytes)
+          let range = ValueSlice(verified: bytes, at: &position).payloadRange
+          reader.move(to: range.lowerBound)
+          guard let change = try RowChange(next: &reader, in: bytes) else { continue }
+          let isSameRow = group.map { $0.key.withRawSpan { $0.isEqual(to: bytes.extracting(key)) } } ?? false
+          if !isSameRow {
+            if let group { try body(group, bytes) }
+            group = RowGroup(key: bytes.array(key))
+          }
+          let sided = SidedChange(change: change, range: range, place: place)
+          if side == Self.localSide { group?.local.append(sided) } else { group?.incoming.append(sided) }
+        }
+        if let group { try body(group, bytes) }
+      }
+    }
+  }
+}

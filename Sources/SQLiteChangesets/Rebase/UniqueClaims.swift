@@ -1,0 +1,130 @@
+import BuckiaByteStreams
+
+/// Which rows have which values under the UNIQUE constraints of a table in the end, and which side has given these to them.
+struct UniqueClaims {
+  /// The constraint and its values, the row's key, and which sides have set them.
+  private static let record = ChangesetTable(name: "", keyFlags: [1, 0, 0])
+  private static let writeBytes = 64 << 10
+
+  private struct Sides: OptionSet {
+    let rawValue: Int64
+    static let local = Sides(rawValue: 1)
+    static let incoming = Sides(rawValue: 2)
+  }
+
+  private struct Claim {
+    let key: [UInt8]
+    let sides: Sides
+  }
+
+  /// The rows that have to give way, by key, with the columns that they lose.
+  private(set) var losers: [[UInt8]: Set<Int>] = [:]
+  private let rules: RebaseTable
+  private let limits: ChangeSorter.Limits
+  private let buffer: TemporaryBuffer
+  private var writer = ChangesetWriter()
+  /// For each constraint, which sides have set columns of it.
+  private var active: [Sides]
+  /// The rows that share values, and nobody can say which of them is to give way: by key, the constraints.
+  private var undecided: [[UInt8]: Set<Int>] = [:]
+
+  init(_ rules: RebaseTable, like source: TemporaryBuffer, limits: ChangeSorter.Limits) {
+    self.rules = rules
+    self.limits = limits
+    buffer = source.makeEmpty()
+    active = Array(repeating: [], count: rules.unique.count)
+  }
+
+  /// Adds what a row has in the end.
+  mutating func add(_ row: RebasedRow, in bytes: RawSpan) throws(ByteStreamError) {
+    guard let merged = row.merge.merged else { return }
+    for (constraint, columns) in rules.unique.enumerated() {
+      let sides = Self.sides(of: row, columns, in: bytes)
+      active[constraint].formUnion(sides)
+      guard let tuple = tuple(of: merged, columns, in: bytes) else { continue }
+      writer.beginChange(.insert)
+      writer.append(blob: withUnsafeBytes(of: UInt32(constraint).bigEndian) { Array($0) } + tuple)
+      writer.append(blob: row.key)
+      writer.append(integer: sides.rawValue)
+      try flush(atLeast: Self.writeBytes)
+    }
+  }
+
+  private static func sides(of row: RebasedRow, _ columns: [Int], in bytes: RawSpan) -> Sides {
+    var sides: Sides = []
+    if row.merge.isSet(columns, by: .keepLocal, in: bytes) { sides.insert(.local) }
+    if row.merge.isSet(columns, by: .takeIncoming, in: bytes) { sides.insert(.incoming) }
+    return sides
+  }
+
+  /// The values of a constraint; nil where one is not known, or NULL, which equals nothing.
+  private func tuple(of row: [ValueSlice], _ columns: [Int], in bytes: RawSpan) -> [UInt8]? {
+    var tuple: [UInt8] = []
+    for column in columns {
+      guard row.indices.contains(column), row[column].isDefined, row[column].kind != .null else { return nil }
+      row[column].appendComparable(rules.collation(of: column), in: bytes, to: &tuple)
+    }
+    return tuple
+  }
+
+  /// Looks which rows share values, and decides who of them gives way.
+  mutating func settle(_ policy: RebasePolicy, poll: () throws -> Void) throws {
+    try flush(atLeast: 1)
+    var sorter = try ChangeSorter(Self.record, sections: [0..<buffer.count], of: buffer, limits: limits, poll: poll)
+    while try sorter.advance() {
+      try poll()
+      sorter.bytes.withRawSpan { bytes in
+        var tuple: [UInt8] = []
+        var claims: [Claim] = []
+        while let record = sorter.next(in: bytes) {
+          var position = record.values
+          let next = bytes.array(ValueSlice(verified: bytes, at: &position).payloadRange)
+          let key = bytes.array(ValueSlice(verified: bytes, at: &position).payloadRange)
+          let sides = Sides(rawValue: ValueSlice(verified: bytes, at: &position).integer(in: bytes))
+          if next != tuple {
+            decide(claims, on: tuple, policy)
+            (tuple, claims) = (next, [])
+          }
+          claims.append(Claim(key: key, sides: sides))
+        }
+        decide(claims, on: tuple, policy)
+      }
+    }
+  }
+
+  private mutating func decide(_ claims: [Claim], on tuple: [UInt8], _ policy: RebasePolicy) {
+    guard claims.count > 1, tuple.count >= 4 else { return }
+    let constraint = tuple[..<4].reduce(0) { $0 << 8 | Int($1) }
+    let (winning, losing): (Sides, Sides) = policy == .keepLocal ? (.local, .incoming) : (.incoming, .local)
+    let involved = claims.filter { $0.sides.contains(losing) }
+    // A row that both sides have a part in stays, if others can give way.
+    let only = involved.filter { !$0.sides.contains(winning) }
+    // What one side alone has made is as it wants it.
+    guard only.count < claims.count else { return }
+    let giving = only.isEmpty ? Array(involved.dropFirst(involved.count == claims.count ? 1 : 0)) : only
+    guard !giving.isEmpty else {
+      for claim in claims { undecided[claim.key, default: []].insert(constraint) }
+      return
+    }
+    for claim in giving { losers[claim.key, default: []].formUnion(rules.unique[constraint]) }
+  }
+
+  /// The constraints, as lists of columns, of which nobody can say whether the values of a row are unique.
+  func undecidedColumns(of row: RebasedRow, in bytes: RawSpan) -> [[Int]] {
+    guard let merged = row.merge.merged else { return [] }
+    return rules.unique.indices.compactMap { constraint in
+      let columns = rules.unique[constraint]
+      if undecided[row.key]?.contains(constraint) == true { return columns }
+      guard active[constraint] == [.local, .incoming], !Self.sides(of: row, columns, in: bytes).isEmpty,
+        columns.contains(where: { !merged[$0].isDefined })
+      else { return nil }
+      return columns
+    }
+  }
+
+  private mutating func flush(atLeast limit: Int) throws(ByteStreamError) {
+    guard writer.count >= limit else { return }
+    try buffer.write(writer.bytes)
+    writer.removeAll()
+  }
+}
