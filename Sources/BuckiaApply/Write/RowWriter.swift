@@ -368,27 +368,25 @@ final class RowWriter {
     return try storedRow(bytes)
   }
 
-  /// The local row with the key of the change as a record, beside a statement that stands on it; nil where there is none.
-  func recordOfRow(_ bytes: RawSpan) throws -> [UInt8]? {
-    guard
-      let row = try currentRow(bytes, by: statements.observation.get(), copy: { try statements.copyingObserved.get() })
-    else { return nil }
-    defer { row.release() }
-    var writer = ChangesetWriter()
-    row.append(statements.layout.count, to: &writer)
-    return writer.bytes
+  /// The local row with the key of the change as a record, where there is room for it.
+  private func storedRow(_ bytes: RawSpan) throws -> [UInt8]? {
+    guard observer?.wantsRows != true, let effects else { return try recordOfRow(bytes) }
+    return try recordOfRow(bytes) { row in
+      guard row.byteCount(statements.layout.count) > effects.room else { return true }
+      effects.abandon()
+      return false
+    }
   }
 
-  /// The local row with the key of the change as a record.
-  private func storedRow(_ bytes: RawSpan) throws -> [UInt8]? {
+  /// The local row with the key of the change as a record, beside a statement that stands on it; nil where there is none.
+  ///
+  /// - Parameter isWanted: Looks at the row before it is copied.
+  func recordOfRow(_ bytes: RawSpan, where isWanted: (CurrentRow) -> Bool = { _ in true }) throws -> [UInt8]? {
     guard
       let row = try currentRow(bytes, by: statements.observation.get(), copy: { try statements.copyingObserved.get() })
     else { return nil }
     defer { row.release() }
-    if observer?.wantsRows != true, let effects, row.byteCount(statements.layout.count) > effects.room {
-      effects.abandon()
-      return nil
-    }
+    guard isWanted(row) else { return nil }
     var writer = ChangesetWriter()
     row.append(statements.layout.count, to: &writer)
     return writer.bytes
