@@ -127,6 +127,19 @@ package enum LedgerEntries {
       Int64(counts.omitted))
   }
 
-  /// A sender for people: "unsigned", or "key …".
-  package static func shown(sender: String) -> String { sender.isEmpty ? "unsigned" : "key \(sender)" }
+  /// Removes an entry that nothing refers to.
+  package static func remove(_ key: LedgerKey, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_ledger WHERE digest = ?1 AND sender = ?2 AND diff IS ?3", key.digest, key.sender,
+      key.id?.description)
+  }
+
+  /// A sender for people: "unsigned", "merge", or "key …".
+  package static func shown(sender: String) -> String {
+    switch sender {
+    case "": "unsigned"
+    case LedgerKey.mergeSender: sender
+    default: "key \(sender)"
+    }
+  }
 }
