@@ -1,3 +1,4 @@
+import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteConnections
 
@@ -31,6 +32,8 @@ package struct ApplySettings {
   package var time: Int64
   /// Is told now and then how many changes have been applied. May throw to stop; everything is then rolled back.
   package var progress: (Int) throws -> Void
+  /// How much is kept of what each diff does to the rows here, so that it can be taken back; nil for nothing.
+  package var retention: AppliedEffects.Retention?
   /// Is told of each row that is written; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
 

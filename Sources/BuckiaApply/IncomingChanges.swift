@@ -8,6 +8,8 @@ import SQLiteSchemas
 package struct IncomingChanges {
   /// Their identity in the ledger.
   package let key: LedgerKey
+  /// Their place in a stream; nil where they belong to none.
+  package let place: StreamPlace?
   /// The name of the file, without its folder.
   package let file: String
   /// The definitions of their tables; nil for a raw changeset, whose columns are matched by position.
@@ -31,14 +33,17 @@ package struct IncomingChanges {
   /// failed with.
   ///
   /// - Parameters:
+  ///   - place: Their place in a stream; nil for none.
   ///   - claimed: How many changes of each table the author says there are; only to plan the work by.
   ///   - feed: What the walk that checks the changes has found in these very bytes.
   package init(
-    key: LedgerKey, file: String, definitions: [TableDefinition]?, author: AuthorSchema? = nil,
-    renames: [ColumnRename] = [], claimed: [TableName: ApplyCounts]? = nil, changeset: TemporaryBuffer,
+    key: LedgerKey, placed place: StreamPlace? = nil, file: String, definitions: [TableDefinition]?,
+    author: AuthorSchema? = nil, renames: [ColumnRename] = [], claimed: [TableName: ApplyCounts]? = nil,
+    changeset: TemporaryBuffer,
     feed: ChangesetFeed
   ) {
     self.key = key
+    self.place = place
     self.file = file
     self.definitions = definitions
     self.author = author

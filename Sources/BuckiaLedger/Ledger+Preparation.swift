@@ -15,6 +15,7 @@ extension Ledger {
   private static let definition = [
     LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
     LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
+    StreamEntries.definition, AppliedEffects.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

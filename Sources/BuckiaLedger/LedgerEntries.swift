@@ -85,6 +85,7 @@ package enum LedgerEntries {
   /// - Parameters:
   ///   - key: The identity of the file.
   ///   - state: What became of it.
+  ///   - place: The diff's place in a stream; nil for none.
   ///   - number: The entry's number; nil for the next one.
   ///   - file: The file's name, without its folder.
   ///   - counts: What was done.
@@ -92,10 +93,12 @@ package enum LedgerEntries {
   ///   - time: When, in milliseconds since 1970.
   ///   - connection: The database, with a transaction open.
   package static func record(
-    _ key: LedgerKey, state: DiffState, number: Int64? = nil, file: String, counts: ApplyCounts = ApplyCounts(),
+    _ key: LedgerKey, placed place: StreamPlace? = nil, state: DiffState, number: Int64? = nil, file: String,
+    counts: ApplyCounts = ApplyCounts(),
     reason: String? = nil, at time: Int64, on connection: borrowing SQLiteConnection
   ) throws {
     let id = key.id?.description
+    if place != nil { try StreamEntries.removeWaiting(key, on: connection) }
     // What identifies the file decides, as in `standing`: a raw changeset can have waited under another name.
     if key.isRaw {
       try connection.run(
@@ -114,6 +117,7 @@ package enum LedgerEntries {
         """, number, id, key.sender, key.digest, Int64(key.isRaw ? 1 : 0), state.rawValue, file, reason, time,
       Int64(counts.inserted), Int64(counts.updated), Int64(counts.deleted), Int64(counts.conflicts),
       Int64(counts.omitted))
+    if let place { try StreamEntries.record(place, of: key.sender, on: connection) }
   }
 
   /// Adds to an entry what was done when more of its diff could be applied.
@@ -134,11 +138,15 @@ package enum LedgerEntries {
       key.id?.description)
   }
 
-  /// A sender for people: "unsigned", "merge", or "key …".
+  /// What the ledger has for a sender where the database itself has made the changes.
+  package static let ownSender = "own"
+
+  /// A sender for people: "unsigned", "key …", "this database" or "a merge".
   package static func shown(sender: String) -> String {
     switch sender {
     case "": "unsigned"
-    case LedgerKey.mergeSender: sender
+    case ownSender: "this database"
+    case LedgerKey.mergeSender: "a merge"
     default: "key \(sender)"
     }
   }

@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4]
+  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -103,4 +103,33 @@ enum LedgerMigration {
       DROP TABLE temp.buckia_migration;
       """
   }()
+
+  /// The places of diffs in streams are recorded, and what diffs did to the rows here.
+  private static let toFormat5 = """
+    CREATE TABLE main.buckia_stream(
+      entry INTEGER PRIMARY KEY,
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      incarnation BLOB,
+      sequence INTEGER NOT NULL,
+      follows TEXT,
+      replaces BLOB
+    );
+    CREATE INDEX main.buckia_stream_sequence ON buckia_stream(stream, sequence);
+    CREATE INDEX main.buckia_stream_replaces ON buckia_stream(replaces) WHERE replaces IS NOT NULL;
+    CREATE INDEX main.buckia_stream_start ON buckia_stream(stream, sequence) WHERE follows IS NULL;
+    CREATE TABLE main.buckia_effect(
+      effect INTEGER PRIMARY KEY,
+      entry INTEGER NOT NULL,
+      tables BLOB NOT NULL,
+      changes BLOB NOT NULL
+    );
+    CREATE INDEX main.buckia_effect_entry ON buckia_effect(entry);
+    CREATE TABLE main.buckia_undo(
+      entry INTEGER PRIMARY KEY,
+      undone INTEGER NOT NULL,
+      is_active INTEGER NOT NULL
+    );
+    CREATE INDEX main.buckia_undo_undone ON buckia_undo(undone);
+    """
 }

@@ -24,6 +24,29 @@ package enum LedgerSettings {
     return TrustMode(rawValue: text) ?? .known
   }
 
+  /// How much is kept of what diffs did, so that they can be taken back.
+  package static func retention(on connection: borrowing SQLiteConnection) throws -> AppliedEffects.Retention {
+    func number(_ name: String) throws -> Int? {
+      try connection.integer("SELECT value FROM main.buckia_settings WHERE name = ?1", binding: [name])
+        .map { Int(clamping: max(0, $0)) }
+    }
+    return AppliedEffects.Retention(
+      bytes: try number("undo_bytes") ?? AppliedEffects.Retention.standard.bytes,
+      days: try number("undo_days") ?? AppliedEffects.Retention.standard.days)
+  }
+
+  /// Sets how much is kept of what diffs did.
+  package static func setRetention(
+    _ retention: AppliedEffects.Retention, on connection: borrowing SQLiteConnection
+  ) throws {
+    for (name, value) in [("undo_bytes", retention.bytes), ("undo_days", retention.days)] {
+      try connection.run(
+        cached:
+          "INSERT INTO main.buckia_settings VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        name, Int64(value))
+    }
+  }
+
   /// Sets the trust mode of this database.
   package static func setTrust(_ trust: TrustMode, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "UPDATE main.buckia_settings SET value = ?1 WHERE name = 'trust'", trust.rawValue)

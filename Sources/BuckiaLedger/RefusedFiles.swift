@@ -54,6 +54,17 @@ package enum RefusedFiles {
       """)
   }
 
+  /// Whether a file with this id was refused that came from this sender, as far as it could be read.
+  package static func contain(
+    _ id: KSUID, of sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let query = try connection.cached("SELECT 1 FROM main.buckia_refused WHERE diff = ?1 AND sender = ?2 LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(id.description, at: 0)
+    try query.statement.bind(sender, at: 1)
+    return try query.statement.step()
+  }
+
   /// Deletes the record of a file that has been applied now.
   package static func remove(digest: [UInt8], on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_refused WHERE digest = ?1", digest)

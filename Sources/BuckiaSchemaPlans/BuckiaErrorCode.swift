@@ -30,6 +30,14 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let behindUnread = Self(rawValue: "behind-unread")
   /// The id lies in the future.
   public static let fromTheFuture = Self(rawValue: "from-the-future")
+  /// The diff before it in its stream has not been applied.
+  public static let missingPredecessor = Self(rawValue: "missing-predecessor")
+  /// Another diff has its place in its stream.
+  public static let forkedStream = Self(rawValue: "forked-stream")
+  /// The diff that it names as the one before it is another than the one that was applied.
+  public static let otherPredecessor = Self(rawValue: "other-predecessor")
+  /// A snapshot has taken the place of its stream.
+  public static let endedStream = Self(rawValue: "ended-stream")
   /// The same changes were applied before.
   public static let alreadyApplied = Self(rawValue: "already-applied")
   /// Another file with the same sender and id was applied.
@@ -44,6 +52,15 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let carriesMore = Self(rawValue: "carries-more")
   /// The file asks for something this version cannot do.
   public static let unsupported = Self(rawValue: "unsupported")
+
+  // MARK: Undo
+
+  /// No diff with this id is in the ledger.
+  public static let noSuchDiff = Self(rawValue: "no-such-diff")
+  /// It has been taken back before.
+  public static let alreadyUndone = Self(rawValue: "already-undone")
+  /// What it did is not kept any more, or never was.
+  public static let notKept = Self(rawValue: "not-kept")
 
   // MARK: Databases
 

@@ -24,6 +24,9 @@ public struct ChangesetWriter: Sendable {
   /// Forgets what has been written, keeping the memory.
   public mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
+  /// Forgets the last bytes.
+  package mutating func removeLast(_ count: Int) { bytes.removeLast(count) }
+
   /// Opens the changes of a table.
   public mutating func beginTable(_ table: ChangesetTable) {
     bytes.append(table.format.rawValue)

@@ -150,11 +150,14 @@ final class ContestedKeysTests {
     #expect(stored == model.keys.sorted())
   }
 
+  /// Takes away what came with format 5.
+  private let withoutFormat5 = "DROP TABLE buckia_stream; DROP TABLE buckia_effect; DROP TABLE buckia_undo"
+
   @Test("A ledger of format 2 gets the table")
   func migratedFrom2() throws {
     try connection.execute(
       """
-      DROP TABLE buckia_contested_key; DROP TABLE buckia_value; DROP INDEX buckia_held_part_entry;
+      \(withoutFormat5); DROP TABLE buckia_contested_key; DROP TABLE buckia_value; DROP INDEX buckia_held_part_entry;
       UPDATE buckia_settings SET value = 2 WHERE name = 'format'
       """)
     #expect(try Ledger.prepare(on: connection) == .migrated(from: 2))
@@ -165,7 +168,7 @@ final class ContestedKeysTests {
   func migratedFrom3() throws {
     try connection.execute(
       """
-      DROP TABLE buckia_contested_key; UPDATE buckia_settings SET value = 3 WHERE name = 'format';
+      \(withoutFormat5); DROP TABLE buckia_contested_key; UPDATE buckia_settings SET value = 3 WHERE name = 'format';
       CREATE TABLE buckia_contested_key(
         sender TEXT NOT NULL, table_name TEXT NOT NULL COLLATE NOCASE, key BLOB NOT NULL,
         PRIMARY KEY (sender, table_name, key)

@@ -85,7 +85,7 @@ private struct ThreeWay {
     #expect(records.first?.base?.contains { $0.value == .text("one") } == true)
     #expect(records.first?.local?.contains { $0.value == .text("ours") } == true)
     #expect(records.first?.incoming?.contains { $0.value == .text("theirs") } == true)
-    #expect(try DatabaseManager(three.out).log().map(\.sender) == ["merge"])
+    #expect(try DatabaseManager(three.out).log().map(\.sender) == ["a merge"])
   }
 
   @Test("Under the policy abort a conflict stops the merge, and there is no result")

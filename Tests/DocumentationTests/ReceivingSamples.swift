@@ -32,6 +32,14 @@ private func refresh(database: DatabaseManager, inbound: String) throws {
   }
 }
 
+/// Takes a diff back, and brings it back again.
+private func takeBack(database: DatabaseManager, id: String) throws {
+  let report = try database.undo([.diff(id)])
+  for diff in report.undone { print(diff.inserted, diff.updated, diff.deleted, diff.conflicts) }
+  // Changed your mind? An undo can be taken back, too.
+  try database.undo(report.undone.map { .diff($0.id.description) })
+}
+
 /// Looks into a folder.
 private func inspect(inbound: String) throws {
   for file in try DiffInspection.verify([inbound]).files where file.isGood {
@@ -69,6 +77,16 @@ struct ReceivingSamples {
     let printed = try Printed.lines { try refresh(database: files.database, inbound: files.inbound) }
     #expect(printed.count == 1)
     #expect(printed.first?.hasPrefix("notes [[") == true)
+  }
+
+  @Test("A diff can be taken back, and brought back")
+  func undo() throws {
+    let files = try SampleFiles()
+    let sent = try files.deliver()
+    try files.database.processInboundChanges([files.inbound])
+    let id = try #require(sent.id).description
+    #expect(try Printed.lines { try takeBack(database: files.database, id: id) } == ["0 2 1 0"])
+    #expect(try files.titles() == ["Ship", "Radio", "Harbour"])
   }
 
   @Test("A file can be read without being applied")

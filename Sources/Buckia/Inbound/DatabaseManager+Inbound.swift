@@ -89,6 +89,9 @@ extension DatabaseManager {
       memoryLimit: options.memoryLimit, time: WallClock.unixMilliseconds,
       progress: { try files.didApply(rows: $0) })
     settings.observer = changedRows
+    if !options.isDryRun {
+      settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
+    }
     // An app's resolver may look something up with its own connection. And what happens inside another transaction cannot be
     // begun again with the indexes kept, should the disk have no room to sort them.
     if connection.isInTransaction || isBorrowed && resolver != nil { settings.indexPolicy = .keep }

@@ -15,7 +15,7 @@ extension IncomingChanges {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
-      file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
+      placed: diff.manifest.place, file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
       renames: diff.manifest.renames, changeset: diff.changeset, feed: ChangesetFeed(diff.inspection.summary))
   }
 
@@ -33,7 +33,7 @@ extension IncomingChanges {
     self.init(
       key: LedgerKey(
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
-      file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
+      placed: diff.manifest.place, file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
       renames: diff.manifest.renames, claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
   }
 }
@@ -48,6 +48,17 @@ extension Manifest {
       return (TableName(table.name), counts)
     }
     return Dictionary(counts) { first, _ in first }
+  }
+}
+
+extension Manifest {
+  /// The diff's place in its stream, by which it waits for others. Acknowledgements that name none before them wait for nothing.
+  fileprivate var place: StreamPlace? {
+    guard let chain, kind != .ack || chain.follows != nil || chain.sequence == 1 else { return nil }
+    return StreamPlace(
+      stream: chain.stream.bytes, incarnation: sender?.incarnation?.bytes, sequence: chain.sequence,
+      follows: chain.follows.map { StreamPlace.Predecessor(id: $0.id, digest: $0.manifestSHA256.bytes) },
+      replaces: chain.replaces?.bytes, isSnapshot: kind == .snapshot)
   }
 }
 

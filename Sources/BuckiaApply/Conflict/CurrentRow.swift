@@ -64,6 +64,18 @@ struct CurrentRow {
     }
   }
 
+  /// How many bytes of text and blobs the first `count` values have.
+  func byteCount(_ count: Int) -> Int {
+    (0..<count).reduce(0) { sum, place in
+      let (query, column) = source(place)
+      return switch query.statement.storageClass(at: column) {
+      case .text: sum + query.statement.textBytes(at: column).count
+      case .blob: sum + query.statement.blobBytes(at: column).count
+      default: sum
+      }
+    }
+  }
+
   /// The whole row, the hidden rowid included, to be put back later.
   func copied() throws -> RowCopy {
     var writer = ChangesetWriter()

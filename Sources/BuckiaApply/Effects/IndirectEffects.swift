@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Finds the rows that triggers write while changes are applied, for an observer.
+/// Finds the rows that triggers write while changes are applied, for whoever wants to know.
 ///
 /// Triggers can write to any table. So TEMP triggers note each row that is written, in TEMP tables that a rolled-back savepoint
 /// takes back with the rows. They fire whoever writes, so all rows are reported by ``report(to:)`` alone. A row that is written while changes of its own table are applied counts as
@@ -11,7 +11,8 @@ import SQLiteSchemas
 struct IndirectEffects {
   /// A table whose rows are noted.
   private struct Watched {
-    let name: TableName
+    let definition: TableDefinition
+    var name: TableName { TableName(definition.name) }
     /// The TEMP table that holds the notes.
     let store: String
     let keyCount: Int
@@ -54,8 +55,11 @@ struct IndirectEffects {
     try session.connection.run(cached: "UPDATE \(Self.current) SET place = ?1", Int64(places[table] ?? -1))
   }
 
+  /// What takes the rows: each with its table.
+  typealias Report = (RowEffect, TableDefinition) throws -> Void
+
   /// Reports the rows that were noted, and takes the triggers away.
-  func report(to observer: any RowEffectObserver) throws {
+  func report(to observer: Report) throws {
     for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for table in watched {
       let rows = try session.connection.prepare("SELECT * FROM temp.\(table.store) ORDER BY rowid")
@@ -97,13 +101,13 @@ struct IndirectEffects {
       triggers.append(trigger)
     }
     places[TableName(table.name)] = place
-    watched.append(Watched(name: TableName(table.name), store: store, keyCount: key.count, width: columns.count))
+    watched.append(Watched(definition: table, store: store, keyCount: key.count, width: columns.count))
   }
 
   // MARK: Reporting
 
   private func report(
-    _ noted: borrowing SQLiteStatement, of table: Watched, to observer: any RowEffectObserver
+    _ noted: borrowing SQLiteStatement, of table: Watched, to observer: Report
   ) throws {
     guard let operation = ChangeOperation(rawValue: UInt8(clamping: noted.integer(at: 0))) else { return }
     let cause = noted.integer(at: 1) != 0 ? RowEffect.Cause.change : .indirect
@@ -121,13 +125,13 @@ struct IndirectEffects {
       RowEffect(table: table.name, operation: operation, cause: cause, key: key, before: before, after: after)
     }
     switch operation {
-    case .insert: try observer.didWrite(effect(.insert, new.key, nil, new.row))
-    case .delete: try observer.didWrite(effect(.delete, old.key, old.row, nil))
-    case .update where old.key == new.key: try observer.didWrite(effect(.update, new.key, old.row, new.row))
+    case .insert: try observer(effect(.insert, new.key, nil, new.row), table.definition)
+    case .delete: try observer(effect(.delete, old.key, old.row, nil), table.definition)
+    case .update where old.key == new.key: try observer(effect(.update, new.key, old.row, new.row), table.definition)
     case .update:
       // A trigger has given the row another key.
-      try observer.didWrite(effect(.delete, old.key, old.row, nil))
-      try observer.didWrite(effect(.insert, new.key, nil, new.row))
+      try observer(effect(.delete, old.key, old.row, nil), table.definition)
+      try observer(effect(.insert, new.key, nil, new.row), table.definition)
     }
   }
 }

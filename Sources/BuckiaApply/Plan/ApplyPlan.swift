@@ -167,7 +167,8 @@ package struct ApplyPlan {
     try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.
     let released = try HeldRelease(settings, session).run()
-    let execution = ApplyExecution(admitted: admitted, schema: schema, settings: settings, session: session)
+    let execution = ApplyExecution(
+      admitted: admitted, schema: schema, settings: settings, session: session, hasAdoptedSchema: adoptsSchema)
     let end = try execution.run(knowing: refused)
     guard case .applied(var result) = end else { return end }
     if let run, let adoption {

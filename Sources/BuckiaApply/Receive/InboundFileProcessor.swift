@@ -102,12 +102,20 @@ struct InboundFileProcessor {
     case .alreadyRecorded:
       outcome.state = .alreadyApplied
       return .done(outcome)
+    case .contained(let snapshot):
+      note(.contained(in: snapshot))
+      try LedgerEntries.record(
+        changes.key, placed: changes.place, state: .applied, file: changes.file, reason: outcome.reason,
+        at: settings.time,
+        on: session.connection)
+      return .done(outcome)
     case .refused(let refusal):
       guard refusal.state == .waiting else { throw refusal }
       note(refusal)
       if refusal.isRecorded {
         try LedgerEntries.record(
-          changes.key, state: .waiting, file: changes.file, reason: outcome.reason, at: settings.time,
+          changes.key, placed: changes.place, state: .waiting, file: changes.file, reason: outcome.reason,
+          at: settings.time,
           on: session.connection)
       }
       return .done(outcome)

@@ -64,6 +64,8 @@ struct OptimisticBatch {
     else { return .notEligible }
     let added = try incoming.feed.summary()
     guard added.tables.count <= Self.tableLimit, try isIndependent(added) else { return .notEligible }
+    let keepsEffects = plan.settings.retention.map { incoming.changeset.count <= $0.bytesOfOne } ?? false
+    if keepsEffects, !tellsAll(added, plan.schema) { return .notEligible }
     let isOfSameTables = definitions.elementsEqual(tables, by: { $0.isIdentical(to: $1) })
     if diffs == Self.diffLimit || bytes.count > Self.byteLimit || !isOfSameTables || !summary.canAppend(added) {
       if let conflict = try write() { return .conflict(conflict) }
@@ -75,12 +77,20 @@ struct OptimisticBatch {
     }
     diffs += 1
     summary.append(added, at: bytes.count)
+    let start = bytes.count
     try incoming.changeset.forEachPiece { bytes.append(contentsOf: $0) }
 
     let counts = ApplyCounts(expecting: added)
     try LedgerEntries.record(
-      incoming.key, state: .applied, file: incoming.file, counts: counts, at: plan.settings.time, on: session.connection
+      incoming.key, placed: incoming.place, state: .applied, file: incoming.file, counts: counts,
+      at: plan.settings.time,
+      on: session.connection
     )
+    // The number stays that of the ledger entry where its place in a stream was written after it.
+    if keepsEffects, let entry = try session.connection.cachedInteger("SELECT last_insert_rowid()") {
+      try AppliedEffects.record(
+        Array(bytes[start...]), of: effectTables(added, plan.schema), entry: entry, on: session.connection)
+    }
     return .added(
       ApplyResult(
         counts: counts,
@@ -125,6 +135,23 @@ struct OptimisticBatch {
     let hasTriggers = try hasTemporaryTriggers ?? session.hasTemporaryTriggers()
     hasTemporaryTriggers = hasTriggers
     return !hasTriggers
+  }
+
+  /// Whether the changes say all of what they do to the rows here.
+  private func tellsAll(_ added: ChangesetSummary, _ schema: SchemaPlan) -> Bool {
+    added.tables.allSatisfy { table in
+      guard let match = schema.matches[TableName(table.table.name)] else { return false }
+      return match.columns.count == match.local.changesetColumns.count
+    }
+  }
+
+  private func effectTables(_ added: ChangesetSummary, _ schema: SchemaPlan) -> [AppliedEffects.Table] {
+    added.tables.compactMap { table in
+      schema.matches[TableName(table.table.name)].map { match in
+        let names = match.local.changesetColumns
+        return AppliedEffects.Table(name: match.local.name, columns: match.columns.map { names[$0] })
+      }
+    }
   }
 
   /// Whether no change can break a foreign key, even for a while.

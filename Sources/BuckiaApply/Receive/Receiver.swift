@@ -241,7 +241,12 @@ package struct Receiver {
     }
     switch end {
     case .committed(let next), .stopped(_, at: let next):
-      do { try transaction.commit() } catch {
+      do {
+        if let retention = settings.retention {
+          try AppliedEffects.prune(to: retention, at: clock(), on: session.connection)
+        }
+        try transaction.commit()
+      } catch {
         session.rollBack(to: mark)
         settings.observer?.rewind(to: effects)
         return .failed(error, at: next - 1)
@@ -344,6 +349,7 @@ extension Receiver {
         ownsSession: session == nil)
     case .alreadyRecorded:
       throw Refusal(.alreadyApplied, code: .alreadyApplied, reason: "it was applied before", isRecorded: false)
+    case .contained(let snapshot): throw Refusal.contained(in: snapshot)
     case .refused(let refusal): throw refusal
     }
   }

@@ -15,6 +15,9 @@ package struct AdmittedChanges {
   /// Changes that stand for these in what follows: a part of them, or several admitted ones in one.
   func replaced(by changes: IncomingChanges) -> AdmittedChanges { AdmittedChanges(changes) }
 
+  /// Changes that take back what diffs which were admitted before have done here.
+  init(takingBack changes: IncomingChanges) { self.changes = changes }
+
   /// Changes of a diff that was admitted before, as the database has held them since.
   init(held part: HeldPart, on connection: borrowing SQLiteConnection) throws {
     changes = try IncomingChanges(
@@ -31,6 +34,8 @@ package struct ReceiverGate: Sendable {
     case admitted(AdmittedChanges)
     /// They were applied, or are held, already.
     case alreadyRecorded
+    /// All they say was applied with a snapshot, which has this id.
+    case contained(in: KSUID)
     /// They may not be applied, or not yet.
     case refused(Refusal)
   }
@@ -68,6 +73,28 @@ package struct ReceiverGate: Sendable {
     if let id = changes.key.id, id.unixSeconds > seconds + KSUIDClock.tolerance {
       return .refused(.waiting(seconds: id.unixSeconds - seconds))
     }
-    return .admitted(AdmittedChanges(changes))
+    guard let place = changes.place else { return .admitted(AdmittedChanges(changes)) }
+    return try admit(changes, at: place, on: connection)
+  }
+
+  /// Decides about changes that may be applied as far as they themselves go: a diff comes after those it builds on.
+  private func admit(
+    _ changes: IncomingChanges, at place: StreamPlace, on connection: borrowing SQLiteConnection
+  ) throws -> Admission {
+    guard hasLedger else {
+      guard let follows = place.follows, !place.isSnapshot else { return .admitted(AdmittedChanges(changes)) }
+      return .refused(.missing(follows.id, sequence: place.sequence - 1))
+    }
+    return switch try StreamEntries.standing(of: place, changes.key, on: connection) {
+    case .next: .admitted(AdmittedChanges(changes))
+    case .contained(let snapshot): .contained(in: snapshot)
+    case .missing(let id, let sequence):
+      .refused(
+        .missing(
+          id, sequence: sequence, wasRefused: try RefusedFiles.contain(id, of: changes.key.sender, on: connection)))
+    case .fork(let other): .refused(.fork(from: other))
+    case .otherPredecessor(let id): .refused(.otherPredecessor(id))
+    case .ended(let snapshot): .refused(.ended(by: snapshot))
+    }
   }
 }

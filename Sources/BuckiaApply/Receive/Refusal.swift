@@ -1,3 +1,4 @@
+import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -54,6 +55,46 @@ extension Refusal: FileFault {
     Refusal(
       .waiting, code: .behindUnread,
       reason: "it waits for \(name), which cannot be read for now: it may build on what that file does",
+      isRecorded: false)
+  }
+}
+
+/// What is said of a diff's place in its stream.
+extension Refusal {
+  static func missing(_ id: KSUID, sequence: Int64, wasRefused: Bool = false) -> Refusal {
+    let fate = wasRefused ? "was refused" : "has not arrived"
+    return Refusal(
+      .waiting, code: .missingPredecessor,
+      reason: "it builds on \(id), number \(sequence) of its stream, which \(fate); it is applied once that is, or a "
+        + "snapshot of the stream: ask its sender for one of them")
+  }
+
+  static func fork(from other: KSUID) -> Refusal {
+    Refusal(
+      .waiting, code: .forkedStream,
+      reason:
+        "its stream forks: \(other) was applied, and has its place. Its sender's database was probably copied, or "
+        + "restored from a backup: ask the sender for a snapshot")
+  }
+
+  static func otherPredecessor(_ id: KSUID) -> Refusal {
+    Refusal(
+      .rejected, code: .otherPredecessor,
+      reason:
+        "it names a file with the id \(id) as the one before it, and another file with this id was applied here; one of "
+        + "them is not its sender's, or its sender made two of them")
+  }
+
+  static func ended(by snapshot: KSUID) -> Refusal {
+    Refusal(
+      .rejected, code: .endedStream,
+      reason: "its stream has ended: the snapshot \(snapshot) took its place before this was made")
+  }
+
+  static func contained(in snapshot: KSUID) -> Refusal {
+    Refusal(
+      .alreadyApplied, code: .alreadyApplied,
+      reason: "the snapshot \(snapshot), which was applied before, holds what it says",
       isRecorded: false)
   }
 }

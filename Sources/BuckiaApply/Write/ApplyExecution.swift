@@ -13,6 +13,8 @@ struct ApplyExecution {
   let session: ApplySession
   /// The held part of an earlier diff that the changes are; nil for a new diff.
   var resumed: HeldPart?
+  /// Whether the schema has become the author's before, which is not taken back.
+  var hasAdoptedSchema = false
 
   private var incoming: IncomingChanges { admitted.changes }
 
@@ -73,10 +75,11 @@ struct ApplyExecution {
     // What is held of an earlier diff is little, and must not fail.
     let rebuild =
       try resumed == nil ? IndexRebuild(of: incoming, keeping: indexes, seesTriggers: seesTriggers, in: session) : nil
+    let effects = try effectLog(of: entry)
     var applier = try ChangesetApplier(
       schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
       rebuilding: rebuild,
-      reportingTo: settings.observer, progress: settings.progress)
+      reportingTo: settings.observer, gatheringInto: effects, progress: settings.progress)
     let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
     let known = holding.known.changes
     try applier.applyAll(holding.known) { try known.requireDefinition(of: $0) }
@@ -102,14 +105,26 @@ struct ApplyExecution {
       try LedgerEntries.add(applier.counts, to: entry, on: session.connection)
     } else if session.keepsLedger {
       try LedgerEntries.record(
-        incoming.key, state: held.isEmpty ? .applied : .held, number: entry, file: incoming.file,
+        incoming.key, placed: incoming.place, state: held.isEmpty ? .applied : .held, number: entry,
+        file: incoming.file,
         counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
         on: session.connection)
+    }
+    if let effects, effects.isComplete {
+      try AppliedEffects.record(effects.changes, of: effects.tables, entry: entry, on: session.connection)
     }
     var result = ApplyResult(
       counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
       warnings: warnings)
     result.held = held
     return .applied(result)
+  }
+
+  /// What gathers the effects on the rows here; nil where they are not to be kept, or could not be kept all.
+  private func effectLog(of entry: Int64) throws -> EffectLog? {
+    guard let retention = settings.retention, retention.bytesOfOne > 0, !hasAdoptedSchema else { return nil }
+    // Of a diff that was held, what was done before must have been kept, too.
+    if resumed != nil, try !AppliedEffects.exist(of: entry, on: session.connection) { return nil }
+    return EffectLog(byteLimit: retention.bytesOfOne)
   }
 }

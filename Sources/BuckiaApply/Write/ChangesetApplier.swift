@@ -30,6 +30,8 @@ struct ChangesetApplier {
   let indexes: IndexMaintenance?
   private let rebuild: IndexRebuild?
   private let observer: (any RowEffectObserver)?
+  /// Gathers what is done to the rows; nil where nobody wants it.
+  private let effects: EffectLog?
   /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
@@ -49,8 +51,10 @@ struct ChangesetApplier {
   init(
     schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil, rules: Rules,
     session: ApplySession, keeping indexes: IndexMaintenance?, rebuilding rebuild: IndexRebuild?,
-    reportingTo observer: (any RowEffectObserver)?, progress: @escaping (Int) throws -> Void
+    reportingTo observer: (any RowEffectObserver)?, gatheringInto effects: EffectLog? = nil,
+    progress: @escaping (Int) throws -> Void
   ) throws {
+    self.effects = effects
     self.schema = schema
     self.decider = decider
     self.collisions = collisions
@@ -59,8 +63,8 @@ struct ChangesetApplier {
     self.indexes = indexes
     self.rebuild = rebuild
     self.observer = observer
-    if let observer, rules.seesTriggers {
-      indirect = try IndirectEffects(wantsRows: observer.wantsRows, session)
+    if rules.seesTriggers, observer != nil || effects != nil {
+      indirect = try IndirectEffects(wantsRows: effects != nil || observer?.wantsRows == true, session)
     }
     self.progress = progress
     contents = ContentSearches(session.contentPolicy, storesUTF16: session.storesUTF16, progress: progress)
@@ -123,7 +127,10 @@ struct ChangesetApplier {
     }
     try contents.end()
     try rebuild?.finish { [progress, done] in try progress(done) }
-    if let observer { try indirect?.report(to: observer) }
+    try indirect?.report { [observer, effects] effect, table in
+      try observer?.didWrite(effect)
+      try effects?.write(effect, of: table)
+    }
     try progress(done)
   }
 
@@ -175,9 +182,11 @@ struct ChangesetApplier {
       && indexes?.copies.contains { $0.table == statements.name } != true
     try indirect?.begin(statements.name)
     let isReportedOtherwise = indirect?.watches(statements.name) == true
+    let gathered = isReportedOtherwise ? nil : effects.map { EffectTable(statements, table, in: $0) }
     return TableApplier(
       RowWriter(
-        statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer),
+        statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer,
+        gatheringInto: gathered),
       match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, canBatch: canBatch,
       storesUTF16: session.storesUTF16)
   }

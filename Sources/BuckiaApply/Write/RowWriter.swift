@@ -33,14 +33,18 @@ final class RowWriter {
   /// Keeps the indexes over the table, where triggers would.
   private let indexes: IndexMaintenance?
   let observer: (any RowEffectObserver)?
+  /// Gathers what is done to the rows; nil where nobody wants it.
+  let effects: EffectTable?
   /// Finds rows that only their content identifies.
   let contents: ContentSearches
   private let key: RowKey
 
   init(
     _ statements: TableStatements, _ header: ChangesetTable, keeping indexes: IndexMaintenance?,
-    searching contents: ContentSearches, reportingTo observer: (any RowEffectObserver)?
+    searching contents: ContentSearches, reportingTo observer: (any RowEffectObserver)?,
+    gatheringInto effects: EffectTable? = nil
   ) {
+    self.effects = effects
     self.statements = statements
     self.indexes = indexes
     self.contents = contents
@@ -71,40 +75,54 @@ final class RowWriter {
 
   /// Runs an UPDATE or DELETE of the row with the key of the change, counts the row and reports it.
   private func write(
-    _ prepared: PreparedStatement, _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan
+    _ prepared: PreparedStatement, _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan,
+    isExact: Bool = false
   ) throws -> Result {
-    let before = try observedRow(bytes)
+    let before = try observedRow(bytes, isExact: isExact)
     if let refusal = try run(prepared) { return .refused(refusal) }
     guard statements.connection.changes > 0 else { return .noRow }
-    try didWrite(operation, cause, bytes, before: before)
+    try didWrite(operation, cause, bytes, before: before, isExact: isExact)
     return .written
   }
 
   /// Runs an INSERT of the row of the change, counts the row and reports it.
-  private func insert(_ prepared: PreparedStatement, _ bytes: RawSpan) throws -> SQLiteRefusal? {
+  private func insert(
+    _ prepared: PreparedStatement, _ bytes: RawSpan, isExact: Bool
+  ) throws -> SQLiteRefusal? {
     if let refusal = try run(prepared) { return refusal }
     // A trigger may have kept the row out without an error.
-    if statements.connection.changes > 0 { try didWrite(.insert, .change, bytes, before: nil) }
+    if statements.connection.changes > 0 { try didWrite(.insert, .change, bytes, before: nil, isExact: isExact) }
     return nil
   }
 
   /// Counts a row that was written, and reports it.
+  ///
+  /// - Parameter isExact: Whether the change did what it says, no more and no less.
   private func didWrite(
-    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?
+    _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?, isExact: Bool
   ) throws {
     switch operation {
     case .insert: counts.inserted += 1
     case .update: counts.updated += 1
     case .delete: counts.deleted += 1
     }
+    if let effects, effects.isWanted { try gather(operation, bytes, before: before, isExact: isExact, into: effects) }
     if observer != nil { try report(operation, cause, bytes, before: before) }
+  }
+
+  /// Gathers what a change did.
+  private func gather(
+    _ operation: ChangeOperation, _ bytes: RawSpan, before: [UInt8]?, isExact: Bool, into effects: EffectTable
+  ) throws {
+    if isExact, effects.tells(change) { return effects.write(change, bytes) }
+    try effects.write(before: before, after: operation == .delete ? nil : storedRow(bytes))
   }
 
   private func report(
     _ operation: ChangeOperation, _ cause: RowEffect.Cause, _ bytes: RawSpan, before: [UInt8]?
   ) throws {
     guard let observer else { return }
-    let after = operation == .delete ? nil : try observedRow(bytes)
+    let after = operation == .delete || !observer.wantsRows ? nil : try storedRow(bytes)
     var key = change.hasNullKey ? [] : key.bytes(of: change, bytes)
     if operation == .insert, change.hasNullKey, statements.match.local.isKeyedByRowID,
       let rowID = try statements.connection.cachedInteger("SELECT last_insert_rowid()")
@@ -127,12 +145,13 @@ final class RowWriter {
     for column in 0..<statements.columnCount {
       try prepared.statement.bind(change.new(column), in: bytes, at: column)
     }
-    return try insert(prepared, bytes)
+    return try insert(prepared, bytes, isExact: true)
   }
 
   /// Updates the row of the change.
   func update(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
-    try write(boundUpdate(bytes, guardedBy: guardKind), .update, .change, bytes)
+    try write(
+      boundUpdate(bytes, guardedBy: guardKind), .update, .change, bytes, isExact: guardKind == .oldValues)
   }
 
   private func boundUpdate(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
@@ -162,7 +181,8 @@ final class RowWriter {
 
   /// Deletes the row of the change.
   func delete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> Result {
-    try write(boundDelete(bytes, guardedBy: guardKind), .delete, .change, bytes)
+    try write(
+      boundDelete(bytes, guardedBy: guardKind), .delete, .change, bytes, isExact: guardKind == .oldValues)
   }
 
   private func boundDelete(_ bytes: RawSpan, guardedBy guardKind: TableStatements.Guard) throws -> PreparedStatement {
@@ -213,7 +233,7 @@ final class RowWriter {
       return (refusal, wasDeleted)
     }
     try statements.connection.execute("RELEASE buckia_replace")
-    try didWrite(.update, .replacement, bytes, before: local.record)
+    try didWrite(.update, .replacement, bytes, before: local.record, isExact: false)
     return nil
   }
 
@@ -227,11 +247,12 @@ final class RowWriter {
     let refused = try prepared.statement.attempt() != nil
     let inserted = refused ? statements.connection.changes : starts.count
     counts.inserted += inserted
-    guard observer != nil else { return inserted }
+    guard observer != nil || effects?.isWanted == true else { return inserted }
     for start in starts.prefix(inserted) {
       guard let place = ChangePlace(at: start, in: bytes) else { continue }
       change.read(place, in: bytes)
-      try report(.insert, .change, bytes, before: nil)
+      if let effects, effects.isWanted { try gather(.insert, bytes, before: nil, isExact: true, into: effects) }
+      if observer != nil { try report(.insert, .change, bytes, before: nil) }
     }
     return inserted
   }
@@ -271,7 +292,7 @@ final class RowWriter {
         try prepared.statement.bind(values[place] ?? .null, at: index)
       }
     }
-    return try insert(prepared, bytes)
+    return try insert(prepared, bytes, isExact: false)
   }
 
   // MARK: Parked rows
@@ -308,7 +329,7 @@ final class RowWriter {
 
   /// Counts and reports that a row that was parked has the new values of its change.
   func didUpdateParked(_ bytes: RawSpan, before: RowCopy) throws {
-    try didWrite(.update, .change, bytes, before: before.record)
+    try didWrite(.update, .change, bytes, before: before.record, isExact: false)
   }
 
   // MARK: Reading
@@ -336,21 +357,35 @@ final class RowWriter {
   ///
   /// The statement stands on the row until that is released.
   func currentRow(_ bytes: RawSpan) throws -> CurrentRow? {
-    try currentRow(bytes, by: statements.selection.get())
+    try currentRow(bytes, by: statements.selection.get()) { try statements.copying.get() }
   }
 
-  /// The local row with the key of the change as a record, where the observer wants whole rows.
-  private func observedRow(_ bytes: RawSpan) throws -> [UInt8]? {
-    guard let observer, observer.wantsRows,
-      let row = try currentRow(bytes, by: statements.observation.get())
+  /// The local row with the key of the change as a record, where anybody wants whole rows.
+  private func observedRow(_ bytes: RawSpan, isExact: Bool) throws -> [UInt8]? {
+    guard observer?.wantsRows == true || effects.map({ $0.isWanted && !(isExact && $0.tells(change)) }) == true else {
+      return nil
+    }
+    return try storedRow(bytes)
+  }
+
+  /// The local row with the key of the change as a record.
+  private func storedRow(_ bytes: RawSpan) throws -> [UInt8]? {
+    guard
+      let row = try currentRow(bytes, by: statements.observation.get(), copy: { try statements.copyingObserved.get() })
     else { return nil }
     defer { row.release() }
+    if observer?.wantsRows != true, let effects, row.byteCount(statements.layout.count) > effects.room {
+      effects.abandon()
+      return nil
+    }
     var writer = ChangesetWriter()
     row.append(statements.layout.count, to: &writer)
     return writer.bytes
   }
 
-  private func currentRow(_ bytes: RawSpan, by queries: [PreparedStatement]) throws -> CurrentRow? {
+  private func currentRow(
+    _ bytes: RawSpan, by queries: [PreparedStatement], copy: () throws -> PreparedStatement
+  ) throws -> CurrentRow? {
     guard !change.hasNullKey else { return nil }
     for query in queries {
       try statements.bindKey(of: change, bytes, to: query)
@@ -362,7 +397,7 @@ final class RowWriter {
     guard statements.isVirtual, queries.count == 1, let query = queries.first else { return CurrentRow(queries) }
     // An R-tree cannot be written while a statement stands on one of its rows.
     defer { query.statement.reset() }
-    let copy = try statements.copying.get()
+    let copy = try copy()
     copy.statement.reset()
     for place in 0..<query.statement.columnCount {
       try copy.statement.bind(column: place, of: query.statement, at: place)

@@ -222,7 +222,12 @@ final class TableStatements {
   private(set) lazy var restoring = Result { try prepareInsert(wholeRow) }
 
   /// `?1…`: a whole local row. Gives it back, a copy that stays while the table is written.
-  private(set) lazy var copying = Result {
+  private(set) lazy var copying = Result { try prepareCopy() }
+
+  /// As ``copying``, beside a row that stands there.
+  private(set) lazy var copyingObserved = Result { try prepareCopy() }
+
+  private func prepareCopy() throws -> PreparedStatement {
     try prepare("SELECT " + wholeRow.indices.map { "?\($0 + 1)" }.joined(separator: ", "))
   }
 

@@ -51,6 +51,7 @@ struct UniqueCycleResolver {
   private var appliedSince: [Int32] = []
   private var countsBefore = ApplyCounts()
   private var effectsBefore = 0
+  private var gatheredBefore = 0
   /// Numbers for values that no row is likely to have.
   private var parkedValues = 0
   private var steps = 0
@@ -169,6 +170,7 @@ struct UniqueCycleResolver {
     try applier.statements.connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
     applier.counts = countsBefore
     applier.writer.observer?.rewind(to: effectsBefore)
+    applier.writer.effects?.rewind(to: gatheredBefore)
     applier.decider.rewind()
     parked.removeAll()
     let undone = appliedSince
@@ -320,6 +322,7 @@ struct UniqueCycleResolver {
       try applier.decider.mark()
       countsBefore = applier.counts
       effectsBefore = applier.writer.observer?.mark ?? 0
+      gatheredBefore = applier.writer.effects?.mark ?? 0
       try applier.statements.connection.execute("SAVEPOINT buckia_park")
     }
     // Until it is known how, so that giving up takes everything back.

@@ -18,10 +18,26 @@ struct InitVerb: Verb {
   @Option(help: "Whose files are applied: any sender's, or those of known contacts only.")
   var trust: TrustMode?
 
+  @Option(
+    help: ArgumentHelp(
+      "How much is kept of what diffs do here, so that undo can take them back, in MiB, or with a unit: 64, 512M, 2G.",
+      valueName: "size"))
+  var undoSize: MemorySize?
+
+  @Option(help: ArgumentHelp("For how many days it is kept; 0 keeps nothing.", valueName: "days"))
+  var undoDays: Int?
+
   @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if let undoDays, undoDays < 0 { throw ValidationError("--undo-days must not be negative.") }
+  }
 
   func perform(on console: Console) throws -> ExitStatus {
     let report = try target.manager.initialize(trust: trust)
+    if undoSize != nil || undoDays != nil {
+      try target.manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
+    }
     try console.document([
       "version": 1,
       "created": .bool(report.created),

@@ -1,0 +1,153 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaDiffFiles
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteConnections
+
+extension DatabaseManager {
+  /// Takes back what diffs did to this database, also after their rows have been changed by others.
+  ///
+  /// What a diff did here is kept with the ledger, up to 64 MiB of all diffs and for 30 days where nothing else is set
+  /// (``setUndoRetention(bytes:days:)``). It is inverted and applied: rows that the diff inserted go, those that it deleted or
+  /// changed get their old values. A column that has been changed since keeps its value; a row that has been changed since and
+  /// would go stays. Both are conflicts, which are recorded. Tables and columns that the diff has created stay.
+  ///
+  /// An undo has an entry in the ledger and an id, and can be taken back, too. The diff that was taken back counts as applied: it is not
+  /// applied again when it arrives once more.
+  ///
+  /// ```swift
+  /// let report = try database.undo([.diff("0ujtsYcgvSTl8PAuAdqWYSMnLOv")])
+  /// try database.undo([.diff(report.undone[0].id.description)])  // and back again
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - subjects: What to take back; the newest goes first, whatever their order.
+  ///   - options: What to do about rows that have been changed since.
+  ///   - home: Where the clock of the ids is kept.
+  /// - Returns: What was done.
+  /// - Throws: `BuckiaError` when a diff is not in the ledger (`noSuchDiff`), has been taken back (`alreadyUndone`), or is not
+  ///   known well enough any more (`notKept`), and when the schema has changed since so that its rows do not fit. Nothing has
+  ///   been changed then.
+  @discardableResult
+  public func undo(
+    _ subjects: [UndoSubject], options: UndoOptions = UndoOptions(), home: BuckiaHome = .standard
+  ) throws -> UndoReport {
+    try withWriter { connection in
+      guard try Ledger.exists(on: connection) else {
+        throw BuckiaError(.noSuchDiff, "nothing has been applied to this database", path: path)
+      }
+      let time = WallClock.unixMilliseconds
+      var settings = ApplySettings(policies: options.conflicts, time: time)
+      if connection.isInTransaction { settings.indexPolicy = .keep }
+      let session = ApplySession(on: connection, indexPolicy: settings.indexPolicy)
+      let report: UndoReport
+      do {
+        try session.begin()
+        let transaction = try SQLiteTransaction(on: connection)
+        try Ledger.prepare(on: connection)
+        settings.retention = try LedgerSettings.retention(on: connection)
+        report = try undo(subjects, options, home, settings, session, on: connection)
+        if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
+      } catch {
+        try session.end()
+        throw error
+      }
+      try session.end()
+      return report
+    }
+  }
+
+  private func undo(
+    _ subjects: [UndoSubject], _ options: UndoOptions, _ home: BuckiaHome, _ settings: ApplySettings,
+    _ session: ApplySession, on connection: borrowing SQLiteConnection
+  ) throws -> UndoReport {
+    let wanted = try wanted(subjects, on: connection)
+    var report = UndoReport(isDryRun: options.isDryRun)
+    guard !wanted.isEmpty else { return report }
+    let newest = try [LedgerEntries.newestID(on: connection)].compactMap { $0 }
+    let ids = try home.newIDs(wanted.count, after: newest, unixSeconds: settings.time / 1_000).ids
+    for (id, subject) in zip(ids, wanted) {
+      do {
+        let savepoint = try SQLiteTransaction(on: connection)
+        let undo = try DiffUndo(of: subject.diff, on: connection)
+        let result = try undo.run(
+          as: id, digest: Self.digest, settings: settings, session: session, in: savepoint)
+        try savepoint.commit()
+        report.undone.append(UndoReport.Undone(subject.diff.name, id, result))
+      } catch let error as ReplicationError where !subject.isNamed && error.code != .conflict {
+        session.forget()
+        guard error.code != .alreadyUndone else { continue }
+        report.skipped.append(
+          UndoReport.Skipped(diff: subject.diff.name, code: error.code, reason: error.message))
+      }
+    }
+    return report
+  }
+
+  /// The diffs to take back, the newest first.
+  private func wanted(
+    _ subjects: [UndoSubject], on connection: borrowing SQLiteConnection
+  ) throws -> [(diff: AppliedDiff, isNamed: Bool)] {
+    var wanted: [Int64: (diff: AppliedDiff, isNamed: Bool)] = [:]
+    func add(_ diffs: [AppliedDiff]) {
+      for diff in diffs where wanted[diff.entry] == nil { wanted[diff.entry] = (diff, false) }
+    }
+    for subject in subjects {
+      switch subject {
+      case .sender(let key): add(try AppliedDiff.all(of: key.lowercased(), on: connection))
+      case .unsigned: add(try AppliedDiff.all(of: "", on: connection))
+      case .diff(let name):
+        let found = try AppliedDiff.all(named: name, on: connection)
+        guard let diff = found.first else {
+          throw BuckiaError(
+            .noSuchDiff, "no diff with the id \(EscapedText.quoted(name)) has been applied here", path: path)
+        }
+        guard found.count == 1 else {
+          throw BuckiaError(
+            .equivocation,
+            "\(found.count) senders have made diffs with the id \(EscapedText.quoted(name)); take back those of one sender",
+            path: path)
+        }
+        wanted[diff.entry] = (diff, true)
+      }
+    }
+    return wanted.values.sorted { $0.diff.entry > $1.diff.entry }
+  }
+
+  private static func digest(of changes: TemporaryBuffer) throws -> [UInt8] {
+    var hasher = ContentHasher()
+    try changes.forEachPiece { hasher.update($0) }
+    return hasher.digest.bytes
+  }
+
+  /// Sets how much is kept of what diffs do here, so that they can be taken back.
+  ///
+  /// - Parameters:
+  ///   - bytes: How many bytes of changes, of all diffs together; a quarter of it for one diff at most. 0 keeps nothing. Nil leaves it
+  ///     as it is: 64 MiB at first.
+  ///   - days: For how many days. Nil leaves it as it is: 30 at first.
+  /// - Throws: `BuckiaError` when the database cannot be written, or has a newer ledger.
+  public func setUndoRetention(bytes: Int? = nil, days: Int? = nil) throws {
+    try withWriter { connection in
+      let transaction = try SQLiteTransaction(on: connection)
+      try Ledger.prepare(on: connection)
+      var retention = try LedgerSettings.retention(on: connection)
+      if let bytes { retention.bytes = max(0, bytes) }
+      if let days { retention.days = max(0, days) }
+      try LedgerSettings.setRetention(retention, on: connection)
+      try AppliedEffects.prune(to: retention, at: WallClock.unixMilliseconds, on: connection)
+      try transaction.commit()
+    }
+  }
+}
+
+extension UndoReport.Undone {
+  fileprivate init(_ diff: String, _ id: KSUID, _ result: ApplyResult) {
+    self.init(
+      diff: diff, id: id, inserted: result.counts.inserted, updated: result.counts.updated,
+      deleted: result.counts.deleted, conflicts: result.counts.conflicts, omitted: result.counts.omitted,
+      changedTables: result.changedTables, warnings: result.warnings)
+  }
+}

@@ -1,0 +1,186 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// Gathers what applying one diff does to the rows here, as a changeset from which the one that takes it back is made.
+///
+/// Most changes do exactly what they say: those are copied. Of all others the rows before and afterwards are looked up.
+final class EffectLog {
+  private var writer = ChangesetWriter()
+  private let byteLimit: Int
+  /// Whether everything has been gathered: it was not too much, and could be told.
+  private(set) var isComplete = true
+  private(set) var tables: [AppliedEffects.Table] = []
+  private var places: Set<TableName> = []
+  /// The table whose header was written last.
+  private var current: TableName?
+
+  /// - Parameter byteLimit: How many bytes are gathered. Beyond them nothing is.
+  init(byteLimit: Int) { self.byteLimit = byteLimit }
+
+  /// The changes, in the order in which they were made.
+  var changes: [UInt8] { writer.bytes }
+
+  /// Gives up: something was done that cannot be told as changes of rows.
+  func abandon() {
+    isComplete = false
+    writer = ChangesetWriter()
+  }
+
+  // MARK: Rolled-back savepoints
+
+  /// How much has been gathered.
+  var mark: Int { writer.count }
+
+  /// Forgets what has been gathered since a mark.
+  func rewind(to mark: Int) {
+    guard isComplete else { return }
+    writer.removeLast(writer.count - mark)
+    current = nil
+  }
+
+  // MARK: Writing
+
+  /// Writes what became of a row, as an observer is told of it.
+  func write(_ effect: RowEffect, of table: TableDefinition) throws {
+    guard isComplete else { return }
+    // Tables that only triggers write are laid out as they are.
+    let layout = EffectTable(table, places: nil, keyFlags: table.keyFlags, in: self)
+    try layout.write(before: effect.before, after: effect.after)
+  }
+
+  /// How many bytes there is still room for.
+  var room: Int { byteLimit - writer.count }
+
+  /// Writes a change of a table.
+  ///
+  /// - Parameter size: About how many bytes it takes. If there is no room for it, it is never copied.
+  func write(_ table: EffectTable, size: Int, _ body: (inout ChangesetWriter) -> Void) {
+    guard isComplete else { return }
+    guard size <= room else { return abandon() }
+    if current != table.name {
+      if places.insert(table.name).inserted {
+        tables.append(AppliedEffects.Table(name: table.name.text, columns: table.columns))
+      }
+      writer.beginTable(table.header)
+      current = table.name
+    }
+    body(&writer)
+  }
+}
+
+/// How the changes of one table are laid out in an ``EffectLog``: as those of the diff where these name all local columns, else as the
+/// local rows.
+final class EffectTable {
+  let name: TableName
+  let header: ChangesetTable
+  let columns: [String]
+  /// Whether a change of the diff says all there is to say of a row.
+  let isOfDiff: Bool
+  /// For each column its place in the local layout.
+  private let places: [Int]
+  private let log: EffectLog
+
+  /// The table of changes of a diff.
+  convenience init(_ statements: TableStatements, _ header: ChangesetTable, in log: EffectLog) {
+    let local = statements.match.local
+    let isOfDiff = header.format == .changeset && statements.match.columns.count == local.changesetColumns.count
+    self.init(
+      local, places: isOfDiff ? statements.match.columns : nil, keyFlags: isOfDiff ? header.keyFlags : local.keyFlags,
+      in: log)
+  }
+
+  /// - Parameter places: For each column of the diff its place in the local layout; nil for the layout itself.
+  fileprivate init(_ local: TableDefinition, places: [Int]?, keyFlags: [UInt8], in log: EffectLog) {
+    self.log = log
+    name = TableName(local.name)
+    isOfDiff = places != nil
+    let names = local.changesetColumns
+    self.places = places ?? Array(names.indices)
+    columns = self.places.map { names[$0] }
+    header = ChangesetTable(name: local.name, keyFlags: keyFlags)
+  }
+
+  var isWanted: Bool { log.isComplete }
+  /// How many bytes of a row there is room for.
+  var room: Int { log.room }
+  /// Gives up: a row is too large.
+  func abandon() { log.abandon() }
+  var mark: Int { log.mark }
+  func rewind(to mark: Int) { log.rewind(to: mark) }
+
+  /// Whether a change that does exactly what it says tells all of it.
+  func tells(_ change: DecodedChange) -> Bool {
+    isOfDiff && (change.operation != .update || change.changed == change.compared)
+  }
+
+  /// Writes a change that did exactly what it says.
+  func write(_ change: DecodedChange, _ bytes: RawSpan) {
+    var size = 0
+    for column in columns.indices { size += change.old(column).count + change.new(column).count }
+    log.write(self, size: size) { writer in
+      writer.beginChange(change.operation)
+      if change.operation != .insert {
+        for column in columns.indices { writer.append(change.old(column), of: bytes) }
+      }
+      if change.operation != .delete {
+        for column in columns.indices { writer.append(change.new(column), of: bytes) }
+      }
+    }
+  }
+
+  /// Writes what became of a row.
+  ///
+  /// - Parameters:
+  ///   - before: The local row before, as a record of the layout; nil where there was none.
+  ///   - after: The local row afterwards; nil where there is none any more.
+  func write(before: [UInt8]?, after: [UInt8]?) throws {
+    let before = try before.map { try RowCopy(record: $0) }
+    let after = try after.map { try RowCopy(record: $0) }
+    switch (before, after) {
+    case (nil, nil): log.abandon()
+    case (let row?, nil): write(.delete, row)
+    case (nil, let row?): write(.insert, row)
+    case (let old?, let new?):
+      let keys = columns.indices.filter { header.isKey($0) }
+      guard keys.allSatisfy({ isEqual(old, new, at: $0) }) else {
+        write(.delete, old)
+        write(.insert, new)
+        return
+      }
+      let changed = columns.indices.filter { !header.isKey($0) && !isEqual(old, new, at: $0) }
+      if !changed.isEmpty { update(old, new, changed: Set(changed)) }
+    }
+  }
+
+  private func write(_ operation: ChangeOperation, _ row: RowCopy) {
+    log.write(self, size: row.record.count) { writer in
+      writer.beginChange(operation)
+      for column in columns.indices { append(row, column, to: &writer) }
+    }
+  }
+
+  private func update(_ old: RowCopy, _ new: RowCopy, changed: Set<Int>) {
+    log.write(self, size: old.record.count + new.record.count) { writer in
+      writer.beginChange(.update)
+      for column in columns.indices {
+        if header.isKey(column) || changed.contains(column) {
+          append(old, column, to: &writer)
+        } else {
+          writer.appendUndefined()
+        }
+      }
+      for column in columns.indices {
+        if changed.contains(column) { append(new, column, to: &writer) } else { writer.appendUndefined() }
+      }
+    }
+  }
+
+  private func append(_ row: RowCopy, _ column: Int, to writer: inout ChangesetWriter) {
+    row.record.withRawSpan { writer.append(row.values[places[column]], of: $0) }
+  }
+
+  private func isEqual(_ one: RowCopy, _ other: RowCopy, at column: Int) -> Bool {
+    one.record[one.values[places[column]].encoded] == other.record[other.values[places[column]].encoded]
+  }
+}

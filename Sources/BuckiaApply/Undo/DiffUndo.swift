@@ -1,0 +1,118 @@
+import BuckiaByteStreams
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Takes back what a diff did to the rows here.
+///
+/// Its effects are inverted and applied like a diff: a column that has been changed since keeps its value, and a row that has been
+/// changed since is a conflict. So it has an entry of its own in the ledger, and can be taken back, too.
+package struct DiffUndo {
+  /// The diff that is taken back.
+  package let diff: AppliedDiff
+  private let parts: [AppliedEffects.Part]
+
+  /// Looks up what a diff did.
+  ///
+  /// - Throws: `ReplicationError` with `alreadyUndone`, or with `notKept` when it is not known any more what the diff did;
+  ///   `SQLiteError`.
+  package init(of diff: AppliedDiff, on connection: borrowing SQLiteConnection) throws {
+    self.diff = diff
+    if try AppliedEffects.undo(of: diff.entry, on: connection) != nil {
+      throw ReplicationError(.alreadyUndone, "\(diff.name) has been taken back before")
+    }
+    parts = try AppliedEffects.parts(of: diff.entry, on: connection)
+    guard !parts.isEmpty else {
+      throw ReplicationError(
+        .notKept,
+        "what \(diff.name) did here is not known any more: it was too large or too old to be kept, or has changed the schema"
+      )
+    }
+  }
+
+  /// Takes the diff back.
+  ///
+  /// - Parameters:
+  ///   - id: The id of the undo.
+  ///   - digest: The digest by which the ledger knows it: of the changes that it makes.
+  ///   - settings: How to apply: what to do about rows that have been changed since.
+  ///   - session: That of the connection.
+  ///   - transaction: The transaction of the undo, in which nothing else has been done. It must be rolled back when this throws.
+  /// - Returns: What was done.
+  /// - Throws: `ReplicationError` when the schema has changed since so that the rows do not fit it, and as ``ApplyPlan``.
+  package func run(
+    as id: KSUID, digest: (TemporaryBuffer) throws -> [UInt8], settings: ApplySettings, session: ApplySession,
+    in transaction: borrowing SQLiteTransaction
+  ) throws -> ApplyResult {
+    let (effects, tables) = try together()
+    let changes = TemporaryBuffer()
+    try Changesets.invert(effects, into: changes, poll: { try settings.progress(0) })
+    let schema = try session.schema()
+    let incoming = try IncomingChanges(
+      key: LedgerKey(sender: LedgerEntries.ownSender, id: id, digest: digest(changes), isRaw: false),
+      file: "undo of \(diff.name)", definitions: tables.map { try definition(of: $0, in: schema) }, changeset: changes)
+    let entry = try LedgerEntries.nextNumber(on: session.connection)
+    let again = try AppliedEffects.undone(by: diff.entry, on: session.connection)
+    let plan = try ApplyPlan(AdmittedChanges(takingBack: incoming), settings: settings, session: session)
+    let result = try plan.apply(in: transaction)
+    try AppliedEffects.recordUndo(entry, of: diff.entry, on: session.connection)
+    try diff.note("taken back by \(id)", on: session.connection)
+    if let again { try again.note(nil, on: session.connection) }
+    return result
+  }
+
+  /// The effects of all parts as one changeset.
+  private func together() throws -> (TemporaryBuffer, [AppliedEffects.Table]) {
+    var tables: [TableName: AppliedEffects.Table] = [:]
+    var ordered: [AppliedEffects.Table] = []
+    let effects = TemporaryBuffer()
+    for part in parts {
+      for table in part.tables {
+        let known = tables.updateValue(table, forKey: TableName(table.name))
+        guard known == nil || known == table else {
+          throw ReplicationError(
+            .columnsDiffer,
+            "\(diff.name) was applied in parts, before and after table \"\(table.name)\" got other columns, and cannot be taken back as a whole",
+            table: table.name)
+        }
+        if known == nil { ordered.append(table) }
+      }
+      try effects.write(part.changes)
+    }
+    return (effects, ordered)
+  }
+
+  /// The local table, with the columns that the changes have.
+  private func definition(of table: AppliedEffects.Table, in schema: SchemaReader) throws -> TableDefinition {
+    guard let entry = schema.entry(named: TableName(table.name)), entry.kind == .table else {
+      throw ReplicationError(
+        .missingTable, "\(diff.name) changed table \"\(table.name)\", which is not here any more", table: table.name)
+    }
+    let local = try schema.definition(of: entry)
+    let names = local.isKeyedByRowID ? Array(table.columns.dropFirst()) : table.columns
+    let places = try names.map { name in
+      guard let place = local.column(named: name) else {
+        throw ReplicationError(
+          .columnsDiffer, "\(diff.name) changed \"\(table.name).\(name)\", and there is no such column any more",
+          table: table.name, column: name)
+      }
+      return place
+    }
+    let key = try local.primaryKey.map { column in
+      guard let place = places.firstIndex(of: column) else {
+        throw ReplicationError(
+          .keyDiffers, "table \"\(table.name)\" has got another primary key since \(diff.name)", table: table.name)
+      }
+      return place
+    }
+    var definition = TableDefinition(
+      name: local.name, columns: places.map { local.columns[$0] }, primaryKey: key)
+    definition.isWithoutRowID = local.isWithoutRowID
+    definition.isStrict = local.isStrict
+    definition.module = local.module
+    return definition
+  }
+}

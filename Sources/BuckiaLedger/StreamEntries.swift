@@ -1,0 +1,146 @@
+import BuckiaKSUID
+import SQLiteConnections
+
+/// The table `buckia_stream`: the places of recorded diffs in the streams of their senders.
+///
+/// A diff builds on the one before it, so it is applied after that. What is here decides alone: which diffs of a stream have
+/// been applied, not which file came last.
+package enum StreamEntries {
+  static let definition = """
+    CREATE TABLE main.buckia_stream(
+      entry INTEGER PRIMARY KEY,
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      incarnation BLOB,
+      sequence INTEGER NOT NULL,
+      follows TEXT,
+      replaces BLOB
+    );
+    CREATE INDEX main.buckia_stream_sequence ON buckia_stream(stream, sequence);
+    CREATE INDEX main.buckia_stream_replaces ON buckia_stream(replaces) WHERE replaces IS NOT NULL;
+    CREATE INDEX main.buckia_stream_start ON buckia_stream(stream, sequence) WHERE follows IS NULL;
+    """
+
+  /// What a diff's place in its stream means here.
+  package enum Standing: Equatable, Sendable {
+    /// It comes next.
+    case next
+    /// It has to wait for this one, with this number.
+    case missing(KSUID, sequence: Int64)
+    /// A snapshot that was applied here holds what it says.
+    case contained(in: KSUID)
+    /// Another diff that was applied here has its place.
+    case fork(KSUID)
+    /// It follows a file with the id of one that was applied here, but another file.
+    case otherPredecessor(KSUID)
+    /// A snapshot that was applied here has ended its stream before.
+    case ended(by: KSUID)
+  }
+
+  /// A diff of a stream that has been applied, or is held.
+  private struct Applied {
+    let id: KSUID
+    let sequence: Int64
+    let digest: [UInt8]
+  }
+
+  private static let columns = """
+    SELECT l.diff, s.sequence, l.digest FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
+    WHERE s.sender = ?1 AND l.state IN ('applied', 'held')
+    """
+
+  // MARK: Looking
+
+  /// Looks up what the place of a diff means.
+  ///
+  /// - Parameters:
+  ///   - place: The place, as the manifest has it.
+  ///   - key: The identity of the diff, which is not applied yet.
+  /// - Throws: `SQLiteError` when the ledger cannot be read.
+  package static func standing(
+    of place: StreamPlace, _ key: LedgerKey, on connection: borrowing SQLiteConnection
+  ) throws -> Standing {
+    guard let id = key.id else { return .next }
+    if let snapshot = try applied("AND s.replaces = ?2", key.sender, place.stream, on: connection) {
+      return id < snapshot.id ? .contained(in: snapshot.id) : .ended(by: snapshot.id)
+    }
+    let last = try applied(
+      "AND s.stream = ?2 ORDER BY s.sequence DESC LIMIT 1", key.sender, place.stream, on: connection)
+    guard let last, place.sequence <= last.sequence else {
+      return try standing(of: place, key, after: last, on: connection)
+    }
+    let started = try applied(
+      "AND s.stream = ?2 AND s.follows IS NULL AND s.sequence > ?3 LIMIT 1", key.sender, place.stream, place.sequence,
+      on: connection)
+    if let started { return .contained(in: started.id) }
+    let other = try applied(
+      "AND s.stream = ?2 AND s.sequence = ?3 LIMIT 1", key.sender, place.stream, place.sequence, on: connection)
+    return .fork((other ?? last).id)
+  }
+
+  /// What the place of a diff means that would come after all that have been applied.
+  private static func standing(
+    of place: StreamPlace, _ key: LedgerKey, after last: Applied?, on connection: borrowing SQLiteConnection
+  ) throws -> Standing {
+    guard !place.isSnapshot, let follows = place.follows else { return .next }
+    guard let last, place.sequence == last.sequence + 1 else {
+      return try missing(before: place, follows, after: last?.sequence ?? 0, key.sender, on: connection)
+    }
+    if follows.id != last.id { return .fork(last.id) }
+    return follows.digest == last.digest ? .next : .otherPredecessor(last.id)
+  }
+
+  /// The first diff that is missing: the one that the first waiting one follows.
+  private static func missing(
+    before place: StreamPlace, _ follows: StreamPlace.Predecessor, after last: Int64, _ sender: String,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Standing {
+    let query = try connection.cached(
+      """
+      SELECT s.follows, s.sequence FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
+      WHERE s.sender = ?1 AND s.stream = ?2 AND s.sequence > ?3 AND s.sequence < ?4 AND l.state = 'waiting'
+      ORDER BY s.sequence LIMIT 1
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(sender, at: 0)
+    try query.statement.bind(place.stream, at: 1)
+    try query.statement.bind(last, at: 2)
+    try query.statement.bind(place.sequence, at: 3)
+    guard try query.statement.step(), let id = query.statement.text(at: 0).flatMap({ KSUID($0) }) else {
+      return .missing(follows.id, sequence: place.sequence - 1)
+    }
+    return .missing(id, sequence: query.statement.integer(at: 1) - 1)
+  }
+
+  private static func applied(
+    _ condition: String, _ sender: String, _ stream: [UInt8], _ sequence: Int64? = nil,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Applied? {
+    let query = try connection.cached("\(columns) \(condition)")
+    defer { query.statement.reset() }
+    try query.statement.bind(sender, at: 0)
+    try query.statement.bind(stream, at: 1)
+    if let sequence { try query.statement.bind(sequence, at: 2) }
+    guard try query.statement.step(), let id = query.statement.text(at: 0).flatMap({ KSUID($0) }) else { return nil }
+    return Applied(id: id, sequence: query.statement.integer(at: 1), digest: query.statement.blob(at: 2))
+  }
+
+  // MARK: Recording
+
+  /// Forgets the place of a waiting diff, whose ledger entry is to be replaced.
+  static func removeWaiting(_ key: LedgerKey, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: """
+        DELETE FROM main.buckia_stream WHERE entry IN (
+          SELECT entry FROM main.buckia_ledger WHERE diff = ?1 AND digest = ?2 AND NOT raw AND state = 'waiting')
+        """, key.id?.description, key.digest)
+  }
+
+  /// Writes the place of the diff whose ledger entry was written last.
+  static func record(_ place: StreamPlace, of sender: String, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: "INSERT INTO main.buckia_stream VALUES (last_insert_rowid(), ?1, ?2, ?3, ?4, ?5, ?6)", sender,
+      place.stream, place.incarnation, place.sequence, place.isSnapshot ? nil : place.follows?.id.description,
+      place.replaces)
+  }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+@Suite("buckia undo")
+struct UndoVerbTests {
+  /// A database to which a diff of two rows has been applied.
+  private func bench() throws -> (Workbench, id: String) {
+    let bench = try Workbench()
+    try bench.sql("old.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'one')")
+    for name in ["new.db", "ben.db"] {
+      try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path(name))
+    }
+    try bench.sql("new.db", "INSERT INTO t VALUES (2, 'two'); UPDATE t SET v = 'ONE' WHERE id = 1")
+    let sent = try bench.buckia(["diff", "old.db", "new.db", "-o", "inbound", "--json"])
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    return (bench, try #require(try sent.json["id"] as? String))
+  }
+
+  private func rows(_ bench: Workbench) throws -> [String] { try bench.sql("ben.db", "SELECT * FROM t") }
+
+  @Test("A diff is taken back by its id, and so is the undo by the id that the report prints")
+  func thereAndBack() throws {
+    let (bench, id) = try bench()
+    let tried = try bench.buckia(["undo", "ben.db", id, "--dry-run"])
+    #expect(tried.status == 0 && tried.output.contains("would be taken back"), "\(tried.output)\(tried.diagnostics)")
+    #expect(try rows(bench) == ["1|ONE", "2|two"])
+    let report = try bench.buckia(["undo", "ben.db", id, "--json"])
+    let undone = try #require(try report.json["undone"] as? [[String: Any]]).first
+    #expect(undone?["diff"] as? String == id)
+    #expect(["inserted", "updated", "deleted", "conflicts"].map { undone?[$0] as? Int } == [0, 1, 1, 0])
+    #expect(try rows(bench) == ["1|one"])
+    let log = try bench.buckia(["log", "ben.db"]).output
+    let undo = try #require(undone?["id"] as? String)
+    #expect(log.contains("taken back by") && log.contains(undo), "\(log)")
+    let again = try bench.buckia(["undo", "ben.db", undo])
+    #expect(again.status == 0, "\(again.output)\(again.diagnostics)")
+    #expect(try rows(bench) == ["1|ONE", "2|two"])
+  }
+
+  @Test("What cannot be taken back is an error that says why")
+  func errors() throws {
+    let (bench, id) = try bench()
+    let unknown = try bench.buckia(["undo", "ben.db", "nothing"])
+    #expect(unknown.status == 1 && unknown.diagnostics.contains("no diff with the id"), "\(unknown.diagnostics)")
+    #expect(try bench.buckia(["undo", "ben.db"]).status == 64)
+    #expect(try bench.buckia(["init", "ben.db", "--undo-days", "0"]).status == 0)
+    let gone = try bench.buckia(["undo", "ben.db", id])
+    #expect(gone.status == 1 && gone.diagnostics.contains("is not known any more"), "\(gone.diagnostics)")
+    let sender = try bench.buckia(["undo", "ben.db", "--sender", "unsigned"])
+    #expect(sender.status == 1 && sender.output.contains("\(id) was not taken back"), "\(sender.output)")
+    #expect(try rows(bench) == ["1|ONE", "2|two"])
+  }
+
+  @Test("A row that has been changed since is a conflict, and the command that shows it is named")
+  func conflict() throws {
+    let (bench, id) = try bench()
+    try bench.sql("ben.db", "UPDATE t SET v = 'mine' WHERE id = 2")
+    let report = try bench.buckia(["undo", "ben.db", id])
+    #expect(report.status == 0 && report.output.contains("buckia conflicts ben.db"), "\(report.output)")
+    #expect(try rows(bench) == ["1|one", "2|mine"])
+  }
+}

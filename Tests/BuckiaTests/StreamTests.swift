@@ -1,0 +1,213 @@
+import Buckia
+import BuckiaApply
+import BuckiaDiffFiles
+import BuckiaKSUID
+import BuckiaLedger
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// The order of the diffs of one stream, of which each builds on the one before it.
+@Suite struct StreamTests {
+  @Test("A diff waits for the one before it, whose id is named, and is applied when that has come")
+  func gap() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(5)
+    try exchange.deliver(files[0], files[2], files[3])
+    let first = try exchange.apply()
+    #expect(first.diffs.map(\.state) == [.applied, .waiting, .waiting])
+    #expect(first.diffs.map(\.code) == [nil, .missingPredecessor, .missingPredecessor])
+    for diff in first.diffs.dropFirst() {
+      let reason = try #require(diff.reason)
+      #expect(reason.contains("\(files[1].id), number 2 of its stream, which has not arrived"), "\(reason)")
+    }
+    #expect(try exchange.rows("SELECT id FROM t") == ["1"])
+    #expect(try exchange.database.log().map(\.state) == [.applied, .waiting, .waiting])
+    #expect(try exchange.database.log().last?.reason?.contains("\(files[1].id)") == true)
+    // What waits stays where it is, and what comes later waits with it.
+    try exchange.deliver(files[4])
+    #expect(try exchange.apply().diffs.map(\.state) == [.waiting, .waiting, .waiting])
+    try exchange.deliver(files[1])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied, .applied, .applied])
+    #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3", "4", "5"])
+    #expect(try exchange.database.log().map(\.state) == [.applied, .applied, .applied, .applied, .applied])
+    #expect(try exchange.folder.names(in: "inbound") == [])
+  }
+
+  @Test("A diff whose predecessor was refused says so")
+  func refusedPredecessor() throws {
+    let exchange = try Exchange("\(StreamAuthor.schema); INSERT INTO t VALUES (2, 'mine')")
+    var author = try StreamAuthor()
+    let files = try author.files(3)
+    try exchange.deliver(files)
+    let report = try exchange.apply(ApplyOptions(conflicts: .abort))
+    #expect(report.diffs.map(\.state) == [.applied, .rejected, .waiting])
+    #expect(report.diffs.last?.reason?.contains("\(files[1].id), number 2 of its stream, which was refused") == true)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .applied])
+  }
+
+  @Test("A newcomer waits for a snapshot, which makes the diffs before it needless")
+  func newcomer() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(4)
+    try exchange.deliver(files[2])
+    #expect(try exchange.apply().diffs.map(\.state) == [.waiting])
+    let snapshot = try author.next(after: files[3], row: 50, kind: .snapshot)
+    let after = try author.next(after: snapshot)
+    try exchange.deliver(snapshot, after)
+    #expect(try exchange.apply().diffs.map(\.state) == [.waiting, .applied, .applied])
+    try exchange.deliver(files[0], files[3])
+    let late = try exchange.apply()
+    #expect(late.diffs.map(\.state) == [.alreadyApplied, .alreadyApplied, .alreadyApplied])
+    #expect(late.diffs.allSatisfy { $0.reason?.contains("the snapshot \(snapshot.id)") == true })
+    #expect(try exchange.rows("SELECT id FROM t") == ["6", "50"])
+    #expect(try exchange.folder.names(in: "inbound") == [])
+    #expect(try exchange.database.log().allSatisfy { $0.state == .applied })
+  }
+
+  @Test("Of two diffs with one place in a stream the second waits, until a snapshot settles it")
+  func fork() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(3)
+    let fork = try author.next(after: files[1], row: 30)
+    let onFork = try author.next(after: fork, row: 40)
+    try exchange.deliver(files)
+    try exchange.apply()
+    try exchange.deliver(fork, onFork)
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.state) == [.waiting, .waiting])
+    #expect(report.diffs.map(\.code) == [.forkedStream, .forkedStream])
+    #expect(report.diffs.first?.reason?.contains("its stream forks: \(files[2].id) was applied") == true)
+    #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3"])
+    try exchange.deliver(author.next(after: onFork, row: 60, kind: .snapshot))
+    #expect(try exchange.apply().diffs.map(\.state) == [.waiting, .waiting, .applied])
+    #expect(try exchange.apply().diffs.map(\.state) == [.alreadyApplied, .alreadyApplied])
+    #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3", "60"])
+  }
+
+  @Test("A diff that follows another file than the one with this id that was applied is refused")
+  func otherPredecessor() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let first = try author.next(after: nil)
+    try exchange.deliver(first)
+    try exchange.apply()
+    let other = StreamAuthor.File(
+      id: first.id, digest: try #require(ContentDigest([UInt8](repeating: 7, count: 32))), sequence: 1, bytes: [])
+    try exchange.deliver(author.next(after: other))
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.state) == [.rejected])
+    #expect(report.diffs.map(\.code) == [.otherPredecessor])
+    #expect(report.diffs.first?.reason?.contains("\(first.id)") == true)
+  }
+
+  @Test("A snapshot that takes the place of a stream ends it")
+  func replacedStream() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var old = try StreamAuthor(1)
+    var new = try StreamAuthor(2)
+    let files = try old.files(4)
+    new.time = old.time
+    let snapshot = try new.next(after: nil, row: 50, kind: .snapshot, replacing: old.stream)
+    old.time = new.time
+    let late = try old.next(after: files[3])
+    new.time = old.time
+    try exchange.deliver(files[0], files[3], snapshot)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .waiting, .applied])
+    try exchange.deliver(files[1], late, new.next(after: snapshot, row: 51))
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.state) == [.alreadyApplied, .alreadyApplied, .rejected, .applied])
+    #expect(report.diffs[2].code == .endedStream)
+    #expect(try exchange.rows("SELECT id FROM t") == ["1", "50", "51"])
+  }
+
+  @Test("Streams of other people with the same id have nothing to do with each other")
+  func ofOthers() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var anna = try StreamAuthor(1, person: 1)
+    var ben = try StreamAuthor(1, person: 2)
+    let first = try anna.next(after: nil, row: 1)
+    try exchange.deliver(first)
+    try exchange.deliver(ben.next(after: nil, row: 2, kind: .snapshot, sequence: 9, replacing: anna.stream))
+    try exchange.apply()
+    try exchange.deliver(anna.next(after: first, row: 3))
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3"])
+  }
+
+  @Test("Whatever order, duplicates and pauses files come with, all of them are applied once")
+  func anyOrder() throws {
+    for seed in Seeds.range(40) {
+      var random = SeededGenerator(seed: seed)
+      let exchange = try Exchange(StreamAuthor.schema)
+      var files: [StreamAuthor.File] = []
+      var place: [KSUID: (stream: Int, number: Int)] = [:]
+      for stream in 0..<3 {
+        var author = try StreamAuthor(UInt8(stream))
+        author.time += Int64.random(in: 0..<20, using: &random)
+        var last: StreamAuthor.File?
+        for number in 1...Int.random(in: 1...8, using: &random) {
+          let file = try author.next(after: last, row: Int64(100 * stream + number))
+          place[file.id] = (stream, number)
+          files.append(file)
+          last = file
+        }
+      }
+      var applied: [KSUID] = []
+      var left = files.shuffled(using: &random)
+      while !left.isEmpty {
+        let count = Int.random(in: 1...left.count, using: &random)
+        try exchange.deliver(Array(left.prefix(count)))
+        left.removeFirst(count)
+        if random.oneIn(3), let again = files.randomElement(using: &random) { try exchange.deliver(again) }
+        for diff in try exchange.apply().diffs where diff.state == .applied { applied.append(try #require(diff.id)) }
+      }
+      #expect(applied.count == files.count, "\(Seeds.replay(seed))")
+      for stream in 0..<3 {
+        let numbers = applied.compactMap { id in place[id].flatMap { $0.stream == stream ? $0.number : nil } }
+        #expect(numbers == numbers.sorted(), "\(Seeds.replay(seed))")
+      }
+      #expect(try exchange.rows("SELECT count(*) FROM t") == ["\(files.count)"], "\(Seeds.replay(seed))")
+      #expect(try exchange.database.log().allSatisfy { $0.state == .applied }, "\(Seeds.replay(seed))")
+    }
+  }
+
+  @Test("On a connection of the application a diff waits for the one before it, too")
+  func borrowed() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(2)
+    try exchange.deliver(files[1])
+    let changes = try exchange.changes()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    let transaction = try SQLiteTransaction(on: connection)
+    func plan() throws -> DiffState? {
+      do {
+        _ = try Receiver.plan(changes, on: connection, settings: ApplySettings(time: 1_700_000_000_000))
+        return nil
+      } catch let refusal as Refusal {
+        return refusal.state
+      }
+    }
+    #expect(try plan() == .waiting)
+    try Ledger.prepare(on: connection)
+    #expect(try plan() == .waiting)
+    transaction.rollback()
+  }
+
+  @Test("All diffs that wait name the one that is missing, and are applied when it has come")
+  func manyWaiting() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(300)
+    try exchange.deliver(Array(files.dropFirst()))
+    let report = try exchange.apply()
+    #expect(report.diffs.allSatisfy { $0.state == .waiting && $0.reason?.contains("\(files[0].id)") == true })
+    try exchange.deliver(files[0])
+    #expect(try exchange.apply().diffs.map(\.state) == files.map { _ in .applied })
+    #expect(try exchange.rows("SELECT count(*) FROM t") == ["300"])
+  }
+}

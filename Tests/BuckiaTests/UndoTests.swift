@@ -1,0 +1,265 @@
+import Buckia
+import BuckiaKSUID
+import SQLiteConnections
+import TestSupport
+import Testing
+
+private let schema = """
+  CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT, body TEXT);
+  INSERT INTO note VALUES (1, 'one', 'a'), (2, 'two', 'b'), (3, 'three', 'c');
+  CREATE TABLE tag(name TEXT PRIMARY KEY, n) WITHOUT ROWID;
+  INSERT INTO tag VALUES ('red', 1), ('blue', 2);
+  CREATE TABLE plain(a, b);
+  INSERT INTO plain VALUES (1, 'x'), (2, 'y')
+  """
+
+private let edits = """
+  INSERT INTO note VALUES (4, 'four', 'd'); UPDATE note SET title = 'TWO' WHERE id = 2; DELETE FROM note WHERE id = 3;
+  UPDATE tag SET n = 9 WHERE name = 'red'; DELETE FROM tag WHERE name = 'blue'; INSERT INTO tag VALUES ('green', 3);
+  INSERT INTO plain VALUES (3, 'z'); UPDATE plain SET b = 'Y' WHERE a = 2; DELETE FROM plain WHERE a = 1
+  """
+
+/// Taking back what diffs did.
+@Suite struct UndoTests {
+  @discardableResult
+  private func undo(
+    _ ids: KSUID?..., in exchange: Exchange, _ options: UndoOptions = UndoOptions()
+  ) throws -> UndoReport {
+    try exchange.database.undo(
+      ids.compactMap { $0 }.map { .diff($0.description) }, options: options,
+      home: BuckiaHome(path: exchange.folder.file("home")))
+  }
+
+  @Test(
+    "A diff that is taken back leaves everything as it was, and the undo can be taken back, too",
+    arguments: [false, true])
+  func thereAndBack(_ isRaw: Bool) throws {
+    let exchange = try Exchange(schema)
+    let before = try exchange.everythingButOurs()
+    try exchange.send(edits, raw: isRaw)
+    let applied = try #require(try exchange.apply().diffs.first)
+    let after = try exchange.everythingButOurs()
+    let report = try undo(applied.id, in: exchange)
+    #expect(report.undone.map(\.inserted) == [3])
+    #expect(report.undone.map(\.updated) == [3])
+    #expect(report.undone.map(\.deleted) == [3])
+    #expect(report.undone.map(\.conflicts) == [0])
+    #expect(try exchange.everythingButOurs() == before)
+    let again = try undo(report.undone.first?.id, in: exchange)
+    #expect(try exchange.everythingButOurs() == after)
+    // And once more, from the beginning.
+    try undo(applied.id, in: exchange)
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(again.undone.map(\.diff) == report.undone.map { "\($0.id)" })
+    #expect(try exchange.database.log().map(\.state) == [.applied, .applied, .applied, .applied])
+  }
+
+  @Test("What was taken back says so in the log, is not taken back twice, and is not applied again")
+  func onlyOnce() throws {
+    let exchange = try Exchange(schema)
+    let sent = try exchange.send(edits)
+    let bytes = try fileBytes(try #require(sent.path))
+    try exchange.apply()
+    let report = try undo(sent.id, in: exchange)
+    let first = try #require(report.undone.first)
+    #expect(try exchange.database.log().first?.reason == "taken back by \(first.id)")
+    #expect(try exchange.database.log().last?.sender == "this database")
+    #expect(throws: BuckiaError.self) { try undo(sent.id, in: exchange) }
+    let before = try exchange.everythingButOurs()
+    try exchange.folder.write(bytes, to: "inbound/\(try #require(sent.id)).bdiff")
+    #expect(try exchange.apply().diffs.map(\.state) == [.alreadyApplied])
+    #expect(try exchange.everythingButOurs() == before)
+    try undo(first.id, in: exchange)
+    #expect(
+      try exchange.database.log().map(\.reason) == [nil, "taken back by \(try exchange.database.log()[2].id!)", nil])
+  }
+
+  @Test(
+    "What has been changed since stays: other columns merge, the rest is a conflict, unless all is to be taken back")
+  func changedSince() throws {
+    let later = """
+      UPDATE note SET body = 'later' WHERE id = 2; UPDATE note SET title = 'later' WHERE id = 4;
+      UPDATE tag SET n = 10 WHERE name = 'red'; INSERT INTO tag VALUES ('blue', 7)
+      """
+    for policy in [ConflictPolicies.keepLocal, .takeIncoming] {
+      let exchange = try Exchange(schema)
+      let sent = try exchange.send(edits)
+      try exchange.apply()
+      try TestDatabases.run(later, on: exchange.mine)
+      let report = try undo(sent.id, in: exchange, UndoOptions(conflicts: policy))
+      #expect(report.undone.map(\.conflicts) == [3])
+      let isKept = policy == .keepLocal
+      #expect(
+        try exchange.rows("SELECT id FROM note WHERE title IN ('one', 'two', 'three', 'later') ORDER BY id")
+          == (isKept ? ["1", "2", "3", "4"] : ["1", "2", "3"]))
+      #expect(try exchange.rows("SELECT body = 'later' FROM note WHERE id = 2") == ["1"])
+      #expect(try exchange.rows("SELECT n FROM tag ORDER BY name") == (isKept ? ["7", "10"] : ["2", "1"]))
+      #expect(try exchange.database.conflicts().count == 3)
+    }
+  }
+
+  @Test("What a diff did where it met conflicts is taken back, not what its author did")
+  func afterConflicts() throws {
+    for policy in [
+      ConflictPolicies.keepLocal, .takeIncoming, [.column("title", of: "note"): .takeIncoming, .otherwise: .keepLocal],
+    ] {
+      let exchange = try Exchange(schema)
+      try TestDatabases.run(
+        """
+        UPDATE note SET title = 'mine', body = 'mine' WHERE id = 2; INSERT INTO note VALUES (4, 'mine', 'mine');
+        UPDATE note SET body = 'mine' WHERE id = 3; DELETE FROM tag WHERE name = 'red';
+        INSERT INTO tag VALUES ('green', 'mine'); DELETE FROM plain WHERE a = 2
+        """, on: exchange.mine)
+      let before = try exchange.everythingButOurs()
+      let sent = try exchange.send(edits)
+      let applied = try exchange.apply(ApplyOptions(conflicts: policy))
+      #expect(applied.diffs.first?.conflicts ?? 0 > 3)
+      let report = try undo(sent.id, in: exchange)
+      #expect(report.undone.map(\.conflicts) == [0])
+      #expect(try exchange.everythingButOurs() == before)
+    }
+  }
+
+  @Test(
+    "What triggers did is taken back with the rows they did it for, and columns that only exist here keep their values")
+  func triggersAndLocalColumns() throws {
+    let exchange = try Exchange(schema)
+    try TestDatabases.run(
+      """
+      ALTER TABLE note ADD COLUMN mine; UPDATE note SET mine = id * 100;
+      CREATE TABLE done(what); CREATE TABLE counter(n INTEGER PRIMARY KEY, c); INSERT INTO counter VALUES (1, 0);
+      CREATE TRIGGER a AFTER INSERT ON note BEGIN INSERT INTO done VALUES (NEW.title); UPDATE counter SET c = c + 1; END;
+      CREATE TRIGGER b AFTER DELETE ON note BEGIN INSERT INTO done VALUES (OLD.mine); UPDATE counter SET c = c + 10; END
+      """, on: exchange.mine)
+    let before = try exchange.everythingButOurs()
+    let sent = try exchange.send(edits)
+    var options = ApplyOptions()
+    options.triggers = true
+    try exchange.apply(options)
+    #expect(try exchange.rows("SELECT c FROM counter") == ["11"])
+    #expect(try undo(sent.id, in: exchange).undone.map(\.conflicts) == [0])
+    #expect(try exchange.everythingButOurs() == before)
+  }
+
+  @Test("Many small diffs that were applied together are taken back one by one, and all of a sender at once")
+  func many() throws {
+    let exchange = try Exchange(schema)
+    var ids: [KSUID] = []
+    for number in 10..<30 {
+      let sent = try exchange.send(
+        "INSERT INTO note VALUES (\(number), 'n', 'n'); UPDATE note SET body = '\(number)' WHERE id = 1")
+      ids.append(try #require(sent.id))
+    }
+    let before = try exchange.everythingButOurs()
+    try exchange.apply(ApplyOptions(conflicts: .takeIncoming))
+    let single = try undo(ids[7], in: exchange)
+    #expect(single.undone.map(\.deleted) == [1])
+    #expect(try exchange.rows("SELECT count(*) FROM note WHERE id = 17") == ["0"])
+    try undo(single.undone.first?.id, in: exchange)
+    let report = try exchange.database.undo([.unsigned], home: BuckiaHome(path: exchange.folder.file("home")))
+    #expect(report.undone.map(\.diff) == ids.reversed().map(\.description))
+    #expect(report.skipped.isEmpty)
+    #expect(try exchange.everythingButOurs() == before)
+  }
+
+  @Test("Only so much is kept, and what is not is said to be gone")
+  func retention() throws {
+    let exchange = try Exchange(schema)
+    try exchange.database.setUndoRetention(bytes: 4_000)
+    let small = try exchange.send("INSERT INTO note VALUES (10, 'n', 'n')")
+    let large = try exchange.send("INSERT INTO note VALUES (11, 'n', hex(zeroblob(2000)))")
+    try exchange.apply()
+    let before = try exchange.everythingButOurs()
+    let error = #expect(throws: BuckiaError.self) { try undo(large.id, in: exchange) }
+    #expect(error?.code == .notKept)
+    // All or nothing.
+    #expect(throws: BuckiaError.self) { try undo(small.id, large.id, in: exchange) }
+    #expect(try exchange.everythingButOurs() == before)
+    let report = try exchange.database.undo([.unsigned], home: BuckiaHome(path: exchange.folder.file("home")))
+    #expect(report.undone.map(\.diff) == [small.id?.description])
+    #expect(report.skipped.map(\.diff) == [large.id?.description])
+    for number in 20..<60 { try exchange.send("INSERT INTO note VALUES (\(number), 'n', hex(zeroblob(400)))") }
+    try exchange.apply()
+    #expect(try exchange.rows("SELECT sum(length(changes)) <= 4000 FROM buckia_effect") == ["1"])
+    try exchange.database.setUndoRetention(days: 0)
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["0"])
+    try exchange.send("INSERT INTO note VALUES (70, 'n', 'n')")
+    try exchange.apply()
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["0"])
+  }
+
+  @Test("A row that is too large to be kept is never copied, and the diff can then not be taken back")
+  func largeRows() throws {
+    let exchange = try Exchange("\(schema); INSERT INTO note VALUES (9, 'n', zeroblob(100000))")
+    try exchange.database.setUndoRetention(bytes: 200_000)
+    let conflicting = try exchange.send("UPDATE note SET title = 'theirs' WHERE id = 9")
+    let inserted = try exchange.send("INSERT INTO note VALUES (10, 'n', zeroblob(100000))")
+    let small = try exchange.send("INSERT INTO note VALUES (11, 'n', 'n')")
+    try TestDatabases.run("UPDATE note SET title = 'mine' WHERE id = 9", on: exchange.mine)
+    try exchange.apply(ApplyOptions(conflicts: .takeIncoming))
+    for sent in [conflicting, inserted] {
+      #expect(#expect(throws: BuckiaError.self) { try undo(sent.id, in: exchange) }?.code == .notKept)
+    }
+    #expect(try undo(small.id, in: exchange).undone.map(\.deleted) == [1])
+  }
+
+  @Test("A dry run changes nothing")
+  func dryRun() throws {
+    let exchange = try Exchange(schema)
+    let sent = try exchange.send(edits)
+    try exchange.apply()
+    let before = try exchange.everythingButOurs()
+    #expect(try undo(sent.id, in: exchange, UndoOptions(isDryRun: true)).undone.map(\.deleted) == [3])
+    #expect(try exchange.everythingButOurs() == before)
+    #expect(try exchange.database.log().count == 1)
+  }
+
+  @Test("Columns that were added since get in nobody's way; those that were dropped are named")
+  func changedSchema() throws {
+    let exchange = try Exchange(schema)
+    let before = try exchange.rows("SELECT * FROM note")
+    let sent = try exchange.send(edits)
+    try exchange.apply()
+    try TestDatabases.run("ALTER TABLE note ADD COLUMN more DEFAULT 5", on: exchange.mine)
+    let report = try undo(sent.id, in: exchange)
+    #expect(try exchange.rows("SELECT id, title, body FROM note") == before)
+    #expect(try exchange.rows("SELECT more FROM note") == ["5", "5", "5"])
+    try TestDatabases.run("ALTER TABLE note DROP COLUMN body", on: exchange.mine)
+    let error = #expect(throws: BuckiaError.self) { try undo(report.undone.first?.id, in: exchange) }
+    #expect(error?.description.contains("note.body") == true)
+  }
+
+  @Test("An undo of any changes leaves the rows as they were before")
+  func anyChanges() throws {
+    for seed in Seeds.range(60) {
+      var random = SeededGenerator(seed: seed)
+      let exchange = try Exchange(schema)
+      func statement(_ who: String) -> String {
+        let id = Int.random(in: 1...8, using: &random)
+        let value = "'\(who)\(Int.random(in: 0..<4, using: &random))'"
+        return switch Int.random(in: 0..<8, using: &random) {
+        case 0: "INSERT OR REPLACE INTO note VALUES (\(id), \(value), \(value));"
+        case 1: "UPDATE note SET title = \(value) WHERE id = \(id);"
+        case 2: "UPDATE note SET body = \(value), title = \(value) WHERE id = \(id);"
+        case 3: "DELETE FROM note WHERE id = \(id);"
+        case 4: "INSERT OR REPLACE INTO tag VALUES (\(value), \(id));"
+        case 5: "DELETE FROM tag WHERE n < \(id);"
+        case 6: "INSERT INTO plain VALUES (\(id), \(value));"
+        default: "UPDATE plain SET b = \(value) WHERE a = \(id % 3);"
+        }
+      }
+      let mine = (0..<6).map { _ in statement("m") }.joined()
+      let theirs = (0..<8).map { _ in statement("t") }.joined()
+      if random.oneIn(2) { try TestDatabases.run(mine, on: exchange.mine) }
+      let before = try exchange.everythingButOurs()
+      guard try exchange.send(theirs).id != nil else { continue }
+      let policy: ConflictPolicies = random.oneIn(2) ? .keepLocal : .takeIncoming
+      let applied = try exchange.apply(ApplyOptions(conflicts: policy))
+      let after = try exchange.everythingButOurs()
+      let report = try undo(applied.diffs.first?.id, in: exchange)
+      #expect(try exchange.everythingButOurs() == before, "\(Seeds.replay(seed))")
+      try undo(report.undone.first?.id, in: exchange)
+      #expect(try exchange.everythingButOurs() == after, "\(Seeds.replay(seed))")
+    }
+  }
+}
