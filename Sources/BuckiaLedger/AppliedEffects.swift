@@ -159,6 +159,17 @@ package enum AppliedEffects {
     return AppliedDiff(entry: query.statement.integer(at: 0), id: nil, digest: "")
   }
 
+  /// The entries before another one that have been taken back, the newest first; not the one that this itself takes back.
+  package static func undone(before entry: Int64, on connection: borrowing SQLiteConnection) throws -> [Int64] {
+    let query = try connection.cached(
+      "SELECT undone FROM main.buckia_undo WHERE is_active AND undone < ?1 AND entry <> ?1 ORDER BY undone DESC")
+    defer { query.statement.reset() }
+    try query.statement.bind(entry, at: 0)
+    var entries: [Int64] = []
+    while try query.statement.step() { entries.append(query.statement.integer(at: 0)) }
+    return entries
+  }
+
   /// Notes that one entry takes another back. Where that one took back a third, the third stands again.
   package static func recordUndo(
     _ entry: Int64, of undone: Int64, on connection: borrowing SQLiteConnection

@@ -162,6 +162,33 @@ private let edits = """
     #expect(try exchange.everythingButOurs() == before)
   }
 
+  @Test("What one diff wrote and a later one replaced does not come back when both are taken back, in any order")
+  func anyOrder() throws {
+    for seed in Seeds.range(20) {
+      var random = SeededGenerator(seed: seed)
+      let exchange = try Exchange(schema)
+      let before = try exchange.everythingButOurs()
+      var ids: [KSUID] = []
+      for number in 0..<6 {
+        let sent = try exchange.send(
+          """
+          UPDATE note SET title = 'title \(number)' WHERE id = 1; UPDATE tag SET n = \(number + 10) WHERE name = 'red';
+          UPDATE plain SET b = \(number) WHERE a = 1
+          """)
+        ids.append(try #require(sent.id))
+      }
+      try exchange.apply(ApplyOptions(conflicts: .takeIncoming))
+      // Some are taken back and brought back in between.
+      for id in ids.shuffled(using: &random) {
+        let undone = try undo(id, in: exchange)
+        guard random.oneIn(3) else { continue }
+        try undo(undone.undone.first?.id, in: exchange)
+        try undo(id, in: exchange)
+      }
+      #expect(try exchange.everythingButOurs() == before, "\(Seeds.replay(seed))")
+    }
+  }
+
   @Test("Only so much is kept, and what is not is said to be gone")
   func retention() throws {
     let exchange = try Exchange(schema)
