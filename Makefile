@@ -1,6 +1,6 @@
 # make test   builds and tests everything      make demo   runs the main job on real databases
 #
-# Both install the two libraries they need when these are missing (Debian and Ubuntu), and need nothing else but Swift.
+# Both install the two libraries and git when these are missing (Debian and Ubuntu), and need nothing else but Swift.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -24,8 +24,8 @@ RECORDS := $(CURDIR)/.build/benchmarks/records
 PEERS := $(CURDIR)/.build/benchmarks/peers
 # How busy the machine is before anything is built.
 LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 2>/dev/null | cut -d' ' -f2)
-# Debian's names of the libraries.
-PACKAGES := libsqlite3-dev libzstd-dev
+# Debian's names of the libraries, and of the program that tests of `buckia git` run.
+PACKAGES := libsqlite3-dev libzstd-dev git
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)

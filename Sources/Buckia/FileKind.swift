@@ -105,6 +105,26 @@ package enum FileKind: Sendable, Equatable {
     }
   }
 
+  /// What a file is, its size and its digest: equal for equal files, and different for others.
+  ///
+  /// - Throws: `BuckiaError` when the file cannot be read.
+  package static func summary(of path: String) throws -> String {
+    try BuckiaError.wrapping {
+      let file = try PosixFile(reading: path)
+      var hasher = ContentHasher()
+      var count: Int64 = 0
+      let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 1)
+      defer { piece.deallocate() }
+      while true {
+        let read = try file.read(into: piece)
+        guard read > 0 else { break }
+        hasher.update(UnsafeRawBufferPointer(rebasing: piece[..<read]))
+        count += Int64(read)
+      }
+      return "\(FileKind(of: path).name ?? "a file"), \(count) bytes, sha256 \(hasher.digest)"
+    }
+  }
+
   /// Says what a file is that should have been something else; nil where that is not known, or where it is one, but damaged.
   ///
   /// - Parameters:

@@ -19,6 +19,9 @@ package struct ApplySettings {
   /// Whether both versions of each conflict are written down. If not, only their number is, in the ledger: the resolver
   /// and the policies decide, and what they decide against is gone; nor are contested keys remembered then.
   package var recordsConflicts: Bool
+  /// Whether the database has a ledger, or gets one, and the changes an entry there. Without one, conflicts cannot be recorded, and
+  /// nothing can be held.
+  package var keepsLedger = true
   /// How many bytes the page cache and the sorting of indexes may take up together.
   package var memoryLimit: Int
   /// What becomes of the indexes of a table while its rows are written.
@@ -52,10 +55,11 @@ package struct ApplySettings {
   }
 
   /// Makes the session that applies changes so.
-  func session(on connection: borrowing SQLiteConnection) -> ApplySession {
+  package func session(on connection: borrowing SQLiteConnection) -> ApplySession {
     let session = ApplySession(
       on: connection, firesTriggers: firesTriggers, memoryLimit: memoryLimit, indexPolicy: indexPolicy)
     session.contentPolicy = contentPolicy
+    session.keepsLedger = keepsLedger
     return session
   }
 }

@@ -167,6 +167,11 @@ package final class ContestedKeys {
     try statement.bind(table.text, at: 1)
   }
 
+  /// Forgets all keys that a sender contests.
+  package static func forget(sender: String, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_contested_key WHERE sender = ?1", sender)
+  }
+
   // MARK: Adding
 
   /// Adds a key; ``flush()`` writes the last ones.

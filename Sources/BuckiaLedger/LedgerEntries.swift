@@ -131,12 +131,23 @@ package enum LedgerEntries {
       Int64(counts.omitted))
   }
 
+  /// Removes an entry that nothing refers to.
+  package static func remove(_ key: LedgerKey, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_ledger WHERE digest = ?1 AND sender = ?2 AND diff IS ?3", key.digest, key.sender,
+      key.id?.description)
+  }
+
   /// What the ledger has for a sender where the database itself has made the changes.
   package static let ownSender = "own"
 
-  /// A sender for people: "unsigned", "key …", or "this database".
+  /// A sender for people: "unsigned", "key …", "this database" or "a merge".
   package static func shown(sender: String) -> String {
-    if sender == ownSender { return "this database" }
-    return sender.isEmpty ? "unsigned" : "key \(sender)"
+    switch sender {
+    case "": "unsigned"
+    case ownSender: "this database"
+    case LedgerKey.mergeSender: "a merge"
+    default: "key \(sender)"
+    }
   }
 }

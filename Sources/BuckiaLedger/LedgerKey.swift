@@ -11,6 +11,16 @@ package struct LedgerKey: Hashable, Sendable {
   /// Whether this is a raw changeset: then the digest alone identifies it.
   package let isRaw: Bool
 
+  /// What stands for the sender where two database files were merged: their changes have none.
+  package static let mergeSender = "merge"
+
+  /// The key of a merge of database files. Each is one by itself, though it may bring the same changes as another.
+  ///
+  /// - Parameter nonce: 32 random bytes.
+  package init(mergeWith nonce: [UInt8]) {
+    self.init(sender: LedgerKey.mergeSender, id: nil, digest: nonce, isRaw: true)
+  }
+
   /// Makes a key.
   package init(sender: String, id: KSUID?, digest: [UInt8], isRaw: Bool) {
     self.sender = sender

@@ -33,6 +33,8 @@ extension Remark {
     case clockNotKept, outgoingNotNoted
     // Snapshots.
     case sentNotNoted
+    // Merges of databases.
+    case renumberedRows, schemaNotMerged
     // Rows that came.
     case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
     case heldNotApplied
@@ -88,6 +90,12 @@ extension Remark {
         "$1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
 
       case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"
+
+      case .renumberedRows:
+        "table \"$1\" has no primary key, and both sides have given the same rowids to different rows: $2 of the incoming "
+          + "rows got others"
+      case .schemaNotMerged:
+        "what the other side has changed in the schema could not be taken over, but for new tables and columns: $1"
 
       case .keyChanged:
         "the changes of table \"$1\" were not written: its author has given it another primary key, which only those get "

@@ -49,6 +49,35 @@ package struct CreateTableParts {
     return other.columns.dropFirst(columns.count).map { other.tokens.text(of: $0) }
   }
 
+  /// The definition of a column, from its name on; nil where the statement has none of this name.
+  package func definition(ofColumn name: String) -> String? {
+    let column = columns.first { column in
+      tokens.name(at: column.lowerBound).map { ASCIIName.matches($0, name) } == true
+    }
+    return column.map { tokens.text(of: $0) }
+  }
+
+  /// Whether two definitions of a column have the same tokens, whatever the white space and the comments between them.
+  package static func isSame(_ definition: String, _ other: String) -> Bool {
+    let (tokens, others) = (SQLTokens(definition), SQLTokens(other))
+    return tokens.count == others.count
+      && tokens.tokens.indices.allSatisfy { tokens.bytes(at: $0).elementsEqual(others.bytes(at: $0)) }
+  }
+
+  /// The name in the definition of a column; nil when it does not begin with one.
+  package static func name(inColumn definition: String) -> String? { SQLTokens(definition).name(at: 0) }
+
+  /// The statement with more columns behind its last one, where SQLite writes added columns, too.
+  ///
+  /// - Parameter definitions: The definitions of the columns; at least one.
+  package func adding(_ definitions: [String]) -> String? {
+    guard let last = columns.last, !last.isEmpty else { return nil }
+    let end = tokens.tokens[last.upperBound - 1].range.upperBound
+    let added = definitions.map { ", \($0)" }.joined()
+    return String(decoding: tokens.bytes[..<end], as: UTF8.self) + added
+      + String(decoding: tokens.bytes[end...], as: UTF8.self)
+  }
+
   private func isSame(_ range: Range<Int>, as other: Range<Int>, in tokens: SQLTokens) -> Bool {
     range.count == other.count
       && zip(range, other).allSatisfy { self.tokens.bytes(at: $0).elementsEqual(tokens.bytes(at: $1)) }

@@ -61,6 +61,14 @@ struct RemarkTests {
     ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
+      .renumberedRows,
+      "table \"1\" has no primary key, and both sides have given the same rowids to different rows: 2 of the incoming rows got others"
+    ),
+    (
+      .schemaNotMerged,
+      "what the other side has changed in the schema could not be taken over, but for new tables and columns: 1"
+    ),
+    (
       .keyChanged,
       "the changes of table \"1\" were not written: its author has given it another primary key, which only those get who adopt the schema"
     ),

@@ -1,4 +1,3 @@
-import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
@@ -36,11 +35,11 @@ extension DatabaseManager {
   static func snapshot(
     of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil, to path: String
   ) throws -> SnapshotReport {
-    let target = SnapshotTarget(path)
+    let target = DatabaseFileTarget(path, for: "snapshot")
     let isReplacement = try target.requireReplaceable(by: connection.path)
     let temporary = try target.makeTemporaryFile(like: connection.path)
     do {
-      try copy(connection, to: temporary)
+      try connection.copyState(to: temporary)
       try finish(temporary, without: unsent, library: connection.library)
     } catch {
       target.removeTemporaryFile(temporary)
@@ -49,18 +48,6 @@ extension DatabaseManager {
     try target.publish(temporary)
     return SnapshotReport(
       path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement, unsentChanges: unsent?.count)
-  }
-
-  /// Copies one state of the database into an empty file.
-  private static func copy(_ connection: borrowing SQLiteConnection, to path: String) throws {
-    // In a read transaction nobody writes to the file, unless there is a log beside it.
-    let transaction = connection.isInTransaction ? nil : try SQLiteTransaction(.deferred, on: connection)
-    _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
-    let hasLog = try connection.text("PRAGMA main.journal_mode") == "wal"
-    if hasLog || connection.path.isEmpty || !FileClone.make(of: connection.path, to: path) {
-      try connection.copy(to: path)
-    }
-    transaction?.rollback()
   }
 
   /// Makes a snapshot of a copy: without Buckia's tables of the database, which are about the database and not about its rows.
@@ -80,6 +67,7 @@ extension DatabaseManager {
     try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
     for name in names { try connection.execute("DROP TABLE main.\(SQLText.identifier(name))") }
   }
+
 }
 
 extension DatabaseManager {

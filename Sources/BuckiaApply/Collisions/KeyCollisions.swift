@@ -23,7 +23,7 @@ final class KeyCollisions {
     self.contested = contested
     self.recordsContests = recordsContests
     self.session = session
-    hadContests = try ContestedKeys.exist(on: session.connection)
+    hadContests = try session.keepsLedger && ContestedKeys.exist(on: session.connection)
   }
 
   /// What the changes of a table may meet; nil for most.

@@ -45,6 +45,7 @@ struct HeldRelease {
   /// - Returns: The diffs of which something was applied, or could not be, in the order of arrival.
   /// - Throws: `TransactionLost`; what is not a part's own fault. The transaction that is open must be rolled back then.
   func run() throws -> [ReleasedDiff] {
+    guard session.keepsLedger else { return [] }
     try session.requireLedger()
     if try session.hasTriedHeld() { return [] }
     guard try HeldParts.exist(on: session.connection) else {

@@ -202,6 +202,7 @@ final class IndexRebuild {
 ///
 /// Nothing is wrong with the file. The transaction has to be rolled back; then the changes can be applied with all indexes
 /// kept, which the session remembers.
-struct IndexRebuildFailure: Error {
-  let cause: SQLiteError
+package struct IndexRebuildFailure: Error {
+  /// What SQLite said.
+  package let cause: SQLiteError
 }

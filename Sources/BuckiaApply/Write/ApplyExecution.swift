@@ -57,7 +57,7 @@ struct ApplyExecution {
   }
 
   private func applyChanges(keeping indexes: IndexMaintenance?, knowing refused: RefusedRows?) throws -> ApplyEnd {
-    let entry = try resumed?.entry ?? LedgerEntries.nextNumber(on: session.connection)
+    let entry = try resumed?.entry ?? (session.keepsLedger ? LedgerEntries.nextNumber(on: session.connection) : 0)
     let holding = try Holding(admitted, schema, resuming: resumed, entry: entry, in: session)
     let refused = refused ?? RefusedRows(with: session.connection.library)
     try refused.beginRun()
@@ -101,14 +101,14 @@ struct ApplyExecution {
     }
     let held = try holding.finish(after: decider)
     try decider.finish()
-    if resumed == nil {
+    if resumed != nil {
+      try LedgerEntries.add(applier.counts, to: entry, on: session.connection)
+    } else if session.keepsLedger {
       try LedgerEntries.record(
         incoming.key, placed: incoming.place, state: held.isEmpty ? .applied : .held, number: entry,
         file: incoming.file,
         counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
         on: session.connection)
-    } else {
-      try LedgerEntries.add(applier.counts, to: entry, on: session.connection)
     }
     if let effects, effects.isComplete {
       try AppliedEffects.record(effects.changes, of: effects.tables, entry: entry, on: session.connection)

@@ -31,6 +31,8 @@ package final class ApplySession {
   var indexPolicy: IndexPolicy
   /// How rows that only their content identifies are found.
   var contentPolicy = ContentPolicy.indexWhereFaster
+  /// Whether there is a ledger, or is to be one. It is set before anything is applied.
+  var keepsLedger = true
   /// The page cache in KiB: as the application has it, and as it is now.
   private var cacheKibibytes: (own: Int64, now: Int64) = (0, 0)
 
@@ -239,11 +241,11 @@ package final class ApplySession {
 
   /// Creates or migrates the ledger tables where that is needed.
   ///
-  /// - Returns: What was done; `present` where the session has seen to it before.
+  /// - Returns: What was done; `present` where the session has seen to it before, or keeps none.
   @discardableResult
   func requireLedger() throws -> Ledger.Preparation {
     try refresh()
-    if cache.hasLedger { return .present }
+    if cache.hasLedger || !keepsLedger { return .present }
     let found = try Ledger.prepare(on: connection)
     try refresh()
     cache.hasLedger = true
@@ -266,7 +268,7 @@ package final class ApplySession {
   func heldTables() throws -> Set<TableName> {
     try refresh()
     if let known = cache.heldTables { return known }
-    let found = try HeldParts.tables(on: connection)
+    let found = try keepsLedger ? HeldParts.tables(on: connection) : []
     cache.heldTables = found
     return found
   }

@@ -1,5 +1,11 @@
 import Buckia
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A file that was named on the command line, or standard input for `-`.
 enum ArgumentFile {
   /// The argument that stands for standard input.
@@ -21,6 +27,9 @@ enum ArgumentFile {
       if argument == standardInput, let input { .spooled(input) } else { .path(argument) }
     }
   }
+
+  /// Whether there is such a file.
+  static func isThere(_ argument: String) -> Bool { FileManager.default.fileExists(atPath: argument) }
 
   /// The file, for people.
   static func name(of argument: String) -> String { argument == standardInput ? "standard input" : argument }

@@ -42,6 +42,7 @@ extension BuckiaError {
     switch code {
     case .noDatabase where !FileManager.default.fileExists(atPath: context.path ?? ""):
       "\(description); `buckia init` makes a new one"
+    case .untrusted: "\(description); `buckia init --trust any` allows it"
     case .alreadyExists: "\(description); --force replaces it"
     case .nothingInCommon: "\(description); --force compares them all the same"
     case .notADatabase: FileKind.refusal(of: context.path, where: "an SQLite database") ?? description

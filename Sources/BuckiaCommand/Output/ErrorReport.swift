@@ -20,7 +20,7 @@ extension ErrorReport {
       let status: ExitStatus =
         switch error.code {
         case .busy: .busy
-        case .nothingInCommon: .needsPerson
+        case .nothingInCommon, .conflict: .needsPerson
         // An id that was typed is the only error of this kind that a verb meets.
         default: error.cause is KSUIDError ? .usage : .failed
         }

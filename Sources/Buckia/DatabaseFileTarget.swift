@@ -6,13 +6,16 @@
   import Darwin
 #endif
 
-/// Where a snapshot goes, and how it gets there in one step.
-struct SnapshotTarget {
+/// Where a database goes that is made of another one, a snapshot or a merge, and how it gets there in one step.
+struct DatabaseFileTarget {
   private let path: String
   private let folder: String
+  /// What is made, for messages.
+  private let product: String
 
-  init(_ path: String) {
+  init(_ path: String, for product: String) {
     self.path = path
+    self.product = product
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
   }
@@ -29,18 +32,18 @@ struct SnapshotTarget {
     var mine = stat()
     var other = stat()
     if stat(path, &mine) == 0, stat(database, &other) == 0, mine.st_ino == other.st_ino, mine.st_dev == other.st_dev {
-      throw BuckiaError(.alreadyExists, "it is the database itself, which a snapshot cannot replace", path: path)
+      throw BuckiaError(.alreadyExists, "it is the database itself, which a \(product) cannot replace", path: path)
     }
     guard !FileSystem.isFolder(path), [.sqlite, .empty].contains(FileKind(of: path)) else {
-      throw BuckiaError(.alreadyExists, "it is no SQLite database, and a snapshot replaces nothing else", path: path)
+      throw BuckiaError(.alreadyExists, "it is no SQLite database, and a \(product) replaces nothing else", path: path)
     }
     return true
   }
 
-  /// Makes an empty file beside the target, with the permissions of the database.
+  /// Makes an empty file beside the target, with the permissions of the database, and writable for its owner.
   func makeTemporaryFile(like database: String) throws(BuckiaError) -> String {
     var status = stat()
-    let permissions = stat(database, &status) == 0 ? status.st_mode & 0o777 : 0o600
+    let permissions = stat(database, &status) == 0 ? status.st_mode & 0o777 | 0o600 : 0o600
     let temporary = FileSystem.path(
       of: ".buckia-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp", in: folder)
     let file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions)
@@ -72,6 +75,6 @@ struct SnapshotTarget {
   }
 
   private func failure() -> BuckiaError {
-    BuckiaError(.unwritable, "the snapshot cannot be written: \(String(cString: strerror(errno)))", path: path)
+    BuckiaError(.unwritable, "the \(product) cannot be written: \(String(cString: strerror(errno)))", path: path)
   }
 }

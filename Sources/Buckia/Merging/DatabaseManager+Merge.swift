@@ -1,0 +1,116 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaSchemaPlans
+import SQLiteConnections
+
+extension DatabaseManager {
+  /// Merges into this database what another one has changed since both had the same rows: a three-way merge.
+  ///
+  /// Rows, tables, columns, indexes, triggers and views that only the other side has changed are taken from it. What both have changed
+  /// is a conflict: the options decide it, and each is recorded in the result with all three versions of the row, where
+  /// ``conflicts(matching:)`` finds it. A merge without conflicts leaves no other trace.
+  ///
+  /// ```swift
+  /// let report = try DatabaseManager("mine.sqlite").merge("yours.sqlite", since: "base.sqlite", into: "merged.sqlite")
+  /// if !report.isClean { print(report.conflicts, "conflicts") }
+  /// ```
+  ///
+  /// The other databases may be in use and are not changed. Without an output, the merge is one transaction of this database. A borrowed
+  /// database is merged into as part of the transaction that the app has open.
+  ///
+  /// - Parameters:
+  ///   - other: The database of the other side.
+  ///   - base: The database that both sides began with; nil, or an empty file, where they have none in common. Then rows that are
+  ///     equal are one row, and others with the same key are conflicts.
+  ///   - output: The file that gets the result, complete or not at all; nil, or this database's own path, to change this one.
+  ///   - options: How to merge.
+  ///   - resolver: Is asked about each conflict of rows, before the policies.
+  ///   - progress: Is told how far the work has come. May throw to stop it.
+  /// - Returns: What was done.
+  /// - Throws: `BuckiaError` when a database cannot be read or written; with code `alreadyExists` when there is another file at the
+  ///   output; with `nothingInCommon` when base and other share no table; with `untrusted` when this database trusts known
+  ///   senders only, since database files have none; with `conflict` under the policy `abort`; whatever `resolver` and
+  ///   `progress` throw. Nothing has been changed then.
+  @discardableResult
+  public func merge(
+    _ other: String, since base: String?, into output: String? = nil, options: MergeOptions = MergeOptions(),
+    resolver: ConflictResolver? = nil, progress: @escaping (MergeProgress) throws -> Void = { _ in }
+  ) throws -> MergeReport {
+    let traces = ReadTraces(besides: [other, base ?? "", isBorrowed ? "" : path].filter { !$0.isEmpty })
+    defer { traces.remove() }
+    var (report, seconds) = try WallClock.timing {
+      try BuckiaError.wrapping {
+        try requireFile()
+        let incoming = try IncomingDatabase(
+          other, since: base, busyTimeout: busyTimeout, allowsUnrelated: options.allowsUnrelated,
+          progress: { try progress(.comparing($0)) })
+        var settings = ApplySettings(
+          policies: options.conflicts, resolver: resolver, memoryLimit: options.memoryLimit,
+          time: WallClock.unixMilliseconds, progress: { try progress(.applying(rows: $0)) })
+        if isBorrowed { settings.indexPolicy = .keep }
+        return try merge(incoming, into: output, options, settings)
+      }
+    }
+    report.seconds = seconds
+    return report
+  }
+
+  private func merge(
+    _ incoming: IncomingDatabase, into output: String?, _ options: MergeOptions, _ settings: ApplySettings
+  ) throws -> MergeReport {
+    guard let output, !isFile(at: output) else {
+      return try withWriter { connection in
+        try DatabaseMerge(of: incoming, options, settings, on: connection).run()
+      }
+    }
+    if FileSystem.exists(output), !options.replacesOutput {
+      throw BuckiaError(.alreadyExists, "a file of that name is there already", path: output)
+    }
+    return try withReader { connection in
+      let target = DatabaseFileTarget(output, for: "merge")
+      _ = try target.requireReplaceable(by: connection.path)
+      let temporary = try target.makeTemporaryFile(like: connection.path)
+      var report: MergeReport
+      do {
+        try connection.copyState(to: temporary)
+        let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
+        report = try DatabaseMerge(of: incoming, options, settings, on: copy).run()
+      } catch {
+        target.removeTemporaryFile(temporary)
+        throw error
+      }
+      if options.isDryRun { target.removeTemporaryFile(temporary) } else { try target.publish(temporary) }
+      report.path = output
+      return report
+    }
+  }
+
+  /// Whether a path leads to this database's own file.
+  private func isFile(at other: String) -> Bool {
+    guard !path.isEmpty, let mine = FileSystem.resolved(path) else { return false }
+    return FileSystem.resolved(other) == mine
+  }
+}
+
+extension DatabaseManager {
+  /// Merges into this database what another one has changed, on a thread of its own.
+  ///
+  /// It does what the synchronous call of the same name does. A borrowed database belongs to its thread: use the synchronous call
+  /// there.
+  ///
+  /// - Throws: As the synchronous call; `CancellationError` when the task is cancelled, and nothing has been changed.
+  @discardableResult
+  public func merge(
+    _ other: String, since base: String?, into output: String? = nil, options: MergeOptions = MergeOptions(),
+    resolver: ConflictResolver? = nil, progress: @escaping @Sendable (MergeProgress) throws -> Void = { _ in }
+  ) async throws -> MergeReport {
+    try await CancellationFlag.onThreadOfItsOwn { cancellation in
+      try merge(
+        other, since: base, into: output, options: options, resolver: resolver,
+        progress: {
+          try cancellation.check()
+          try progress($0)
+        })
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import BuckiaApply
+
+/// How to merge a database that has been changed apart.
+public struct MergeOptions: Sendable {
+  /// What to do about conflicts, by table and column.
+  public var conflicts: ConflictPolicies
+  /// Whether a file at the output may be replaced that is neither of the two databases.
+  public var replacesOutput: Bool
+  /// Whether only a report is wanted: everything is tried and taken back.
+  public var isDryRun: Bool
+  /// Whether the other database may have no table in common with the base. Otherwise the paths are taken for mixed up.
+  public var allowsUnrelated = false
+  /// What the other database is called in the records; its file's name where this is nil.
+  public var incomingName: String?
+  /// How many bytes SQLite's page cache and the sorting of indexes may take up together; 256 MiB unless it is set.
+  public var memoryLimit = ApplySession.defaultMemoryLimit
+
+  /// Makes options; the defaults are those of the command line.
+  public init(conflicts: ConflictPolicies = .keepLocal, replacesOutput: Bool = false, isDryRun: Bool = false) {
+    self.conflicts = conflicts
+    self.replacesOutput = replacesOutput
+    self.isDryRun = isDryRun
+  }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import Buckia
+
+/// `buckia merge`
+struct MergeVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "merge",
+    abstract: "Merges two databases that have been changed apart.",
+    discussion: """
+      OUT is OURS, with what THEIRS has changed since BASE. Rows and parts of the schema that both have changed are \
+      conflicts: OURS stays, unless --on-conflict says otherwise, and `buckia conflicts OUT` shows all versions. Without \
+      conflicts, OUT has no trace of the merge.
+
+      When BASE is missing or empty, both have made the database by themselves: equal rows are one, and other rows with the \
+      same key are conflicts. OUT may be OURS, which is then changed in one transaction.
+
+      Exit codes: 0 merged · 2 merged, with conflicts left, or stopped at one (abort) · 1 failed, OUT is as before.
+
+      Example:
+        buckia merge base.sqlite mine.sqlite yours.sqlite -o merged.sqlite
+      """)
+
+  @Argument(help: "The database that both began with.")
+  var base: String
+
+  @Argument(help: "The database that is merged into.")
+  var ours: String
+
+  @Argument(help: "The database whose changes are taken.")
+  var theirs: String
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp("The merged database: a new file, or OURS itself.", valueName: "path"))
+  var path: String
+
+  @Option(help: ArgumentHelp("What to do where both have changed a row.", valueName: "policy"))
+  var onConflict = ConflictPolicy.keepLocal
+
+  @Flag(help: "Say what would happen, and change nothing.")
+  var dryRun = false
+
+  @Flag(help: "Replace OUT when it is there already, and merge databases that share no table.")
+  var force = false
+
+  @Option(
+    help: ArgumentHelp("How long to wait for another program's lock, in milliseconds.", valueName: "milliseconds"))
+  var busyTimeout: Int32 = 10_000
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard path != OutputPath.standardOutput else {
+      throw ValidationError("A database cannot be written to standard output; name a file.")
+    }
+    guard busyTimeout >= 0 else { throw ValidationError("--busy-timeout must not be negative.") }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    var manager = DatabaseManager(ours)
+    manager.busyTimeout = busyTimeout
+    var options = MergeOptions(conflicts: ConflictPolicies(onConflict), replacesOutput: force, isDryRun: dryRun)
+    options.allowsUnrelated = force
+    let report = try manager.merge(
+      theirs, since: ArgumentFile.isThere(base) ? base : nil, into: path, options: options,
+      progress: { console.progress.update($0.line) })
+    console.progress.clear()
+    try console.document(report.json)
+    try console.say(report.lines(database: path, style: console.style))
+    return report.isClean ? .done : .needsPerson
+  }
+}
