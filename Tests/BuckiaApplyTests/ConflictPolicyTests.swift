@@ -56,6 +56,19 @@ struct ConflictPolicyTests {
     #expect(nothingElse.counts.omitted == 1)
   }
 
+  @Test("Columns that both sides have set alike are no conflict, nor are the others that only one side has set")
+  func alike() throws {
+    let theirs = "UPDATE note SET title = 'A', stars = 5"
+    for policies in [ConflictPolicies.keepLocal, .takeIncoming, .abort] {
+      let merged = try apply(theirs, onto: "UPDATE note SET title = 'A', text = 'B'", policies: policies)
+      #expect(merged.rows == ["1,A,B,5"])
+      #expect(merged.outcomes == [])
+      #expect(merged.counts.updated == 1 && merged.counts.conflicts == 0 && merged.counts.unchanged == 0)
+    }
+    // A resolver is asked about everything that SQLite would ask about.
+    #expect(try apply(theirs, onto: "UPDATE note SET title = 'A'") { _ in .keepLocal }.rows == ["1,A,b,3"])
+  }
+
   @Test("A column has a policy of its own, whatever the case of its name")
   func columns() throws {
     let policies: ConflictPolicies = [.column("STARS", of: "Note"): .takeIncoming, .otherwise: .keepLocal]

@@ -312,14 +312,35 @@ final class TableApplier {
     }
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
-    if let local, !decider.asksAboutEverything, holdsNew(local, bytes) {
-      counts.unchanged += 1
-      return nil
+    if let local, !decider.asksAboutEverything {
+      if holdsNew(local, bytes) {
+        counts.unchanged += 1
+        return nil
+      }
+      let unchanged = try writer.unchangedColumns(bytes)
+      if isUndisputed(unchanged, local, bytes) {
+        switch try writer.update(unchanged, bytes) {
+        case .written: return nil
+        case .refused(let refusal): return Refused(refusal: refusal)
+        case .noRow: break
+        }
+      }
     }
     let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
     return try resolveChanged(incident, bytes) {
       try writer.update(bytes, guardedBy: .none)
     }
+  }
+
+  /// Whether both sides have set all columns alike but some that only the author has set.
+  ///
+  /// - Parameter unchanged: Those that only the author has set.
+  private func isUndisputed(_ unchanged: ColumnMask, _ local: CurrentRow, _ bytes: RawSpan) -> Bool {
+    guard !unchanged.isEmpty else { return false }
+    for column in 0..<statements.columnCount where !unchanged.contains(column) {
+      if !statements.isKey[column], !holds(local, change.new(column), at: column, bytes) { return false }
+    }
+    return true
   }
 
   private func delete(_ bytes: RawSpan) throws -> Refused? {
