@@ -36,11 +36,11 @@ package enum AppliedEffects {
       self.days = days
     }
 
-    /// 64 MiB, 30 days.
-    package static let standard = Retention(bytes: 64 << 20, days: 30)
+    /// 4 MiB, 30 days.
+    package static let standard = Retention(bytes: 4 << 20, days: 30)
 
     /// How many bytes are kept of one diff at most.
-    package var bytesOfOne: Int { days > 0 ? bytes / 4 : 0 }
+    package var bytesOfOne: Int { days > 0 ? bytes : 0 }
   }
 
   /// What was done to the rows of one table: how its changes are laid out.
@@ -80,6 +80,11 @@ package enum AppliedEffects {
     try connection.run(
       cached: "INSERT INTO main.buckia_effect(entry, tables, changes) VALUES (?1, ?2, ?3)", entry, writer.bytes, changes
     )
+  }
+
+  /// Forgets what a diff did.
+  package static func remove(entry: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_effect WHERE entry = ?1", entry)
   }
 
   /// Whether anything is kept of what a diff did.

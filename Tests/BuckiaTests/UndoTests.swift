@@ -192,7 +192,7 @@ private let edits = """
   @Test("Only so much is kept, and what is not is said to be gone")
   func retention() throws {
     let exchange = try Exchange(schema)
-    try exchange.database.setUndoRetention(bytes: 4_000)
+    try exchange.database.setUndoRetention(bytes: 3_000)
     let small = try exchange.send("INSERT INTO note VALUES (10, 'n', 'n')")
     let large = try exchange.send("INSERT INTO note VALUES (11, 'n', hex(zeroblob(2000)))")
     try exchange.apply()
@@ -207,7 +207,7 @@ private let edits = """
     #expect(report.skipped.map(\.diff) == [large.id?.description])
     for number in 20..<60 { try exchange.send("INSERT INTO note VALUES (\(number), 'n', hex(zeroblob(400)))") }
     try exchange.apply()
-    #expect(try exchange.rows("SELECT sum(length(changes)) <= 4000 FROM buckia_effect") == ["1"])
+    #expect(try exchange.rows("SELECT sum(length(changes)) <= 3000 FROM buckia_effect") == ["1"])
     try exchange.database.setUndoRetention(days: 0)
     #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["0"])
     try exchange.send("INSERT INTO note VALUES (70, 'n', 'n')")
@@ -218,7 +218,7 @@ private let edits = """
   @Test("A row that is too large to be kept is never copied, and the diff can then not be taken back")
   func largeRows() throws {
     let exchange = try Exchange("\(schema); INSERT INTO note VALUES (9, 'n', zeroblob(100000))")
-    try exchange.database.setUndoRetention(bytes: 200_000)
+    try exchange.database.setUndoRetention(bytes: 50_000)
     let conflicting = try exchange.send("UPDATE note SET title = 'theirs' WHERE id = 9")
     let inserted = try exchange.send("INSERT INTO note VALUES (10, 'n', zeroblob(100000))")
     let small = try exchange.send("INSERT INTO note VALUES (11, 'n', 'n')")

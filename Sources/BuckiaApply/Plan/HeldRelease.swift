@@ -52,6 +52,8 @@ struct HeldRelease {
       try session.noteTriedHeld()
       return []
     }
+    // Whether all of a diff is known is asked there.
+    try session.effects.write(on: session.connection)
     var released: [ReleasedDiff] = []
     var blocked: [TableName: Blocked] = [:]
     for part in try HeldPart.all(on: session.connection) {
@@ -121,6 +123,7 @@ struct HeldRelease {
   /// Applies a part in a savepoint; what cannot be applied now either is held again.
   private func apply(_ part: HeldPart, _ admitted: AdmittedChanges, _ schema: SchemaPlan) throws -> ApplyResult {
     let effects = settings.observer?.mark ?? 0
+    let gathered = session.effects
     let whole = try SQLiteTransaction(on: session.connection)
     do {
       try HeldParts.remove(part: part.number, on: session.connection)
@@ -136,6 +139,7 @@ struct HeldRelease {
       return result
     } catch {
       settings.observer?.rewind(to: effects)
+      session.effects = gathered
       // What was read and prepared may refer to what is rolled back now.
       session.forget()
       throw error

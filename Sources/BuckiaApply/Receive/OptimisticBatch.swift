@@ -87,9 +87,11 @@ struct OptimisticBatch {
       on: session.connection
     )
     // The number stays that of the ledger entry where its place in a stream was written after it.
-    if keepsEffects, let entry = try session.connection.cachedInteger("SELECT last_insert_rowid()") {
-      try AppliedEffects.record(
-        Array(bytes[start...]), of: effectTables(added, plan.schema), entry: entry, on: session.connection)
+    if let retention = plan.settings.retention, keepsEffects,
+      let entry = try session.connection.cachedInteger("SELECT last_insert_rowid()")
+    {
+      session.effects.add(
+        Array(bytes[start...]), of: effectTables(added, plan.schema), entry: entry, limit: retention.bytes)
     }
     return .added(
       ApplyResult(

@@ -15,12 +15,14 @@ extension Receiver {
       do {
         let transaction = try SQLiteTransaction(on: session.connection)
         let released = try HeldRelease(present, session).run()
+        try session.effects.write(on: session.connection)
         try transaction.commit()
         session.noteToldOfFailures()
         return released.map(\.outcome)
       } catch {
         settings.observer?.rewind(to: effects)
         session.forget()
+        session.effects = EffectQueue()
         guard let lost = error as? HeldRelease.TransactionLost else { throw error }
         if isPartOfAnother, !session.connection.isInTransaction { throw ReplicationError.transactionLost(lost.cause) }
         try note(lost)

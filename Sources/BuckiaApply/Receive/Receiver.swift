@@ -208,8 +208,10 @@ package struct Receiver {
   /// Does something such that it shows what a failure is about, in a transaction of which nothing stays.
   func rehearsing<Result>(_ body: (borrowing SQLiteTransaction) throws -> Result) throws -> Result {
     let effects = settings.observer?.mark ?? 0
+    let gathered = session.effects
     session.isRehearsal = true
     defer {
+      session.effects = gathered
       session.isRehearsal = false
       session.forget()
       settings.observer?.rewind(to: effects)
@@ -243,6 +245,7 @@ package struct Receiver {
     case .committed(let next), .stopped(_, at: let next):
       do {
         if let retention = settings.retention {
+          try session.effects.write(on: session.connection)
           try AppliedEffects.prune(to: retention, at: clock(), on: session.connection)
         }
         try transaction.commit()

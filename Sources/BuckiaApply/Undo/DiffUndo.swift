@@ -62,6 +62,7 @@ package struct DiffUndo {
     let again = try AppliedEffects.undone(by: diff.entry, on: session.connection)
     let plan = try ApplyPlan(AdmittedChanges(takingBack: incoming), settings: settings, session: session)
     let result = try plan.apply(in: transaction)
+    try session.effects.write(on: session.connection)
     try AppliedEffects.recordUndo(entry, of: diff.entry, on: session.connection)
     try diff.note("taken back by \(id)", on: session.connection)
     if let again { try again.note(nil, on: session.connection) }

@@ -110,8 +110,9 @@ struct ApplyExecution {
         counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
         on: session.connection)
     }
-    if let effects, effects.isComplete {
-      try AppliedEffects.record(effects.changes, of: effects.tables, entry: entry, on: session.connection)
+    if let effects, effects.isComplete, let retention = settings.retention {
+      session.effects.add(
+        effects.changes, of: effects.tables, entry: entry, isResumed: resumed != nil, limit: retention.bytes)
     }
     var result = ApplyResult(
       counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],

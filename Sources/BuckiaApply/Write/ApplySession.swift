@@ -52,6 +52,9 @@ package final class ApplySession {
   /// Whether what is done is to show what a failure is about, and is taken back.
   var isRehearsal = false
 
+  /// What the diffs of the transaction did to the rows here, which is written before it is committed.
+  var effects = EffectQueue()
+
   /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
   private(set) var heldFailures: [Int64: HeldFailure] = [:]
 
@@ -75,6 +78,7 @@ package final class ApplySession {
   package struct Mark {
     fileprivate let schemaVersion: Int64?
     fileprivate let cache: SessionCache
+    fileprivate let effects: EffectQueue
   }
 
   fileprivate struct LatestPlan {
@@ -186,13 +190,14 @@ package final class ApplySession {
     var kept = cache
     // Some of them may have failed by then.
     kept.statements = [:]
-    return Mark(schemaVersion: known.version, cache: kept)
+    return Mark(schemaVersion: known.version, cache: kept, effects: effects)
   }
 
   /// Goes back to what was known at a mark: to be called when everything that was done since has been rolled back.
   func rollBack(to mark: Mark) {
     known.rollBack(to: mark.schemaVersion)
     cache = mark.cache
+    effects = mark.effects
   }
 
   /// Carries out a step of a plan. What was read before still holds, but for what the step changes.

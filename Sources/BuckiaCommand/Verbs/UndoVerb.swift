@@ -11,7 +11,7 @@ struct UndoVerb: Verb {
       and is a conflict; --on-conflict take-incoming takes it back, too. Tables and columns that the diff made stay. An undo can be \
       taken back, too, by its own id. It happens here only: others keep what they have.
 
-      What diffs did is kept for 30 days, up to 64 MiB: see --undo-days and --undo-size of init.
+      What diffs did is kept for 30 days, up to 4 MiB: see --undo-days and --undo-size of init.
 
       Example:
         buckia undo notes.sqlite 0ujtsYcgvSTl8PAuAdqWYSMnLOv
