@@ -2,7 +2,7 @@ import BuckiaDiff
 import BuckiaLedger
 import BuckiaSchemaPlans
 
-/// What ``DatabaseManager/merge(_:since:into:options:resolver:progress:)`` did.
+/// What merging two databases did: see <doc:Merging>.
 public struct MergeReport: Sendable {
   /// The merged database.
   public internal(set) var path: String
