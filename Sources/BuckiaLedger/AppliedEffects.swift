@@ -39,8 +39,8 @@ package enum AppliedEffects {
     /// 4 MiB, 30 days.
     package static let standard = Retention(bytes: 4 << 20, days: 30)
 
-    /// How many bytes are kept of one diff at most.
-    package var bytesOfOne: Int { days > 0 ? bytes : 0 }
+    /// How many bytes are kept while they are not too old.
+    package var byteLimit: Int { days > 0 ? bytes : 0 }
   }
 
   /// What was done to the rows of one table: how its changes are laid out.

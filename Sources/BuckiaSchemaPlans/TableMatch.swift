@@ -22,6 +22,14 @@ package struct TableMatch: Sendable {
   /// Rows that come in and cannot be stored, since a column would make another value of theirs. What the same diff deletes
   /// under their identity stays: else a row whose key has another type here would be gone.
   package internal(set) var unstorableRows: Set<RowIdentity> = []
+
+  /// Whether the changes name all columns of the local rows.
+  package var isComplete: Bool { columns.count == local.columns.count + (local.isKeyedByRowID ? 1 : 0) }
+  /// The local names of the columns of the changes.
+  package var columnNames: [String] {
+    let names = local.changesetColumns
+    return columns.map { names[$0] }
+  }
 }
 
 extension TableMatch {

@@ -7,7 +7,8 @@ import SQLiteSchemas
 /// Most changes do exactly what they say: those are copied. Of all others the rows before and afterwards are looked up.
 final class EffectLog {
   private var writer = ChangesetWriter()
-  private let byteLimit: Int
+  /// How many bytes are gathered.
+  let byteLimit: Int
   /// Whether everything has been gathered: it was not too much, and could be told.
   private(set) var isComplete = true
   private(set) var tables: [AppliedEffects.Table] = []
@@ -84,7 +85,7 @@ final class EffectTable {
   /// The table of changes of a diff.
   convenience init(_ statements: TableStatements, _ header: ChangesetTable, in log: EffectLog) {
     let local = statements.match.local
-    let isOfDiff = header.format == .changeset && statements.match.columns.count == local.changesetColumns.count
+    let isOfDiff = header.format == .changeset && statements.match.isComplete
     self.init(
       local, places: isOfDiff ? statements.match.columns : nil, keyFlags: isOfDiff ? header.keyFlags : local.keyFlags,
       in: log)

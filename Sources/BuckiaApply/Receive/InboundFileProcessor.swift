@@ -106,8 +106,7 @@ struct InboundFileProcessor {
       note(.contained(in: snapshot))
       try LedgerEntries.record(
         changes.key, placed: changes.place, state: .applied, file: changes.file, reason: outcome.reason,
-        at: settings.time,
-        on: session.connection)
+        at: settings.time, on: session.connection)
       return .done(outcome)
     case .refused(let refusal):
       guard refusal.state == .waiting else { throw refusal }
@@ -115,8 +114,7 @@ struct InboundFileProcessor {
       if refusal.isRecorded {
         try LedgerEntries.record(
           changes.key, placed: changes.place, state: .waiting, file: changes.file, reason: outcome.reason,
-          at: settings.time,
-          on: session.connection)
+          at: settings.time, on: session.connection)
       }
       return .done(outcome)
     }

@@ -37,6 +37,7 @@ struct OptimisticBatch {
   private var admitted: AdmittedChanges?
   private var schema: SchemaPlan?
   private var definitions: [TableDefinition] = []
+  private var effectTables: [TableName: AppliedEffects.Table] = [:]
   private var bytes: [UInt8] = []
   private var summary = ChangesetSummary()
   private var diffs = 0
@@ -64,8 +65,11 @@ struct OptimisticBatch {
     else { return .notEligible }
     let added = try incoming.feed.summary()
     guard added.tables.count <= Self.tableLimit, try isIndependent(added) else { return .notEligible }
-    let keepsEffects = plan.settings.retention.map { incoming.changeset.count <= $0.bytesOfOne } ?? false
-    if keepsEffects, !tellsAll(added, plan.schema) { return .notEligible }
+    let limit = plan.settings.retention?.byteLimit ?? 0
+    let keepsEffects = limit > 0 && incoming.changeset.count <= limit
+    if keepsEffects, !added.tables.allSatisfy({ plan.schema.matches[TableName($0.table.name)]?.isComplete == true }) {
+      return .notEligible
+    }
     let isOfSameTables = definitions.elementsEqual(tables, by: { $0.isIdentical(to: $1) })
     if diffs == Self.diffLimit || bytes.count > Self.byteLimit || !isOfSameTables || !summary.canAppend(added) {
       if let conflict = try write() { return .conflict(conflict) }
@@ -73,25 +77,22 @@ struct OptimisticBatch {
     if diffs == 0 {
       schema = plan.schema
       definitions = tables
+      effectTables = [:]
       admitted = plan.admitted
     }
     diffs += 1
     summary.append(added, at: bytes.count)
-    let start = bytes.count
     try incoming.changeset.forEachPiece { bytes.append(contentsOf: $0) }
 
     let counts = ApplyCounts(expecting: added)
     try LedgerEntries.record(
       incoming.key, placed: incoming.place, state: .applied, file: incoming.file, counts: counts,
-      at: plan.settings.time,
-      on: session.connection
-    )
+      at: plan.settings.time, on: session.connection)
     // The number stays that of the ledger entry where its place in a stream was written after it.
-    if let retention = plan.settings.retention, keepsEffects,
-      let entry = try session.connection.cachedInteger("SELECT last_insert_rowid()")
-    {
+    if keepsEffects, let entry = try session.connection.cachedInteger("SELECT last_insert_rowid()") {
       session.effects.add(
-        Array(bytes[start...]), of: effectTables(added, plan.schema), entry: entry, limit: retention.bytes)
+        try incoming.changeset.memoryContents ?? incoming.changeset.allBytes(), of: effectTables(of: added),
+        entry: entry, limit: limit)
     }
     return .added(
       ApplyResult(
@@ -139,20 +140,14 @@ struct OptimisticBatch {
     return !hasTriggers
   }
 
-  /// Whether the changes say all of what they do to the rows here.
-  private func tellsAll(_ added: ChangesetSummary, _ schema: SchemaPlan) -> Bool {
-    added.tables.allSatisfy { table in
-      guard let match = schema.matches[TableName(table.table.name)] else { return false }
-      return match.columns.count == match.local.changesetColumns.count
-    }
-  }
-
-  private func effectTables(_ added: ChangesetSummary, _ schema: SchemaPlan) -> [AppliedEffects.Table] {
+  /// How the changes of a diff's tables are laid out: the same for all diffs between two writes, which have the same definitions.
+  private mutating func effectTables(of added: ChangesetSummary) -> [AppliedEffects.Table] {
     added.tables.compactMap { table in
-      schema.matches[TableName(table.table.name)].map { match in
-        let names = match.local.changesetColumns
-        return AppliedEffects.Table(name: match.local.name, columns: match.columns.map { names[$0] })
-      }
+      let name = TableName(table.table.name)
+      if let known = effectTables[name] { return known }
+      let made = schema?.matches[name].map { AppliedEffects.Table(name: $0.local.name, columns: $0.columnNames) }
+      effectTables[name] = made
+      return made
     }
   }
 

@@ -110,9 +110,9 @@ struct ApplyExecution {
         counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
         on: session.connection)
     }
-    if let effects, effects.isComplete, let retention = settings.retention {
+    if let effects, effects.isComplete {
       session.effects.add(
-        effects.changes, of: effects.tables, entry: entry, isResumed: resumed != nil, limit: retention.bytes)
+        effects.changes, of: effects.tables, entry: entry, isResumed: resumed != nil, limit: effects.byteLimit)
     }
     var result = ApplyResult(
       counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
@@ -123,9 +123,10 @@ struct ApplyExecution {
 
   /// What gathers the effects on the rows here; nil where they are not to be kept, or could not be kept all.
   private func effectLog(of entry: Int64) throws -> EffectLog? {
-    guard let retention = settings.retention, retention.bytesOfOne > 0, !hasAdoptedSchema else { return nil }
+    let limit = settings.retention?.byteLimit ?? 0
+    guard limit > 0, !hasAdoptedSchema else { return nil }
     // Of a diff that was held, what was done before must have been kept, too.
     if resumed != nil, try !AppliedEffects.exist(of: entry, on: session.connection) { return nil }
-    return EffectLog(byteLimit: retention.bytesOfOne)
+    return EffectLog(byteLimit: limit)
   }
 }
