@@ -2,22 +2,31 @@ import ArgumentParser
 import Buckia
 
 /// The answer to a conflict as it is typed: `local`, `incoming`, or a JSON object of columns and their values.
-struct TypedAnswer: ExpressibleByArgument {
+struct TypedAnswer {
   let answer: ConflictAnswer
 
-  init?(argument: String) {
+  /// - Throws: `ValidationError` that says what is wrong with the argument.
+  init(parsing argument: String) throws {
     if let version = ConflictVersion(rawValue: argument) {
       answer = .version(version)
       return
     }
-    guard let document = try? JSONParser.parse(Array(argument.utf8), numbers: .all), case .object(let object) = document
-    else { return nil }
+    let document: JSONValue
+    do {
+      document = try JSONParser.parse(Array(argument.utf8), numbers: .all)
+    } catch {
+      throw ValidationError("It is neither local nor incoming, nor JSON: \(error).")
+    }
+    guard case .object(let object) = document, !object.members.isEmpty else {
+      throw ValidationError("It is JSON, but no object of columns and their values.")
+    }
     var values: [String: ChangesetValue] = [:]
     for member in object.members {
-      guard let value = ChangesetValue(json: member.value) else { return nil }
+      guard let value = ChangesetValue(json: member.value) else {
+        throw ValidationError("The value of \(member.name.escaped) is none that a column can have.")
+      }
       values[member.name] = value
     }
-    guard !values.isEmpty else { return nil }
     answer = .values(values)
   }
 }

@@ -35,7 +35,8 @@ struct ResolveVerb: Verb {
   @Option(
     help: ArgumentHelp(
       "The answer: local, incoming, or a JSON object of columns and their values, such as '{\"title\":\"Both\"}'.",
-      valueName: "answer"))
+      valueName: "answer"),
+    transform: TypedAnswer.init(parsing:))
   var take: TypedAnswer?
 
   @Flag(help: "Resolve all conflicts, or all those that --table, --diff, --kind and --open leave.")
