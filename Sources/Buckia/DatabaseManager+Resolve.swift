@@ -59,17 +59,12 @@ extension DatabaseManager {
         throw BuckiaError(.noSuchConflict, "no conflicts are recorded in this database")
       }
       let session = ApplySession(on: connection)
-      do {
-        try session.begin()
+      return try session.whileReady {
         let transaction = try SQLiteTransaction(on: connection)
         try Ledger.prepare(on: connection)
         let report = try resolve(numbers(connection), answer, options, in: session, on: connection)
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
-        try session.end()
         return report
-      } catch {
-        try session.end()
-        throw error
       }
     }
   }

@@ -41,21 +41,15 @@ extension DatabaseManager {
       let time = WallClock.unixMilliseconds
       var settings = ApplySettings(policies: options.conflicts, time: time)
       if connection.isInTransaction { settings.indexPolicy = .keep }
-      let session = ApplySession(on: connection, indexPolicy: settings.indexPolicy)
-      let report: UndoReport
-      do {
-        try session.begin()
+      let session = settings.session(on: connection)
+      return try session.whileReady {
         let transaction = try SQLiteTransaction(on: connection)
         try Ledger.prepare(on: connection)
         settings.retention = try LedgerSettings.retention(on: connection)
-        report = try undo(subjects, options, home, settings, session, on: connection)
+        let report = try undo(subjects, options, home, settings, session, on: connection)
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
-      } catch {
-        try session.end()
-        throw error
+        return report
       }
-      try session.end()
-      return report
     }
   }
 

@@ -167,6 +167,11 @@ package struct TableDefinition: Equatable, Sendable {
     return flags
   }
 
+  /// The affinity of each column of the changeset.
+  package var changesetAffinities: [Affinity] {
+    (isKeyedByRowID ? [.integer] : []) + columns.indices.map { affinity(at: $0) }
+  }
+
   /// Whether the primary keys of both tables have the same column names in the same order.
   package func hasSameKey(as other: TableDefinition) -> Bool {
     primaryKey.count == other.primaryKey.count

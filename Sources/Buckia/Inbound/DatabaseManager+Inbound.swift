@@ -58,7 +58,9 @@ extension DatabaseManager {
         }
         if let snapshot { try report.keep(snapshot, of: connection, without: unsent, since: version) }
         if options.isDryRun {
-          try report.noteConflicts(after: before, on: connection)
+          let conflicts = NewConflicts(after: before)
+          report.dryRunConflictCounts = try conflicts.counts(on: connection)
+          report.dryRunConflicts = try conflicts.first(on: connection)
         }
         rehearsal?.rollback()
         return report
@@ -116,22 +118,5 @@ extension DatabaseManager {
     report.misnamed = listing.misnamed
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
-  }
-}
-
-extension ApplyReport {
-  /// The most conflicts that the report of a dry run has.
-  private static let dryRunConflictLimit = 10_000
-
-  /// Adds the conflicts that a dry run has recorded, before they are taken back.
-  fileprivate mutating func noteConflicts(after number: Int64, on connection: borrowing SQLiteConnection) throws {
-    // None comes behind the greatest number there is.
-    guard number < .max else { return }
-    var selection = ConflictSelection()
-    selection.numbers = (number + 1)...Int64.max
-    dryRunConflictCounts = try ConflictRecord.counts(selection, on: connection)
-    let parents = MissingParents(on: connection)
-    dryRunConflicts = try ConflictRecord.all(selection, limit: Self.dryRunConflictLimit, on: connection)
-      .map(parents.named)
   }
 }

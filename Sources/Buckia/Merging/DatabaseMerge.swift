@@ -19,9 +19,6 @@ struct DatabaseMerge: ~Copyable {
   /// Why the schemas cannot be merged here.
   private var schemaRefusal: ReplicationError?
 
-  /// The most conflicts that the report of a dry run has.
-  private static let dryRunConflictLimit = 10_000
-
   /// - Parameters:
   ///   - incoming: The other side.
   ///   - options: How to merge.
@@ -76,15 +73,7 @@ struct DatabaseMerge: ~Copyable {
 
   private mutating func applyOnce() throws -> Bool {
     let session = settings.session(on: connection)
-    do {
-      try session.begin()
-      let isDone = try apply(in: session)
-      try session.end()
-      return isDone
-    } catch {
-      try session.end()
-      throw error
-    }
+    return try session.whileReady { try apply(in: session) }
   }
 
   private mutating func apply(in session: ApplySession) throws -> Bool {
@@ -150,14 +139,10 @@ struct DatabaseMerge: ~Copyable {
     // A table that the other side has dropped stays where it holds rows that were not there.
     let present = try SchemaReader(connection)
     for table in schema.droppedTables where present.entry(named: table) != nil { noteConflict(.droppedThere, table) }
-    guard settings.keepsLedger, newest < .max else { return }
-    var selection = ConflictSelection()
-    selection.numbers = (newest + 1)...Int64.max
-    report.conflictCounts = try ConflictRecord.counts(selection, on: connection)
-    guard options.isDryRun else { return }
-    let parents = MissingParents(on: connection)
-    report.dryRunConflicts = try ConflictRecord.all(selection, limit: Self.dryRunConflictLimit, on: connection)
-      .map(parents.named)
+    guard settings.keepsLedger else { return }
+    let conflicts = NewConflicts(after: newest)
+    report.conflictCounts = try conflicts.counts(on: connection)
+    if options.isDryRun { report.dryRunConflicts = try conflicts.first(on: connection) }
   }
 
   private mutating func noteConflict(_ kind: SchemaConflict.Kind, _ table: TableName) {

@@ -27,10 +27,8 @@ final class LocalRows {
     reportingTo observer: (any RowEffectObserver)?
   ) throws {
     self.table = table
-    var keyFlags = [UInt8](repeating: 0, count: table.changesetColumns.count)
-    for (position, place) in table.keyIndexes.enumerated() { keyFlags[place] = UInt8(clamping: position + 1) }
     // A patchset names rows by their keys alone.
-    header = ChangesetTable(name: table.name, format: .patchset, keyFlags: keyFlags)
+    header = ChangesetTable(name: table.name, format: .patchset, keyFlags: table.keyFlags)
     let match = TableMatch(unchanged: table)
     writer = RowWriter(
       try session.statements(for: match, header: header), header, keeping: indexes,

@@ -32,7 +32,7 @@ struct RowVersions {
     self.record = record
     self.table = table
     let columns = table.changesetColumns
-    affinities = (table.isKeyedByRowID ? [.integer] : []) + table.columns.indices.map { table.affinity(at: $0) }
+    affinities = table.changesetAffinities
     func place(_ name: String) -> Int? { columns.firstIndex { ASCIIName.matches($0, name) } }
     func row(_ values: RecordedConflict.Row?, _ names: [String]) -> Row? {
       guard let values else { return nil }

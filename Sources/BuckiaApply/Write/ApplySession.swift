@@ -169,6 +169,22 @@ package final class ApplySession {
     try foreignKeys.get()
   }
 
+  /// Does something while the connection is ready, and puts it back as it was, whatever happens.
+  ///
+  /// - Throws: As ``begin()`` and ``end()``; whatever `body` throws.
+  package func whileReady<Result>(_ body: () throws -> Result) throws -> Result {
+    let result: Result
+    do {
+      try begin()
+      result = try body()
+    } catch {
+      try end()
+      throw error
+    }
+    try end()
+    return result
+  }
+
   // MARK: What is known
 
   /// Forgets everything that was read and prepared.

@@ -317,9 +317,8 @@ final class TableApplier {
         counts.unchanged += 1
         return nil
       }
-      let unchanged = try writer.unchangedColumns(bytes)
-      if isUndisputed(unchanged, local, bytes) {
-        switch try writer.update(unchanged, bytes) {
+      if let others = try undisputedColumns(local, bytes) {
+        switch try writer.update(others, bytes) {
         case .written: return nil
         case .refused(let refusal): return Refused(refusal: refusal)
         case .noRow: break
@@ -332,15 +331,19 @@ final class TableApplier {
     }
   }
 
-  /// Whether both sides have set all columns alike but some that only the author has set.
-  ///
-  /// - Parameter unchanged: Those that only the author has set.
-  private func isUndisputed(_ unchanged: ColumnMask, _ local: CurrentRow, _ bytes: RawSpan) -> Bool {
-    guard !unchanged.isEmpty else { return false }
-    for column in 0..<statements.columnCount where !unchanged.contains(column) {
-      if !statements.isKey[column], !holds(local, change.new(column), at: column, bytes) { return false }
+  /// The columns that only the author has set, where both sides have set all others alike; nil where there is one that they have
+  /// set to different values, or none that only the author has set.
+  private func undisputedColumns(_ local: CurrentRow, _ bytes: RawSpan) throws -> ColumnMask? {
+    var others = ColumnMask()
+    var hasAlike = false
+    for column in 0..<statements.columnCount where change.changed.contains(column) {
+      if holds(local, change.new(column), at: column, bytes) { hasAlike = true } else { others.insert(column) }
     }
-    return true
+    // Without one that is alike, the row would have been found, or there is a dispute.
+    guard hasAlike, !others.isEmpty else { return nil }
+    let unchanged = try writer.unchangedColumns(bytes)
+    for column in 0..<statements.columnCount where others.contains(column) && !unchanged.contains(column) { return nil }
+    return others
   }
 
   private func delete(_ bytes: RawSpan) throws -> Refused? {

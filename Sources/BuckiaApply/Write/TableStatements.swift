@@ -99,7 +99,7 @@ final class TableStatements {
     self.rowID = rowID
     rowIDKey =
       local.isKeyedByRowID || (isRowIDKey && !local.isWithoutRowID) ? header.keyFlags.firstIndex { $0 != 0 } : nil
-    affinities = (local.isKeyedByRowID ? [.integer] : []) + local.columns.indices.map { local.affinity(at: $0) }
+    affinities = local.changesetAffinities
   }
 
   /// The most parameters that one statement may have here, and the most bytes that a value or row may have.
