@@ -1,5 +1,6 @@
 import Buckia
 import BuckiaKSUID
+import SQLiteChangesets
 import SQLiteConnections
 import TestSupport
 import Testing
@@ -187,6 +188,27 @@ private let edits = """
       }
       #expect(try exchange.everythingButOurs() == before, "\(Seeds.replay(seed))")
     }
+  }
+
+  @Test("A row is known whether or not a changeset tells the order of its key")
+  func orderOfKey() throws {
+    let exchange = try Exchange("CREATE TABLE pair(a, b, v, PRIMARY KEY (b, a)); INSERT INTO pair VALUES (1, 2, 0)")
+    var first = ChangesetWriter()
+    // As older versions of SQLite write it: 1 for each column of a key.
+    first.beginTable(ChangesetTable(name: "pair", keyFlags: [1, 1, 0]))
+    first.beginChange(.update)
+    for value: Int64 in [1, 2, 0] { first.append(integer: value) }
+    first.appendUndefined()
+    first.appendUndefined()
+    first.append(integer: 10)
+    let id = Exchange.id(at: 1_600_000_000)
+    try exchange.plantRaw(first.bytes, id: id)
+    let second = try exchange.send("UPDATE pair SET v = 20")
+    try exchange.apply(ApplyOptions(conflicts: .takeIncoming))
+    #expect(try exchange.rows("SELECT v FROM pair") == ["20"])
+    try undo(id, in: exchange)
+    try undo(second.id, in: exchange)
+    #expect(try exchange.rows("SELECT v FROM pair") == ["0"])
   }
 
   @Test("Only so much is kept, and what is not is said to be gone")

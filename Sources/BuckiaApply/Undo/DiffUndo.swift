@@ -48,12 +48,14 @@ package struct DiffUndo {
     in transaction: borrowing SQLiteTransaction
   ) throws -> ApplyResult {
     let (effects, tables) = try together()
-    let inverse = TemporaryBuffer()
-    try Changesets.invert(effects, into: inverse, poll: { try settings.progress(0) })
-    var bytes = try inverse.allBytes()
-    let undone = try UndoneValues(for: bytes, tables, before: diff.entry, on: session.connection)
-    if !undone.isEmpty { bytes = try undone.replaced(in: bytes, tables) }
-    let changes = TemporaryBuffer(bytes)
+    var changes = TemporaryBuffer()
+    try Changesets.invert(effects, into: changes, poll: { try settings.progress(0) })
+    let undone = try AppliedEffects.undone(before: diff.entry, on: session.connection)
+    if !undone.isEmpty {
+      let bytes = try changes.allBytes()
+      let values = try UndoneValues(of: undone, for: bytes, tables, on: session.connection)
+      changes = TemporaryBuffer(try values.replaced(in: bytes, tables))
+    }
     let schema = try session.schema()
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: LedgerEntries.ownSender, id: id, digest: digest(changes), isRaw: false),

@@ -20,16 +20,14 @@ struct UndoneValues {
   /// Looks for such values.
   ///
   /// - Parameters:
-  ///   - changes: What takes back a diff.
+  ///   - undone: The ledger entries of diffs that have been taken back, the newest first.
+  ///   - changes: What takes back a later diff.
   ///   - tables: The columns of its tables.
-  ///   - entry: The ledger entry of the diff.
   /// - Throws: `SQLiteError`; `ChangesetError` when what is kept is damaged.
   init(
-    for changes: [UInt8], _ tables: [AppliedEffects.Table], before entry: Int64,
+    of undone: [Int64], for changes: [UInt8], _ tables: [AppliedEffects.Table],
     on connection: borrowing SQLiteConnection
   ) throws {
-    let undone = try AppliedEffects.undone(before: entry, on: connection)
-    guard !undone.isEmpty else { return }
     var wanted: Set<Cell> = []
     try Self.forEachCell(of: changes, tables) { cell, _, new in if new != nil { wanted.insert(cell) } }
     for entry in undone {
@@ -45,9 +43,6 @@ struct UndoneValues {
     }
   }
 
-  /// Whether there are none.
-  var isEmpty: Bool { replaced.isEmpty }
-
   /// The changes with what was there before instead of such values.
   func replaced(in changes: [UInt8], _ tables: [AppliedEffects.Table]) throws -> [UInt8] {
     var writer = ChangesetWriter()
@@ -55,7 +50,7 @@ struct UndoneValues {
       guard let table = reader.table else { return }
       if change.startsTable { writer.append(reader.headerRange, of: bytes) }
       guard change.operation != .delete else { return writer.append(change.range, of: bytes) }
-      let key = Self.key(reader, of: change, bytes)
+      let key = Self.key(reader, columns, of: change, bytes)
       writer.beginChange(change.operation, isIndirect: change.isIndirect)
       if change.operation == .update { for value in reader.old { writer.append(value, of: bytes) } }
       for (place, value) in reader.new.enumerated() {
@@ -85,7 +80,7 @@ struct UndoneValues {
   ) throws {
     try forEachChange(of: changes, tables) { change, reader, columns, bytes in
       guard let table = reader.table else { return }
-      let key = key(reader, of: change, bytes)
+      let key = key(reader, columns, of: change, bytes)
       for place in columns.indices where !table.isKey(place) {
         let (old, new) = (reader.old[place], reader.new[place])
         guard old.isDefined || new.isDefined else { continue }
@@ -113,11 +108,13 @@ struct UndoneValues {
     }
   }
 
-  /// The values of the key, in its order.
-  private static func key(_ reader: ChangesetReader, of change: Change, _ bytes: RawSpan) -> [UInt8] {
-    guard let flags = reader.table?.keyFlags else { return [] }
+  /// The values of the key, in the order of the names of its columns: not all changesets say in which order the key has them.
+  private static func key(
+    _ reader: ChangesetReader, _ columns: [String], of change: Change, _ bytes: RawSpan
+  ) -> [UInt8] {
+    guard let table = reader.table else { return [] }
     let row = change.operation == .insert ? reader.new : reader.old
-    let places = flags.indices.filter { flags[$0] != 0 }.sorted { flags[$0] < flags[$1] }
+    let places = columns.indices.filter { table.isKey($0) }.sorted { columns[$0] < columns[$1] }
     return places.flatMap { encoded(row[$0], bytes) }
   }
 
