@@ -1,5 +1,6 @@
-import BuckiaDiffFiles
+import BuckiaApply
 import BuckiaDiff
+import BuckiaDiffFiles
 import BuckiaSchemaPlans
 import BuckiaKSUID
 import BuckiaLedger
@@ -88,13 +89,16 @@ extension DatabaseManager {
     var report = DiffReport(difference, options: options)
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
-    let known = try [older, newer].compactMap { try LedgerEntries.newestID(on: $0.connection) }
+    let known = try [older, newer].flatMap {
+      [try LedgerEntries.newestID(on: $0.connection), try RowClocks.newestID(on: $0.connection)].compactMap { $0 }
+    }
     let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
     if let remark = made.remark { report.warnings.append(remark) }
     guard let id = made.ids.first else { return report }
     // Before there is a file: no crash must make one that nobody knows.
     if let remark = home.noteOutgoing(id, from: newer.connection.path) { report.warnings.append(remark) }
     try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))
+    if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, try SentChanges.areKept(in: older.connection) {
       let path = older.connection.path
@@ -105,6 +109,26 @@ extension DatabaseManager {
       }
     }
     return report
+  }
+
+  /// Notes in the clocks of the newer database what the diff says: where others have it, theirs say the same.
+  ///
+  /// - Returns: A remark when that could not be done.
+  private static func stamp(_ difference: DatabaseDifference, by id: KSUID, in newer: RowSource) -> Remark? {
+    let columns = Dictionary(
+      difference.tables.map { (TableName($0.definition.name), $0.definition.changesetColumns) }) { first, _ in first }
+    do {
+      guard try !RowClocks.tables(on: newer.connection).isEmpty else { return nil }
+      if let path = newer.attachablePath {
+        let connection = try SQLiteConnection(opening: path, as: .readWrite)
+        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, on: connection)
+      } else {
+        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, on: newer.connection)
+      }
+      return nil
+    } catch {
+      return Remark(.clocksNotKept, newer.name, "\(error)")
+    }
   }
 
   private static func write(

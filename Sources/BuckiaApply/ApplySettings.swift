@@ -34,6 +34,9 @@ package struct ApplySettings {
   package var progress: (Int) throws -> Void
   /// How much is kept of what each diff does to the rows here, so that it can be taken back; nil for nothing.
   package var retention: AppliedEffects.Retention?
+  /// What was changed here and not been sent, which counts as later than all that arrives where the later diff wins; nil where
+  /// nobody knows.
+  package var unsent: UnsentEdits?
   /// Is told of each row that is written; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
 

@@ -6,9 +6,9 @@ package final class RowSource {
   /// The connection that the rows are read through.
   package let connection: SQLiteConnection
   /// The path at which another connection finds the same database; nil where only this one sees all of it.
-  let attachablePath: String?
+  package let attachablePath: String?
   /// What the database is called in messages.
-  let name: String
+  package let name: String
   private let selections: [TableName: RowSelection]
 
   private init(_ connection: consuming SQLiteConnection, path: String?, name: String, _ selections: Selections) {

@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5]
+  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -161,5 +161,29 @@ enum LedgerMigration {
       decided_at INTEGER NOT NULL,
       forgotten_at INTEGER
     );
+    """
+
+  /// Tables can have clocks.
+  private static let toFormat6 = """
+    CREATE TABLE main.buckia_clock(
+      clock INTEGER PRIMARY KEY,
+      table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+      key TEXT NOT NULL
+    );
+    CREATE TABLE main.buckia_clock_column(
+      clock INTEGER NOT NULL,
+      position INTEGER NOT NULL,
+      name TEXT NOT NULL COLLATE NOCASE,
+      PRIMARY KEY (clock, position)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_stamp(
+      stamp INTEGER PRIMARY KEY,
+      clock INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      operation TEXT NOT NULL,
+      columns BLOB NOT NULL,
+      is_own INTEGER NOT NULL
+    );
+    CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
     """
 }

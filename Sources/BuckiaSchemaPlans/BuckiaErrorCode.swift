@@ -50,6 +50,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let noDefinitions = Self(rawValue: "no-definitions")
   /// A file holds more than a new one made of it can keep.
   public static let carriesMore = Self(rawValue: "carries-more")
+  /// The changes have no id, and need one.
+  public static let noID = Self(rawValue: "no-id")
   /// The file asks for something this version cannot do.
   public static let unsupported = Self(rawValue: "unsupported")
 

@@ -33,6 +33,8 @@ extension Remark {
     case clockNotKept, outgoingNotNoted
     // Snapshots.
     case sentNotNoted
+    // Clocks of tables.
+    case clocksNotKept
     // Merges of databases.
     case renumberedRows, schemaNotMerged
     // Rows that came.
@@ -89,6 +91,9 @@ extension Remark {
       case .outgoingNotNoted:
         "$1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
 
+      case .clocksNotKept:
+        "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "
+          + "these changes again: $2"
       case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"
 
       case .renumberedRows:

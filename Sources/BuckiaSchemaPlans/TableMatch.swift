@@ -35,6 +35,13 @@ package struct TableMatch: Sendable {
 extension TableMatch {
   /// Matches a table with itself.
   package init(unchanged table: TableDefinition) {
-    self.init(local: table, columns: Array(table.changesetColumns.indices), checkedValues: [])
+    self.init(table, columns: Array(table.changesetColumns.indices))
+  }
+
+  /// Matches some columns of a table with itself.
+  ///
+  /// - Parameter columns: Their places in the local layout.
+  package init(_ table: TableDefinition, columns: [Int]) {
+    self.init(local: table, columns: columns, checkedValues: [])
   }
 }

@@ -92,6 +92,17 @@ public struct ChangesetWriter: Sendable {
   /// Adds encoded bytes made elsewhere.
   package mutating func append(encoded: UnsafeRawBufferPointer) { bytes.append(contentsOf: encoded) }
 
+  /// Adds a value.
+  package mutating func append(_ value: ChangesetValue) {
+    switch value {
+    case .null: appendNull()
+    case .integer(let number): append(integer: number)
+    case .real(let number): append(real: number)
+    case .text(let text): append(text: text)
+    case .blob(let bytes): append(blob: bytes)
+    }
+  }
+
   private mutating func append(bits: UInt64) {
     withUnsafeBytes(of: bits.bigEndian) { bytes.append(contentsOf: $0) }
   }

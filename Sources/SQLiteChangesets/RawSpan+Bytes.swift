@@ -48,7 +48,7 @@ extension RawSpan {
   }
 
   /// Compares byte by byte, a prefix before what continues it: negative, zero or positive.
-  func byteOrder(against other: RawSpan) -> Int {
+  package func byteOrder(against other: RawSpan) -> Int {
     withUnsafeBytes { mine in
       other.withUnsafeBytes { theirs in
         let common = Swift.min(mine.count, theirs.count)

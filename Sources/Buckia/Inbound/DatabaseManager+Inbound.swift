@@ -51,12 +51,17 @@ extension DatabaseManager {
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
         let snapshot = options.isDryRun ? nil : options.snapshot
         let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
-        let unsent = if let snapshot { try UnsentChanges(in: connection, since: snapshot) } else { UnsentChanges?.none }
+        let unsent =
+          if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else { UnsentChanges?.none }
+        let edits = options.conflicts.usesLatest ? try unsent?.edits(on: connection) : nil
         let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
         var report = try CommitDurability.raised(on: connection) {
-          try receive(files, of: listing, options, resolver, on: connection)
+          try receive(files, of: listing, options, resolver, beside: edits, on: connection)
         }
-        if let snapshot { try report.keep(snapshot, of: connection, without: unsent, since: version) }
+        if let snapshot {
+          try report.keep(snapshot, of: connection, without: unsent, overruling: edits, since: version)
+        }
+        try edits?.end()
         if options.isDryRun {
           let conflicts = NewConflicts(after: before)
           report.dryRunConflictCounts = try conflicts.counts(on: connection)
@@ -83,7 +88,7 @@ extension DatabaseManager {
 
   private func receive(
     _ files: InboundFiles, of listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
-    on connection: borrowing SQLiteConnection
+    beside edits: UnsentEdits?, on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
     var settings = ApplySettings(
@@ -91,6 +96,7 @@ extension DatabaseManager {
       memoryLimit: options.memoryLimit, time: WallClock.unixMilliseconds,
       progress: { try files.didApply(rows: $0) })
     settings.observer = changedRows
+    settings.unsent = edits
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }

@@ -1,3 +1,4 @@
+import BuckiaApply
 import BuckiaByteStreams
 import BuckiaDiff
 import BuckiaDiffFiles
@@ -62,6 +63,11 @@ struct UnsentChanges {
       }
       return try schema.definition(of: entry)
     }
+  }
+
+  /// The changes, for the policy `latest`, under which they count as later than all that arrives.
+  func edits(on connection: borrowing SQLiteConnection) throws -> UnsentEdits {
+    try UnsentEdits(takenBackBy: reversal, definitions, on: connection)
   }
 
   /// Takes the changes out of a copy of the database. A row that has changed otherwise since stays as it is.

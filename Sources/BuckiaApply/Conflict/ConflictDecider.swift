@@ -47,6 +47,9 @@ final class ConflictDecider {
     self.watched = watched
   }
 
+  /// Whether the later diff wins in a table, or in a column of it.
+  func usesLatest(for table: TableName) -> Bool { policies.usesLatest(for: table) }
+
   /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
   var asksAboutEverything: Bool { resolver != nil }
 
@@ -104,6 +107,11 @@ final class ConflictDecider {
     case .keepLocal: return isMerged && incident.kind == .data ? .merge(nil) : .keepLocal
     case .takeIncoming: return .takeIncoming
     case .abort: throw Self.refusal(incident, layout, bytes)
+    case .latest:
+      if isMerged { return .merge(nil) }
+      // A DELETE beats every edit.
+      let isDeletion = incident.change.operation == .delete && incident.kind == .data && !incident.isOfAnotherRow
+      return isDeletion && !incident.isOutdated ? .takeIncoming : .keepLocal
     }
   }
 

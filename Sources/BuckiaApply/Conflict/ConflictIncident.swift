@@ -9,6 +9,8 @@ struct ConflictIncident {
   var message: [UInt8] = []
   /// Whether the local row is another than the change's author means, so that the two are no versions of one row.
   var isOfAnotherRow = false
+  /// Whether a later diff has inserted the row that a DELETE is about.
+  var isOutdated = false
   /// The row that a resolver has written, as a record; nil where none has.
   var written: [UInt8]?
   /// The keys of the rows that have a UNIQUE value which this one was to get, one after the other.

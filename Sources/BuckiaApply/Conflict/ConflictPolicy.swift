@@ -10,6 +10,11 @@ public enum ConflictPolicy: String, Sendable, CaseIterable {
   case takeIncoming = "take-incoming"
   /// The whole diff is refused.
   case abort
+  /// Of two changes of a column the one of the later diff wins: the one with the greater id, in whatever order they arrive. A DELETE beats every
+  /// UPDATE, and a row that was deleted comes back only by a later INSERT.
+  ///
+  /// So all databases that have applied the same diffs have the same rows. The table gets a clock for that: see <doc:Converging>.
+  case latest
 }
 
 /// A policy for each table and column.
@@ -61,9 +66,19 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
   public static let takeIncoming = ConflictPolicies(.takeIncoming)
   /// Any conflict refuses the whole diff.
   public static let abort = ConflictPolicies(.abort)
+  /// The later diff wins everywhere.
+  public static let latest = ConflictPolicies(.latest)
 
   /// What holds where nothing else is said.
   var otherwise: ConflictPolicy { policies[.otherwise] ?? .keepLocal }
+
+  /// Whether the later diff wins in any table.
+  package var usesLatest: Bool { policies.values.contains(.latest) }
+
+  /// Whether the later diff wins in a table, or in a column of it.
+  func usesLatest(for table: TableName) -> Bool {
+    policy(for: table) == .latest || policies.contains { $0.key.table == table && $0.value == .latest }
+  }
 
   /// The policy for whole rows of a table.
   func policy(for table: TableName) -> ConflictPolicy {

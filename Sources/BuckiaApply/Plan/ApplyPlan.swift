@@ -164,6 +164,7 @@ package struct ApplyPlan {
     }
     for step in schema.steps { try session.carryOut(step) }
     if session.isRehearsal { try StatementRollback.require(in: session) }
+    try session.requireClocks(for: schema.matches, settings.policies, of: incoming)
     try session.keepRenames(of: incoming, at: settings.time)
     // What is held of earlier diffs comes first, now that there may be a place for it.
     let released = try HeldRelease(settings, session).run()

@@ -61,7 +61,8 @@ struct OptimisticBatch {
       !plan.schema.keepsDeletedRows, incoming.renames.isEmpty,
       try session.renames(of: incoming.key.sender).isEmpty, incoming.changeset.count <= Self.diffByteLimit,
       incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection),
-      try !ContestedKeys.exist(on: session.connection)
+      try !ContestedKeys.exist(on: session.connection), !plan.settings.policies.usesLatest,
+      try !session.hasClocks()
     else { return .notEligible }
     let added = try incoming.feed.summary()
     guard added.tables.count <= Self.tableLimit, try isIndependent(added) else { return .notEligible }

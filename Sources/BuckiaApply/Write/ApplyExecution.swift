@@ -79,7 +79,7 @@ struct ApplyExecution {
     var applier = try ChangesetApplier(
       schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
       rebuilding: rebuild,
-      reportingTo: settings.observer, gatheringInto: effects, progress: settings.progress)
+      reportingTo: settings.observer, gatheringInto: effects, clocks: clocks(beside: seesTriggers), progress: settings.progress)
     let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
     let known = holding.known.changes
     try applier.applyAll(holding.known) { try known.requireDefinition(of: $0) }
@@ -119,6 +119,12 @@ struct ApplyExecution {
       warnings: warnings)
     result.held = held
     return .applied(result)
+  }
+
+  /// What keeps the clocks of tables; nil where no table has one, or the changes have no id.
+  private func clocks(beside seesTriggers: Bool) throws -> DiffClocks? {
+    guard session.keepsLedger, let diff = incoming.key.id, try session.hasClocks() else { return nil }
+    return DiffClocks(diff, session, unsent: settings.unsent, isAlone: !seesTriggers)
   }
 
   /// What gathers the effects on the rows here; nil where they are not to be kept, or could not be kept all.

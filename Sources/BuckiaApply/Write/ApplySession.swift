@@ -273,6 +273,11 @@ package final class ApplySession {
     return found
   }
 
+  /// Whether any table has a clock.
+  func hasClocks() throws -> Bool {
+    try connection.cachedInteger("SELECT 1 FROM main.buckia_clock LIMIT 1") != nil
+  }
+
   /// Whether the application has TEMP triggers.
   func hasTemporaryTriggers() throws -> Bool {
     try connection.cachedInteger(

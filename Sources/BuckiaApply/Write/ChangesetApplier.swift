@@ -32,6 +32,8 @@ struct ChangesetApplier {
   private let observer: (any RowEffectObserver)?
   /// Gathers what is done to the rows; nil where nobody wants it.
   private let effects: EffectLog?
+  /// Finds the clocks of tables; nil where there are none.
+  private let clocks: DiffClocks?
   /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
@@ -52,9 +54,10 @@ struct ChangesetApplier {
     schema: SchemaPlan, decider: ConflictDecider, _ collisions: KeyCollisions? = nil, rules: Rules,
     session: ApplySession, keeping indexes: IndexMaintenance?, rebuilding rebuild: IndexRebuild?,
     reportingTo observer: (any RowEffectObserver)?, gatheringInto effects: EffectLog? = nil,
-    progress: @escaping (Int) throws -> Void
+    clocks: DiffClocks? = nil, progress: @escaping (Int) throws -> Void
   ) throws {
     self.effects = effects
+    self.clocks = clocks
     self.schema = schema
     self.decider = decider
     self.collisions = collisions
@@ -183,11 +186,12 @@ struct ChangesetApplier {
     try indirect?.begin(statements.name)
     let isReportedOtherwise = indirect?.watches(statements.name) == true
     let gathered = isReportedOtherwise ? nil : effects.map { EffectTable(statements, table, in: $0) }
+    let clock = try clocks?.clock(for: match, table, followed: decider.usesLatest(for: statements.name))
     return TableApplier(
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer,
         gatheringInto: gathered),
-      match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, canBatch: canBatch,
+      match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, clock: clock, canBatch: canBatch,
       storesUTF16: session.storesUTF16)
   }
 
@@ -255,6 +259,7 @@ struct ChangesetApplier {
     if applier.statements.match.local.isAutoIncrement {
       try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: session.connection)
     }
+    try applier.clock?.flush()
     counts += applier.counts
     let name = applier.statements.name
     let hasChanged = applier.counts.inserted + applier.counts.updated + applier.counts.deleted > 0

@@ -20,6 +20,26 @@ struct ColumnMask: Hashable {
     rest[word] |= 1 << UInt64(column % 64)
   }
 
+  /// The columns that are in this set, or in another.
+  func union(_ other: ColumnMask) -> ColumnMask {
+    var union = ColumnMask()
+    union.first = first | other.first
+    union.rest = (0..<max(rest.count, other.rest.count)).map { word($0) | other.word($0) }
+    return union
+  }
+
+  /// The columns that are in this set, and not in another.
+  func subtracting(_ other: ColumnMask) -> ColumnMask {
+    if other.isEmpty { return self }
+    var difference = ColumnMask()
+    difference.first = first & ~other.first
+    difference.rest = rest.indices.map { rest[$0] & ~other.word($0) }
+    while difference.rest.last == 0 { difference.rest.removeLast() }
+    return difference
+  }
+
+  private func word(_ index: Int) -> UInt64 { index < rest.count ? rest[index] : 0 }
+
   /// Whether a column is in it.
   func contains(_ column: Int) -> Bool {
     if column < 64 { return first >> UInt64(column) & 1 != 0 }

@@ -13,7 +13,8 @@ extension TableApplier {
     if change.operation != .delete, let reason = try known.missingParent(of: change, bytes) {
       return try attempt(bytes, withoutParent: reason, known)
     }
-    guard try known.isContested(change, bytes) else { return try attempt(bytes) }
+    // Where the later diff wins, a key means one row to everybody.
+    guard try !followsClock && known.isContested(change, bytes) else { return try attempt(bytes) }
     return change.operation == .insert ? try insertContested(bytes, known) : try changeContested(bytes, known)
   }
 

@@ -22,6 +22,12 @@ final class TableApplier {
   let writer: RowWriter
   let header: ChangesetTable
   let decider: ConflictDecider
+  /// Keeps the clock of the table; nil where it has none.
+  let clock: TableClock?
+  /// Whether the later of two diffs wins in the table, or in some column of it.
+  let followsClock: Bool
+  /// The columns that a later diff has set, or an edit that was not sent yet, of those that the change in hand sets.
+  var later = ColumnMask()
   /// Takes what is found out of colliding keys; nil where a conflict ends the work anyway.
   private let collisions: KeyCollisions?
   private lazy var found = collisions?.found(in: statements, header)
@@ -64,12 +70,15 @@ final class TableApplier {
   ///   - collisions: Takes what is found out of colliding keys.
   ///   - known: What the table's changes are known to meet.
   ///   - waitingInserts: The rows whose INSERT waits for the table's other changes.
+  ///   - clock: Keeps the clock of the table; nil where it has none.
   init(
     _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
     decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
-    waiting waitingInserts: Set<RowIdentity>, canBatch: Bool, storesUTF16: Bool
+    waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil, canBatch: Bool, storesUTF16: Bool
   ) {
-    self.collisions = collisions
+    self.clock = clock
+    followsClock = clock != nil && decider.usesLatest(for: writer.statements.name)
+    self.collisions = followsClock ? nil : collisions
     self.known = known
     self.waitingInserts = waitingInserts
     self.storesUTF16 = storesUTF16
@@ -94,7 +103,7 @@ final class TableApplier {
 
   /// Applies a change, or keeps it for the next batch: `flush` must follow the last one in these bytes.
   func apply(_ place: ChangePlace, _ bytes: RawSpan) throws {
-    if place.operation == .insert, batch.isUsed, waitingInserts.isEmpty {
+    if place.operation == .insert, batch.isUsed, waitingInserts.isEmpty, mayBatch {
       batch.add(place.start)
       if batch.isFull { try flush(bytes) }
       return
@@ -102,6 +111,9 @@ final class TableApplier {
     if !batch.isEmpty { try flush(bytes) }
     try applyAlone(place, bytes)
   }
+
+  /// Whether an INSERT can meet nothing that the clock knows.
+  private var mayBatch: Bool { !followsClock || clock?.isTrivial != false }
 
   /// Applies a change, and defers it where a constraint refuses it.
   private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan) throws {
@@ -202,6 +214,13 @@ final class TableApplier {
     }
     let inserted = try writer.insert(prepared, starts: batch.starts(first..<(first + rows)), bytes)
     if inserted < rows { batch.noteRefusal(of: rows) }
+    if let clock {
+      for start in batch.starts(first..<(first + inserted)) {
+        guard let place = ChangePlace(at: start, in: bytes) else { continue }
+        change.read(place, in: bytes)
+        try clock.stamp(columns, of: change, isNew: true, bytes)
+      }
+    }
     return inserted
   }
 
@@ -216,8 +235,9 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
-    if let known { return try attempt(bytes, beside: known) }
-    return try attempt(bytes)
+    let refused = try known.map { try attempt(bytes, beside: $0) } ?? attempt(bytes)
+    if let clock, clock.meetsUnsent { try clock.overrule(change, of: statements.match, bytes) }
+    return refused
   }
 
   private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
@@ -228,6 +248,7 @@ final class TableApplier {
   /// Tries a change that has been taken apart.
   func attempt(_ bytes: RawSpan) throws -> Refused? {
     if let storageRules, isAltering(storageRules, bytes) { return Refused(refusal: .altered) }
+    if followsClock, let clock { later = try laterColumns(by: clock, bytes) }
     switch change.operation {
     case .insert: return try insert(bytes)
     case .update: return try update(bytes)
@@ -258,7 +279,11 @@ final class TableApplier {
       }
       expectsConflict = false
     }
-    guard let refusal = try writer.insert(bytes) else { return nil }
+    if followsClock, let clock, try isDeletedLater(by: clock, bytes) { return try omitDeleted(bytes) }
+    guard let refusal = try writer.insert(bytes) else {
+      try didInsert(bytes)
+      return nil
+    }
     guard let local = try writer.currentRow(bytes) else {
       return Refused(refusal: refusal)
     }
@@ -273,6 +298,7 @@ final class TableApplier {
   private func meet(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
     if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
+      try clock?.stamp(columns.subtracting(later), of: change, bytes)
       return nil
     }
     let incident = ConflictIncident(kind: .conflict, change: change, local: local)
@@ -282,6 +308,7 @@ final class TableApplier {
     case .write(let values): return try write(values, incident, bytes)
     case .takeIncoming:
       if let refused = try replace(local, bytes) { return refused }
+      try clock?.stamp(columns, of: change, bytes)
       try record(incident, .tookIncoming, bytes)
     }
     return nil
@@ -305,29 +332,39 @@ final class TableApplier {
       counts.unchanged += 1
       return nil
     }
-    switch try writer.update(bytes, guardedBy: .oldValues) {
-    case .written: return nil
-    case .refused(let refusal): return Refused(refusal: refusal)
-    case .noRow: break
+    if later.isEmpty {
+      switch try writer.update(bytes, guardedBy: .oldValues) {
+      case .written:
+        try clock?.stamp(change.changed, of: change, bytes)
+        return nil
+      case .refused(let refusal): return Refused(refusal: refusal)
+      case .noRow: break
+      }
     }
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
     if let local, !decider.asksAboutEverything {
       if holdsNew(local, bytes) {
         counts.unchanged += 1
+        try clock?.stamp(change.changed.subtracting(later), of: change, bytes)
         return nil
       }
       if let others = try undisputedColumns(local, bytes) {
         switch try writer.update(others, bytes) {
-        case .written: return nil
+        case .written:
+          try clock?.stamp(change.changed.subtracting(later), of: change, bytes)
+          return nil
         case .refused(let refusal): return Refused(refusal: refusal)
         case .noRow: break
         }
       }
     }
-    let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
+    var incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
+    if local == nil, followsClock, let clock { incident.message = try keepForLater(by: clock, bytes) }
     return try resolveChanged(incident, bytes) {
-      try writer.update(bytes, guardedBy: .none)
+      let result = try writer.update(bytes, guardedBy: .none)
+      if case .written = result { try clock?.stamp(change.changed, of: change, bytes) }
+      return result
     }
   }
 
@@ -337,7 +374,13 @@ final class TableApplier {
     var others = ColumnMask()
     var hasAlike = false
     for column in 0..<statements.columnCount where change.changed.contains(column) {
-      if holds(local, change.new(column), at: column, bytes) { hasAlike = true } else { others.insert(column) }
+      if holds(local, change.new(column), at: column, bytes) {
+        hasAlike = true
+      } else if later.contains(column) {
+        return nil
+      } else {
+        others.insert(column)
+      }
     }
     // Without one that is alike, the row would have been found, or there is a dispute.
     guard hasAlike, !others.isEmpty else { return nil }
@@ -347,8 +390,14 @@ final class TableApplier {
   }
 
   private func delete(_ bytes: RawSpan) throws -> Refused? {
+    if followsClock, let clock {
+      if try clock.isInsertedLater(change, bytes) { return try keepInserted(bytes) }
+      if !clock.isTrivial { try keepLaterColumns(by: clock, bytes) }
+    }
     switch try writer.delete(bytes, guardedBy: .oldValues) {
-    case .written: return nil
+    case .written:
+      try clock?.stampDeletion(of: change, bytes)
+      return nil
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: break
     }
@@ -356,11 +405,14 @@ final class TableApplier {
     defer { local?.release() }
     if local == nil, !decider.asksAboutEverything {
       counts.unchanged += 1
+      try clock?.stampDeletion(of: change, bytes)
       return nil
     }
     let incident = ConflictIncident(kind: local == nil ? .notFound : .data, change: change, local: local)
     return try resolveChanged(incident, bytes) {
-      try writer.delete(bytes, guardedBy: .none)
+      let result = try writer.delete(bytes, guardedBy: .none)
+      if case .written = result { try clock?.stampDeletion(of: change, bytes) }
+      return result
     }
   }
 
@@ -401,25 +453,35 @@ final class TableApplier {
   ) throws -> Refused? {
     guard let local = incident.local else { return nil }
     var taken = ColumnMask()
-    if change.operation == .update { taken = try writer.unchangedColumns(bytes) }
+    if change.operation == .update { taken = try writer.unchangedColumns(bytes).subtracting(later) }
+    // The columns that have the change's values already.
+    var settled = ColumnMask()
     var isAllTaken = true
     for column in 0..<statements.columnCount where !taken.contains(column) {
       let incoming = change.new(column)
-      guard incoming.isDefined, !statements.isKey[column], !holds(local, incoming, at: column, bytes) else { continue }
+      guard incoming.isDefined, !statements.isKey[column] else { continue }
+      guard !holds(local, incoming, at: column, bytes) else {
+        if !later.contains(column) { settled.insert(column) }
+        continue
+      }
       switch policy ?? layout.policy(at: statements.match.columns[column]) {
       case .abort: throw ConflictDecider.refusal(incident, layout, bytes)
       case .takeIncoming: taken.insert(column)
       case .keepLocal: isAllTaken = false
+      case .latest: if later.contains(column) { isAllTaken = false } else { taken.insert(column) }
       }
     }
     guard !taken.isEmpty else {
+      try clock?.stamp(settled, of: change, bytes)
       try record(incident, .keptLocal, bytes)
       return nil
     }
     switch try writer.update(taken, bytes) {
     case .refused(let refusal): return Refused(refusal: refusal)
     case .noRow: try omitUnwritten(incident, bytes)
-    case .written: try record(incident, isAllTaken ? .tookIncoming : .merged, bytes)
+    case .written:
+      try clock?.stamp(taken.union(settled), of: change, bytes)
+      try record(incident, isAllTaken ? .tookIncoming : .merged, bytes)
     }
     return nil
   }
@@ -451,7 +513,12 @@ final class TableApplier {
     }
     if let refusal, !writer.keepsMessages { return Refused(refusal: refusal) }
     var incident = incident
-    if refusal == nil { incident.written = try writer.recordOfRow(bytes) }
+    if refusal == nil {
+      incident.written = try writer.recordOfRow(bytes)
+      if change.operation != .delete {
+        try clock?.stamp(change.operation == .insert ? columns : change.changed, of: change, bytes)
+      }
+    }
     try record(incident, refusal == nil ? .resolved : .omitted, bytes)
     return nil
   }

@@ -172,6 +172,7 @@ struct UniqueCycleResolver {
     applier.writer.observer?.rewind(to: effectsBefore)
     applier.writer.effects?.rewind(to: gatheredBefore)
     applier.decider.rewind()
+    applier.clock?.rewind()
     parked.removeAll()
     let undone = appliedSince
     appliedSince.removeAll()
@@ -243,7 +244,7 @@ struct UniqueCycleResolver {
   /// the old one, or finds out which row blocks it.
   private mutating func exchange(_ item: Int32, _ bytes: RawSpan) throws -> Exchange {
     guard unique.hasOpaque, allowsUnseenDeletes, change.operation == .update, parked[item] == nil,
-      !items[Int(item)].isDecided, let local = try applier.writer.currentRow(bytes)
+      !items[Int(item)].isDecided, try applier.mayPark(bytes), let local = try applier.writer.currentRow(bytes)
     else { return .unable }
     let old = try local.copied()
     local.release()
@@ -256,6 +257,7 @@ struct UniqueCycleResolver {
     {
       if number == numbers[Int(item)] {
         try applier.writer.didUpdateParked(bytes, before: old)
+        try applier.didWriteParked(bytes)
         result = .done
       } else if try applier.writer.restore(old) == nil {
         result = .blockedBy(number)
@@ -300,9 +302,12 @@ struct UniqueCycleResolver {
     case .removed(let old, let new)?:
       guard try applier.writer.restore(new) == nil else { return false }
       try applier.writer.didUpdateParked(bytes, before: old)
+      try applier.didWriteParked(bytes)
       return true
     case .moved(let old)?:
-      return try applier.writer.updateParked(bytes, before: old)
+      guard try applier.writer.updateParked(bytes, before: old) else { return false }
+      try applier.didWriteParked(bytes)
+      return true
     case nil:
       applier.isDecided = items[Int(item)].isDecided
       defer { applier.isDecided = false }
@@ -315,11 +320,12 @@ struct UniqueCycleResolver {
   /// It is deleted where no trigger sees that, and otherwise gets other values, by an UPDATE.
   private mutating func park(_ item: Int32, _ place: ChangePlace, _ bytes: RawSpan) throws -> Bool {
     change.read(place, in: bytes)
-    guard let local = try applier.writer.currentRow(bytes) else { return false }
+    guard try applier.mayPark(bytes), let local = try applier.writer.currentRow(bytes) else { return false }
     defer { local.release() }
     let row = try local.copied()
     if parked.isEmpty {
       try applier.decider.mark()
+      try applier.clock?.flush()
       countsBefore = applier.counts
       effectsBefore = applier.writer.observer?.mark ?? 0
       gatheredBefore = applier.writer.effects?.mark ?? 0

@@ -1,0 +1,212 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The tables of one clock: the stamps of rows, and of runs of neighbours that were written alike.
+///
+/// What stands for a row by itself counts, whatever run its key lies in. Runs do not overlap, and say something of the rows only that are there.
+final class ClockStore {
+  private let number: Int64
+  private let key: ClockKey
+  private let keys: ClockKeys
+  private let table: TableName
+  /// The names of the key's columns in the user's table, as SQL.
+  private let userKey: [String]
+  private let connection: SQLiteConnection
+  /// Whether there may be rows by themselves, and runs.
+  private(set) var hasRows: Bool
+  private(set) var hasRuns: Bool
+
+  /// - Parameters:
+  ///   - number: The clock's.
+  ///   - local: The user's table.
+  ///   - keys: Where changes have the key.
+  init(
+    _ number: Int64, _ key: ClockKey, of local: TableDefinition, _ keys: ClockKeys,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    self.number = number
+    self.key = key
+    self.keys = keys
+    table = TableName(local.name)
+    userKey = local.keySQL
+    self.connection = SQLiteConnection(sharing: connection)
+    hasRows = try connection.integer("SELECT 1 FROM main.buckia_clock_\(number) LIMIT 1") != nil
+    hasRuns = try connection.integer("SELECT 1 FROM main.buckia_clock_\(number)_run LIMIT 1") != nil
+  }
+
+  private var rowTable: String { "main.buckia_clock_\(number)" }
+  private var runTable: String { "main.buckia_clock_\(number)_run" }
+
+  private func parameters(from first: Int) -> [String] { (first..<(first + keys.count)).map { "?\($0)" } }
+  private func equal(_ names: [String], from first: Int = 1) -> String {
+    zip(names, parameters(from: first)).map { "\($0) = \($1)" }.joined(separator: " AND ")
+  }
+
+  private func prepare(_ sql: String) throws -> PreparedStatement {
+    PreparedStatement(try connection.prepare(sql, isPersistent: true))
+  }
+
+  private lazy var selection = Result { try prepare("SELECT stamps FROM \(rowTable) WHERE \(equal(key.names()))") }
+  private lazy var runSelection = Result {
+    let (first, last) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
+    let parameters = ClockKey.row(parameters(from: 1))
+    let order = key.names("f").map { "\($0) DESC" }.joined(separator: ", ")
+    return try prepare(
+      "SELECT stamps, \(last) >= \(parameters) FROM \(runTable) WHERE \(first) <= \(parameters) ORDER BY \(order) LIMIT 1")
+  }
+  private lazy var replacement = Result {
+    let names = key.names().joined(separator: ", ")
+    return try prepare(
+      "REPLACE INTO \(rowTable)(\(names), stamps) VALUES (\(parameters(from: 1).joined(separator: ", ")), ?\(keys.count + 1))")
+  }
+  private lazy var deletion = Result { try prepare("DELETE FROM \(rowTable) WHERE \(equal(key.names()))") }
+  private lazy var between = Result {
+    let key = ClockKey.row(userKey)
+    return try prepare(
+      """
+      SELECT 1 FROM main.\(table.quoted) WHERE \(key) > \(ClockKey.row(parameters(from: 1)))
+        AND \(key) < \(ClockKey.row(parameters(from: keys.count + 1))) LIMIT 1
+      """)
+  }
+
+  // MARK: Rows
+
+  /// What stands for a row by itself.
+  func row(_ change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
+    guard hasRows else { return nil }
+    let query = try selection.get()
+    defer { query.statement.reset() }
+    try keys.bind(change, bytes, to: query.statement)
+    return try query.statement.step() ? StampList(query.statement, at: 0) : nil
+  }
+
+  /// What stands for the run that a key lies in.
+  func run(_ change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
+    guard hasRuns else { return nil }
+    let query = try runSelection.get()
+    defer { query.statement.reset() }
+    try keys.bind(change, bytes, to: query.statement)
+    guard try query.statement.step(), query.statement.integer(at: 1) != 0 else { return nil }
+    return StampList(query.statement, at: 0)
+  }
+
+  /// Writes what stands for a row.
+  func write(_ list: StampList, _ change: DecodedChange, _ bytes: RawSpan) throws {
+    let statement = try replacement.get()
+    try keys.bind(change, bytes, to: statement.statement)
+    try list.bind(to: statement.statement, at: keys.count)
+    try statement.statement.run()
+    hasRows = true
+  }
+
+  /// Writes what stands for a row with a key that is remembered.
+  func write(_ list: StampList, _ key: ClockKeyRecord) throws {
+    let statement = try replacement.get()
+    try key.bind(to: statement.statement, from: 0)
+    try list.bind(to: statement.statement, at: keys.count)
+    try statement.statement.run()
+    hasRows = true
+  }
+
+  // MARK: Runs
+
+  /// Whether no row of the user's table lies between a key that is remembered and that of a change.
+  func areNeighbours(_ first: ClockKeyRecord, _ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
+    let query = try between.get()
+    defer { query.statement.reset() }
+    try first.bind(to: query.statement, from: 0)
+    try keys.bind(change, bytes, to: query.statement, from: keys.count)
+    return try !query.statement.step()
+  }
+
+  /// Writes a run, in which each row that is there has these stamps, in place of what stood for them.
+  func writeRun(_ list: StampList, from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
+    let names = key.names()
+    if hasRows {
+      let same = zip(userKey, names).map { "u.\($0) = c.\($1)" }.joined(separator: " AND ")
+      let row = ClockKey.row(names.map { "c.\($0)" })
+      let clear = try connection.cached(
+        """
+        DELETE FROM \(rowTable) AS c WHERE \(row) >= \(ClockKey.row(parameters(from: 1)))
+          AND \(row) <= \(ClockKey.row(parameters(from: keys.count + 1)))
+          AND EXISTS (SELECT 1 FROM main.\(table.quoted) AS u WHERE \(same))
+        """)
+      try bind(first, last, to: clear)
+      try clear.statement.run()
+    }
+    if hasRuns { try cut(from: first, to: last) }
+    try insertRun(list, from: first, to: last)
+  }
+
+  private func bind(_ first: ClockKeyRecord, _ last: ClockKeyRecord, to prepared: PreparedStatement) throws {
+    try first.bind(to: prepared.statement, from: 0)
+    try last.bind(to: prepared.statement, from: keys.count)
+  }
+
+  /// Takes keys out of the runs that they are in. What is left of those ends at the next row that is there: of others runs say nothing.
+  private func cut(from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
+    let (start, end) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
+    let (from, to) = (ClockKey.row(parameters(from: 1)), ClockKey.row(parameters(from: keys.count + 1)))
+    let query = try connection.cached(
+      """
+      SELECT *, \(start) < \(from), \(end) > \(to) FROM \(runTable) WHERE \(start) <= \(to) AND \(end) >= \(from)
+      """)
+    try bind(first, last, to: query)
+    var found: [(first: ClockKeyRecord, last: ClockKeyRecord, list: StampList, hasHead: Bool, hasTail: Bool)] = []
+    while try query.statement.step() {
+      guard let list = StampList(query.statement, at: 2 * keys.count) else { continue }
+      found.append(
+        (
+          record(of: query.statement, from: 0), record(of: query.statement, from: keys.count), list,
+          query.statement.integer(at: 2 * keys.count + 1) != 0, query.statement.integer(at: 2 * keys.count + 2) != 0
+        ))
+    }
+    query.statement.reset()
+    for run in found {
+      let delete = try connection.cached("DELETE FROM \(runTable) WHERE \(equal(key.names("f")))")
+      try run.first.bind(to: delete.statement, from: 0)
+      try delete.statement.run()
+    }
+    for run in found {
+      if run.hasHead, let before = try neighbour(of: first, isBefore: true, upTo: run.first) {
+        try insertRun(run.list, from: run.first, to: before)
+      }
+      if run.hasTail, let after = try neighbour(of: last, isBefore: false, upTo: run.last) {
+        try insertRun(run.list, from: after, to: run.last)
+      }
+    }
+  }
+
+  /// The key of the row next to one, up to another key; nil where there is none.
+  private func neighbour(of key: ClockKeyRecord, isBefore: Bool, upTo limit: ClockKeyRecord) throws -> ClockKeyRecord? {
+    let user = ClockKey.row(userKey)
+    let order = userKey.map { isBefore ? "\($0) DESC" : $0 }.joined(separator: ", ")
+    let query = try connection.cached(
+      """
+      SELECT \(userKey.joined(separator: ", ")) FROM main.\(table.quoted)
+      WHERE \(user) \(isBefore ? "<" : ">") \(ClockKey.row(parameters(from: 1)))
+        AND \(user) \(isBefore ? ">=" : "<=") \(ClockKey.row(parameters(from: keys.count + 1)))
+      ORDER BY \(order) LIMIT 1
+      """)
+    defer { query.statement.reset() }
+    try bind(key, limit, to: query)
+    return try query.statement.step() ? record(of: query.statement, from: 0) : nil
+  }
+
+  private func insertRun(_ list: StampList, from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
+    let insert = try connection.cached(
+      "INSERT INTO \(runTable) VALUES (\((1...(2 * keys.count + 1)).map { "?\($0)" }.joined(separator: ", ")))")
+    try bind(first, last, to: insert)
+    try list.bind(to: insert.statement, at: 2 * keys.count)
+    try insert.statement.run()
+    hasRuns = true
+  }
+
+  private func record(of row: borrowing SQLiteStatement, from start: Int) -> ClockKeyRecord {
+    var writer = ChangesetWriter()
+    for column in start..<(start + keys.count) { writer.append(column: column, of: row) }
+    return ClockKeyRecord(bytes: writer.bytes)
+  }
+}

@@ -1,0 +1,53 @@
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Finds the clocks of tables for the changes of one diff.
+struct DiffClocks {
+  private let diff: KSUID
+  private let session: ApplySession
+  private let unsent: UnsentEdits?
+  private let isAlone: Bool
+
+  /// - Parameters:
+  ///   - diff: The diff.
+  ///   - unsent: What was changed here and not been sent; nil where nobody knows.
+  ///   - isAlone: Whether nobody but the changes writes to the tables, as a trigger might.
+  init(_ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, isAlone: Bool) {
+    self.diff = diff
+    self.session = session
+    self.unsent = unsent
+    self.isAlone = isAlone
+  }
+
+  /// The clock of a table; nil where it has none.
+  func clock(for match: TableMatch, _ header: ChangesetTable, followed: Bool) throws -> TableClock? {
+    guard match.local.module == nil, let number = try RowClocks.number(of: match.local, on: session.connection) else {
+      return nil
+    }
+    return try TableClock(
+      number, for: match, header, by: diff, unsent: followed ? unsent?.rows(of: TableName(match.local.name)) : nil,
+      overruling: unsent, isAlone: isAlone, storesUTF16: session.storesUTF16, on: session.connection)
+  }
+}
+
+extension ApplySession {
+  /// Gives tables in which the later diff wins a clock.
+  ///
+  /// - Throws: `ReplicationError` with `noID` where the changes have no id, by which the later one could be told.
+  func requireClocks(for matches: [TableName: TableMatch], _ policies: ConflictPolicies, of changes: IncomingChanges) throws {
+    guard keepsLedger, policies.usesLatest else { return }
+    for (name, match) in matches where match.local.module == nil && policies.usesLatest(for: name) {
+      guard changes.key.id != nil else {
+        throw ReplicationError(
+          .noID,
+          "under the policy \"latest\" the ids of diffs decide, and these changes have none; name the file <KSUID>.changeset, "
+            + "or apply it under another policy", table: name.text)
+      }
+      try RowClocks.require(for: match.local, on: connection)
+    }
+  }
+}

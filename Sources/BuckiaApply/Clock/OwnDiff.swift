@@ -1,0 +1,54 @@
+import BuckiaByteStreams
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A diff that was made from this database: its rows are as the diff says, and the clocks note that it was this one which has said so.
+package enum OwnDiff {
+  /// Notes what a diff says in the clocks of its tables, if there are any.
+  ///
+  /// - Parameters:
+  ///   - changes: The changes.
+  ///   - columns: The names of the columns that each table has in them.
+  ///   - diff: The diff's id.
+  ///   - connection: The database.
+  /// - Throws: `SQLiteError`, `ChangesetError`; then nothing has been noted.
+  package static func stamp(
+    _ changes: TemporaryBuffer, columns: [TableName: [String]], by diff: KSUID,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    guard try !RowClocks.tables(on: connection).isEmpty else { return }
+    let transaction = try SQLiteTransaction(on: connection)
+    let schema = try SchemaReader(connection)
+    let storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
+    let sections = TableSections(try ChangesetSummary.of(changes), of: changes)
+    for (name, columns) in columns {
+      guard let header = sections.table(named: name), let entry = schema.entry(named: name), entry.kind == .table else {
+        continue
+      }
+      let local = try schema.definition(of: entry)
+      let layout = local.changesetColumns
+      let places = columns.compactMap { column in layout.firstIndex { ASCIIName.matches($0, column) } }
+      guard places.count == header.columnCount, local.module == nil,
+        let number = try RowClocks.number(of: local, on: connection)
+      else { continue }
+      let match = TableMatch(local, columns: places)
+      let clock = try TableClock(
+        number, for: match, header, by: diff, isOwn: true, isAlone: false, storesUTF16: storesUTF16, on: connection)
+      var all = ColumnMask()
+      for column in 0..<header.columnCount { all.insert(column) }
+      try sections.forEachChange(of: name) { change, bytes in
+        switch change.operation {
+        case .insert: try clock.stamp(all, of: change, isNew: true, bytes)
+        case .update: try clock.stamp(change.changed, of: change, bytes)
+        case .delete: try clock.stampDeletion(of: change, bytes)
+        }
+      }
+      try clock.flush()
+    }
+    try transaction.commit()
+  }
+}

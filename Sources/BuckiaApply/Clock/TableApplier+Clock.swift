@@ -1,0 +1,97 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+
+/// Changes of a table in which the later diff wins, in whatever order they arrive.
+extension TableApplier {
+  /// What is said of a change whose row a later diff has deleted.
+  private static let wasDeleted = Array("a later diff has deleted the row, or it was deleted here".utf8)
+  /// What is said of an UPDATE whose row is not here.
+  private static let isKept = Array("the row is not here; the new values are kept until it is".utf8)
+
+  /// All columns.
+  var columns: ColumnMask {
+    var columns = ColumnMask()
+    for column in 0..<statements.columnCount { columns.insert(column) }
+    return columns
+  }
+
+  /// The columns that the change in hand must not set, because a later diff has, of those in which that counts.
+  func laterColumns(by clock: TableClock, _ bytes: RawSpan) throws -> ColumnMask {
+    clock.meetsUnsent = false
+    guard change.operation != .delete else { return ColumnMask() }
+    let later = try clock.laterColumns(of: change, bytes)
+    guard !later.isEmpty, layout.columnPolicies != nil else { return later }
+    var counting = ColumnMask()
+    for column in 0..<statements.columnCount
+    where later.contains(column) && layout.policy(at: statements.match.columns[column]) == .latest {
+      counting.insert(column)
+    }
+    return counting
+  }
+
+  /// Notes that the row of an INSERT has been written where there was none.
+  func didInsert(_ bytes: RawSpan) throws {
+    guard let clock else { return }
+    try clock.stamp(columns, of: change, isNew: true, bytes)
+    guard followsClock else { return }
+    let values = try clock.pendingValues(for: change, bytes)
+    // What a constraint refuses stays where it was recorded, when it arrived.
+    guard try values.isEmpty || writer.update(values, bytes) == nil else { return }
+    try clock.takePending(for: change, bytes)
+  }
+
+  /// Whether the row of an INSERT is not here because it was deleted later.
+  func isDeletedLater(by clock: TableClock, _ bytes: RawSpan) throws -> Bool {
+    guard try clock.isDeletedLater(change, bytes) else { return false }
+    let local = try writer.currentRow(bytes)
+    defer { local?.release() }
+    return local == nil
+  }
+
+  /// Leaves out an INSERT whose row was deleted later.
+  func omitDeleted(_ bytes: RawSpan) throws -> Refused? {
+    let incident = ConflictIncident(kind: .notFound, change: change, local: nil, message: Self.wasDeleted)
+    return try resolveChanged(incident, bytes) { .noRow }
+  }
+
+  /// Keeps the values of an UPDATE whose row is not here, unless it was deleted later.
+  ///
+  /// - Returns: What is to be said of it.
+  func keepForLater(by clock: TableClock, _ bytes: RawSpan) throws -> [UInt8] {
+    if try clock.isDeletedLater(change, bytes) { return Self.wasDeleted }
+    try clock.keep(change, bytes)
+    return Self.isKept
+  }
+
+  /// Keeps a row that was inserted later than it was deleted.
+  func keepInserted(_ bytes: RawSpan) throws -> Refused? {
+    let local = try writer.currentRow(bytes)
+    defer { local?.release() }
+    guard local != nil else {
+      counts.unchanged += 1
+      return nil
+    }
+    var incident = ConflictIncident(kind: .data, change: change, local: local)
+    incident.isOutdated = true
+    return try resolveChanged(incident, bytes) { try writer.delete(bytes, guardedBy: .none) }
+  }
+
+  /// Keeps the columns of a row that is about to be deleted which were set later.
+  func keepLaterColumns(by clock: TableClock, _ bytes: RawSpan) throws {
+    guard let local = try writer.currentRow(bytes) else { return }
+    defer { local.release() }
+    try clock.keepLaterColumns(of: local, change, bytes)
+  }
+
+  /// Whether a change may be written as a whole: no part of it is earlier than what is here.
+  func mayPark(_ bytes: RawSpan) throws -> Bool {
+    guard followsClock, let clock, change.operation != .delete else { return true }
+    return try laterColumns(by: clock, bytes).isEmpty
+  }
+
+  /// Notes that a row which had other values for a while has those of its change.
+  func didWriteParked(_ bytes: RawSpan) throws {
+    try clock?.stamp(change.operation == .insert ? columns : change.changed, of: change, bytes)
+  }
+}

@@ -1,0 +1,189 @@
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The tables that remember which diff last wrote the rows and columns of a table: `buckia_clock` lists the tables of the user's that
+/// have a clock, `buckia_clock_column` their columns, `buckia_stamp` what diffs did to them.
+///
+/// Each clock has three tables of its own, which compare keys as the user's table does: `buckia_clock_N` has a row for each row that was written,
+/// `buckia_clock_N_run` one for neighbours that were written alike, and `buckia_clock_N_pending` has columns of rows that are not there yet.
+package enum RowClocks {
+  static let definition = """
+    CREATE TABLE main.buckia_clock(
+      clock INTEGER PRIMARY KEY,
+      table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+      key TEXT NOT NULL
+    );
+    CREATE TABLE main.buckia_clock_column(
+      clock INTEGER NOT NULL,
+      position INTEGER NOT NULL,
+      name TEXT NOT NULL COLLATE NOCASE,
+      PRIMARY KEY (clock, position)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_stamp(
+      stamp INTEGER PRIMARY KEY,
+      clock INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      operation TEXT NOT NULL,
+      columns BLOB NOT NULL,
+      is_own INTEGER NOT NULL
+    );
+    CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
+    """
+
+  /// Whether the ledger has these tables at all.
+  package static func arePossible(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try (Ledger.format(on: connection) ?? 0) >= 6
+  }
+
+  /// The tables that have a clock.
+  package static func tables(on connection: borrowing SQLiteConnection) throws -> [TableName] {
+    guard try arePossible(on: connection) else { return [] }
+    var names: [TableName] = []
+    try connection.forEachRow(of: "SELECT table_name FROM main.buckia_clock ORDER BY clock") {
+      names.append(TableName($0.text(at: 0) ?? ""))
+    }
+    return names
+  }
+
+  /// The greatest diff that any clock knows, own diffs included; nil for none.
+  package static func newestID(on connection: borrowing SQLiteConnection) throws -> KSUID? {
+    guard try arePossible(on: connection) else { return nil }
+    return try connection.text("SELECT max(diff) FROM main.buckia_stamp").flatMap { KSUID($0) }
+  }
+
+  /// The number of a table's clock; nil where it has none, or one for another key than the table has now.
+  package static func number(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Int64? {
+    let query = try connection.cached("SELECT clock FROM main.buckia_clock WHERE table_name = ?1 AND key = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.name, at: 0)
+    try query.statement.bind(ClockKey(of: table).definition, at: 1)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+  }
+
+  /// Gives a table a clock, unless it has one.
+  ///
+  /// A clock for another key than the table has now is dropped: no row can be found by it any more.
+  ///
+  /// - Returns: Whether the tables of a clock were made.
+  @discardableResult
+  package static func require(for table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Bool {
+    if try number(of: table, on: connection) != nil { return false }
+    if let outdated = try connection.integer(
+      "SELECT clock FROM main.buckia_clock WHERE table_name = ?1", binding: [table.name])
+    {
+      try connection.execute(
+        """
+        DROP TABLE IF EXISTS main.buckia_clock_\(outdated);
+        DROP TABLE IF EXISTS main.buckia_clock_\(outdated)_run;
+        DROP TABLE IF EXISTS main.buckia_clock_\(outdated)_pending;
+        DELETE FROM main.buckia_clock WHERE clock = \(outdated);
+        DELETE FROM main.buckia_clock_column WHERE clock = \(outdated);
+        DELETE FROM main.buckia_stamp WHERE clock = \(outdated);
+        """)
+    }
+    let key = ClockKey(of: table)
+    try connection.run(
+      cached: "INSERT INTO main.buckia_clock(table_name, key) VALUES (?1, ?2)", table.name, key.definition)
+    guard let clock = try connection.integer("SELECT last_insert_rowid()") else { return false }
+    try connection.execute(key.creation(of: "main.buckia_clock_\(clock)", with: "stamps NOT NULL"))
+    try connection.execute(key.runCreation(of: "main.buckia_clock_\(clock)_run"))
+    try connection.execute(key.pendingCreation(of: "main.buckia_clock_\(clock)_pending"))
+    return true
+  }
+
+  /// The columns of a clock by their positions.
+  package static func columns(of clock: Int64, on connection: borrowing SQLiteConnection) throws -> [String] {
+    let query = try connection.cached(
+      "SELECT name FROM main.buckia_clock_column WHERE clock = ?1 ORDER BY position")
+    defer { query.statement.reset() }
+    try query.statement.bind(clock, at: 0)
+    var names: [String] = []
+    while try query.statement.step() { names.append(query.statement.text(at: 0) ?? "") }
+    return names
+  }
+
+  /// The positions of columns in a clock; those that it does not know yet are added to it.
+  package static func positions(
+    of columns: [String], in clock: Int64, on connection: borrowing SQLiteConnection
+  ) throws -> [Int] {
+    var known = try self.columns(of: clock, on: connection)
+    return try columns.map { name in
+      if let position = known.firstIndex(where: { ASCIIName.matches($0, name) }) { return position }
+      try connection.run(
+        cached: "INSERT INTO main.buckia_clock_column VALUES (?1, ?2, ?3)", clock, Int64(known.count), name)
+      known.append(name)
+      return known.count - 1
+    }
+  }
+
+  /// The greatest diff that a clock knows; nil for none.
+  package static func newestID(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> KSUID? {
+    let query = try connection.cached("SELECT max(diff) FROM main.buckia_stamp WHERE clock = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(clock, at: 0)
+    guard try query.statement.step(), let text = query.statement.text(at: 0) else { return nil }
+    return KSUID(text)
+  }
+
+  // MARK: Stamps
+
+  /// The stamp with a number.
+  package static func stamp(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> RowStamp? {
+    let query = try connection.cached("SELECT diff, operation, columns FROM main.buckia_stamp WHERE stamp = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(number, at: 0)
+    guard try query.statement.step(), let diff = KSUID(query.statement.text(at: 0) ?? "") else { return nil }
+    return RowStamp(
+      number: number, diff: diff, operation: ChangeOperation(stamped: query.statement.text(at: 1) ?? ""),
+      columns: ColumnSet(bytes: query.statement.blob(at: 2)))
+  }
+
+  /// The stamp of a diff for what it did, which is recorded now unless it was before.
+  ///
+  /// - Parameter isOwn: Whether the diff was made from this database.
+  package static func stamp(
+    in clock: Int64, by diff: KSUID, _ operation: ChangeOperation, _ columns: ColumnSet, isOwn: Bool,
+    on connection: borrowing SQLiteConnection
+  ) throws -> RowStamp {
+    let query = try connection.cached(
+      """
+      SELECT stamp FROM main.buckia_stamp WHERE clock = ?1 AND diff = ?2 AND operation = ?3 AND columns = ?4
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(clock, at: 0)
+    try query.statement.bind(diff.description, at: 1)
+    try query.statement.bind(operation.stamped, at: 2)
+    try query.statement.bind(columns.bytes, at: 3)
+    if try query.statement.step() {
+      return RowStamp(
+        number: query.statement.integer(at: 0), diff: diff, operation: operation, columns: columns)
+    }
+    try connection.run(
+      cached: "INSERT INTO main.buckia_stamp(clock, diff, operation, columns, is_own) VALUES (?1, ?2, ?3, ?4, ?5)",
+      clock, diff.description, operation.stamped, columns.bytes, Int64(isOwn ? 1 : 0))
+    return RowStamp(
+      number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, diff: diff, operation: operation,
+      columns: columns)
+  }
+}
+
+extension ChangeOperation {
+  /// The word for it in `buckia_stamp`, as in `buckia_rule`.
+  fileprivate var stamped: String {
+    switch self {
+    case .insert: "insert"
+    case .update: "update"
+    case .delete: "delete"
+    }
+  }
+
+  fileprivate init(stamped word: String) {
+    switch word {
+    case "insert": self = .insert
+    case "delete": self = .delete
+    default: self = .update
+    }
+  }
+}
