@@ -138,6 +138,18 @@ package enum LedgerEntries {
       key.id?.description)
   }
 
+  /// Who has sent a diff that was applied here, and when it was, in milliseconds since 1970; nil where none with this id was.
+  package static func applied(
+    _ id: KSUID, on connection: borrowing SQLiteConnection
+  ) throws -> (sender: String, time: Int64)? {
+    let query = try connection.cached(
+      "SELECT sender, recorded_at FROM main.buckia_ledger WHERE diff = ?1 AND state IN ('applied', 'held') LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(id.description, at: 0)
+    guard try query.statement.step() else { return nil }
+    return (query.statement.text(at: 0) ?? "", query.statement.integer(at: 1))
+  }
+
   /// What the ledger has for a sender where the database itself has made the changes.
   package static let ownSender = "own"
 

@@ -94,6 +94,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
 
   /// A table that was named is in neither database.
   public static let noSuchTable = Self(rawValue: "no-such-table")
+  /// A table has no clock, which would say which diffs have changed its rows.
+  public static let noClock = Self(rawValue: "no-clock")
   /// A condition that is no SQL expression over its table, or a column that cannot be left out.
   public static let invalidSelection = Self(rawValue: "invalid-selection")
   /// A diff names a table that no diff may change.

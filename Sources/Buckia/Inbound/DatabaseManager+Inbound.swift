@@ -59,7 +59,7 @@ extension DatabaseManager {
           try receive(files, of: listing, options, resolver, beside: edits, on: connection)
         }
         if let snapshot {
-          try report.keep(snapshot, of: connection, without: unsent, overruling: edits, since: version)
+          try report.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
         }
         try edits?.end()
         if options.isDryRun {

@@ -34,9 +34,9 @@ extension DatabaseManager {
   ///
   /// - Parameters:
   ///   - unsent: What the copy is made without.
-  ///   - edits: Keeps what others have sent, and what was not sent has kept out of the database.
+  ///   - edits: Knows what others have sent, where it was not taken because of them.
   static func snapshot(
-    of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil, overruling edits: UnsentEdits? = nil,
+    of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil, beside edits: UnsentEdits? = nil,
     to path: String
   ) throws -> SnapshotReport {
     let target = DatabaseFileTarget(path, for: "snapshot")
@@ -44,7 +44,7 @@ extension DatabaseManager {
     let temporary = try target.makeTemporaryFile(like: connection.path)
     do {
       try connection.copyState(to: temporary)
-      try finish(temporary, without: unsent, overruling: edits, library: connection.library)
+      try finish(temporary, without: unsent, beside: edits, library: connection.library)
     } catch {
       target.removeTemporaryFile(temporary)
       throw error
@@ -56,7 +56,7 @@ extension DatabaseManager {
 
   /// Makes a snapshot of a copy: without Buckia's tables of the database, which are about the database and not about its rows.
   private static func finish(
-    _ copy: String, without unsent: UnsentChanges?, overruling edits: UnsentEdits?, library: SQLiteLibrary
+    _ copy: String, without unsent: UnsentChanges?, beside edits: UnsentEdits?, library: SQLiteLibrary
   ) throws {
     let connection = try SQLiteConnection(opening: copy, as: .readWrite, with: library)
     // A copy of a database with a write-ahead log would get one of its own whenever it is read.
@@ -65,7 +65,7 @@ extension DatabaseManager {
     try unsent?.remove(from: copy)
     if let edits {
       try connection.enableTriggers(false)
-      try edits.writeOverruled(to: connection)
+      try edits.writeShared(to: connection)
     }
     try removeOwnTables(from: connection)
     try SentChanges.begin(in: connection)
@@ -99,18 +99,18 @@ extension ApplyReport {
   ///   - path: Where the copy goes.
   ///   - connection: The database.
   ///   - unsent: What the copy is made without.
-  ///   - edits: Keeps what others have sent, and what was not sent has kept out of the database.
+  ///   - edits: Knows what others have sent, where it was not taken because of them.
   ///   - version: What ``DatabaseManager/snapshotVersion(on:)`` was before the first file.
   mutating func keep(
     _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges? = nil,
-    overruling edits: UnsentEdits? = nil, since version: Int64?
+    beside edits: UnsentEdits? = nil, since version: Int64?
   ) throws {
     do {
       // One state for the look and the copy.
       let transaction = try SQLiteTransaction(.deferred, on: connection)
       _ = try connection.integer("SELECT count(*) FROM main.sqlite_schema")
       wasWrittenMeanwhile = try connection.integer("PRAGMA data_version") != version
-      snapshot = try DatabaseManager.snapshot(of: connection, without: unsent, overruling: edits, to: path)
+      snapshot = try DatabaseManager.snapshot(of: connection, without: unsent, beside: edits, to: path)
       transaction.rollback()
     } catch {
       throw ApplyInterruption(report: self, cause: BuckiaError.wrapped(error))

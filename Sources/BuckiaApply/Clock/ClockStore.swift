@@ -54,12 +54,14 @@ final class ClockStore {
     let parameters = ClockKey.row(parameters(from: 1))
     let order = key.names("f").map { "\($0) DESC" }.joined(separator: ", ")
     return try prepare(
-      "SELECT stamps, \(last) >= \(parameters) FROM \(runTable) WHERE \(first) <= \(parameters) ORDER BY \(order) LIMIT 1")
+      "SELECT stamps, \(last) >= \(parameters) FROM \(runTable) WHERE \(first) <= \(parameters) ORDER BY \(order) LIMIT 1"
+    )
   }
   private lazy var replacement = Result {
     let names = key.names().joined(separator: ", ")
     return try prepare(
-      "REPLACE INTO \(rowTable)(\(names), stamps) VALUES (\(parameters(from: 1).joined(separator: ", ")), ?\(keys.count + 1))")
+      "REPLACE INTO \(rowTable)(\(names), stamps) VALUES (\(parameters(from: 1).joined(separator: ", ")), ?\(keys.count + 1))"
+    )
   }
   private lazy var deletion = Result { try prepare("DELETE FROM \(rowTable) WHERE \(equal(key.names()))") }
   private lazy var between = Result {

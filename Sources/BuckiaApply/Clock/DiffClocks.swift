@@ -24,13 +24,18 @@ struct DiffClocks {
   }
 
   /// The clock of a table; nil where it has none.
-  func clock(for match: TableMatch, _ header: ChangesetTable, followed: Bool) throws -> TableClock? {
+  func clock(for match: TableMatch, _ header: ChangesetTable) throws -> TableClock? {
     guard match.local.module == nil, let number = try RowClocks.number(of: match.local, on: session.connection) else {
       return nil
     }
     return try TableClock(
-      number, for: match, header, by: diff, unsent: followed ? unsent?.rows(of: TableName(match.local.name)) : nil,
-      overruling: unsent, isAlone: isAlone, storesUTF16: session.storesUTF16, on: session.connection)
+      number, for: match, header, by: diff, isAlone: isAlone, storesUTF16: session.storesUTF16,
+      on: session.connection)
+  }
+
+  /// The rows of a table that were changed here and not sent; nil where there are none.
+  func exposedRows(of table: TableName) -> ExposedRows? {
+    unsent?.rows(of: table).map { ExposedRows($0, on: session.connection) }
   }
 }
 
@@ -38,7 +43,9 @@ extension ApplySession {
   /// Gives tables in which the later diff wins a clock.
   ///
   /// - Throws: `ReplicationError` with `noID` where the changes have no id, by which the later one could be told.
-  func requireClocks(for matches: [TableName: TableMatch], _ policies: ConflictPolicies, of changes: IncomingChanges) throws {
+  func requireClocks(for matches: [TableName: TableMatch], _ policies: ConflictPolicies, of changes: IncomingChanges)
+    throws
+  {
     guard keepsLedger, policies.usesLatest else { return }
     for (name, match) in matches where match.local.module == nil && policies.usesLatest(for: name) {
       guard changes.key.id != nil else {

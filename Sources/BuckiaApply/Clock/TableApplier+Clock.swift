@@ -5,7 +5,7 @@ import SQLiteConnections
 /// Changes of a table in which the later diff wins, in whatever order they arrive.
 extension TableApplier {
   /// What is said of a change whose row a later diff has deleted.
-  private static let wasDeleted = Array("a later diff has deleted the row, or it was deleted here".utf8)
+  private static let wasDeleted = Array("a later diff has deleted the row".utf8)
   /// What is said of an UPDATE whose row is not here.
   private static let isKept = Array("the row is not here; the new values are kept until it is".utf8)
 
@@ -18,7 +18,6 @@ extension TableApplier {
 
   /// The columns that the change in hand must not set, because a later diff has, of those in which that counts.
   func laterColumns(by clock: TableClock, _ bytes: RawSpan) throws -> ColumnMask {
-    clock.meetsUnsent = false
     guard change.operation != .delete else { return ColumnMask() }
     let later = try clock.laterColumns(of: change, bytes)
     guard !later.isEmpty, layout.columnPolicies != nil else { return later }
@@ -28,6 +27,16 @@ extension TableApplier {
       counting.insert(column)
     }
     return counting
+  }
+
+  /// The columns of the key that an INSERT spells otherwise than the local row, which has the same key all the same: `a` and `A` under `NOCASE`. The
+  /// later INSERT has its way.
+  func otherKeyColumns(_ local: CurrentRow, _ bytes: RawSpan) throws -> ColumnMask {
+    var others = ColumnMask()
+    for column in 0..<statements.columnCount
+    where statements.isKey[column] && !holds(local, change.new(column), at: column, bytes) { others.insert(column) }
+    guard !others.isEmpty, let clock, try !clock.isInsertedLater(change, bytes) else { return ColumnMask() }
+    return others
   }
 
   /// Notes that the row of an INSERT has been written where there was none.

@@ -26,13 +26,8 @@ final class TableClock {
   private var run: StampedRun
   /// Whether no diff that the clock knows is greater: then this one wins everywhere.
   private let isNewest: Bool
-  /// What has been changed here and not been sent; nil where nobody knows, or nothing.
-  private let unsent: UnsentRows?
-  private let edits: UnsentEdits?
   /// The columns of rows that are not here yet.
   private let pending: PendingColumns
-  /// Whether the change in hand has met an edit that was not sent yet, and counts as earlier.
-  var meetsUnsent = false
 
   private var known: [Int64: RowStamp] = [:]
   /// The stamp that was used last, for neighbours that are changed alike.
@@ -45,18 +40,14 @@ final class TableClock {
   ///   - match: How the columns of the changes meet those of the table.
   ///   - diff: Which diff they are of.
   ///   - isOwn: Whether that was made from this database.
-  ///   - unsent: What has been changed here and not been sent.
-  ///   - edits: Keeps the changes that count as earlier than those.
   ///   - isAlone: Whether nobody else writes to the table meanwhile, as a trigger might.
   init(
     _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, isOwn: Bool = false,
-    unsent: UnsentRows? = nil, overruling edits: UnsentEdits? = nil, isAlone: Bool = true, storesUTF16: Bool, on connection: borrowing SQLiteConnection
+    isAlone: Bool = true, storesUTF16: Bool, on connection: borrowing SQLiteConnection
   ) throws {
     self.number = number
     self.diff = diff
     self.isOwn = isOwn
-    self.unsent = unsent
-    self.edits = edits
     let local = match.local
     names = match.columnNames
     layout = local.changesetColumns
@@ -74,25 +65,17 @@ final class TableClock {
   }
 
   /// Whether no row that comes in may meet anything that its clock knows.
-  var isTrivial: Bool { isNewest && unsent == nil && !pending.exist }
+  var isTrivial: Bool { isNewest && !pending.exist }
 
   /// Whether rows are known by their key: those with NULL in it are not.
   private func isKnown(_ change: DecodedChange) -> Bool { !change.hasNullKey && keys.count > 0 }
 
   // MARK: Asking
 
-  /// The columns of a change that a later diff has set, or somebody here who has not sent it yet.
+  /// The columns of a change that a later diff has set.
   func laterColumns(of change: DecodedChange, _ bytes: RawSpan) throws -> ColumnMask {
     var later = ColumnMask()
-    guard isKnown(change), !isNewest || unsent != nil else { return later }
-    if let edit = try unsent?.edit(of: change, at: keys, bytes), edit.operation != .delete {
-      for column in positions.indices
-      where change.new(column).isDefined && !isKey[column] && edit.has(names[column]) {
-        later.insert(column)
-        meetsUnsent = true
-      }
-    }
-    guard !isNewest, let stamps = try stamps(of: change, bytes) else { return later }
+    guard isKnown(change), !isNewest, let stamps = try stamps(of: change, bytes) else { return later }
     for column in positions.indices where change.new(column).isDefined && !isKey[column] {
       if let setter = stamps.setter(of: positions[column]), setter > diff { later.insert(column) }
     }
@@ -102,10 +85,6 @@ final class TableClock {
   /// Whether a later diff has deleted the row of an INSERT or UPDATE, which is not here.
   func isDeletedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
-    if try unsent?.edit(of: change, at: keys, bytes)?.operation == .delete {
-      meetsUnsent = true
-      return true
-    }
     guard !isNewest, let deletion = try stamps(ofMissing: change, bytes)?.deletion else { return false }
     return deletion > diff
   }
@@ -113,7 +92,6 @@ final class TableClock {
   /// Whether a later diff has inserted the row of a DELETE.
   func isInsertedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
-    if try unsent?.edit(of: change, at: keys, bytes)?.operation == .insert { return true }
     guard !isNewest, let insertion = try stamps(of: change, bytes)?.insertion else { return false }
     return insertion > diff
   }
@@ -142,12 +120,6 @@ final class TableClock {
         known[number] = stamp
         return stamp
       })
-  }
-
-  /// Keeps a change that has met an edit which was not sent: the others have it.
-  func overrule(_ change: DecodedChange, of match: TableMatch, _ bytes: RawSpan) throws {
-    meetsUnsent = false
-    try edits?.overrule(change, of: match, isKey: isKey, bytes)
   }
 
   // MARK: Stamping
@@ -182,7 +154,6 @@ final class TableClock {
     guard isKnown(change) else { return }
     let stamp = try stamp(.delete, ColumnMask())
     if let deletion = try stamps(ofMissing: change, bytes)?.deletion, deletion > diff { return }
-    try unsent?.forget(change, at: keys, bytes)
     try store.write(.one(stamp.number), change, bytes)
   }
 
@@ -272,6 +243,14 @@ final class TableClock {
     latest = (operation, mask, stamp)
     sums.removeAll(keepingCapacity: true)
     return stamp
+  }
+
+  /// The key of the row of a change; nil where nothing but its content tells it apart.
+  func key(of change: DecodedChange, _ bytes: RawSpan) -> ClockKeyRecord? {
+    guard isKnown(change) else { return nil }
+    var writer = ChangesetWriter()
+    keys.record(of: change, bytes, into: &writer)
+    return ClockKeyRecord(bytes: writer.bytes)
   }
 
   /// Writes what has been gathered: to be called at the end, and before a savepoint.

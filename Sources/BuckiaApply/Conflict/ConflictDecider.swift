@@ -181,6 +181,21 @@ final class ConflictDecider {
     rule = resolver == nil ? try rules?.rule(for: incident, layout, bytes)?.id : nil
   }
 
+  /// Writes down a conflict of which the rows are known.
+  ///
+  /// - Parameters:
+  ///   - base: The row as its author saw it, as a record of the layout; nil for none.
+  ///   - local: The row as it was here.
+  ///   - incoming: The row as it is to be.
+  func record(
+    _ kind: ConflictKind, _ outcome: ConflictOutcome, _ layout: RecordedRowLayout, base: [UInt8]?, local: [UInt8]?,
+    incoming: [UInt8]?
+  ) throws {
+    guard let log else { return }
+    func row(_ record: [UInt8]?) -> ConflictLog.Row? { record.map { record in log.row { $0.append(encoded: record) } } }
+    try log.record(kind, outcome, layout, base: row(base), local: row(local), incoming: row(incoming))
+  }
+
   /// Writes down what a change that was left out says of columns that are unknown here.
   ///
   /// - Parameters:

@@ -34,6 +34,8 @@ struct ChangesetApplier {
   private let effects: EffectLog?
   /// Finds the clocks of tables; nil where there are none.
   private let clocks: DiffClocks?
+  /// The rows that were changed here and not sent, of tables that are changed.
+  private var exposed: [TableName: ExposedRows] = [:]
   /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
@@ -128,6 +130,12 @@ struct ChangesetApplier {
       if arrival.isComplete { break }
       arrival = try self.arrival(beyond: arrival.end, of: incoming)
     }
+    for rows in exposed.values {
+      try rows.cover { kind, outcome, layout, base, local, incoming in
+        counts.conflicts += 1
+        try decider.record(kind, outcome, layout, base: base, local: local, incoming: incoming)
+      }
+    }
     try contents.end()
     try rebuild?.finish { [progress, done] in try progress(done) }
     try indirect?.report { [observer, effects] effect, table in
@@ -171,7 +179,7 @@ struct ChangesetApplier {
     return arrival
   }
 
-  private func tableApplier(
+  private mutating func tableApplier(
     for table: ChangesetTable, of changeset: TemporaryBuffer, waiting: Set<RowIdentity>
   ) throws -> TableApplier {
     let match = try match(of: table)
@@ -186,12 +194,16 @@ struct ChangesetApplier {
     try indirect?.begin(statements.name)
     let isReportedOtherwise = indirect?.watches(statements.name) == true
     let gathered = isReportedOtherwise ? nil : effects.map { EffectTable(statements, table, in: $0) }
-    let clock = try clocks?.clock(for: match, table, followed: decider.usesLatest(for: statements.name))
+    let clock = try clocks?.clock(for: match, table)
+    if clock != nil, exposed[statements.name] == nil, decider.usesLatest(for: statements.name) {
+      exposed[statements.name] = clocks?.exposedRows(of: statements.name)
+    }
     return TableApplier(
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer,
         gatheringInto: gathered),
-      match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, clock: clock, canBatch: canBatch,
+      match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, clock: clock,
+      exposing: exposed[statements.name], canBatch: canBatch,
       storesUTF16: session.storesUTF16)
   }
 

@@ -28,6 +28,9 @@ struct ColumnMask: Hashable {
     return union
   }
 
+  /// Adds the columns of another set.
+  mutating func formUnion(_ other: ColumnMask) { if !other.isEmpty { self = union(other) } }
+
   /// The columns that are in this set, and not in another.
   func subtracting(_ other: ColumnMask) -> ColumnMask {
     if other.isEmpty { return self }

@@ -26,7 +26,9 @@ final class TableApplier {
   let clock: TableClock?
   /// Whether the later of two diffs wins in the table, or in some column of it.
   let followsClock: Bool
-  /// The columns that a later diff has set, or an edit that was not sent yet, of those that the change in hand sets.
+  /// The rows that were changed here and not sent; nil where there are none.
+  private let exposed: ExposedRows?
+  /// The columns that a later diff has set, of those that the change in hand sets.
   var later = ColumnMask()
   /// Takes what is found out of colliding keys; nil where a conflict ends the work anyway.
   private let collisions: KeyCollisions?
@@ -71,12 +73,14 @@ final class TableApplier {
   ///   - known: What the table's changes are known to meet.
   ///   - waitingInserts: The rows whose INSERT waits for the table's other changes.
   ///   - clock: Keeps the clock of the table; nil where it has none.
+  ///   - exposed: The rows that were changed here and not sent; nil where there are none.
   init(
     _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
     decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
-    waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil, canBatch: Bool, storesUTF16: Bool
+    waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil, exposing exposed: ExposedRows? = nil, canBatch: Bool, storesUTF16: Bool
   ) {
     self.clock = clock
+    self.exposed = exposed
     followsClock = clock != nil && decider.usesLatest(for: writer.statements.name)
     self.collisions = followsClock ? nil : collisions
     self.known = known
@@ -113,7 +117,7 @@ final class TableApplier {
   }
 
   /// Whether an INSERT can meet nothing that the clock knows.
-  private var mayBatch: Bool { !followsClock || clock?.isTrivial != false }
+  private var mayBatch: Bool { !followsClock || (exposed == nil && clock?.isTrivial != false) }
 
   /// Applies a change, and defers it where a constraint refuses it.
   private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan) throws {
@@ -235,9 +239,9 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
-    let refused = try known.map { try attempt(bytes, beside: $0) } ?? attempt(bytes)
-    if let clock, clock.meetsUnsent { try clock.overrule(change, of: statements.match, bytes) }
-    return refused
+    if let exposed, let key = clock?.key(of: change, bytes) { try exposed.expose(key) }
+    if let known { return try attempt(bytes, beside: known) }
+    return try attempt(bytes)
   }
 
   private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
@@ -471,6 +475,7 @@ final class TableApplier {
       case .latest: if later.contains(column) { isAllTaken = false } else { taken.insert(column) }
       }
     }
+    if change.operation == .insert, followsClock { try taken.formUnion(otherKeyColumns(local, bytes)) }
     guard !taken.isEmpty else {
       try clock?.stamp(settled, of: change, bytes)
       try record(incident, .keptLocal, bytes)
@@ -529,7 +534,7 @@ final class TableApplier {
     return true
   }
 
-  private func holds(_ local: CurrentRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
+  func holds(_ local: CurrentRow, _ value: ValueSlice, at column: Int, _ bytes: RawSpan) -> Bool {
     guard value.isDefined else { return true }
     let place = statements.match.columns[column]
     return local.holds(value, in: bytes, at: place, affinity: statements.affinities[place])

@@ -45,6 +45,7 @@ extension BuckiaError {
     case .untrusted: "\(description); `buckia init --trust any` allows it"
     case .alreadyExists: "\(description); --force replaces it"
     case .nothingInCommon: "\(description); --force compares them all the same"
+    case .noClock: "\(description); `buckia init --clocks` gives it one"
     case .notADatabase: FileKind.refusal(of: context.path, where: "an SQLite database") ?? description
     default: description
     }

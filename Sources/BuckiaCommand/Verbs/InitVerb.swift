@@ -27,6 +27,15 @@ struct InitVerb: Verb {
   @Option(help: ArgumentHelp("For how many days it is kept; 0 keeps nothing.", valueName: "days"))
   var undoDays: Int?
 
+  @Flag(
+    help: ArgumentHelp(
+      "Let all tables remember which diff has last set each of their columns, as apply --on-conflict latest and blame need it. Do it before you make the first diff."
+    ))
+  var clocks = false
+
+  @Option(help: ArgumentHelp("The same for this table; may be given again.", valueName: "table"))
+  var clock: [String] = []
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -38,14 +47,22 @@ struct InitVerb: Verb {
     if undoSize != nil || undoDays != nil {
       try target.manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
     }
+    let clocked = clocks || !clock.isEmpty ? try target.manager.keepClocks(of: clocks ? nil : clock) : nil
     try console.document([
       "version": 1,
       "created": .bool(report.created),
       "createdDatabase": .bool(report.createdDatabase),
       "trust": .string(report.trust.rawValue),
+      "clocks": .array((clocked ?? []).map { .string($0) }),
     ])
     if report.createdDatabase { try console.say("\(target.database.escaped) is a new, empty database.") }
     try console.say(report.created ? "The ledger tables were made." : "The ledger tables are there already.")
+    if let clocked {
+      try console.say(
+        clocked.isEmpty
+          ? "The tables have their clocks already."
+          : "Clocks were made for \(clocked.map { $0.escaped(limit: 60) }.joined(separator: ", ")).")
+    }
     try console.say("Trust: \(report.trust.explanation)")
     return .done
   }

@@ -140,6 +140,14 @@ package enum RowClocks {
       columns: ColumnSet(bytes: query.statement.blob(at: 2)))
   }
 
+  /// Whether a stamp is that of a diff that was made from this database.
+  package static func isOwn(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let query = try connection.cached("SELECT is_own FROM main.buckia_stamp WHERE stamp = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(number, at: 0)
+    return try query.statement.step() && query.statement.integer(at: 0) != 0
+  }
+
   /// The stamp of a diff for what it did, which is recorded now unless it was before.
   ///
   /// - Parameter isOwn: Whether the diff was made from this database.

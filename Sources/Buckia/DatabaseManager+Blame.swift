@@ -1,0 +1,65 @@
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Tells which diffs have set the columns of a row last.
+  ///
+  /// ```swift
+  /// let origin = try database.origin(ofRowIn: "notes", key: ["id": .integer(7)])
+  /// for column in origin.columns { print(column.name, column.source?.sender ?? "from the beginning") }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - table: The table. It must have a clock: see ``keepClocks(of:)``.
+  ///   - key: A value for each column of its primary key, or for `_rowid_` where it has none.
+  /// - Throws: `BuckiaError`: `noSuchTable`; `noClock`; `columnsDiffer` where the values are not those of the key.
+  public func origin(ofRowIn table: String, key: [String: ChangesetValue]) throws -> RowOrigin {
+    try withReader { connection in
+      let schema = try SchemaReader(connection)
+      guard let entry = schema.entry(named: TableName(table)), entry.kind == .table else {
+        throw BuckiaError(.noSuchTable, "there is no table \"\(EscapedText(table, limit: 100))\"", path: path)
+      }
+      let definition = try schema.definition(of: entry)
+      let names = definition.changesetColumns
+      let keyNames = definition.keyIndexes.map { names[$0] }
+      let values = keyNames.compactMap { name in key.first { ASCIIName.matches($0.key, name) }?.value }
+      guard values.count == keyNames.count, key.count == keyNames.count else {
+        throw BuckiaError(
+          .columnsDiffer, "the key of table \"\(definition.name)\" is \(keyNames.joined(separator: ", "))", path: path)
+      }
+      guard let history = try RowHistory(of: values, in: definition, on: connection) else {
+        throw BuckiaError(
+          .noClock, "table \"\(definition.name)\" has no clock, so nobody knows which diffs have changed its rows",
+          path: path)
+      }
+      var known: [Int64: RowOrigin.Source] = [:]
+      func source(_ stamp: RowStamp?) throws -> RowOrigin.Source? {
+        guard let stamp else { return nil }
+        if let source = known[stamp.number] { return source }
+        let source = try Self.source(of: stamp, on: connection)
+        known[stamp.number] = source
+        return source
+      }
+      return RowOrigin(
+        table: definition.name, exists: history.values != nil, source: try source(history.stamp),
+        columns: try history.columns.enumerated().map { place, name in
+          RowOrigin.Column(
+            name: name, value: history.values?[place], source: try source(history.setters[place]))
+        })
+    }
+  }
+
+  private static func source(of stamp: RowStamp, on connection: borrowing SQLiteConnection) throws -> RowOrigin.Source {
+    if try RowClocks.isOwn(stamp.number, on: connection) {
+      return RowOrigin.Source(
+        diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), appliedAt: nil)
+    }
+    let entry = try LedgerEntries.applied(stamp.diff, on: connection)
+    return RowOrigin.Source(
+      diff: stamp.diff, sender: LedgerEntries.shown(sender: entry?.sender ?? ""), appliedAt: entry?.time)
+  }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import Buckia
+
+/// `buckia blame`
+struct BlameVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "blame",
+    abstract: "Tells which diffs have set the columns of a row last, and who has sent them.",
+    discussion: """
+      The table must have a clock: `buckia init DB --clocks` gives it one, and so does `apply --on-conflict latest`.
+
+      Example:
+        buckia blame notes.sqlite notes --key id=7
+      """)
+
+  @OptionGroup var target: DatabaseOptions
+
+  @Argument(help: "The table.")
+  var table: String
+
+  @Option(
+    help: ArgumentHelp(
+      "A column of the primary key and its value; _rowid_ where there is none. Once for each column.",
+      valueName: "column=value"),
+    transform: KeyArgument.init(parsing:))
+  var key: [KeyArgument]
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if key.isEmpty {
+      throw ValidationError("--key is missing: a column of the primary key and its value, such as id=7.")
+    }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let values = Dictionary(key.map { ($0.column, $0.value) }) { _, last in last }
+    let origin = try target.manager.origin(ofRowIn: table, key: values)
+    try console.document(origin.json)
+    try console.say(origin.lines(style: console.style))
+    return .done
+  }
+}
+
+/// A column of a key and its value, as they are typed: `id=7`, `name=red`, `hash=x'00ff'`.
+struct KeyArgument {
+  let column: String
+  let value: ChangesetValue
+
+  /// Takes a number for a number, `x'…'` for a blob, and all else for text. SQLite makes of it what the column has.
+  ///
+  /// - Throws: `ValidationError` where there is no equals sign.
+  init(parsing argument: String) throws {
+    guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else {
+      throw ValidationError("It has the form column=value.")
+    }
+    column = String(argument[..<equals])
+    let text = String(argument[argument.index(after: equals)...])
+    if let number = Int64(text), String(number) == text {
+      value = .integer(number)
+    } else if text.hasPrefix("x'"), text.hasSuffix("'"), let bytes = HexText.bytes(String(text.dropFirst(2).dropLast()))
+    {
+      value = .blob(bytes)
+    } else {
+      value = .text(text)
+    }
+  }
+}
