@@ -36,19 +36,17 @@ extension DatabaseManager {
           .noClock, "table \"\(definition.name)\" has no clock, so nobody knows which diffs have changed its rows",
           path: path)
       }
-      var known: [Int64: RowOrigin.Source] = [:]
-      func source(_ stamp: RowStamp?) throws -> RowOrigin.Source? {
-        guard let stamp else { return nil }
-        if let source = known[stamp.number] { return source }
-        let source = try Self.source(of: stamp, on: connection)
-        known[stamp.number] = source
-        return source
+      var sources: [Int64: RowOrigin.Source] = [:]
+      for stamp in [history.stamp] + history.setters {
+        guard let stamp, sources[stamp.number] == nil else { continue }
+        sources[stamp.number] = try Self.source(of: stamp, on: connection)
       }
       return RowOrigin(
-        table: definition.name, exists: history.values != nil, source: try source(history.stamp),
-        columns: try history.columns.enumerated().map { place, name in
+        table: definition.name, exists: history.values != nil, source: history.stamp.flatMap { sources[$0.number] },
+        columns: history.columns.indices.map { place in
           RowOrigin.Column(
-            name: name, value: history.values?[place], source: try source(history.setters[place]))
+            name: history.columns[place], value: history.values?[place],
+            source: history.setters[place].flatMap { sources[$0.number] })
         })
     }
   }

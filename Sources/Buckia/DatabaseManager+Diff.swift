@@ -116,7 +116,8 @@ extension DatabaseManager {
   /// - Returns: A remark when that could not be done.
   private static func stamp(_ difference: DatabaseDifference, by id: KSUID, in newer: RowSource) -> Remark? {
     let columns = Dictionary(
-      difference.tables.map { (TableName($0.definition.name), $0.definition.changesetColumns) }) { first, _ in first }
+      difference.tables.map { (TableName($0.definition.name), $0.definition.changesetColumns) }
+    ) { first, _ in first }
     do {
       guard try !RowClocks.tables(on: newer.connection).isEmpty else { return nil }
       if let path = newer.attachablePath {

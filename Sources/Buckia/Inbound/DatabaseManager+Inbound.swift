@@ -52,7 +52,9 @@ extension DatabaseManager {
         let snapshot = options.isDryRun ? nil : options.snapshot
         let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
         let unsent =
-          if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else { UnsentChanges?.none }
+          if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else {
+            UnsentChanges?.none
+          }
         let edits = options.conflicts.usesLatest ? try unsent?.edits(on: connection) : nil
         let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
         var report = try CommitDurability.raised(on: connection) {

@@ -79,7 +79,8 @@ struct ApplyExecution {
     var applier = try ChangesetApplier(
       schema: schema, decider: decider, collisions, rules: rules, session: session, keeping: indexes,
       rebuilding: rebuild,
-      reportingTo: settings.observer, gatheringInto: effects, clocks: clocks(beside: seesTriggers), progress: settings.progress)
+      reportingTo: settings.observer, gatheringInto: effects, clocks: clocks(beside: seesTriggers),
+      progress: settings.progress)
     let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
     let known = holding.known.changes
     try applier.applyAll(holding.known) { try known.requireDefinition(of: $0) }
