@@ -30,7 +30,7 @@ struct UsageTests {
     "What is not understood exits with 64, and says so on standard error",
     arguments: [
       ["frobnicate"], ["diff"], ["diff", "one"], ["diff", "a", "b", "--method", "bytes"], ["apply", "db"],
-      ["apply", "db", "f", "--on-conflict", "latest"], ["apply", "db", "f", "--schema", "nothing"],
+      ["apply", "db", "f", "--on-conflict", "newest"], ["apply", "db", "f", "--schema", "nothing"],
       ["apply", "db", "f", "--memory", "0"], ["apply", "db", "f", "--memory", "2X"],
       ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "f", "--identity", "key"],
       ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],
@@ -55,7 +55,7 @@ struct UsageTests {
 
   @Test("An unknown value lists what there is")
   func listsValues() throws {
-    let outcome = try Workbench().buckia(["apply", "db", "f", "--on-conflict", "latest"])
-    #expect(outcome.diagnostics.contains("'keep-local', 'take-incoming' or 'abort'"))
+    let outcome = try Workbench().buckia(["apply", "db", "f", "--on-conflict", "newest"])
+    #expect(outcome.diagnostics.contains("'keep-local', 'take-incoming', 'abort' or 'latest'"))
   }
 }

@@ -1,92 +1,7 @@
 import Buckia
 import BuckiaKSUID
-import SQLiteConnections
 import TestSupport
 import Testing
-
-/// Several people who edit the same rows apart, and send what they have changed to all others.
-struct Group {
-  /// One of them.
-  struct Member {
-    let database: DatabaseManager
-    let shared: String
-    let home: BuckiaHome
-    /// The files that have not been applied here yet.
-    var mail: [String] = []
-  }
-
-  let folder: TemporaryFolder
-  var members: [Member] = []
-  /// All files that were sent.
-  var sent: [(file: String, from: Int)] = []
-  var options = ApplyOptions(conflicts: .latest)
-
-  init(_ count: Int, _ schema: String) throws {
-    folder = try TemporaryFolder()
-    try TestDatabases.run(schema, on: folder.file("base.sqlite"))
-    for index in 0..<count {
-      let database = DatabaseManager(try folder.copy("base.sqlite", to: "\(index).sqlite"))
-      try database.initialize()
-      try database.keepClocks()
-      members.append(
-        Member(
-          database: database, shared: folder.file("\(index)-shared.sqlite"),
-          home: BuckiaHome(path: folder.file("\(index)-home"))))
-      try database.snapshot(to: members[index].shared)
-    }
-  }
-
-  func edit(_ member: Int, _ sql: String) throws { try TestDatabases.run(sql, on: members[member].database.path) }
-
-  /// Sends what a member has changed to all others.
-  @discardableResult
-  mutating func send(_ member: Int) throws -> DiffReport {
-    let report = try members[member].database.createDatabaseDiff(
-      since: members[member].shared, output: .folder(folder.file("sent")), home: members[member].home)
-    if let file = report.path {
-      sent.append((file, member))
-      for other in members.indices where other != member { members[other].mail.append(file) }
-    }
-    return report
-  }
-
-  /// Applies some of the files that a member has got.
-  @discardableResult
-  mutating func apply(_ member: Int, _ files: [String]? = nil) throws -> ApplyReport {
-    let files = files ?? members[member].mail
-    var options = options
-    options.snapshot = members[member].shared
-    members[member].mail.removeAll { files.contains($0) }
-    return try members[member].database.processInboundChanges(files, options: options, home: members[member].home)
-  }
-
-  /// Lets everybody have everything.
-  mutating func settle() throws {
-    var isSettled = false
-    while !isSettled {
-      isSettled = true
-      for member in members.indices {
-        if try send(member).id != nil { isSettled = false }
-        try apply(member)
-      }
-    }
-  }
-
-  /// The rows of a member, without what Buckia keeps.
-  func content(_ member: Int) throws -> [String: [String]] {
-    try TestDatabases.content(of: members[member].database.path).filter { !$0.key.hasPrefix("buckia_") }
-  }
-
-  /// The rows of a query at a member.
-  func rows(_ member: Int, _ sql: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: members[member].database.path, as: .readOnly)
-    var rows: [String] = []
-    try connection.forEachRow(of: sql) { row in
-      rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return rows
-  }
-}
 
 /// Under the policy `latest`, databases that have applied the same diffs have the same rows.
 @Suite("Convergence") struct ConvergenceTests {
@@ -131,7 +46,7 @@ struct Group {
   func randomHistories(_ shard: Int) throws {
     for seed in Seeds.range(12) where Int(seed) % Seeds.shards.count == shard || Seeds.range(12).count == 1 {
       var random = SeededGenerator(seed: seed)
-      var group = try Group(Int.random(in: 2...4, using: &random), Self.schema)
+      var group = try Group(Int.random(in: 2...4, using: &random), Self.schema, ordersIDs: false)
       for _ in 0..<Int.random(in: 5...25, using: &random) {
         let member = Int.random(in: 0..<group.members.count, using: &random)
         switch Int.random(in: 0..<10, using: &random) {
@@ -162,5 +77,199 @@ struct Group {
         )
       }
     }
+  }
+
+  private func note(_ count: Int = 3) throws -> Group { try Group(count, Self.schema) }
+
+  @Test("Of two edits of a column the later diff's wins, whichever arrives first; edits of other columns stay")
+  func laterWins() throws {
+    for isLateFirst in [false, true] {
+      var group = try note()
+      try group.edit(0, "UPDATE note SET title = 'A', n = 7 WHERE id = 1")
+      let early = try #require(try group.send(0).path)
+      try group.edit(1, "UPDATE note SET title = 'B', body = 'B' WHERE id = 1")
+      let late = try #require(try group.send(1).path)
+      try group.apply(2, isLateFirst ? [late] : [early])
+      try group.apply(2)
+      #expect(try group.rows(2, "SELECT title, body, n FROM note WHERE id = 1") == ["B|B|7.0"])
+      try group.apply(0)
+      try group.apply(1)
+      for member in 0..<2 { #expect(try group.content(member) == group.content(2)) }
+    }
+  }
+
+  @Test("A value that is as the author of an earlier diff saw it, but was set later, stays")
+  func sameValueSetLater() throws {
+    var group = try note(2)
+    try group.edit(0, "UPDATE note SET title = 'mine' WHERE id = 1")
+    let early = try #require(try group.send(0).path)
+    // There and back again: the row is as everybody began with it, and that is the latest word.
+    try group.edit(1, "UPDATE note SET title = 'other' WHERE id = 1")
+    try group.send(1)
+    try group.apply(1, [])
+    try group.edit(1, "UPDATE note SET title = 'one' WHERE id = 1")
+    try group.send(1)
+    let report = try group.apply(1, [early])
+    #expect(report.diffs.map(\.conflicts) == [1])
+    #expect(try group.rows(1, "SELECT title FROM note WHERE id = 1") == ["one"])
+    try group.settle()
+    #expect(try group.rows(0, "SELECT title FROM note WHERE id = 1") == ["one"])
+    // What has lost is in the record.
+    let lost = try #require(try group.members[1].database.conflicts().first)
+    #expect(lost.outcome == .keptLocal)
+    #expect(lost.incoming?.first { $0.column == "title" }?.value == .text("mine"))
+  }
+
+  @Test("A DELETE beats every edit, a later one too; only a later INSERT brings the row back")
+  func deletions() throws {
+    var group = try note()
+    try group.edit(0, "DELETE FROM note WHERE id = 1")
+    try group.send(0)
+    try group.edit(1, "UPDATE note SET body = 'later' WHERE id = 1")
+    try group.send(1)
+    try group.settle()
+    for member in 0..<3 { #expect(try group.rows(member, "SELECT 1 FROM note WHERE id = 1").isEmpty) }
+    try group.edit(2, "INSERT INTO note(id, title) VALUES (1, 'back')")
+    try group.send(2)
+    try group.settle()
+    // The edit was later than the deletion, so it is in the row that is there again; but its INSERT came later still.
+    for member in 0..<3 {
+      #expect(try group.rows(member, "SELECT title, body FROM note WHERE id = 1") == ["back|NULL"])
+    }
+  }
+
+  @Test("An INSERT that arrives after the later DELETE of its row is left out and recorded")
+  func insertAfterDelete() throws {
+    var group = try note()
+    try group.edit(0, "INSERT INTO note(id, title) VALUES (9, 'nine')")
+    let insertion = try #require(try group.send(0).path)
+    try group.apply(0, [])
+    try group.edit(0, "DELETE FROM note WHERE id = 9")
+    let deletion = try #require(try group.send(0).path)
+    try group.apply(1, [deletion])
+    let report = try group.apply(1, [insertion])
+    #expect(report.diffs.map(\.omitted) == [1])
+    #expect(try group.rows(1, "SELECT 1 FROM note WHERE id = 9").isEmpty)
+    #expect(try group.members[1].database.conflicts().first?.reason == "a later diff has deleted the row")
+  }
+
+  @Test("An UPDATE that arrives before the INSERT of its row is kept, and written when the row appears")
+  func updateBeforeInsert() throws {
+    var group = try note()
+    try group.edit(0, "INSERT INTO tag VALUES ('green', 'g', 1)")
+    let insertion = try #require(try group.send(0).path)
+    try group.apply(0, [])
+    try group.edit(0, "UPDATE tag SET n = 5 WHERE name = 'green'")
+    let update = try #require(try group.send(0).path)
+    let report = try group.apply(1, [update])
+    #expect(report.diffs.map(\.omitted) == [1])
+    try group.apply(1, [insertion])
+    #expect(try group.rows(1, "SELECT colour, n FROM tag WHERE name = 'green'") == ["g|5"])
+    #expect(try group.content(1) == group.content(0))
+  }
+
+  @Test("What was changed here and not sent is later than all that arrives, and goes out with the next diff")
+  func unsentEdits() throws {
+    var group = try note(2)
+    try group.edit(1, "UPDATE note SET title = 'theirs', body = 'theirs' WHERE id = 1; DELETE FROM note WHERE id = 2")
+    try group.send(1)
+    try group.edit(0, "UPDATE note SET title = 'mine' WHERE id = 1; UPDATE note SET title = 'gone' WHERE id = 2")
+    let report = try group.apply(0)
+    #expect(report.diffs.map(\.conflicts) == [2])
+    #expect(try group.rows(0, "SELECT title, body FROM note WHERE id < 3") == ["mine|theirs"])
+    // Of the row that was deleted the edit is in the record.
+    let records = try group.members[0].database.conflicts()
+    #expect(records.map(\.outcome) == [.keptLocal, .tookIncoming])
+    #expect(records.last?.local?.first { $0.column == "title" }?.value == .text("gone"))
+    #expect(try group.send(0).tables.map(\.updated) == [1])
+    try group.settle()
+    #expect(try group.content(0) == group.content(1))
+    #expect(try group.rows(1, "SELECT title, body FROM note WHERE id < 3") == ["mine|theirs"])
+  }
+
+  @Test("An edit that is taken back before it was sent leaves what the others have")
+  func takenBack() throws {
+    var group = try note(2)
+    try group.edit(1, "UPDATE note SET title = 'theirs' WHERE id = 1")
+    try group.send(1)
+    try group.edit(0, "UPDATE note SET title = 'mine' WHERE id = 1")
+    try group.apply(0)
+    try group.edit(0, "UPDATE note SET title = 'one' WHERE id = 1")
+    try group.settle()
+    // As it was at the beginning is what somebody wants who has seen that the others want something else.
+    for member in 0..<2 { #expect(try group.rows(member, "SELECT title FROM note WHERE id = 1") == ["one"]) }
+  }
+
+  @Test("A policy of a column counts for that column alone")
+  func columnPolicies() throws {
+    var group = try note(2)
+    group.options.conflicts = [.table("note"): .latest, .column("title", of: "note"): .keepLocal]
+    try group.edit(0, "UPDATE note SET title = 'A', body = 'A' WHERE id = 1")
+    try group.send(0)
+    try group.apply(0, [])
+    try group.edit(1, "UPDATE note SET title = 'B', body = 'B' WHERE id = 1")
+    try group.send(1)
+    try group.apply(0)
+    #expect(try group.rows(0, "SELECT title, body FROM note WHERE id = 1") == ["A|B"])
+  }
+
+  @Test("Changes without an id cannot be later or earlier than others: they are refused, and nothing is applied")
+  func withoutID() throws {
+    var group = try note(2)
+    try group.edit(0, "UPDATE note SET title = 'A' WHERE id = 1")
+    let file = group.folder.file("plain.changeset")
+    var options = DiffOptions()
+    options.isRaw = true
+    try group.members[0].database.createDatabaseDiff(
+      since: group.members[0].shared, output: .file(file, replacing: false), options: options,
+      home: group.members[0].home)
+    let report = try group.apply(1, [file])
+    #expect(report.diffs.map(\.state) == [.rejected])
+    #expect(report.diffs.map(\.code) == [.noID])
+    #expect(try group.rows(1, "SELECT title FROM note WHERE id = 1") == ["one"])
+  }
+
+  @Test(
+    "Rows that are inserted in a row take next to no room in the clock, and each is known by itself all the same",
+    arguments: [
+      "INTEGER PRIMARY KEY", "TEXT PRIMARY KEY", "BLOB PRIMARY KEY",
+    ])
+  func runs(_ key: String) throws {
+    var group = try Group(2, "CREATE TABLE t(id \(key), a, b); CREATE TABLE other(x PRIMARY KEY)")
+    let id =
+      key.hasPrefix("INTEGER")
+      ? "value" : key.hasPrefix("TEXT") ? "printf('%05d', value)" : "CAST(printf('%05d', value) AS BLOB)"
+    let numbers = "WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 500)"
+    try group.edit(0, "\(numbers) INSERT INTO t SELECT \(id), value, 0 FROM n WHERE value % 10 <> 5")
+    let all = try #require(try group.send(0).id)
+    try group.apply(1)
+    #expect(try group.rows(1, "SELECT count(*) FROM buckia_clock_1_run") == ["1"] || !key.hasPrefix("INTEGER"))
+    #expect(try group.rows(1, "SELECT count(*) FROM buckia_clock_1") == ["0"] || key.hasPrefix("INTEGER"))
+    try group.apply(0, [])
+    try group.edit(
+      0,
+      "UPDATE t SET b = 1 WHERE a = 200; DELETE FROM t WHERE a = 300; \(numbers) INSERT INTO t SELECT \(id), value, 9 FROM n WHERE value = 5"
+    )
+    let few = try #require(try group.send(0).id)
+    try group.apply(1)
+    try group.apply(0, [])
+    let name = try group.rows(1, "SELECT quote(id) FROM t WHERE a IN (200, 199, 5) ORDER BY a")
+    #expect(name.count == 3)
+    for (place, expected) in [(0, [few, few]), (1, [all, all]), (2, [all, few])].enumerated().map({
+      ($0.offset, $0.element.1)
+    }) {
+      let value = try group.value(1, "SELECT id FROM t WHERE a = \([5, 199, 200][place])")
+      let origin = try group.members[1].database.origin(ofRowIn: "t", key: ["id": value])
+      #expect(origin.columns.dropFirst().map { $0.source?.diff } == expected)
+      #expect(origin.exists)
+    }
+    // A whole column again: the run is one again, and knows both diffs.
+    try group.edit(0, "UPDATE t SET a = a + 1000")
+    let third = try #require(try group.send(0).id)
+    try group.apply(1)
+    let value = try group.value(1, "SELECT id FROM t WHERE a = 1100")
+    let origin = try group.members[1].database.origin(ofRowIn: "t", key: ["id": value])
+    #expect(origin.columns.dropFirst().map { $0.source?.diff } == [third, all])
+    #expect(try group.content(0) == group.content(1))
   }
 }

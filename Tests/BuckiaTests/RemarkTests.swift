@@ -59,6 +59,10 @@ struct RemarkTests {
       .outgoingNotNoted,
       "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
     ),
+    (
+      .clocksNotKept,
+      "1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send these changes again: 2"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .renumberedRows,

@@ -13,7 +13,7 @@ public enum ConflictPolicy: String, Sendable, CaseIterable {
   /// Of two changes of a column the one of the later diff wins: the one with the greater id, in whatever order they arrive. A DELETE beats every
   /// UPDATE, and a row that was deleted comes back only by a later INSERT.
   ///
-  /// So all databases that have applied the same diffs have the same rows. The table gets a clock for that: see <doc:Converging>.
+  /// So all databases that have applied the same diffs have the same rows. The table gets a clock for that, which remembers what each diff has set.
   case latest
 }
 

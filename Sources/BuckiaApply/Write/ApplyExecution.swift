@@ -122,9 +122,12 @@ struct ApplyExecution {
     return .applied(result)
   }
 
-  /// What keeps the clocks of tables; nil where no table has one, or the changes have no id.
+  /// What keeps the clocks of tables; nil where no table has one, and for changes without an id. What is taken back here is an edit like any other, which
+  /// the next diff sends.
   private func clocks(beside seesTriggers: Bool) throws -> DiffClocks? {
-    guard session.keepsLedger, let diff = incoming.key.id, try session.hasClocks() else { return nil }
+    guard session.keepsLedger, incoming.key.sender != LedgerEntries.ownSender, let diff = incoming.key.id,
+      try session.hasClocks()
+    else { return nil }
     return DiffClocks(diff, session, unsent: settings.unsent, isAlone: !seesTriggers)
   }
 

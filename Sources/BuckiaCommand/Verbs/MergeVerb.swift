@@ -53,6 +53,10 @@ struct MergeVerb: Verb {
     guard path != OutputPath.standardOutput else {
       throw ValidationError("A database cannot be written to standard output; name a file.")
     }
+    guard onConflict != .latest else {
+      throw ValidationError(
+        "Which of two changes is the later one is told by the ids of diffs, and database files have none.")
+    }
     guard busyTimeout >= 0 else { throw ValidationError("--busy-timeout must not be negative.") }
   }
 

@@ -1,0 +1,105 @@
+import Buckia
+import BuckiaKSUID
+import SQLiteChangesets
+import SQLiteConnections
+import TestSupport
+
+/// Several people who edit the same rows apart, and send what they have changed to all others.
+struct Group {
+  /// One of them.
+  struct Member {
+    let database: DatabaseManager
+    let shared: String
+    let home: BuckiaHome
+    /// The files that have not been applied here yet.
+    var mail: [String] = []
+  }
+
+  let folder: TemporaryFolder
+  var members: [Member] = []
+  /// All files that were sent.
+  var sent: [(file: String, from: Int)] = []
+  var options = ApplyOptions(conflicts: .latest)
+
+  /// - Parameters:
+  ///   - count: How many members there are.
+  ///   - schema: The statements that make the database with which all begin.
+  ///   - ordersIDs: Whether each new diff is later than all before it, whoever makes it; else those of one second are in any order.
+  init(_ count: Int, _ schema: String, ordersIDs: Bool = true) throws {
+    folder = try TemporaryFolder()
+    try TestDatabases.run(schema, on: folder.file("base.sqlite"))
+    for index in 0..<count {
+      let database = DatabaseManager(try folder.copy("base.sqlite", to: "\(index).sqlite"))
+      try database.initialize()
+      try database.keepClocks()
+      members.append(
+        Member(
+          database: database, shared: folder.file("\(index)-shared.sqlite"),
+          home: BuckiaHome(path: folder.file(ordersIDs ? "home" : "\(index)-home"))))
+      try database.snapshot(to: members[index].shared)
+    }
+  }
+
+  func edit(_ member: Int, _ sql: String) throws { try TestDatabases.run(sql, on: members[member].database.path) }
+
+  /// Sends what a member has changed to all others.
+  @discardableResult
+  mutating func send(_ member: Int) throws -> DiffReport {
+    let report = try members[member].database.createDatabaseDiff(
+      since: members[member].shared, output: .folder(folder.file("sent")), home: members[member].home)
+    if let file = report.path {
+      sent.append((file, member))
+      for other in members.indices where other != member { members[other].mail.append(file) }
+    }
+    return report
+  }
+
+  /// Applies some of the files that a member has got.
+  @discardableResult
+  mutating func apply(_ member: Int, _ files: [String]? = nil) throws -> ApplyReport {
+    let files = files ?? members[member].mail
+    var options = options
+    options.snapshot = members[member].shared
+    members[member].mail.removeAll { files.contains($0) }
+    return try members[member].database.processInboundChanges(files, options: options, home: members[member].home)
+  }
+
+  /// Lets everybody have everything.
+  mutating func settle() throws {
+    var isSettled = false
+    while !isSettled {
+      isSettled = true
+      for member in members.indices {
+        if try send(member).id != nil { isSettled = false }
+        try apply(member)
+      }
+    }
+  }
+
+  /// The rows of a member, without what Buckia keeps.
+  func content(_ member: Int) throws -> [String: [String]] {
+    try TestDatabases.content(of: members[member].database.path).filter { !$0.key.hasPrefix("buckia_") }
+  }
+
+  /// The rows of a query at a member.
+  func rows(_ member: Int, _ sql: String) throws -> [String] {
+    let connection = try SQLiteConnection(opening: members[member].database.path, as: .readOnly)
+    var rows: [String] = []
+    try connection.forEachRow(of: sql) { row in
+      rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+    }
+    return rows
+  }
+
+  /// A value of a member's database.
+  func value(_ member: Int, _ sql: String) throws -> ChangesetValue {
+    let connection = try SQLiteConnection(opening: members[member].database.path, as: .readOnly)
+    let query = try connection.prepare(sql)
+    guard try query.step() else { return .null }
+    return switch query.storageClass(at: 0) {
+    case .integer: .integer(query.integer(at: 0))
+    case .blob: .blob(query.blob(at: 0))
+    default: .text(query.text(at: 0) ?? "")
+    }
+  }
+}
