@@ -85,8 +85,12 @@ extension DatabaseManager {
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
     if !options.allowsUnrelated { try older.requireRelation(to: newer) }
-    let difference = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
+    let found = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
+    let isSnapshot = try SentChanges.areKept(in: older.connection)
+    let difference = try isSnapshot ? unsent(of: found, from: older, to: newer, options) : found
     var report = DiffReport(difference, options: options)
+    let left = found.changeCount - difference.changeCount
+    if left > 0 { report.warnings.append(Remark(.sentBefore, "\(left)")) }
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
     let known = try [older, newer].flatMap {
@@ -100,15 +104,30 @@ extension DatabaseManager {
     try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
-    if options.selections.isEmpty, try SentChanges.areKept(in: older.connection) {
+    if options.selections.isEmpty, isSnapshot {
       let path = older.connection.path
       do {
-        try SentChanges.note(difference.changeset, in: SQLiteConnection(opening: path, as: .readWrite))
+        try SentChanges.note(found.changeset, in: SQLiteConnection(opening: path, as: .readWrite))
       } catch {
         report.warnings.append(Remark(.sentNotNoted, path, "\(error)"))
       }
     }
     return report
+  }
+
+  /// What is to be sent of a difference from a snapshot, after other diffs from it.
+  private static func unsent(
+    of found: DatabaseDifference, from older: RowSource, to newer: RowSource, _ options: DiffOptions
+  ) throws -> DatabaseDifference {
+    let sent = try SentChanges.read(from: older.connection)
+    // With a later id, what was sent would beat what others have changed since.
+    if !options.includesSent, options.tables == nil, options.selections.isEmpty,
+      try !RowClocks.tables(on: newer.connection).isEmpty, let unsent = try found.leavingOut(sent, in: newer)
+    {
+      return unsent
+    }
+    // A row that was sent as deleted is no edit to those who have applied that.
+    return try found.reinserting(rowsDeletedBy: sent)
   }
 
   /// Notes in the clocks of the newer database what the diff says: where others have it, theirs say the same.

@@ -35,6 +35,11 @@ public struct DiffOptions: Sendable {
   public var renames: [ColumnRename]
   /// What identifies the rows of tables without a primary key.
   public var keyless: KeylessIdentity
+  /// Whether a difference from a snapshot has everything since that was made, also what was sent before.
+  ///
+  /// If the database keeps clocks, it only has what is new, unless tables or rows are selected: what is sent once more counts as later than what others have changed since. Of a database
+  /// without clocks a difference always has everything.
+  public var includesSent = false
   /// Whether databases that share no table may be compared. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false
 

@@ -32,7 +32,7 @@ extension Remark {
     // Ids of new files.
     case clockNotKept, outgoingNotNoted
     // Snapshots.
-    case sentNotNoted
+    case sentNotNoted, sentBefore
     // Clocks of tables.
     case clocksNotKept
     // Merges of databases.
@@ -94,6 +94,8 @@ extension Remark {
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "
           + "these changes again: $2"
+      case .sentBefore:
+        "$1 of the rows that have changed since the snapshot was made were sent before, and are not sent again"
       case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"
 
       case .renumberedRows:

@@ -59,11 +59,12 @@ struct RemarkTests {
       .outgoingNotNoted,
       "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
     ),
+    (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
+    (.sentBefore, "1 of the rows that have changed since the snapshot was made were sent before, and are not sent again"),
     (
       .clocksNotKept,
       "1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send these changes again: 2"
     ),
-    (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .renumberedRows,
       "table \"1\" has no primary key, and both sides have given the same rowids to different rows: 2 of the incoming rows got others"

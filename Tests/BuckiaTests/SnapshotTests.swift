@@ -296,4 +296,17 @@ struct SnapshotTests {
     #expect(report.wasWrittenMeanwhile == writes)
     #expect(try TestDatabases.content(of: anna.shared)["notes"] == anna.content["notes"])
   }
+
+  @Test("A row that was sent as deleted and is there again is sent as a new one")
+  func reinserted() throws {
+    let (_, anna, ben) = try people()
+    try anna.database.snapshot(to: anna.shared)
+    try anna.edit("DELETE FROM notes WHERE id = 'a'")
+    #expect(changes(try anna.send(to: ben)) == [0, 0, 1])
+    try anna.edit("INSERT INTO notes VALUES ('a', 'Boat', 'again'); UPDATE notes SET text = 'new' WHERE id = 'b'")
+    #expect(changes(try anna.send(to: ben)) == [1, 1, 0])
+    let report = try ben.receive()
+    #expect(report.diffs.map(\.conflicts) == [0, 0])
+    #expect(try ben.content == anna.content)
+  }
 }

@@ -64,6 +64,12 @@ struct DiffVerb: Verb {
   @Flag(help: "Replace the file named with -o when it is there already, and compare databases that share no table.")
   var force = false
 
+  @Flag(
+    help: ArgumentHelp(
+      "Send again what was sent since the snapshot OLD was made: a file was lost. Of a database with clocks only new changes are sent otherwise."
+    ))
+  var again = false
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
@@ -92,6 +98,7 @@ struct DiffVerb: Verb {
       tables: tables?.names, selections: selections, method: method.method, isRaw: raw, renames: rename,
       keyless: keyless)
     options.allowsUnrelated = force
+    options.includesSent = again
     let report = try DatabaseManager(new).createDatabaseDiff(
       since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, home: home.folder,
       progress: { now in progress.update(now.line) })
