@@ -63,7 +63,7 @@ extension BuckiaHome {
   /// Drops the oldest lines when there are many.
   private func cutOutgoing() throws {
     guard FileSystem.byteCount(of: outgoingPath) >= 2 * Self.lineLimit * Self.lineBytes else { return }
-    let output = try AtomicFileOutput(at: outgoingPath, replacing: true)
+    let output = try AtomicFileOutput(at: outgoingPath, replacing: true, isPrivate: true)
     for line in try outgoingLines().suffix(Int(Self.lineLimit)) { try output.write(Array(line) + [UInt8(ascii: "\n")]) }
     try output.publish()
   }
