@@ -92,6 +92,7 @@ extension DatabaseManager {
     let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
     if let remark = made.remark { report.warnings.append(remark) }
     guard let id = made.ids.first else { return report }
+    if let remark = try Remark.clockBehind(id, on: newer.connection) { report.warnings.append(remark) }
     // Before there is a file: no crash must make one that nobody knows.
     if let remark = home.noteOutgoing(id, from: newer.connection.path) { report.warnings.append(remark) }
     try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))

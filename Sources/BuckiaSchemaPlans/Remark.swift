@@ -30,7 +30,7 @@ extension Remark {
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,
       counters, heldChanges, damaged, notCheckable
     // Ids of new files.
-    case clockNotKept, outgoingNotNoted
+    case clockNotKept, outgoingNotNoted, clockBehind
     // Snapshots.
     case sentNotNoted
     // Merges of databases.
@@ -88,6 +88,10 @@ extension Remark {
         "$1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
       case .outgoingNotNoted:
         "$1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
+
+      case .clockBehind:
+        "the clock of this device says $1, but this database has ids or ledger entries of $2, so the clock was wrong then or is now; new "
+          + "ids are greater than all before them in any case"
 
       case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"
 

@@ -59,6 +59,10 @@ struct RemarkTests {
       .outgoingNotNoted,
       "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
     ),
+    (
+      .clockBehind,
+      "the clock of this device says 1, but this database has ids or ledger entries of 2, so the clock was wrong then or is now; new ids are greater than all before them in any case"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .renumberedRows,

@@ -1,5 +1,6 @@
 import BuckiaApply
 import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteConnections
 
 extension DatabaseManager {
@@ -99,8 +100,10 @@ extension DatabaseManager {
     if connection.isInTransaction || isBorrowed && resolver != nil { settings.indexPolicy = .keep }
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
+    var remarks: [Remark] = []
     var failure: (any Error)?
     do {
+      if let remark = try Remark.clockBehind(on: connection) { remarks.append(remark) }
       files.begin(after: try receiver.releaseHeld())
       try receiver.receive(files)
     } catch {
@@ -116,6 +119,7 @@ extension DatabaseManager {
       isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [],
       outgoingFolders: files.removal.outgoingFolders.sorted())
     report.misnamed = listing.misnamed
+    report.warnings = remarks
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
   }
