@@ -6,7 +6,7 @@ package final class RowSource {
   /// The connection that the rows are read through.
   package let connection: SQLiteConnection
   /// The path at which another connection finds the same database; nil where only this one sees all of it.
-  let attachablePath: String?
+  package let attachablePath: String?
   /// What the database is called in messages.
   let name: String
   private let selections: [TableName: RowSelection]

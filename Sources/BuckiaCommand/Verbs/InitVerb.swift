@@ -27,6 +27,8 @@ struct InitVerb: Verb {
   @Option(help: ArgumentHelp("For how many days it is kept; 0 keeps nothing.", valueName: "days"))
   var undoDays: Int?
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -34,7 +36,7 @@ struct InitVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager.initialize(trust: trust)
+    let report = try target.manager.initialize(trust: trust, home: home.folder)
     if undoSize != nil || undoDays != nil {
       try target.manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
     }
@@ -43,10 +45,13 @@ struct InitVerb: Verb {
       "created": .bool(report.created),
       "createdDatabase": .bool(report.createdDatabase),
       "trust": .string(report.trust.rawValue),
+      "warnings": .array(report.warnings.map { .string($0.shown) }),
+      "remarks": .array(report.warnings.map(\.json)),
     ])
     if report.createdDatabase { try console.say("\(target.database.escaped) is a new, empty database.") }
     try console.say(report.created ? "The ledger tables were made." : "The ledger tables are there already.")
     try console.say("Trust: \(report.trust.explanation)")
+    try console.say(report.warnings.lines(style: console.style))
     return .done
   }
 }
