@@ -5,8 +5,9 @@ import BuckiaSchemaPlans
 
 /// Which files were made from which database, so that no outbox is mistaken for an inbound folder and emptied.
 ///
-/// The file `outgoing` has a line for each: the id, and the beginning of a digest of the database's path. A copy of the
-/// database is another one, however alike, and takes such files like anybody's.
+/// The file `outgoing` has a line for each: the id, and the replica that the database is. One without a ledger is no replica: the
+/// beginning of a digest of its path stands for it. A copy of the database is another replica, however alike, and takes such files
+/// like anybody's.
 extension BuckiaHome {
   private var outgoingPath: String { "\(path)/outgoing" }
   /// The bytes of a line: an id, a space, 32 digits, a line end.
@@ -14,17 +15,17 @@ extension BuckiaHome {
   /// So many lines are kept at least; twice as many are cut down to that.
   private static let lineLimit: Int64 = 10_000
 
-  /// Notes that a file is about to be made from a database. One that has no path is not noted.
+  /// Notes that a file is about to be made from a database. One that is no replica and has no path is not noted.
   ///
   /// - Returns: A remark when it could not be noted.
-  func noteOutgoing(_ id: KSUID, from database: String) -> Remark? {
-    guard let digest = Self.digest(of: database) else { return nil }
+  func noteOutgoing(_ id: KSUID, from database: String, replica: ReplicaID? = nil) -> Remark? {
+    guard let origin = replica?.description ?? Self.digest(of: database) else { return nil }
     // While it is locked, nobody else adds or cuts.
     let clock = openClock()
     defer { withExtendedLifetime(clock) {} }
     do {
       try cutOutgoing()
-      try PosixFile(appendingTo: outgoingPath).write(Array("\(id) \(digest)\n".utf8))
+      try PosixFile(appendingTo: outgoingPath).write(Array("\(id) \(origin)\n".utf8))
       return nil
     } catch {
       // Where the clock cannot be kept either, the remark about that says this, too.
@@ -32,15 +33,17 @@ extension BuckiaHome {
     }
   }
 
-  /// The ids of the files that were made from a database.
-  func outgoingIDs(of database: String) -> Set<KSUID> {
-    guard let digest = Self.digest(of: database) else { return [] }
+  /// The ids of the files that were made from a database: since it is a replica, wherever it was, and before, at its path.
+  func outgoingIDs(of database: String, replica: ReplicaID? = nil) -> Set<KSUID> {
+    let origins = [replica?.description, Self.digest(of: database)].compactMap { $0.map { Array($0.utf8) } }
+    guard !origins.isEmpty else { return [] }
     do {
       let lines = try outgoingLines()
       return Set(
         lines.compactMap { line in
-          line.dropFirst(KSUID.textLength + 1).elementsEqual(digest.utf8)
-            ? KSUID(String(decoding: line.prefix(KSUID.textLength), as: UTF8.self)) : nil
+          let origin = line.dropFirst(KSUID.textLength + 1)
+          guard origins.contains(where: { origin.elementsEqual($0) }) else { return nil }
+          return KSUID(String(decoding: line.prefix(KSUID.textLength), as: UTF8.self))
         })
     } catch {
       // Nothing was noted yet, or it cannot be read: a remark has told of that when it could not be written.
@@ -63,7 +66,7 @@ extension BuckiaHome {
   /// Drops the oldest lines when there are many.
   private func cutOutgoing() throws {
     guard FileSystem.byteCount(of: outgoingPath) >= 2 * Self.lineLimit * Self.lineBytes else { return }
-    let output = try AtomicFileOutput(at: outgoingPath, replacing: true)
+    let output = try AtomicFileOutput(at: outgoingPath, replacing: true, isPrivate: true)
     for line in try outgoingLines().suffix(Int(Self.lineLimit)) { try output.write(Array(line) + [UInt8(ascii: "\n")]) }
     try output.publish()
   }

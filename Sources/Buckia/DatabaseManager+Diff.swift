@@ -11,8 +11,9 @@ import SQLiteSchemas
 extension DatabaseManager {
   /// Writes what turns an older database into this one into a diff file.
   ///
-  /// Neither database is changed, and both may be in use: each is read as it is at one moment. Only a snapshot
-  /// (``snapshot(to:)``) as the older one notes what was sent. A borrowed database is read as
+  /// No row of either database is changed, and both may be in use: each is read as it is at one moment. A snapshot
+  /// (``snapshot(to:)``) as the older one notes what was sent, and the ledger of the newer one, where it has one, that a diff was
+  /// made; see <doc:Replicas>. A borrowed database is read as
   /// the app's connection sees it, what its open transaction has changed included.
   ///
   /// ```swift
@@ -24,7 +25,7 @@ extension DatabaseManager {
   ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
   ///   - output: Where the file goes.
   ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
-  ///   - home: Where the clock of the ids is kept, and which files were made from this database.
+  ///   - home: Where the clock of the ids is kept, which files were made from this database, and what is known of its replica.
   ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
   ///     stop.
   /// - Returns: What was found and written; `id` is nil when there is no difference, and then there is no file.
@@ -94,14 +95,22 @@ extension DatabaseManager {
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
     let known = try [older, newer].flatMap {
-      [try LedgerEntries.newestID(on: $0.connection), try RowClocks.newestID(on: $0.connection)].compactMap { $0 }
+      [
+        try LedgerEntries.newestID(on: $0.connection), try RowClocks.newestID(on: $0.connection),
+        try LedgerProgress.read(on: $0.connection).made,
+      ].compactMap { $0 }
     }
     let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
     if let remark = made.remark { report.warnings.append(remark) }
     guard let id = made.ids.first else { return report }
+    if let remark = try Remark.clockBehind(id, on: newer.connection) { report.warnings.append(remark) }
     // Before there is a file: no crash must make one that nobody knows.
-    if let remark = home.noteOutgoing(id, from: newer.connection.path) { report.warnings.append(remark) }
-    try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))
+    let origin = try DiffOrigin(of: newer, making: id, in: home)
+    report.warnings += origin.remarks
+    if let remark = home.noteOutgoing(id, from: newer.connection.path, replica: origin.replica?.id) {
+      report.warnings.append(remark)
+    }
+    try report.add(write(difference, id: id, kind: kind, from: origin, to: output, isRaw: options.isRaw))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
@@ -152,7 +161,8 @@ extension DatabaseManager {
   }
 
   private static func write(
-    _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, to output: DiffOutput, isRaw: Bool
+    _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, from origin: DiffOrigin, to output: DiffOutput,
+    isRaw: Bool
   ) throws -> (id: KSUID, path: String?, bytes: Int64) {
     let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
     if isRaw {
@@ -166,7 +176,8 @@ extension DatabaseManager {
     }
     let renames = difference.tables.flatMap(\.renames)
     // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
-    let manifest = Manifest(id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], renames: renames)
+    let manifest = Manifest(
+      id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], sender: origin.sender, renames: renames)
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)), author: difference.author,
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))

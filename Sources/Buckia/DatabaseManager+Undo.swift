@@ -25,7 +25,7 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - subjects: What to take back; the newest goes first, whatever their order.
   ///   - options: What to do about rows that have been changed since.
-  ///   - home: Where the clock of the ids is kept.
+  ///   - home: Where the clock of the ids is kept, and what is known of the replica.
   /// - Returns: What was done.
   /// - Throws: `BuckiaError` when a diff is not in the ledger (`noSuchDiff`), has been taken back (`alreadyUndone`), or is not
   ///   known well enough any more (`notKept`), and when the schema has changed since so that its rows do not fit. Nothing has
@@ -46,8 +46,14 @@ extension DatabaseManager {
         let transaction = try SQLiteTransaction(on: connection)
         try Ledger.prepare(on: connection)
         settings.retention = try LedgerSettings.retention(on: connection)
-        let report = try undo(subjects, options, home, settings, session, on: connection)
+        let registration = ReplicaRegistration(of: connection, in: home)
+        let remarks = options.isDryRun ? [] : try registration.settle(on: connection).remarks
+        var report = try undo(subjects, options, home, settings, session, on: connection)
+        report.warnings += remarks
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
+        if !options.isDryRun, let remark = try registration.noteProgress(on: connection), !remarks.contains(remark) {
+          report.warnings.append(remark)
+        }
         return report
       }
     }

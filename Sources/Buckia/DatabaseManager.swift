@@ -1,5 +1,6 @@
 import BuckiaDiff
 import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteConnections
 
 /// One local database and what can be done with it: the way in for apps.
@@ -110,7 +111,7 @@ public struct DatabaseManager: Sendable {
 }
 
 extension DatabaseManager {
-  /// What ``initialize(trust:)`` did.
+  /// What ``initialize(trust:home:)`` did.
   public struct InitReport: Sendable {
     /// Whether the ledger tables were made just now.
     public let created: Bool
@@ -120,24 +121,33 @@ extension DatabaseManager {
     public let createdDatabase: Bool
     /// Who is trusted.
     public let trust: TrustMode
+    /// What is worth knowing about the database.
+    public let warnings: [Remark]
   }
 
   /// Makes the ledger tables, or migrates those of an earlier format, and makes the database when there is none.
   ///
-  /// - Parameter trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
+  /// - Parameters:
+  ///   - trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
+  ///   - home: Knows which replica the database is; see <doc:Replicas>.
   /// - Throws: `BuckiaError` when the database cannot be opened or written, or has a newer ledger.
   @discardableResult
-  public func initialize(trust: TrustMode? = nil) throws -> InitReport {
+  public func initialize(trust: TrustMode? = nil, home: BuckiaHome = .standard) throws -> InitReport {
     let existed = isBorrowed || FileSystem.exists(path)
     return try withWriter(makingFile: true) { connection in
       let transaction = try SQLiteTransaction(on: connection)
       let ledger = try Ledger.prepare(on: connection)
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
       let inForce = try LedgerSettings.trust(on: connection)
+      let registration = ReplicaRegistration(of: connection, in: home)
+      var warnings = try registration.settle(on: connection, isNewFile: !existed).remarks
       try transaction.commit()
+      if let remark = try registration.noteProgress(on: connection), !warnings.contains(remark) {
+        warnings.append(remark)
+      }
       return InitReport(
         created: ledger == .created, migrated: ledger != .created && ledger != .present, createdDatabase: !existed,
-        trust: inForce)
+        trust: inForce, warnings: warnings)
     }
   }
 }

@@ -136,6 +136,8 @@ public struct InspectedFile {
   let author: AuthorSchema?
   /// The sender, for people.
   public let sender: String
+  /// Whether a signature proves who the sender is.
+  package let isSigned: Bool
   /// The changes.
   package let changeset: TemporaryBuffer
   /// The tables that it changes, and how.
@@ -156,6 +158,7 @@ public struct InspectedFile {
     schema = diff.schema
     author = diff.author
     sender = diff.signature.shownSender
+    isSigned = diff.signature != .unsigned
     changeset = diff.changeset
     summary = diff.inspection.summary
     tablesInAuthorOrder = Set(diff.manifest.tables.filter { $0.order == .author }.map { TableName($0.name) })
@@ -171,6 +174,7 @@ public struct InspectedFile {
     schema = nil
     author = nil
     sender = "unsigned"
+    isSigned = false
     changeset = raw.changeset
     summary = raw.inspection.summary
     tablesInAuthorOrder = []

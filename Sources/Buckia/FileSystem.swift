@@ -37,6 +37,25 @@ package enum FileSystem {
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
   }
 
+  /// When a file was last written, in seconds since 1970; 0 when there is none.
+  static func modificationTime(of path: String) -> Int {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return 0 }
+    #if canImport(Darwin)
+      return status.st_mtimespec.tv_sec
+    #else
+      return status.st_mtim.tv_sec
+    #endif
+  }
+
+  /// Whether two paths lead to one file, by links of either kind or because they are equal.
+  static func isOneFile(_ path: String, _ other: String) -> Bool {
+    var mine = stat()
+    var theirs = stat()
+    guard stat(path, &mine) == 0, stat(other, &theirs) == 0 else { return false }
+    return mine.st_ino == theirs.st_ino && mine.st_dev == theirs.st_dev
+  }
+
   /// Whether a file has this path, or a link that leads to no folder.
   static func isFile(_ path: String) -> Bool {
     if case .file = kind(of: path) { true } else { false }

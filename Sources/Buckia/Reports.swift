@@ -84,6 +84,8 @@ public struct ApplyReport: Sendable {
   public let changedRows: [ChangedRows]
   /// The folders of which nothing was removed, because they hold files that were made from this very database.
   public internal(set) var outgoingFolders: [String] = []
+  /// What is worth knowing about the database and this device; what is about one file is with that.
+  public internal(set) var warnings: [Remark] = []
 
   /// The tables that were changed.
   public var changedTables: Set<String> { Set(diffs.flatMap(\.changedTables)) }

@@ -39,6 +39,8 @@ public struct UndoReport: Sendable {
   public internal(set) var undone: [Undone] = []
   /// What of a sender could not be taken back. A diff that was named by itself is an error instead.
   public internal(set) var skipped: [Skipped] = []
+  /// What is worth knowing about the database; what is about one diff is with that.
+  public internal(set) var warnings: [Remark] = []
   /// Whether everything was only tried.
   public let isDryRun: Bool
 }

@@ -24,9 +24,10 @@ package final class AtomicFileOutput: ByteOutput {
   /// - Parameters:
   ///   - path: The file as it will be called.
   ///   - replacing: Whether it replaces a file of that name.
+  ///   - isPrivate: Whether nobody but its owner may read it.
   /// - Throws: `ByteStreamError` with code `alreadyExists` when something has the name and `replacing` is not set, or one
   ///   of the system's.
-  package init(at path: String, replacing: Bool) throws(ByteStreamError) {
+  package init(at path: String, replacing: Bool, isPrivate: Bool = false) throws(ByteStreamError) {
     var status = stat()
     if !replacing, lstat(path, &status) == 0 { throw Self.alreadyExists(path) }
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
@@ -35,7 +36,7 @@ package final class AtomicFileOutput: ByteOutput {
     while true {
       let candidate = "\(folder)/.buckia-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
       do throws(ByteStreamError) {
-        file = try PosixFile(creating: candidate, shownAs: path)
+        file = try PosixFile(creating: candidate, shownAs: path, isPrivate: isPrivate)
         temporaryPath = candidate
         break
       } catch {

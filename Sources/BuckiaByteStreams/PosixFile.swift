@@ -77,10 +77,14 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
 
   /// Makes a new file for writing, with the permissions that the umask leaves.
   ///
-  /// - Parameter shownPath: The name that errors give the file.
+  /// - Parameters:
+  ///   - shownPath: The name that errors give the file.
+  ///   - isPrivate: Whether nobody but its owner may read it.
   /// - Throws: `ByteStreamError` with code `alreadyExists` when anything has that name, or one of the system's.
-  package convenience init(creating path: String, shownAs shownPath: String? = nil) throws(ByteStreamError) {
-    let file = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+  package convenience init(
+    creating path: String, shownAs shownPath: String? = nil, isPrivate: Bool = false
+  ) throws(ByteStreamError) {
+    let file = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, isPrivate ? 0o600 : 0o666)
     guard file >= 0 else {
       throw ByteStreamError("it cannot be written", errno: errno, path: shownPath ?? path, otherwise: .unwritable)
     }

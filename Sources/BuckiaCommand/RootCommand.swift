@@ -22,7 +22,8 @@ struct RootCommand: ParsableCommand {
     version: Version.text,
     subcommands: [
       InitVerb.self, DiffVerb.self, ApplyVerb.self, ShowVerb.self, VerifyVerb.self, LogVerb.self,
-      ConflictsVerb.self, ResolveVerb.self, UndoVerb.self, BlameVerb.self, DoctorVerb.self, ChangesetVerb.self,
+      ConflictsVerb.self, ResolveVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self, DoctorVerb.self,
+      ChangesetVerb.self,
       MergeVerb.self,
       GitVerb.self, KSUIDVerb.self, BenchVerb.self,
     ])

@@ -31,6 +31,12 @@ package enum LedgerEntries {
     return try connection.text(query).flatMap { KSUID($0) }
   }
 
+  /// When the newest entry was written, in milliseconds since 1970; nil where there is none.
+  package static func newestTime(on connection: borrowing SQLiteConnection) throws -> Int64? {
+    guard try Ledger.exists(on: connection) else { return nil }
+    return try connection.cachedInteger("SELECT recorded_at FROM main.buckia_ledger ORDER BY entry DESC LIMIT 1")
+  }
+
   /// What the ledger knows of a diff file.
   package enum Standing: Equatable, Sendable {
     /// Nothing: it was never seen, or it was refused and may be tried again.

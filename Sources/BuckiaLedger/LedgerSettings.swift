@@ -40,11 +40,18 @@ package enum LedgerSettings {
     _ retention: AppliedEffects.Retention, on connection: borrowing SQLiteConnection
   ) throws {
     for (name, value) in [("undo_bytes", retention.bytes), ("undo_days", retention.days)] {
-      try connection.run(
-        cached:
-          "INSERT INTO main.buckia_settings VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        name, Int64(value))
+      try set(name, to: Int64(value), on: connection)
     }
+  }
+
+  /// Sets one setting.
+  static func set(
+    _ name: String, to value: any SQLiteBindable, on connection: borrowing SQLiteConnection
+  ) throws(SQLiteError) {
+    try connection.run(
+      cached:
+        "INSERT INTO main.buckia_settings VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+      name, value)
   }
 
   /// Sets the trust mode of this database.

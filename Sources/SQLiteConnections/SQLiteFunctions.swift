@@ -80,15 +80,33 @@ package struct SQLiteFunctions: ~Copyable {
     _ body: @escaping (borrowing SQLiteArguments) -> SQLiteFunctionResult
   ) throws(SQLiteError) {
     let count = Int32(argumentCount ?? -1)
+    try handle.check(Self.create(name, count, isDeterministic ? SQLITE_DETERMINISTIC : 0, on: handle, body))
+    added.append((name, count))
+  }
+
+  /// Adds a scalar function without arguments that stays until the connection is closed.
+  ///
+  /// The schema may use it, also where it is not trusted: it tells nothing and does nothing that could do harm
+  /// ([`SQLITE_INNOCUOUS`](https://sqlite.org/c3ref/c_deterministic.html)).
+  ///
+  /// - Returns: SQLite's result code: busy when there is a function of that name already and a statement is running.
+  static func addInnocuous(
+    _ name: String, on handle: SQLiteHandle, _ body: @escaping () -> SQLiteFunctionResult
+  ) -> Int32 {
+    create(name, 0, SQLITE_INNOCUOUS, on: handle) { _ in body() }
+  }
+
+  private static func create(
+    _ name: String, _ argumentCount: Int32, _ flags: Int32, on handle: SQLiteHandle,
+    _ body: @escaping (borrowing SQLiteArguments) -> SQLiteFunctionResult
+  ) -> Int32 {
     // SQLite releases the box when it removes the function, and at once when it cannot be added.
     let box = Unmanaged.passRetained(Box(body)).toOpaque()
-    let flags = SQLITE_UTF8 | (isDeterministic ? SQLITE_DETERMINISTIC : 0)
-    let call = Self.calls[Int(handle.library.number)]
-    let code = handle.routines.create_function_v2(handle.pointer, name, count, flags, box, call) { box in
+    let call = calls[Int(handle.library.number)]
+    return handle.routines.create_function_v2(handle.pointer, name, argumentCount, SQLITE_UTF8 | flags, box, call) {
+      box in
       if let box { Unmanaged<Box>.fromOpaque(box).release() }
     }
-    try handle.check(code)
-    added.append((name, count))
   }
 
   private typealias Call = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void

@@ -13,7 +13,7 @@ struct UsageTests {
   @Test(
     "Every verb has help with an example",
     arguments: [
-      ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"],
+      ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"], ["status"],
       ["ksuid", "new"],
       ["ksuid", "show"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
     ])

@@ -75,7 +75,7 @@ private let notes = """
   func fullDisk() throws {
     let exchange = try Exchange(notes)
     try exchange.send("UPDATE notes SET text = text || hex(zeroblob(2000))")
-    try exchange.database.initialize()
+    try exchange.database.initialize(home: exchange.home)
     let before = try exchange.everythingButOurs()
     let pages = try #require(try exchange.rows("PRAGMA page_count").first.flatMap { Int($0) })
     let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)

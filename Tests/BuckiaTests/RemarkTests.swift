@@ -59,6 +59,38 @@ struct RemarkTests {
       .outgoingNotNoted,
       "1 cannot be written, so the folder of this file is not told from an inbound folder, whose files are removed"
     ),
+    (
+      .clockBehind,
+      "the clock of this device says 1, but this database has ids or ledger entries of 2, so the clock was wrong then or is now; new ids are greater than all before them in any case"
+    ),
+    (
+      .replicaRestored,
+      "this database is in an earlier state than when it was last used here, as if a backup had been restored. It goes on as a new incarnation, so that others do not take what it sends from now on for what it sent before. Files that it had applied since then have to arrive again"
+    ),
+    (
+      .replicaCopied,
+      "this database is a copy of 1, which is still there. It goes on as a replica of its own, so that others can tell the two apart; there is nothing to be done"
+    ),
+    (
+      .replicaUnknown,
+      "this database comes from elsewhere: nothing is known here of its replica. It goes on as a new incarnation, since the one that it was copied from may be in use as well; there is nothing to be done"
+    ),
+    (
+      .replicaMissing,
+      "another database was at this path before, or a later state of this one. It goes on as a replica of its own, so that others do not take it for that one"
+    ),
+    (
+      .replicaNotKept,
+      "1 cannot be written, so it would not be noticed if this database were a copy, or had been restored from a backup"
+    ),
+    (
+      .replicaUnsettled,
+      "this database was restored or copied, which cannot be settled while it is only read, so the file does not say which replica it is from"
+    ),
+    (
+      .diffNotNoted,
+      "that this file was made could not be noted in the database, so it would not be noticed if an earlier state were restored: 1"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (.sentBefore, "1 of the rows that have changed since the snapshot was made were sent before, and are not sent again"),
     (

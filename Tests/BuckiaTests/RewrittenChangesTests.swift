@@ -172,7 +172,7 @@ struct RewrittenChangesTests {
           })
       }
     }
-    let files = InboundFiles([InboundItem(named: path)], removing: .none, streams: false) { _ in throw Stop() }
+    let files = InboundFiles([InboundItem(named: path)], streams: false) { _ in throw Stop() }
     let reader = files.files(0..<1, streams: false)
     defer { reader.stop() }
     #expect(throws: Stop.self) { try reader.wait() }

@@ -14,6 +14,13 @@ private func showLog(database: DatabaseManager) throws {
   }
 }
 
+/// Shows where the database stands.
+private func showStatus(database: DatabaseManager) throws {
+  let status = try database.status()
+  print(status.ledger?.waiting ?? 0, "files wait,", status.openConflicts, "conflicts are open")
+  for stream in status.streams { print(stream.sender, stream.sequence, stream.id?.unixSeconds ?? 0) }
+}
+
 @Suite("Samples about the ledger")
 struct LedgerSamples {
   @Test("The ledger tables can be made in advance")
@@ -35,5 +42,13 @@ struct LedgerSamples {
     #expect(printed.count == 2)
     #expect(printed.contains { $0.contains(".bdiff applied 1 2 0") })
     #expect(printed.contains { $0.contains(".bdiff rejected 0 0 0") })
+  }
+
+  @Test("The status counts what waits and what is open")
+  func status() throws {
+    let files = try SampleFiles(ours: "UPDATE notes SET title = 'Raft' WHERE id = 1")
+    try files.deliver()
+    try files.database.processInboundChanges([files.inbound])
+    #expect(try Printed.lines { try showStatus(database: files.database) } == ["0 files wait, 1 conflicts are open"])
   }
 }

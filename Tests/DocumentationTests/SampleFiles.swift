@@ -14,19 +14,12 @@ struct SampleFiles {
   let inbound: String
   let outbox: String
 
-  /// The samples leave the clock of the ids where `BUCKIA_HOME` says. Set once, before the first of them runs.
-  private static let setsHome: Bool = {
-    let home = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-documentation-home").path
-    return setenv("BUCKIA_HOME", home, 1) == 0
-  }()
-
   /// Makes them.
   ///
   /// - Parameters:
   ///   - theirs: What the sender changes; nil for the usual: one new note, and one note and one tag with other values.
   ///   - ours: What the receiver changes.
   init(theirs: String? = nil, ours: String = "") throws {
-    guard Self.setsHome else { throw CocoaError(.featureUnsupported) }
     folder = try TemporaryFolder()
     before = try TestDatabases.run(
       """

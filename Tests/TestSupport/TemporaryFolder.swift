@@ -5,8 +5,15 @@ public final class TemporaryFolder: Sendable {
   /// Where it is.
   public let path: String
 
+  /// What the library keeps for a person goes where `BUCKIA_HOME` says. Set once, before the first test that has a folder.
+  private static let setsHome: Bool = {
+    let home = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-test-home").path
+    return setenv("BUCKIA_HOME", home, 1) == 0
+  }()
+
   /// Makes a folder with a unique name.
   public init() throws {
+    guard Self.setsHome else { throw CocoaError(.featureUnsupported) }
     path = FileManager.default.temporaryDirectory.appendingPathComponent("buckia-test-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }

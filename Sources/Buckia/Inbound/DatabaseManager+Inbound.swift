@@ -1,5 +1,6 @@
 import BuckiaApply
 import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteConnections
 
 extension DatabaseManager {
@@ -20,7 +21,7 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - paths: Files and folders.
   ///   - options: How to apply.
-  ///   - home: Knows which files were made from this database.
+  ///   - home: Knows which files were made from this database, and which replica it is; see <doc:Replicas>.
   ///   - resolver: Is asked about each conflict, before the policies; again about the same one where files are applied again
   ///     because one of them failed.
   ///   - progress: Is told how far the work has come. May throw to stop it.
@@ -45,7 +46,9 @@ extension DatabaseManager {
     let listing = try InboundListing(sources)
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
-        let files = inboundFiles(listing, options, home, on: connection, progress: progress)
+        // What may still be rolled back is neither streamed nor removed.
+        let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
+        let files = InboundFiles(listing.items, streams: isFinal, progress: progress)
         // A dry run keeps the write lock until the last file: that is taken when nothing is left to be verified.
         if options.isDryRun { try files.verifyAll(keeping: options.memoryLimit / 2) }
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
@@ -58,7 +61,8 @@ extension DatabaseManager {
         let edits = options.conflicts.usesLatest ? try unsent?.edits(on: connection) : nil
         let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
         var report = try CommitDurability.raised(on: connection) {
-          try receive(files, of: listing, options, resolver, beside: edits, on: connection)
+          try receive(
+            files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, on: connection)
         }
         if let snapshot {
           try report.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
@@ -77,20 +81,9 @@ extension DatabaseManager {
     return report
   }
 
-  private func inboundFiles(
-    _ listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome,
-    on connection: borrowing SQLiteConnection, progress: ApplyProgressHandler?
-  ) -> InboundFiles {
-    // What may still be rolled back is neither streamed nor removed.
-    let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
-    let removal =
-      isFinal ? InboundRemoval(options, of: listing.items, appliedTo: path, home: home) : InboundRemoval.none
-    return InboundFiles(listing.items, removing: removal, streams: isFinal, progress: progress)
-  }
-
   private func receive(
-    _ files: InboundFiles, of listing: InboundListing, _ options: ApplyOptions, _ resolver: ConflictResolver?,
-    beside edits: UnsentEdits?, on connection: borrowing SQLiteConnection
+    _ files: InboundFiles, of listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome, removesFiles: Bool,
+    _ resolver: ConflictResolver?, beside edits: UnsentEdits?, on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
     var settings = ApplySettings(
@@ -107,8 +100,19 @@ extension DatabaseManager {
     if connection.isInTransaction || isBorrowed && resolver != nil { settings.indexPolicy = .keep }
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
+    let registration = ReplicaRegistration(of: connection, in: home)
+    var remarks: [Remark] = []
     var failure: (any Error)?
     do {
+      if let remark = try Remark.clockBehind(on: connection) { remarks.append(remark) }
+      if !options.isDryRun {
+        let settled = try registration.settle(on: connection)
+        remarks += settled.remarks
+        if removesFiles {
+          files.removal = InboundRemoval(
+            options, of: listing.items, appliedTo: path, replica: settled.replica?.id, home: home)
+        }
+      }
       files.begin(after: try receiver.releaseHeld())
       try receiver.receive(files)
     } catch {
@@ -117,6 +121,9 @@ extension DatabaseManager {
     files.finishRemoving()
     try receiver.end()
     if let failure, files.outcomes.isEmpty { throw failure }
+    if !options.isDryRun, let remark = try registration.noteProgress(on: connection), !remarks.contains(remark) {
+      remarks.append(remark)
+    }
     var report = ApplyReport(
       trust: receiver.trust, diffs: files.outcomes, ignored: listing.ignored,
       createdLedger: receiver.ledger == .created,
@@ -124,6 +131,7 @@ extension DatabaseManager {
       isDryRun: options.isDryRun, changedRows: try changedRows?.changedRows() ?? [],
       outgoingFolders: files.removal.outgoingFolders.sorted())
     report.misnamed = listing.misnamed
+    report.warnings = remarks
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
   }

@@ -11,8 +11,8 @@ final class InboundFiles: IncomingFileSource {
   private(set) var outcomes: [DiffOutcome] = []
 
   private let items: [InboundItem]
-  /// Says which files are removed when they are done.
-  let removal: InboundRemoval
+  /// Says which files are removed when they are done; to be set before the first is.
+  var removal = InboundRemoval.none
   /// Whether large files are handed on while the rest of them is being verified.
   private let streams: Bool
   private let handler: ApplyProgressHandler?
@@ -25,15 +25,12 @@ final class InboundFiles: IncomingFileSource {
 
   /// - Parameters:
   ///   - items: The files in the order in which they are applied.
-  ///   - removal: Says which files are removed when they are done.
   ///   - streams: Whether large files are handed on while the rest of them is being verified.
   ///   - progress: Is told how far the work has come; nil for none, and then no file is asked for its size.
   init(
-    _ items: [InboundItem], removing removal: InboundRemoval, streams: Bool,
-    progress handler: ApplyProgressHandler?
+    _ items: [InboundItem], streams: Bool, progress handler: ApplyProgressHandler?
   ) {
     self.items = items
-    self.removal = removal
     self.streams = streams
     self.handler = handler
     progress.fileCount = items.count

@@ -1,3 +1,4 @@
+import BuckiaDiffFiles
 import BuckiaLedger
 
 /// Which files are removed when they are done: those of inbound folders, and others where that is wanted.
@@ -22,11 +23,15 @@ struct InboundRemoval: Sendable {
   ///   - options: How to apply.
   ///   - items: All files.
   ///   - database: The database that they are applied to.
+  ///   - replica: The replica that it is.
   ///   - home: Knows which files were made from it.
-  init(_ options: ApplyOptions, of items: [InboundItem], appliedTo database: String, home: BuckiaHome) {
+  init(
+    _ options: ApplyOptions, of items: [InboundItem], appliedTo database: String, replica: ReplicaID?, home: BuckiaHome
+  ) {
     removesFound = !options.keepsFiles
     removesNamed = options.removesNamedFiles
-    let made = removesFound && items.contains(where: \.isFromFolder) ? home.outgoingIDs(of: database) : []
+    let looksForMade = removesFound && items.contains(where: \.isFromFolder)
+    let made = looksForMade ? home.outgoingIDs(of: database, replica: replica) : []
     var folders: Set<String> = []
     if !made.isEmpty {
       for item in items {

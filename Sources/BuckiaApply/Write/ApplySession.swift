@@ -25,6 +25,9 @@ package final class ApplySession {
   let firesTriggers: Bool
   /// What ``end()`` sets again; nil where the connection has not been made ready.
   private var previous: (firesTriggers: Bool, enforcesForeignKeys: Bool, cacheSize: Int64)?
+  /// Whether triggers are told that changes are being applied, and whether the function that tells them goes afterwards.
+  private var isApplying = false
+  private var removesFunction = false
   /// How many bytes the page cache and the sorting of indexes may take up together.
   let memoryLimit: Int
   /// What becomes of the indexes of a table while its rows are written.
@@ -128,6 +131,9 @@ package final class ApplySession {
   package func begin() throws {
     let enforced = try connection.foreignKeysEnforced
     guard !enforced || !connection.hasDeferredForeignKeyViolations else { throw ReplicationError.deferredViolations }
+    removesFunction = try ApplyingFunction.state.add(to: connection)
+    ApplyingFunction.state.begin(on: connection)
+    isApplying = true
     let fired = try connection.triggersEnabled
     let cacheSize = try connection.integer("PRAGMA main.cache_size") ?? 0
     previous = (fired, enforced, cacheSize)
@@ -160,6 +166,9 @@ package final class ApplySession {
   /// - Throws: `SQLiteError`; what could be put back has been.
   package func end() throws {
     forget()
+    if isApplying { ApplyingFunction.state.end(on: connection) }
+    if removesFunction { ApplyingFunction.state.remove(from: connection) }
+    (isApplying, removesFunction) = (false, false)
     guard let (fired, enforced, cacheSize) = previous else { return }
     previous = nil
     let triggers = Result { if fired != firesTriggers { try connection.enableTriggers(fired) } }

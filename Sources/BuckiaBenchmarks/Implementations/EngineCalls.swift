@@ -41,9 +41,10 @@ package enum EngineCalls {
     IncomingChanges(try DiffFile.verified(at: path), file: path)
   }
 
-  /// Applies a file, or all files of a folder, as `buckia apply` does.
+  /// Applies a file, or all files of a folder, as `buckia apply` does. What it keeps outside of the database is beside that.
   package static func apply(inbound path: String, to database: String) throws {
-    let report = try DatabaseManager(database).processInboundChanges([path])
+    let home = BuckiaHome(path: "\(database)-home")
+    let report = try DatabaseManager(database).processInboundChanges([path], home: home)
     if let refused = report.rejected.first {
       throw BuckiaError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
     }

@@ -14,6 +14,8 @@ extension ApplyReport {
       .init("createdLedger", .bool(createdLedger)),
       .init("dryRun", .bool(isDryRun)),
       .init("outgoingFolders", .array(outgoingFolders.map { .string($0) })),
+      .init("warnings", .array(warnings.map { .string($0.shown) })),
+      .init("remarks", .array(warnings.map(\.json))),
       .init("seconds", .real(seconds)),
     ])
     object.append("snapshot", .text(snapshot?.path))
@@ -61,6 +63,7 @@ extension ApplyReport {
     lines += folderLines(database: database, style: style)
     lines += snapshotLines(database: database, style: style)
     lines += style.wrapped("Trust: \(trust.explanation)", hanging: 2)
+    lines += warnings.lines(style: style)
     let conflicts = diffs.reduce(0) { $0 + $1.conflicts }
     let ruled = diffs.reduce(0) { $0 + $1.decidedByRule }
     if ruled > 0 {

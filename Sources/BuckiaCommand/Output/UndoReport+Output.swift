@@ -9,6 +9,8 @@ extension UndoReport {
       "skipped": .array(
         skipped.map { ["diff": .string($0.diff), "code": .string($0.code.rawValue), "reason": .string($0.reason)] }),
       "dryRun": .bool(isDryRun),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
     ]
   }
 
@@ -39,6 +41,7 @@ extension UndoReport {
     }
     if skipped.count > style.listLimit { lines.append(style.rest(skipped.count - style.listLimit, "diff")) }
     let conflicts = undone.reduce(0) { $0 + $1.conflicts }
+    lines += warnings.lines(style: style)
     if conflicts > 0 && !isDryRun {
       lines += style.suggestion(
         "\(style("\(conflicts.counted("conflict")).", .notable)) See \(conflicts == 1 ? "it" : "them") with",

@@ -60,6 +60,20 @@ struct Elapsed: CustomStringConvertible {
   }
 }
 
+/// How long ago something was, in the largest unit that it has two of.
+struct Age: CustomStringConvertible {
+  let seconds: Int64
+
+  init(seconds: Int64) { self.seconds = seconds }
+
+  var description: String {
+    for (unit, length) in [("day", Int64(86_400)), ("hour", 3_600), ("minute", 60)] where seconds >= 2 * length {
+      return (seconds / length).counted(unit)
+    }
+    return seconds.counted("second")
+  }
+}
+
 /// A moment, in UTC: what two people in two places can compare.
 struct Moment: CustomStringConvertible {
   let unixSeconds: Int64

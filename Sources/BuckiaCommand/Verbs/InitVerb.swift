@@ -36,6 +36,8 @@ struct InitVerb: Verb {
   @Option(help: ArgumentHelp("The same for this table; may be given again.", valueName: "table"))
   var clock: [String] = []
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -43,7 +45,7 @@ struct InitVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try target.manager.initialize(trust: trust)
+    let report = try target.manager.initialize(trust: trust, home: home.folder)
     if undoSize != nil || undoDays != nil {
       try target.manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
     }
@@ -54,6 +56,8 @@ struct InitVerb: Verb {
       "createdDatabase": .bool(report.createdDatabase),
       "trust": .string(report.trust.rawValue),
       "clocks": .array((clocked ?? []).map { .string($0) }),
+      "warnings": .array(report.warnings.map { .string($0.shown) }),
+      "remarks": .array(report.warnings.map(\.json)),
     ])
     if report.createdDatabase { try console.say("\(target.database.escaped) is a new, empty database.") }
     try console.say(report.created ? "The ledger tables were made." : "The ledger tables are there already.")
@@ -64,6 +68,7 @@ struct InitVerb: Verb {
           : "Clocks were made for \(clocked.map { $0.escaped(limit: 60) }.joined(separator: ", ")).")
     }
     try console.say("Trust: \(report.trust.explanation)")
+    try console.say(report.warnings.lines(style: console.style))
     return .done
   }
 }

@@ -116,6 +116,11 @@ private struct ShownHeader {
     if let id = file.id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
     if case .object(let manifest)? = file.manifest {
       add("sender", file.sender.escaped)
+      if case .object(let sender)? = manifest["sender"], case .string(let replica)? = sender["replica"] {
+        // Without a signature anybody can have written it.
+        add("replica", "\(file.isSigned ? "" : "claims to be ")\(replica.escaped)")
+        if case .string(let incarnation)? = sender["incarnation"] { add("incarnation", incarnation.escaped) }
+      }
       if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
       if let statements = file.statements {
         add("schema", "\(statements.count.counted("statement")) for those who adopt it (--json lists them)")

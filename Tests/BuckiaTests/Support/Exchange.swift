@@ -18,7 +18,8 @@ struct Exchange {
   let mine: String
   /// Where diff files arrive.
   let inbound: String
-  private let home: BuckiaHome
+  /// What the receiver and the senders keep for themselves.
+  let home: BuckiaHome
 
   init(_ schema: String) throws {
     folder = try TemporaryFolder()
@@ -43,7 +44,7 @@ struct Exchange {
   /// Applies the inbound folder.
   @discardableResult
   func apply(_ options: ApplyOptions = ApplyOptions(), resolver: ConflictResolver? = nil) throws -> ApplyReport {
-    try database.processInboundChanges([inbound], options: options, resolver: resolver)
+    try database.processInboundChanges([inbound], options: options, home: home, resolver: resolver)
   }
 
   /// The only file of the inbound folder, verified, as the engine takes it.

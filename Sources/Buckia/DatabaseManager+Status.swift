@@ -1,0 +1,56 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteConnections
+
+extension DatabaseManager {
+  /// Says where the database stands: what has arrived, what waits or is open, and which replica it is. Changes nothing.
+  ///
+  /// ```swift
+  /// let status = try database.status()
+  /// for stream in status.streams { print(stream.sender, stream.sequence) }
+  /// ```
+  ///
+  /// - Parameter home: Knows which replica the database is; see <doc:Replicas>.
+  /// - Throws: `BuckiaError` when there is no such database, it cannot be read, or has a newer ledger.
+  public func status(home: BuckiaHome = .standard) throws -> StatusReport {
+    try withReader { connection in
+      // All of it is about one state.
+      let transaction = try SQLiteTransaction(.deferred, on: connection)
+      let report = try StatusReport(of: connection, in: home)
+      transaction.rollback()
+      return report
+    }
+  }
+}
+
+extension StatusReport {
+  fileprivate init(of connection: borrowing SQLiteConnection, in home: BuckiaHome) throws {
+    guard try Ledger.exists(on: connection) else { return }
+    trust = try LedgerSettings.trust(on: connection)
+    ledger = try LedgerCounts(on: connection)
+    newest = try LedgerEntries.newestID(on: connection)
+    recordedAt = try LedgerEntries.newestTime(on: connection)
+    streams = try StreamState.all(on: connection)
+    var selection = ConflictSelection()
+    conflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
+    selection.isOpen = true
+    openConflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
+    if let remark = try Remark.clockBehind(on: connection) { warnings.append(remark) }
+    let (found, standing) = try ReplicaRegistration(of: connection, in: home).look(on: connection)
+    replica = found.map { Replica($0, standing) }
+  }
+}
+
+extension StatusReport.Replica {
+  fileprivate init(_ replica: Buckia.Replica, _ standing: ReplicaStanding) {
+    id = "\(replica.id)"
+    incarnation = "\(replica.incarnation)"
+    self.standing =
+      switch standing {
+      case .same, .moved, .new: .present
+      case .restored: .restored
+      case .copy: .copied
+      case .unknown: .unknown
+      }
+  }
+}

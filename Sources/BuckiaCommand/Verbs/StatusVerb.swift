@@ -1,0 +1,30 @@
+import ArgumentParser
+import Buckia
+
+/// `buckia status`
+struct StatusVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Shows where a database stands: what has arrived, what is open, what to do next.",
+    discussion: """
+      For each stream of diffs it says how far it has been received, and how old the newest of them is: what somebody has held back \
+      on the way cannot be noticed in another way.
+
+      Example:
+        buckia status notes.sqlite
+      """)
+
+  @OptionGroup var target: DatabaseOptions
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let report = try target.manager.status(home: home.folder)
+    let next = report.nextSteps(database: target.database)
+    try console.document(report.json(next: next))
+    try console.say(report.lines(next: next, style: console.style))
+    return .done
+  }
+}

@@ -1,0 +1,194 @@
+import Buckia
+import Foundation
+import TestSupport
+import Testing
+@testable import SQLiteConnections
+
+/// Triggers of the app ask `buckia_applying()` who is writing.
+@Suite struct ApplyingFunctionTests {
+  /// Notes which rows the app has changed itself, and which have come.
+  private static let schema = """
+    CREATE TABLE notes(id INTEGER PRIMARY KEY, n);
+    CREATE TABLE seen(id, is_applied);
+    INSERT INTO notes VALUES (1, 1);
+    CREATE TRIGGER noted AFTER UPDATE ON notes BEGIN INSERT INTO seen VALUES (new.id, buckia_applying()); END
+    """
+  private static let seen = "SELECT id, is_applied FROM seen ORDER BY rowid"
+
+  private func lend<Result>(
+    _ connection: borrowing SQLiteConnection, _ body: (DatabaseManager) throws -> Result
+  ) throws -> Result {
+    try DatabaseManager.borrowing(connection.handle.pointer, body)
+  }
+
+  private func isApplying(_ connection: borrowing SQLiteConnection) throws -> Int64? {
+    try connection.integer("SELECT buckia_applying()")
+  }
+
+  /// The base, in which a trigger would fire, is edited through a connection that has the function.
+  private func exchange() throws -> Exchange {
+    let exchange = try Exchange(Self.schema)
+    let theirs = try exchange.folder.copy("base.sqlite", to: "theirs.sqlite")
+    let connection = try SQLiteConnection(opening: theirs, as: .readWrite)
+    try connection.execute("DROP TRIGGER noted; UPDATE notes SET n = 2")
+    try DatabaseManager(theirs).createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.inbound), home: exchange.home)
+    return exchange
+  }
+
+  @Test(
+    "Without the function a trigger that asks for it fails; with it, it tells the app's own edits from those that came")
+  func triggers() throws {
+    let exchange = try exchange()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    let error = #expect(throws: SQLiteError.self) { try connection.execute("UPDATE notes SET n = 1") }
+    #expect(error?.message.contains("no such function: buckia_applying") == true)
+    try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
+    try connection.execute("UPDATE notes SET n = 1")
+    // On a connection of Buckia's own.
+    #expect(try exchange.apply(ApplyOptions(triggers: true, keepsFiles: true)).applied.count == 1)
+    try connection.execute("UPDATE notes SET n = n + 1")
+    #expect(try exchange.rows(Self.seen) == ["1|0", "1|1", "1|0"])
+    // And taken back, which is written by Buckia, too; triggers do not fire then.
+    #expect(try isApplying(connection) == 0)
+  }
+
+  @Test("A connection that was lent without the function has none afterwards")
+  func leavesNothing() throws {
+    let exchange = try exchange()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    let report = try lend(connection) {
+      try $0.processInboundChanges([exchange.inbound], options: ApplyOptions(triggers: true), home: exchange.home)
+    }
+    #expect(report.applied.count == 1)
+    #expect(try exchange.rows(Self.seen) == ["1|1"])
+    #expect(throws: SQLiteError.self) { try isApplying(connection) }
+  }
+
+  @Test("On a connection that was lent it is 1 while changes are applied, for TEMP triggers, too, and 0 afterwards")
+  func borrowed() throws {
+    let exchange = try exchange()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    try connection.execute(
+      """
+      DROP TRIGGER noted;
+      CREATE TEMP TRIGGER noted AFTER UPDATE ON main.notes BEGIN INSERT INTO seen VALUES (new.id, buckia_applying()); END
+      """)
+    try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
+    for end in ["ROLLBACK", "COMMIT"] {
+      try connection.execute("BEGIN")
+      let report = try lend(connection) { try $0.processInboundChanges([exchange.inbound], home: exchange.home) }
+      #expect(report.applied.count == 1)
+      #expect(try isApplying(connection) == 0)
+      try connection.execute("UPDATE notes SET n = n + 1")
+      try connection.execute(end)
+    }
+    #expect(try exchange.rows(Self.seen) == ["1|1", "1|0"])
+  }
+
+  @Test("It is 0 again after a failure, and never 1 on another connection")
+  func otherConnection() throws {
+    let exchange = try exchange()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    let other = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    for handle in [connection.handle.pointer, other.handle.pointer] {
+      try DatabaseManager.addApplyingFunction(to: handle)
+    }
+    struct Stop: Error {}
+    var during: [Int64?] = []
+    #expect(throws: Stop.self) {
+      try lend(connection) {
+        try $0.processInboundChanges(
+          [exchange.inbound], home: exchange.home,
+          progress: { _ in
+            during.append(try isApplying(connection))
+            during.append(try isApplying(other))
+            throw Stop()
+          })
+      }
+    }
+    #expect(during == [1, 0])
+    #expect(try isApplying(connection) == 0)
+    // What is lent again inside does not end it.
+    during = []
+    try lend(connection) { database in
+      _ = try database.processInboundChanges(
+        [exchange.inbound], home: exchange.home,
+        progress: { progress in
+          guard during.isEmpty else { return }
+          try lend(connection) { _ = try $0.undo([], home: exchange.home) }
+          during.append(try isApplying(connection))
+        })
+    }
+    #expect(during == [1])
+    #expect(try isApplying(connection) == 0)
+  }
+
+  @Test("It may be called where the schema is not trusted, and is asked anew each time")
+  func untrustedSchema() throws {
+    let exchange = try exchange()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
+    try connection.execute("PRAGMA trusted_schema = OFF; UPDATE notes SET n = 7")
+    #expect(try exchange.rows(Self.seen) == ["1|0"])
+    // A function that may be taken for a constant could be in an index.
+    #expect(throws: SQLiteError.self) { try connection.execute("CREATE INDEX i ON notes(n) WHERE buckia_applying()") }
+  }
+
+  @Test("Adding it again does nothing, also while a statement runs, and a function of the app's own of that name stays")
+  func addedTwice() throws {
+    let exchange = try Exchange("CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)")
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
+    let statement = try connection.prepare("SELECT a, buckia_applying() FROM t")
+    #expect(try statement.step())
+    try DatabaseManager.addApplyingFunction(to: connection.handle.pointer)
+    #expect(try statement.step())
+    let own = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    var functions = SQLiteFunctions(on: own)
+    try functions.add("buckia_applying", argumentCount: 0) { _ in .integer(42) }
+    try DatabaseManager.addApplyingFunction(to: own.handle.pointer)
+    #expect(try isApplying(own) == 42)
+    _ = functions.removeAll()
+  }
+
+  /// Fires in any case.
+  private static let temporary = """
+    CREATE TEMP TRIGGER noted AFTER UPDATE ON main.notes BEGIN INSERT INTO seen VALUES (new.n, buckia_applying()); END
+    """
+
+  @Test("Resolving and merging are writing, too")
+  func resolvingAndMerging() throws {
+    let exchange = try exchange()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    try connection.execute("DROP TRIGGER noted; UPDATE notes SET n = 9")
+    try connection.execute(Self.temporary)
+    try lend(connection) { (database: DatabaseManager) throws -> Void in
+      let report = try database.processInboundChanges([exchange.inbound], home: exchange.home)
+      #expect(report.diffs.map(\.conflicts) == [1])
+      let conflict = try #require(try database.conflicts().first)
+      #expect(try database.resolve([conflict.id], taking: .incoming).refused.isEmpty)
+    }
+    #expect(try exchange.rows(Self.seen) == ["2|1"])
+    let theirs = try exchange.folder.copy("theirs.sqlite", to: "theirs-2.sqlite")
+    try TestDatabases.run("UPDATE notes SET n = 3", on: theirs)
+    try lend(connection) {
+      _ = try $0.merge(theirs, since: exchange.folder.file("theirs.sqlite"))
+    }
+    #expect(try exchange.rows(Self.seen) == ["2|1", "3|1"])
+  }
+
+  @Test("Undoing is writing, too")
+  func undoing() throws {
+    let exchange = try exchange()
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    try connection.execute("DROP TRIGGER noted")
+    try connection.execute(Self.temporary)
+    try lend(connection) { (database: DatabaseManager) throws -> Void in
+      let report = try database.processInboundChanges([exchange.inbound], home: exchange.home)
+      try database.undo([.diff(try #require(report.diffs.first?.id).description)], home: exchange.home)
+    }
+    // What the trigger had written when the diff was applied has been taken back, too.
+    #expect(try exchange.rows(Self.seen) == ["1|1"])
+  }
+}

@@ -1,0 +1,88 @@
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteConnections
+import TestSupport
+import Testing
+
+@testable import Buckia
+
+/// The clock of the ids and the clock of the device.
+@Suite struct ClockTests {
+  private static let schema = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n)"
+  private var now: Int64 { WallClock.unixMilliseconds / 1_000 }
+
+  /// Applies a file with an id of some seconds from now.
+  @discardableResult
+  private func apply(after seconds: Int64, in exchange: Exchange) throws -> ApplyReport {
+    let row = Int64.random(in: 1...Int64.max)
+    try exchange.plantRaw(insertion(into: "notes", values: [row, 1]), id: Exchange.id(at: now + seconds))
+    return try exchange.apply()
+  }
+
+  private func diff(in exchange: Exchange) throws -> DiffReport {
+    try TestDatabases.run("INSERT INTO notes VALUES (abs(random()), 0)", on: exchange.mine)
+    return try exchange.database.createDatabaseDiff(
+      since: exchange.base, output: .folder(exchange.folder.file("outbox")), home: exchange.home)
+  }
+
+  @Test("A clock behind the newest entry of the ledger, or the newest id, is reported; ids stay greater all the same")
+  func behind() throws {
+    let exchange = try Exchange(Self.schema)
+    try apply(after: 0, in: exchange)
+    #expect(try apply(after: 200, in: exchange).warnings == [])
+    // As if the clock of the device had been a day ahead.
+    try TestDatabases.run("UPDATE buckia_ledger SET recorded_at = recorded_at + 86400000", on: exchange.mine)
+    let report = try exchange.apply()
+    #expect(report.warnings.map(\.code) == [.clockBehind])
+    #expect(report.warnings.first?.arguments.count == 2)
+    #expect(try diff(in: exchange).warnings.map(\.code) == [.clockBehind])
+    let ahead = Exchange.id(at: now + 86_400)
+    try TestDatabases.run(
+      "UPDATE buckia_ledger SET recorded_at = 1, diff = '\(ahead)' WHERE entry = 1", on: exchange.mine)
+    let made = try diff(in: exchange)
+    #expect(made.warnings.map(\.code) == [.clockBehind])
+    #expect(try #require(made.id) > ahead)
+    #expect(try exchange.apply().warnings.map(\.code) == [.clockBehind])
+  }
+
+  @Test("A clock that is behind by no more than clocks may differ is not worth a word")
+  func withinTolerance() throws {
+    let exchange = try Exchange(Self.schema)
+    #expect(try apply(after: 290, in: exchange).applied.count == 1)
+    #expect(try exchange.apply().warnings == [])
+    #expect(try diff(in: exchange).warnings == [])
+  }
+
+  @Test("Only what was applied advances the clock: what waits or was refused does not")
+  func onlyApplied() throws {
+    let exchange = try Exchange(Self.schema)
+    #expect(try apply(after: 3_600, in: exchange).diffs.map(\.state) == [.waiting])
+    try exchange.plantRaw(Array("nonsense".utf8), id: Exchange.id(at: now + 200))
+    #expect(try exchange.apply().diffs.map(\.state).contains(.rejected))
+    let made = try #require(try diff(in: exchange).id)
+    #expect(made.unixSeconds <= now + 1)
+    #expect(try apply(after: 250, in: exchange).applied.count == 1)
+    #expect(try #require(try diff(in: exchange).id).unixSeconds >= now + 200)
+  }
+
+  @Test("Diffs that answer each other, each with an id as far ahead as may be, take no clock further than that")
+  func ratchet() throws {
+    let exchange = try Exchange(Self.schema)
+    let start = now
+    try apply(after: KSUIDClock.tolerance - 10, in: exchange)
+    var last = try #require(try diff(in: exchange).id)
+    for _ in 0..<5 {
+      // The other side has made its id after ours, as ours is made after theirs.
+      var theirs = KSUIDClock(last: last)
+      var generator = SystemRandomNumberGenerator()
+      let answer = try theirs.next(unixSeconds: now, using: &generator)
+      try exchange.plantRaw(insertion(into: "notes", values: [Int64.random(in: 1...Int64.max), 1]), id: answer)
+      #expect(try exchange.apply().applied.count == 1)
+      let made = try #require(try diff(in: exchange).id)
+      #expect(made > answer)
+      last = made
+    }
+    #expect(last.unixSeconds <= max(now, start + KSUIDClock.tolerance))
+  }
+}

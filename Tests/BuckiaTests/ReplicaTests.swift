@@ -1,0 +1,319 @@
+import BuckiaDiffFiles
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+@testable import Buckia
+
+/// Which replica a database is, and that it begins anew where it was restored or copied.
+@Suite struct ReplicaTests {
+  @Test(
+    "A database gets a replica id and an incarnation with its ledger, which stay, and only its owner reads what home knows"
+  )
+  func begins() throws {
+    let bench = try ReplicaBench()
+    #expect(try bench.initialize() == [])
+    let replica = try #require(try bench.replica())
+    let file = "\(bench.home.replicaFolder)/\(replica.id)"
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    #expect(try bench.initialize() == [])
+    #expect(try bench.apply() == [])
+    #expect(try bench.diff().warnings == [])
+    #expect(try bench.replica() == replica)
+    let known = try #require(bench.home.known(replica.id))
+    #expect(known.incarnation == replica.incarnation)
+    #expect(known.progress?.entry == 1)
+    #expect(known.progress?.made != nil)
+    #expect(known.path == FileSystem.resolved(bench.path))
+    let other = try ReplicaBench()
+    try other.apply()
+    #expect(try other.replica()?.id != replica.id)
+    #expect(try other.replica()?.incarnation != replica.incarnation)
+  }
+
+  @Test("A restored backup begins a new incarnation of the same replica, and says so once", arguments: [true, false])
+  func restored(inPlace: Bool) throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let replica = try #require(try bench.replica())
+    let backup = try bench.folder.copy(bench.path, to: "backup.sqlite")
+    try bench.apply()
+    try bench.replace(with: backup, inPlace: inPlace)
+    #expect(try bench.apply() == [Remark(.replicaRestored)])
+    let next = try #require(try bench.replica())
+    #expect(next.id == replica.id)
+    #expect(next.incarnation != replica.incarnation)
+    #expect(try bench.apply() == [])
+    #expect(try bench.replica() == next)
+    // From before the incarnation that is known now.
+    try bench.replace(with: backup, inPlace: inPlace)
+    #expect(try bench.initialize() == [Remark(.replicaRestored)])
+    #expect(try bench.replica()?.incarnation != next.incarnation)
+    #expect(try bench.replica()?.incarnation != replica.incarnation)
+  }
+
+  @Test("A backup is noticed by a diff that was made since, too, and no later diff says it is of the old incarnation")
+  func restoredBeforeDiff() throws {
+    let bench = try ReplicaBench()
+    try bench.initialize()
+    let replica = try #require(try bench.replica())
+    let backup = try bench.folder.copy(bench.path, to: "backup.sqlite")
+    #expect(try bench.diff().warnings == [])
+    try bench.replace(with: backup)
+    let report = try bench.diff()
+    #expect(report.warnings == [Remark(.replicaRestored)])
+    let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
+    #expect(sender?.replica == replica.id)
+    #expect(sender?.incarnation == (try bench.replica()?.incarnation))
+    #expect(sender?.incarnation != replica.incarnation)
+  }
+
+  @Test("A copy becomes a replica of its own, the original stays what it is")
+  func copied() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let replica = try #require(try bench.replica())
+    let original = try #require(FileSystem.resolved(bench.path))
+    let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
+    #expect(try bench.apply(to: copy) == [Remark(.replicaCopied, original)])
+    #expect(try bench.apply(to: copy) == [])
+    let other = try #require(try bench.replica(copy))
+    #expect(other.id != replica.id)
+    #expect(other.incarnation != replica.incarnation)
+    #expect(try bench.apply() == [])
+    #expect(try bench.replica() == replica)
+    // A diff is enough, too.
+    let another = try bench.folder.copy(bench.path, to: "another.sqlite")
+    let report = try bench.diff(of: another)
+    #expect(report.warnings == [Remark(.replicaCopied, original)])
+    let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
+    #expect(sender?.replica == (try bench.replica(another)?.id))
+    #expect(sender?.replica != replica.id)
+  }
+
+  @Test("A copy of a database that is locked is a copy all the same")
+  func copyOfLocked() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
+    let other = try SQLiteConnection(opening: bench.path, as: .readWrite)
+    try other.execute("BEGIN EXCLUSIVE")
+    #expect(try bench.apply(to: copy).map(\.code) == [.replicaCopied])
+  }
+
+  @Test("A moved or renamed database stays what it is; a link of either kind is no copy")
+  func moved() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let replica = try bench.replica()
+    let moved = try bench.move(bench.path, to: "moved % here.sqlite")
+    #expect(try bench.apply(to: moved) == [])
+    #expect(try bench.replica(moved) == replica)
+    try FileManager.default.createSymbolicLink(atPath: bench.path, withDestinationPath: moved)
+    #expect(try bench.apply() == [])
+    try FileManager.default.removeItem(atPath: bench.path)
+    try FileManager.default.linkItem(atPath: moved, toPath: bench.path)
+    #expect(try bench.apply() == [])
+    #expect(try bench.apply(to: moved) == [])
+    #expect(try bench.replica(moved) == replica)
+    // What is a copy counts from where it is now.
+    let copy = try bench.folder.copy(moved, to: "copy.sqlite")
+    #expect(try bench.apply(to: copy) == [Remark(.replicaCopied, try #require(FileSystem.resolved(moved)))])
+  }
+
+  @Test(
+    "A copy that takes the place of the original is what it was, and a copy that was never used is a restored backup")
+  func copyReplaces() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let unused = try bench.folder.copy(bench.path, to: "unused.sqlite")
+    let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
+    try bench.apply(to: copy)
+    let replica = try bench.replica(copy)
+    try FileManager.default.removeItem(atPath: bench.path)
+    #expect(try bench.apply(to: bench.move(copy, to: "notes.sqlite")) == [])
+    #expect(try bench.replica() == replica)
+    // The path belongs to another replica now, so nobody else claims to be the first one.
+    #expect(try bench.apply(to: unused) == [])
+  }
+
+  @Test("Where home is lost or new, a new incarnation of the replica begins")
+  func lostHome() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let replica = try #require(try bench.replica())
+    let other = BuckiaHome(path: bench.folder.file("other"))
+    #expect(try bench.apply(home: other) == [Remark(.replicaUnknown)])
+    let next = try #require(try bench.replica())
+    #expect(next.id == replica.id)
+    #expect(next.incarnation != replica.incarnation)
+    #expect(try bench.apply(home: other) == [])
+    // What is damaged is not known.
+    try Data("nonsense".utf8).write(to: URL(fileURLWithPath: "\(other.replicaFolder)/\(replica.id)"))
+    #expect(try bench.apply(home: other) == [Remark(.replicaUnknown)])
+    #expect(try bench.apply(home: other) == [])
+  }
+
+  @Test("A backup from before the database was a replica begins as another one; so does a new database in its place")
+  func olderThanReplica() throws {
+    let bench = try ReplicaBench()
+    let backup = try bench.folder.copy(bench.path, to: "backup.sqlite")
+    try bench.apply()
+    let replica = try #require(try bench.replica())
+    try bench.replace(with: backup)
+    #expect(try bench.apply() == [Remark(.replicaMissing)])
+    #expect(try bench.replica()?.id != replica.id)
+    #expect(try bench.apply() == [])
+    // Whoever makes a new database knows that it is one.
+    try FileManager.default.removeItem(atPath: bench.path)
+    #expect(try bench.initialize() == [])
+  }
+
+  @Test("A home that cannot be written is told of, and nothing fails")
+  func readOnlyHome() throws {
+    let bench = try ReplicaBench()
+    try bench.folder.write([], to: "occupied")
+    let occupied = BuckiaHome(path: bench.folder.file("occupied"))
+    let remark = Remark(.replicaNotKept, "\(occupied.path)/replicas")
+    for _ in 0..<2 { #expect(try bench.apply(home: occupied) == [remark]) }
+    #expect(try bench.initialize(home: occupied) == [remark])
+    // What could not be kept outside is not begun.
+    #expect(try bench.replica() == nil)
+    #expect(try bench.apply() == [])
+    let replica = try #require(try bench.replica())
+    #expect(try bench.apply(home: occupied) == [remark])
+    #expect(try bench.replica() == replica)
+    #expect(try bench.apply() == [])
+  }
+
+  @Test("A dry run begins nothing")
+  func dryRun() throws {
+    let bench = try ReplicaBench()
+    var options = ApplyOptions()
+    options.isDryRun = true
+    #expect(try bench.apply(options) == [])
+    #expect(try bench.replica() == nil)
+    #expect(!FileSystem.exists(bench.home.replicaFolder))
+    try bench.apply()
+    let replica = try bench.replica()
+    let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
+    #expect(try bench.apply(to: copy, options) == [])
+    #expect(try bench.replica(copy) == replica)
+  }
+
+  @Test("Several processes that begin at once agree on the replica, and none thinks that it is a copy")
+  func simultaneous() async throws {
+    let bench = try ReplicaBench()
+    let remarks = try await withThrowingTaskGroup(of: [Remark].self) { group in
+      for _ in 0..<8 { group.addTask { try bench.initialize() } }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    #expect(remarks == [])
+    #expect(try FileSystem.names(in: bench.home.replicaFolder).count == 1)
+  }
+
+  @Test("Home knows the replicas of many databases, and drops those that are gone first")
+  func many() throws {
+    let bench = try ReplicaBench()
+    try bench.initialize()
+    let replica = try #require(try bench.replica())
+    var generator = SystemRandomNumberGenerator()
+    for number in 0..<(2 * BuckiaHome.replicaLimit) {
+      let id = try #require(ReplicaID.random(using: &generator))
+      let path = number < 10 ? bench.path : bench.folder.file("gone-\(number).sqlite")
+      // Five of them are of transactions that were rolled back.
+      let progress = number < 5 ? nil : LedgerProgress()
+      try bench.folder.write(
+        Array(KnownReplica(incarnation: replica.incarnation, progress: progress, path: path).line.utf8),
+        to: "home/replicas/\(id)")
+    }
+    let other = try TestDatabases.run(
+      "CREATE TABLE notes(id INTEGER PRIMARY KEY, n)", on: bench.folder.file("b.sqlite"))
+    #expect(try bench.apply(to: other) == [])
+    #expect(try FileSystem.names(in: bench.home.replicaFolder).count == 7)
+    #expect(try bench.apply() == [])
+    #expect(try bench.apply(to: other) == [])
+    #expect(try bench.replica() == replica)
+  }
+
+  @Test("Any path is kept", arguments: ["/plain", "/with space", "/100%", "/line\nend", "/ü/\u{1F600}", "/%20"])
+  func paths(path: String) throws {
+    let incarnation = try #require(IncarnationID([UInt8](repeating: 7, count: 16)))
+    for progress in [nil, LedgerProgress(), LedgerProgress(entry: .max, made: .maximum)] {
+      let known = KnownReplica(incarnation: incarnation, progress: progress, path: path)
+      #expect(KnownReplica(line: Array(known.line.utf8)) == known)
+      // What a longer line has left behind is nothing.
+      #expect(KnownReplica(line: Array("\(known.line)left".utf8)) == known)
+      #expect(KnownReplica(line: Array(known.line.utf8.dropLast())) == nil)
+    }
+  }
+
+  @Test("A diff says which replica it is from; one of a database without a ledger, and a raw changeset, do not")
+  func sender() throws {
+    let bench = try ReplicaBench()
+    #expect(try DiffFile.verified(at: try #require(try bench.diff().path)).manifest.sender == nil)
+    #expect(try bench.replica() == nil)
+    try bench.initialize()
+    let replica = try #require(try bench.replica())
+    let sender = try DiffFile.verified(at: try #require(try bench.diff().path)).manifest.sender
+    #expect(sender == Manifest.Sender(replica: replica.id, incarnation: replica.incarnation))
+    #expect(try bench.diff(of: nil, DiffOptions(isRaw: true)).warnings == [])
+  }
+
+  @Test("A diff of a database that somebody else writes to says its replica, and that it could not be noted")
+  func diffOfLocked() throws {
+    let bench = try ReplicaBench()
+    try bench.initialize()
+    let replica = try #require(try bench.replica())
+    let before = try bench.folder.copy(bench.path, to: "before.sqlite")
+    let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
+    for path in [bench.path, copy] {
+      try TestDatabases.run("INSERT INTO notes VALUES (1, 2)", on: path)
+      let other = try SQLiteConnection(opening: path, as: .readWrite)
+      try other.execute("BEGIN IMMEDIATE")
+      let report = try DatabaseManager(path).createDatabaseDiff(
+        since: before, output: .folder(bench.folder.file("outbox")), home: bench.home)
+      let sender = try DiffFile.verified(at: try #require(report.path)).manifest.sender
+      // A copy cannot become a replica of its own now, and must not speak for the other one.
+      #expect(sender?.replica == (path == copy ? nil : replica.id))
+      #expect(report.warnings.map(\.code) == [path == copy ? .replicaUnsettled : .diffNotNoted])
+    }
+  }
+
+  @Test("An undo begins anew, too, unless it is only tried")
+  func undo() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let replica = try bench.replica()
+    let copy = DatabaseManager(try bench.folder.copy(bench.path, to: "copy.sqlite"))
+    let applied = try #require(try copy.log().first?.id)
+    var options = UndoOptions()
+    options.isDryRun = true
+    #expect(try copy.undo([.diff("\(applied)")], options: options, home: bench.home).warnings == [])
+    #expect(try bench.replica(copy.path) == replica)
+    #expect(try copy.undo([.diff("\(applied)")], home: bench.home).warnings.map(\.code) == [.replicaCopied])
+    #expect(try bench.replica(copy.path) != replica)
+    #expect(try copy.undo([.unsigned], home: bench.home).warnings == [])
+  }
+
+  @Test("The outbox of a database that was moved is not emptied; a copy takes what is in it like anybody's")
+  func outbox() throws {
+    let bench = try ReplicaBench()
+    try bench.initialize()
+    try bench.diff()
+    let moved = try bench.move(bench.path, to: "moved.sqlite")
+    let outbox = bench.folder.file("outbox")
+    let kept = try DatabaseManager(moved).processInboundChanges([outbox], home: bench.home)
+    #expect(kept.outgoingFolders == [outbox])
+    #expect(kept.removed.isEmpty)
+    let copy = try bench.folder.copy(moved, to: "copy.sqlite")
+    let taken = try DatabaseManager(copy).processInboundChanges([outbox], home: bench.home)
+    #expect(taken.outgoingFolders == [])
+    #expect(taken.removed.count == 1)
+  }
+}

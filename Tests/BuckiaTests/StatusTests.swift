@@ -1,0 +1,95 @@
+import BuckiaKSUID
+import BuckiaSchemaPlans
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Buckia
+
+/// Where a database stands.
+@Suite struct StatusTests {
+  @Test("A database without a ledger has nothing but that to say")
+  func nothing() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    let status = try exchange.database.status(home: exchange.home)
+    #expect(status.ledger == nil)
+    #expect(status.trust == nil)
+    #expect(status.replica == nil)
+    #expect(status.streams.isEmpty)
+  }
+
+  @Test("Streams are told with how far they have come, what waits and what for, and which have ended")
+  func streams() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var anna = try StreamAuthor(1, person: 1)
+    var ben = try StreamAuthor(2)
+    var old = try StreamAuthor(3)
+    var new = try StreamAuthor(4)
+    let files = try anna.files(5)
+    ben.time = 1_650_000_000
+    let lost = try ben.next(after: nil, row: 20)
+    try exchange.deliver([files[0], files[1], files[3], files[4]])
+    try exchange.deliver(ben.next(after: lost, row: 21))
+    let last = try old.next(after: nil, row: 30)
+    new.time = old.time
+    try exchange.deliver(last, new.next(after: nil, row: 40, kind: .snapshot, replacing: old.stream))
+    try exchange.apply()
+    let status = try exchange.database.status(home: exchange.home)
+    #expect(status.ledger?.applied == 4)
+    #expect(status.ledger?.waiting == 3)
+    let streams = Dictionary(uniqueKeysWithValues: status.streams.map { ($0.stream.prefix(2), $0) })
+    let first = try #require(streams["01"])
+    #expect(first.sequence == 2)
+    #expect(first.id == files[1].id)
+    #expect(first.appliedAt != nil)
+    #expect(first.waiting == 2)
+    #expect(first.missing == files[2].id)
+    #expect(first.sender.hasPrefix("key "))
+    #expect(!first.isEnded)
+    let second = try #require(streams["02"])
+    #expect(second.sequence == 0)
+    #expect(second.id == nil)
+    #expect(second.appliedAt == nil)
+    #expect(second.missing == lost.id)
+    #expect(second.sender == "unsigned")
+    #expect(streams["03"]?.isEnded == true)
+    #expect(streams["04"]?.isEnded == false)
+    // When all has come, nothing is missing.
+    try exchange.deliver(files[2], lost)
+    try exchange.apply()
+    let later = try exchange.database.status(home: exchange.home)
+    #expect(later.ledger?.waiting == 0)
+    #expect(later.streams.allSatisfy { $0.waiting == 0 && $0.missing == nil })
+    #expect(later.streams.map(\.sequence).max() == 5)
+  }
+
+  @Test("Conflicts, refused files and the replica are told; looking changes nothing")
+  func everythingElse() throws {
+    let exchange = try Exchange(
+      "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1), (2, 2)")
+    try exchange.send("UPDATE notes SET n = n + 10")
+    try TestDatabases.run("UPDATE notes SET n = n + 20", on: exchange.mine)
+    try exchange.apply()
+    try exchange.plantRaw(Array("nonsense".utf8))
+    try exchange.apply()
+    _ = try exchange.database.resolve([1], taking: .local)
+    let status = try exchange.database.status(home: exchange.home)
+    #expect(status.conflicts == 2)
+    #expect(status.openConflicts == 1)
+    #expect(status.ledger?.applied == 1)
+    #expect(status.ledger?.rejected == 1)
+    #expect(status.newest != nil)
+    let replica = try #require(status.replica)
+    #expect(replica.standing == .present)
+    #expect(replica.id.utf8.count == 32)
+    let copy = try exchange.folder.copy(exchange.mine, to: "copy.sqlite")
+    for _ in 0..<2 {
+      let copied = try #require(try DatabaseManager(copy).status(home: exchange.home).replica)
+      #expect(copied.standing == .copied)
+      #expect(copied.id == replica.id)
+    }
+    let elsewhere = BuckiaHome(path: exchange.folder.file("elsewhere"))
+    #expect(try exchange.database.status(home: elsewhere).replica?.standing == .unknown)
+    #expect(!FileSystem.exists(elsewhere.path))
+  }
+}
