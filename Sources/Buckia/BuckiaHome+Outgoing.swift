@@ -17,7 +17,7 @@ extension BuckiaHome {
   /// Notes that a file is about to be made from a database. One that has no path is not noted.
   ///
   /// - Returns: A remark when it could not be noted.
-  func noteOutgoing(_ id: KSUID, from database: String) -> Remark? {
+  package func noteOutgoing(_ id: KSUID, from database: String) -> Remark? {
     guard let digest = Self.digest(of: database) else { return nil }
     // While it is locked, nobody else adds or cuts.
     let clock = openClock()

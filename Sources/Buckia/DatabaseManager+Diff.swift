@@ -78,9 +78,11 @@ extension DatabaseManager {
   }
 
   /// Writes what turns one source of rows into another into a diff file.
+  ///
+  /// - Parameter home: Gives the file its id.
   package static func writeDiff(
     from older: RowSource, to newer: RowSource, kind: Manifest.Kind = .delta, output: DiffOutput,
-    options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
+    options: DiffOptions = DiffOptions(), home: any OutgoingIDs = BuckiaHome.standard,
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
     if !options.allowsUnrelated { try older.requireRelation(to: newer) }
@@ -89,19 +91,17 @@ extension DatabaseManager {
     // A raw changeset without changes is no file; a diff file may carry nothing but new definitions.
     guard options.isRaw ? !difference.changeset.isEmpty : !difference.isEmpty else { return report }
     let known = try [older, newer].compactMap { try LedgerEntries.newestID(on: $0.connection) }
-    let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
-    if let remark = made.remark { report.warnings.append(remark) }
-    guard let id = made.ids.first else { return report }
+    let (id, remark) = try home.next(after: known)
+    if let remark { report.warnings.append(remark) }
     // Before there is a file: no crash must make one that nobody knows.
     if let remark = home.noteOutgoing(id, from: newer.connection.path) { report.warnings.append(remark) }
     try report.add(write(difference, id: id, kind: kind, to: output, isRaw: options.isRaw))
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, try SentChanges.areKept(in: older.connection) {
-      let path = older.connection.path
       do {
-        try SentChanges.note(difference.changeset, in: SQLiteConnection(opening: path, as: .readWrite))
+        try SentChanges.note(difference.changeset, in: older)
       } catch {
-        report.warnings.append(Remark(.sentNotNoted, path, "\(error)"))
+        report.warnings.append(Remark(.sentNotNoted, older.connection.path, "\(error)"))
       }
     }
     return report

@@ -40,7 +40,10 @@ extension DatabaseManager {
     let temporary = try target.makeTemporaryFile(like: connection.path)
     do {
       try connection.copyState(to: temporary)
-      try finish(temporary, without: unsent, library: connection.library)
+      let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
+      // A copy of a database with a write-ahead log would get one of its own whenever it is read.
+      try copy.execute("PRAGMA journal_mode = DELETE")
+      try makeSnapshot(of: copy, without: unsent)
     } catch {
       target.removeTemporaryFile(temporary)
       throw error
@@ -51,14 +54,15 @@ extension DatabaseManager {
   }
 
   /// Makes a snapshot of a copy: without Buckia's tables of the database, which are about the database and not about its rows.
-  private static func finish(_ copy: String, without unsent: UnsentChanges?, library: SQLiteLibrary) throws {
-    let connection = try SQLiteConnection(opening: copy, as: .readWrite, with: library)
-    // A copy of a database with a write-ahead log would get one of its own whenever it is read.
-    try connection.execute("PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = OFF")
-    try removeOwnTables(from: connection)
+  ///
+  /// - Parameters:
+  ///   - copy: The copy, in a file or in memory. It is to be thrown away when this throws.
+  ///   - unsent: What the snapshot is made without.
+  package static func makeSnapshot(of copy: borrowing SQLiteConnection, without unsent: UnsentChanges?) throws {
+    try copy.execute("PRAGMA foreign_keys = OFF")
+    try removeOwnTables(from: copy)
     try unsent?.remove(from: copy)
-    try removeOwnTables(from: connection)
-    try SentChanges.begin(in: connection)
+    try SentChanges.begin(in: copy)
   }
 
   private static func removeOwnTables(from connection: borrowing SQLiteConnection) throws {
@@ -67,7 +71,6 @@ extension DatabaseManager {
     try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
     for name in names { try connection.execute("DROP TABLE main.\(SQLText.identifier(name))") }
   }
-
 }
 
 extension DatabaseManager {
@@ -103,6 +106,22 @@ extension ApplyReport {
       transaction.rollback()
     } catch {
       throw ApplyInterruption(report: self, cause: BuckiaError.wrapped(error))
+    }
+  }
+}
+
+extension ApplyInterruption {
+  /// Copies the database with the files that are done. Where that fails, too, `cause` says what did first, and the report has
+  /// no snapshot.
+  mutating func keep(
+    _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges?, since version: Int64?
+  ) {
+    var kept = report
+    do {
+      try kept.keep(path, of: connection, without: unsent, since: version)
+      report = kept
+    } catch {
+      report.snapshot = nil
     }
   }
 }
