@@ -53,8 +53,15 @@ extension DatabaseManager {
         let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
         let unsent = if let snapshot { try UnsentChanges(in: connection, since: snapshot) } else { UnsentChanges?.none }
         let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
-        var report = try CommitDurability.raised(on: connection) {
-          try receive(files, of: listing, options, resolver, on: connection)
+        var report: ApplyReport
+        do {
+          report = try CommitDurability.raised(on: connection) {
+            try receive(files, of: listing, options, resolver, on: connection)
+          }
+        } catch var interruption as ApplyInterruption {
+          // What was applied before is none of this database's own changes: the next difference must not have it.
+          if let snapshot { interruption.keep(snapshot, of: connection, without: unsent, since: version) }
+          throw interruption
         }
         if let snapshot { try report.keep(snapshot, of: connection, without: unsent, since: version) }
         if options.isDryRun {
@@ -86,10 +93,8 @@ extension DatabaseManager {
     on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
-    var settings = ApplySettings(
-      policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
-      memoryLimit: options.memoryLimit, time: WallClock.unixMilliseconds,
-      progress: { try files.didApply(rows: $0) })
+    var settings = ApplySettings(options, resolver: resolver, time: WallClock.unixMilliseconds)
+    settings.progress = { try files.didApply(rows: $0) }
     settings.observer = changedRows
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
@@ -118,5 +123,19 @@ extension DatabaseManager {
     report.misnamed = listing.misnamed
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
+  }
+}
+
+extension ApplySettings {
+  /// What options say of how to apply.
+  ///
+  /// - Parameters:
+  ///   - options: The options.
+  ///   - resolver: Is asked about each conflict, before the policies.
+  ///   - time: The present time, in milliseconds since 1970.
+  package init(_ options: ApplyOptions, resolver: ConflictResolver?, time: Int64) {
+    self.init(
+      policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
+      memoryLimit: options.memoryLimit, time: time)
   }
 }
