@@ -110,6 +110,7 @@ final class SimulationRun {
     let received = try replica.receive(reception, options, simulation.resolver, at: now)
     try simulation.sabotage?.didReceive(replica)
     report.add(received)
+    // What a process has applied before it died counts as edited here, since it has made no snapshot.
     if received.hasCrashed { isSequential = false }
     for (diff, outcome) in received.done {
       trace.append(
