@@ -44,8 +44,8 @@ STRIPPED := $(if $(filter Darwin,$(shell uname -s)),-Xlinker -dead_strip -Xlinke
 # How many random cases `make soak` tries of each property, and the number of the first.
 SEEDS ?= 10000
 FROM ?= 0
-# The properties of applying and comparing that it tries.
-SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|ContentIndexTests.sameRows|likeANewLook|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting|goodFileFollows
+# The properties of applying, comparing and exchanging that it tries.
+SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|ContentIndexTests.sameRows|likeANewLook|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting|goodFileFollows|promisesHold|instantNetwork
 # A test that starts or passes is not worth a line, nor are the others of its line when its name has several; failures, suites
 # and the closing line are.
 INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
@@ -81,7 +81,7 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 
 # In a release build the cases take a third of the time. The tests need the internals: hence a build of its own.
 soak: RELEASE := -c release -Xswiftc -enable-testing --scratch-path .build/soak $(FLAGS)
-soak: dependencies ## tries many random cases of applying and comparing (SEEDS=100000 FROM=0)
+soak: dependencies ## tries many random cases of applying, comparing and exchanging (SEEDS=100000 FROM=0)
 	@$(call say,building (a first build takes several minutes))
 	@$(SWIFT) build -q --build-tests $(RELEASE)
 	@$(call say,trying $(SEEDS) cases of each property from number $(FROM) on)

@@ -11,6 +11,7 @@ let package = Package(
     // Other executable targets are products only while this package is the root: dependents don't see them.
     .executable(name: "buckia", targets: ["BuckiaCommand"]),
     .library(name: "Buckia", targets: ["Buckia"]),
+    .library(name: "BuckiaSimulator", targets: ["BuckiaSimulator"]),
     .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
     .library(name: "SQLiteFiles", targets: ["SQLiteFiles"]),
   ],
@@ -49,6 +50,14 @@ let package = Package(
       dependencies: [
         "Buckia", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger",
         "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+      ]),
+
+    // Replicas that exchange diffs in memory, for tests of apps and our own.
+    .target(
+      name: "BuckiaSimulator",
+      dependencies: [
+        "Buckia", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaKSUID",
+        "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // The façade: inbound folders, making and reading diff files of databases.
@@ -149,10 +158,11 @@ let package = Package(
       name: "BuckiaBenchmarksTests",
       dependencies: ["BuckiaBenchmarks", "BuckiaBenchmarkSuite", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
+    .testTarget(name: "BuckiaSimulatorTests", dependencies: ["BuckiaSimulator", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections", "TestSupport"]),
-    // The documentation's code samples. `import Buckia` must be enough for them.
-    .testTarget(name: "DocumentationTests", dependencies: ["Buckia", "TestSupport"]),
+    // The documentation's code samples. `import Buckia` must be enough for them, or `import BuckiaSimulator`.
+    .testTarget(name: "DocumentationTests", dependencies: ["Buckia", "BuckiaSimulator", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

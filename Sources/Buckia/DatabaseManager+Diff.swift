@@ -80,9 +80,11 @@ extension DatabaseManager {
   }
 
   /// Writes what turns one source of rows into another into a diff file.
+  ///
+  /// - Parameter home: Gives the file its id.
   package static func writeDiff(
     from older: RowSource, to newer: RowSource, kind: Manifest.Kind = .delta, output: DiffOutput,
-    options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
+    options: DiffOptions = DiffOptions(), home: any OutgoingIDs = BuckiaHome.standard,
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
     if !options.allowsUnrelated { try older.requireRelation(to: newer) }
@@ -100,25 +102,19 @@ extension DatabaseManager {
         try LedgerProgress.read(on: $0.connection).made,
       ].compactMap { $0 }
     }
-    let made = try home.newIDs(after: known, unixSeconds: WallClock.unixMilliseconds / 1_000)
-    if let remark = made.remark { report.warnings.append(remark) }
-    guard let id = made.ids.first else { return report }
-    if let remark = try Remark.clockBehind(id, on: newer.connection) { report.warnings.append(remark) }
+    let (id, remark) = try home.next(after: known)
+    if let remark { report.warnings.append(remark) }
     // Before there is a file: no crash must make one that nobody knows.
-    let origin = try DiffOrigin(of: newer, making: id, in: home)
+    let origin = try home.begin(id, from: newer)
     report.warnings += origin.remarks
-    if let remark = home.noteOutgoing(id, from: newer.connection.path, replica: origin.replica?.id) {
-      report.warnings.append(remark)
-    }
-    try report.add(write(difference, id: id, kind: kind, from: origin, to: output, isRaw: options.isRaw))
+    try report.add(write(difference, id: id, kind: kind, from: origin.sender, to: output, isRaw: options.isRaw))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
-      let path = older.connection.path
       do {
-        try SentChanges.note(found.changeset, in: SQLiteConnection(opening: path, as: .readWrite))
+        try SentChanges.note(found.changeset, in: older)
       } catch {
-        report.warnings.append(Remark(.sentNotNoted, path, "\(error)"))
+        report.warnings.append(Remark(.sentNotNoted, older.connection.path, "\(error)"))
       }
     }
     return report
@@ -161,7 +157,8 @@ extension DatabaseManager {
   }
 
   private static func write(
-    _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, from origin: DiffOrigin, to output: DiffOutput,
+    _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, from sender: Manifest.Sender?,
+    to output: DiffOutput,
     isRaw: Bool
   ) throws -> (id: KSUID, path: String?, bytes: Int64) {
     let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
@@ -177,7 +174,7 @@ extension DatabaseManager {
     let renames = difference.tables.flatMap(\.renames)
     // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
     let manifest = Manifest(
-      id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], sender: origin.sender, renames: renames)
+      id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], sender: sender, renames: renames)
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)), author: difference.author,
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))

@@ -115,7 +115,7 @@ public struct SnapshotReport: Sendable, Equatable {
 /// The files before that are done. Where none was, the cause is thrown by itself.
 public struct ApplyInterruption: Error, CustomStringConvertible {
   /// What became of the files that are done.
-  public let report: ApplyReport
+  public internal(set) var report: ApplyReport
   /// What stopped the work: a `BuckiaError`, what a closure of the app has thrown, or `CancellationError`.
   public let cause: any Error
 

@@ -42,6 +42,9 @@ package final class RowSource {
     self.init(SQLiteConnection(sharing: connection), path: nil, name: name, selections)
   }
 
+  /// Whether this is a file that the source has opened by itself, and only reads.
+  package var isFile: Bool { attachablePath != nil }
+
   /// A source without any table: compared with it, everything is an INSERT.
   package static func empty() throws(SQLiteError) -> RowSource {
     RowSource(try SQLiteConnection(opening: ":memory:", as: .create), path: nil, name: "an empty database", [:])

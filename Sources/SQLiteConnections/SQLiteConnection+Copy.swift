@@ -9,7 +9,15 @@ extension SQLiteConnection {
   /// - Parameter path: The new file.
   /// - Throws: `SQLiteError` when either file cannot be read or written, or this one is locked; the new file is unusable then.
   package func copy(to path: String) throws(SQLiteError) {
-    let target = try SQLiteConnection(opening: path, as: .create, with: library)
+    try copy(to: SQLiteConnection(opening: path, as: .create, with: library))
+  }
+
+  /// Copies a consistent state of the database over that of another connection, such as one in memory.
+  ///
+  /// - Parameter target: A connection of the same copy of SQLite, on which nothing is open.
+  /// - Throws: `SQLiteError` when either database cannot be read or written, or this one is locked; the target is unusable then.
+  package func copy(to target: borrowing SQLiteConnection) throws(SQLiteError) {
+    guard target.library == library else { throw SQLiteError(fault: .foreignHandle) }
     let routines = handle.routines
     guard let backup = routines.backup_init(target.handle.pointer, "main", handle.pointer, "main") else {
       throw target.handle.error(SQLITE_ERROR)

@@ -218,7 +218,8 @@ package struct SQLiteStatement: ~Copyable {
   /// Whether a text value is valid UTF-8, so that `text(at:)` returns it unchanged.
   package func isWellFormedText(at index: Int) -> Bool {
     let bytes = textBytes(at: index)
-    return String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
+    var text = String(decoding: bytes, as: UTF8.self)
+    return text.withUTF8 { UnsafeRawBufferPointer($0).byteOrder(against: bytes) == 0 }
   }
 
   /// Whether a text value contains an unpaired surrogate, which is invalid in UTF-16 and cannot be converted to UTF-8.

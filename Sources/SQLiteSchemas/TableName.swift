@@ -30,8 +30,9 @@ public struct TableName: Hashable, Sendable, CustomStringConvertible, Expressibl
 
   /// Hashes the bytes that `==` compares.
   public func hash(into hasher: inout Hasher) {
+    var folded = folded
     hasher.combine(folded.utf8.count)
-    for byte in folded.utf8 { hasher.combine(byte) }
+    folded.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
   }
 
   /// Whether the name is that of a table of SQLite's own, such as `sqlite_stat1`: no other may begin with `sqlite_`.

@@ -282,6 +282,32 @@ struct SnapshotTests {
     #expect(try TestDatabases.content(of: folder.file("copy.sqlite"))["notes"]?.count == 2)
   }
 
+  @Test("What was applied before the work stopped is not sent back, nor is what the app changes of it lost")
+  func stopped() throws {
+    struct Stop: Error {}
+    let (_, anna, ben) = try people()
+    try anna.edit("INSERT INTO notes VALUES ('d', 'Mast', '')")
+    _ = try anna.send(to: ben)
+    try anna.database.snapshot(to: anna.shared)
+    try anna.edit("INSERT INTO notes VALUES ('e', 'Keel', '')")
+    _ = try anna.send(to: ben)
+    var options = ApplyOptions()
+    options.snapshot = ben.shared
+    let interruption = #expect(throws: ApplyInterruption.self) {
+      try ben.database.processInboundChanges(
+        [ben.inbound], options: options, progress: { if $0.files == 1 { throw Stop() } })
+    }
+    #expect(interruption?.cause is Stop)
+    #expect(interruption?.report.applied.count == 1)
+    #expect(interruption?.report.snapshot != nil)
+    // Anna must hear of it: were the row not in the snapshot, there would be nothing to say.
+    try ben.edit("DELETE FROM notes WHERE id = 'd'")
+    #expect(changes(try ben.send(to: anna)) == [0, 0, 1])
+    try ben.receive()
+    try anna.receive()
+    #expect(try anna.content == ben.content)
+  }
+
   @Test("Who writes between the files and the copy is told of", arguments: [false, true])
   func meanwhile(writes: Bool) throws {
     let (_, anna, _) = try people()

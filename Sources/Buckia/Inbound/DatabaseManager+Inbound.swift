@@ -60,9 +60,19 @@ extension DatabaseManager {
           }
         let edits = options.conflicts.usesLatest ? try unsent?.edits(on: connection) : nil
         let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
-        var report = try CommitDurability.raised(on: connection) {
-          try receive(
-            files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, on: connection)
+        var report: ApplyReport
+        do {
+          report = try CommitDurability.raised(on: connection) {
+            try receive(
+              files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, on: connection)
+          }
+        } catch var interruption as ApplyInterruption {
+          // What was applied before is none of this database's own changes: the next difference must not have it.
+          if let snapshot {
+            interruption.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
+          }
+          try edits?.end()
+          throw interruption
         }
         if let snapshot {
           try report.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
@@ -86,10 +96,8 @@ extension DatabaseManager {
     _ resolver: ConflictResolver?, beside edits: UnsentEdits?, on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
-    var settings = ApplySettings(
-      policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
-      memoryLimit: options.memoryLimit, time: WallClock.unixMilliseconds,
-      progress: { try files.didApply(rows: $0) })
+    var settings = ApplySettings(options, resolver: resolver, time: WallClock.unixMilliseconds)
+    settings.progress = { try files.didApply(rows: $0) }
     settings.observer = changedRows
     settings.unsent = edits
     if !options.isDryRun {
@@ -134,5 +142,19 @@ extension DatabaseManager {
     report.warnings = remarks
     guard let failure else { return report }
     throw ApplyInterruption(report: report, cause: BuckiaError.wrapped(failure))
+  }
+}
+
+extension ApplySettings {
+  /// What options say of how to apply.
+  ///
+  /// - Parameters:
+  ///   - options: The options.
+  ///   - resolver: Is asked about each conflict, before the policies.
+  ///   - time: The present time, in milliseconds since 1970.
+  package init(_ options: ApplyOptions, resolver: ConflictResolver?, time: Int64) {
+    self.init(
+      policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
+      memoryLimit: options.memoryLimit, time: time)
   }
 }

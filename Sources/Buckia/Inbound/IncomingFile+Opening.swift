@@ -45,6 +45,11 @@ extension IncomingFile {
     }
   }
 
+  /// Verifies bytes that came without a file, completely.
+  package init(verifying input: SpooledInput) {
+    self.init(InboundItem(input), cache: OpeningCache(), isWanted: { true })
+  }
+
   /// Opens and verifies a file completely.
   init(_ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool) {
     do throws(DiffFileError) {

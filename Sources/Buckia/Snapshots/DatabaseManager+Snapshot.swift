@@ -44,7 +44,10 @@ extension DatabaseManager {
     let temporary = try target.makeTemporaryFile(like: connection.path)
     do {
       try connection.copyState(to: temporary)
-      try finish(temporary, without: unsent, beside: edits, library: connection.library)
+      let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
+      // A copy of a database with a write-ahead log would get one of its own whenever it is read.
+      try copy.execute("PRAGMA journal_mode = DELETE")
+      try makeSnapshot(of: copy, without: unsent, beside: edits)
     } catch {
       target.removeTemporaryFile(temporary)
       throw error
@@ -55,20 +58,24 @@ extension DatabaseManager {
   }
 
   /// Makes a snapshot of a copy: without Buckia's tables of the database, which are about the database and not about its rows.
-  private static func finish(
-    _ copy: String, without unsent: UnsentChanges?, beside edits: UnsentEdits?, library: SQLiteLibrary
+  ///
+  /// - Parameters:
+  ///   - copy: The copy, in a file or in memory. It is to be thrown away when this throws.
+  ///   - unsent: What the snapshot is made without.
+  ///   - edits: Knows what others have sent, where it was not taken because of them.
+  package static func makeSnapshot(
+    of copy: borrowing SQLiteConnection, without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil
   ) throws {
-    let connection = try SQLiteConnection(opening: copy, as: .readWrite, with: library)
-    // A copy of a database with a write-ahead log would get one of its own whenever it is read.
-    try connection.execute("PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = OFF")
-    try removeOwnTables(from: connection)
+    try copy.execute("PRAGMA foreign_keys = OFF")
+    try removeOwnTables(from: copy)
     try unsent?.remove(from: copy)
     if let edits {
-      try connection.enableTriggers(false)
-      try edits.writeShared(to: connection)
+      let fired = try copy.triggersEnabled
+      if fired { try copy.enableTriggers(false) }
+      try edits.writeShared(to: copy)
+      if fired { try copy.enableTriggers(true) }
     }
-    try removeOwnTables(from: connection)
-    try SentChanges.begin(in: connection)
+    try SentChanges.begin(in: copy)
   }
 
   private static func removeOwnTables(from connection: borrowing SQLiteConnection) throws {
@@ -77,7 +84,6 @@ extension DatabaseManager {
     try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
     for name in names { try connection.execute("DROP TABLE main.\(SQLText.identifier(name))") }
   }
-
 }
 
 extension DatabaseManager {
@@ -114,6 +120,23 @@ extension ApplyReport {
       transaction.rollback()
     } catch {
       throw ApplyInterruption(report: self, cause: BuckiaError.wrapped(error))
+    }
+  }
+}
+
+extension ApplyInterruption {
+  /// Copies the database with the files that are done. Where that fails, too, `cause` says what did first, and the report has
+  /// no snapshot.
+  mutating func keep(
+    _ path: String, of connection: borrowing SQLiteConnection, without unsent: UnsentChanges?,
+    beside edits: UnsentEdits? = nil, since version: Int64?
+  ) {
+    var kept = report
+    do {
+      try kept.keep(path, of: connection, without: unsent, beside: edits, since: version)
+      report = kept
+    } catch {
+      report.snapshot = nil
     }
   }
 }

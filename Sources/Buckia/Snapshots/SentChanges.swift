@@ -1,4 +1,5 @@
 import BuckiaByteStreams
+import BuckiaDiff
 import SQLiteConnections
 
 /// What was sent since a snapshot was made, which the snapshot itself keeps: together they are what the others know.
@@ -20,7 +21,15 @@ struct SentChanges {
   }
 
   /// Notes what was sent: everything from the snapshot to what the database was then.
-  static func note(_ changeset: TemporaryBuffer, in snapshot: borrowing SQLiteConnection) throws {
+  ///
+  /// - Parameter snapshot: The side of the comparison that the snapshot was.
+  static func note(_ changeset: TemporaryBuffer, in snapshot: RowSource) throws {
+    // A file is compared through a connection that only reads.
+    guard snapshot.isFile else { return try note(changeset, in: snapshot.connection) }
+    try note(changeset, in: SQLiteConnection(opening: snapshot.connection.path, as: .readWrite))
+  }
+
+  private static func note(_ changeset: TemporaryBuffer, in snapshot: borrowing SQLiteConnection) throws {
     let transaction = try SQLiteTransaction(on: snapshot)
     try snapshot.execute("DELETE FROM \(table)")
     let insert = try snapshot.prepare("INSERT INTO \(table)(bytes) VALUES (?1)", isPersistent: true)

@@ -1,31 +1,23 @@
 import BuckiaApply
 import BuckiaByteStreams
 import BuckiaDiff
-import BuckiaDiffFiles
-import BuckiaKSUID
+import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// What was changed in a database since it was last sent, found before the files of others are applied.
 ///
 /// The next difference must hold it, so the next snapshot must not. That snapshot is the database as it is when the files
 /// have been applied, less this: what the others have sent stays in it, also where it has met one of these changes and was
 /// taken.
-struct UnsentChanges {
+package struct UnsentChanges {
   /// How many rows were changed.
   let count: Int
   /// The changes that lead back from the database to what the others know of it.
   private let reversal: TemporaryBuffer
+  private let summary: ChangesetSummary
   /// The tables that they are about.
   private let definitions: [TableDefinition]
 
@@ -37,7 +29,16 @@ struct UnsentChanges {
   /// - Returns: nil where there is no snapshot yet, or one that Buckia has not made: then all counts as sent.
   init?(in connection: borrowing SQLiteConnection, since path: String) throws {
     guard FileSystem.exists(path), FileKind(of: path) == .sqlite else { return nil }
-    let known = try RowSource(opening: path)
+    try self.init(in: connection, since: RowSource(opening: path))
+  }
+
+  /// The same where the snapshot is open.
+  ///
+  /// - Parameters:
+  ///   - connection: The database.
+  ///   - known: The snapshot.
+  /// - Returns: nil where it is none that Buckia has made.
+  package init?(in connection: borrowing SQLiteConnection, since known: RowSource) throws {
     guard try SentChanges.areKept(in: known.connection) else { return nil }
     let sent = try SentChanges.read(from: known.connection)
     let changed = try DatabaseComparison.run(from: known, to: RowSource(on: connection)).changeset
@@ -51,7 +52,7 @@ struct UnsentChanges {
       // Tables have got other columns since: what was sent is sent once more, which changes nothing for those who have it.
       reversal = back
     }
-    let summary = try ChangesetSummary.of(reversal)
+    summary = try ChangesetSummary.of(reversal)
     count = summary.tables.reduce(0) { $0 + $1.changeCount }
     let schema = try SchemaReader(connection)
     definitions = try summary.tables.map { table in
@@ -59,32 +60,43 @@ struct UnsentChanges {
         throw BuckiaError(
           .missingTable,
           "table \"\(table.table.name)\" was sent since this snapshot, and is gone now; make another one",
-          path: path)
+          path: known.connection.path)
       }
       return try schema.definition(of: entry)
     }
   }
 
   /// The changes, for the policy `latest`, under which they count as later than all that arrives.
-  func edits(on connection: borrowing SQLiteConnection) throws -> UnsentEdits {
+  package func edits(on connection: borrowing SQLiteConnection) throws -> UnsentEdits {
     try UnsentEdits(takenBackBy: reversal, definitions, on: connection)
   }
 
   /// Takes the changes out of a copy of the database. A row that has changed otherwise since stays as it is.
-  func remove(from copy: String) throws {
+  ///
+  /// - Parameter copy: The copy, without the ledger.
+  /// - Throws: `BuckiaError` when they do not fit it; `SQLiteError` when it cannot be written. It is unchanged then.
+  func remove(from copy: borrowing SQLiteConnection) throws {
     guard !reversal.isEmpty else { return }
-    var clock = KSUIDClock(last: nil)
-    var random = SystemRandomNumberGenerator()
-    let id = try clock.next(unixSeconds: WallClock.unixMilliseconds / 1_000, using: &random)
-    let file = "\(copy).bdiff"
-    let draft = DiffFileDraft(manifest: Manifest(id: id), schema: .included(definitions))
-    try DiffFileWriter().write(draft, changeset: reversal, to: file)
-    defer { unlink(file) }
-    let report = try DatabaseManager(copy).processInboundChanges([file], options: ApplyOptions(schema: .exact))
-    guard let outcome = report.diffs.first, outcome.state == .applied else {
+    // They are nobody's diff, and what they meet is no conflict: nothing is recorded.
+    var settings = ApplySettings(schema: .exact, recordsConflicts: false, time: 0)
+    settings.keepsLedger = false
+    settings.indexPolicy = .keep
+    let changes = IncomingChanges(
+      key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
+      changeset: reversal, feed: ChangesetFeed(summary))
+    let connection = SQLiteConnection(sharing: copy)
+    let session = settings.session(on: connection)
+    let transaction = try SQLiteTransaction(on: connection)
+    do {
+      try session.whileReady {
+        let plan = try Receiver.plan(changes, on: connection, settings: settings, session: session)
+        _ = try plan.apply(in: transaction)
+      }
+    } catch let error as any FileFault where error.refusal != nil {
+      let reason = error.refusal?.reason ?? ""
       throw BuckiaError(
-        .unsupported, "what was not sent yet cannot be told from what was: \(report.diffs.first?.reason ?? "")",
-        path: copy)
+        .unsupported, "what was not sent yet cannot be told from what was: \(reason)", path: connection.path)
     }
+    try transaction.commit()
   }
 }

@@ -8,7 +8,10 @@ extension SchemaReader {
   /// - Throws: `SQLiteError` when the schema cannot be read.
   package func statements() throws -> [SchemaStatement] {
     var found: [SchemaStatement] = []
-    let query = "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
+    let query = """
+      SELECT type, name, tbl_name, sql FROM main.sqlite_schema
+      WHERE sql IS NOT NULL AND tbl_name NOT LIKE 'buckia\\_%' ESCAPE '\\' ORDER BY rowid
+      """
     try connection.forEachRow(of: query) { row in
       guard let kind = SchemaStatement.Kind(rawValue: row.text(at: 0) ?? "") else { return }
       for column in 1..<4 where !row.isWellFormedText(at: column) { return }

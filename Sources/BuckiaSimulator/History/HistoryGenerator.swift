@@ -1,0 +1,122 @@
+import BuckiaKSUID
+
+/// Makes the history of a seed, step by step, while a run takes the steps: edits depend on the rows that are there.
+struct HistoryGenerator {
+  private(set) var history: History
+  private let simulation: Simulation
+  private let run: SimulationRun
+  private let randomEdit: RandomEdit
+  private var random: SimulationRandom
+  /// Copies of diffs that are on their way.
+  private var travelling: [(due: Int, step: Step)] = []
+  private var nextDiff = 0
+
+  init(_ simulation: Simulation, _ template: Template, seed: UInt64) throws {
+    self.simulation = simulation
+    history = History(seed: seed, schema: simulation.schema, replicas: simulation.replicas)
+    run = try SimulationRun(simulation, template, replicas: simulation.replicas, seed: seed)
+    randomEdit = RandomEdit(template.tables)
+    // The run has drawn from the seed itself.
+    random = SimulationRandom(seed: seed ^ 0x5e5e_5e5e_5e5e_5e5e)
+  }
+
+  /// Makes the history. If it fails, its last step is the one that does.
+  ///
+  /// - Throws: `Violation`.
+  mutating func generate() throws -> (result: RunResult, report: SimulationReport) {
+    for action in 0..<max(0, simulation.length) {
+      if simulation.network.isInstant { try actInstantly() } else { try act(at: action) }
+    }
+    let result = try run.finish()
+    var report = run.report
+    report.histories = 1
+    return (result, report)
+  }
+
+  private mutating func take(_ step: Step) throws {
+    history.steps.append(step)
+    try run.take(step)
+  }
+
+  // MARK: Drawing
+
+  private mutating func act(at action: Int) throws {
+    switch random.number(0...99) {
+    case ..<50: try edit()
+    case ..<70: try send(at: action)
+    case ..<92: try receive()
+    case ..<97: try take(.wait(seconds: random.number(1...600)))
+    default:
+      let ahead = random.number(0...max(0, simulation.clockSkew)) - simulation.clockSkew / 2
+      try take(.setClock(replica: random.number(0...(run.replicas.count - 1)), ahead: ahead))
+    }
+    let arrived = travelling.filter { $0.due <= action }
+    travelling.removeAll { $0.due <= action }
+    for copy in arrived { try take(copy.step) }
+  }
+
+  private mutating func actInstantly() throws {
+    guard let author = try edit() else { return }
+    try take(.send(replica: author, diff: nextDiff))
+    defer { nextDiff += 1 }
+    guard run.diffs[nextDiff] != nil else { return }
+    for replica in run.replicas.indices where replica != author {
+      try take(.deliver(diff: nextDiff, replica: replica))
+      try take(.receive(replica: replica, Reception()))
+    }
+  }
+
+  /// - Returns: The replica that was edited; nil where nothing has changed.
+  @discardableResult
+  private mutating func edit() throws -> Int? {
+    let replica = random.number(0...(run.replicas.count - 1))
+    guard let edit = drawnEdit() else { return nil }
+    var generator = SimulationRandom(seed: random.next())
+    var step: Step?
+    defer { if let step { history.steps.append(step) } }
+    try run.edit(replica, edit.name) { database in
+      if let body = edit.body { try body(database, &generator) } else { try randomEdit.make(in: database, &generator) }
+    } didEdit: {
+      step = $0
+    }
+    return step == nil ? nil : replica
+  }
+
+  private mutating func drawnEdit() -> Edit? {
+    let total = simulation.edits.reduce(0) { $0 + max(0, $1.weight) }
+    guard total > 0 else { return nil }
+    var left = random.number(0...(total - 1))
+    return simulation.edits.first { edit in
+      left -= max(0, edit.weight)
+      return left < 0
+    }
+  }
+
+  private mutating func send(at action: Int) throws {
+    let author = random.number(0...(run.replicas.count - 1))
+    let diff = nextDiff
+    nextDiff += 1
+    try take(.send(replica: author, diff: diff))
+    guard run.diffs[diff] != nil else { return }
+    let network = simulation.network
+    for replica in run.replicas.indices where replica != author {
+      let copies = random.chance(network.losses) ? 0 : random.chance(network.duplicates) ? 2 : 1
+      for _ in 0..<copies {
+        travelling.append((action + random.number(network.delay), .deliver(diff: diff, replica: replica)))
+      }
+    }
+  }
+
+  private mutating func receive() throws {
+    guard let replica = random.pick(run.replicas.filter { !$0.inbox.isEmpty }) else { return }
+    var reception = Reception()
+    if random.chance(0.3) { reception.order = .asArrived }
+    if random.chance(0.5) { reception.groups = (0..<random.number(1...3)).map { _ in random.number(1...3) } }
+    if random.chance(simulation.interruptions) {
+      reception.interruption =
+        random.chance(0.5)
+        ? .stop(beforeFile: random.number(0...replica.inbox.count)) : .crash(afterRows: random.number(0...4))
+    }
+    try take(.receive(replica: replica.number, reception))
+  }
+}

@@ -1,0 +1,117 @@
+import BuckiaApply
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What holds on a single replica at any time.
+struct DatabaseInvariants {
+  private let tables: [ReplicatedTable]
+  private let checks: [Check]
+
+  init(_ tables: [ReplicatedTable], _ checks: [Check]) {
+    self.tables = tables
+    self.checks = checks
+  }
+
+  /// Checks a replica.
+  ///
+  /// - Throws: `Violation`.
+  func require(of replica: Replica) throws {
+    let found = try replica.database.text("PRAGMA integrity_check") ?? ""
+    guard found == "ok" else { throw Violation(.integrity, "replica \(replica.number): \(found)") }
+    try requireReferences(of: replica)
+    let twice = try replica.database.text(
+      "SELECT diff FROM main.buckia_ledger WHERE diff IS NOT NULL GROUP BY diff, sender HAVING count(*) > 1")
+    if let twice { throw Violation(.appliedOnce, "replica \(replica.number) has recorded \(twice) twice") }
+    for check in checks {
+      if let fault = try check.body(SimulatedDatabase(replica.number, on: replica.database)) {
+        throw Violation(.check(check.name), "replica \(replica.number): \(fault)")
+      }
+    }
+  }
+
+  // MARK: Foreign keys
+
+  private func requireReferences(of replica: Replica) throws {
+    var broken: [(table: String, rowID: Int64?)] = []
+    try replica.database.forEachRow(ofCached: "PRAGMA main.foreign_key_check") { row in
+      broken.append((row.text(at: 0) ?? "", row.isNull(at: 1) ? nil : row.integer(at: 1)))
+    }
+    guard !broken.isEmpty else { return }
+    let records = try ConflictRecord.all(on: replica.database).filter { $0.kind == .foreignKey }
+    for row in broken where try !isNamed(row.table, row.rowID, by: records, in: replica) {
+      let name = row.rowID.map { "row \($0) of " } ?? "a row of "
+      throw Violation(
+        .foreignKeys,
+        "replica \(replica.number): \(name)\"\(row.table)\" refers to nothing, and no conflict record says so")
+    }
+  }
+
+  /// Whether a record names a row: by its key, or by the reference that it has.
+  private func isNamed(
+    _ table: String, _ rowID: Int64?, by records: [ConflictRecord], in replica: Replica
+  ) throws -> Bool {
+    let records = records.filter { TableName($0.table) == TableName(table) }
+    guard let table = tables.first(where: { $0.name == TableName(table) }) else { return true }
+    // SQLite does not say which row of a WITHOUT ROWID table it is.
+    guard let rowID else { return !records.isEmpty }
+    var row: [ChangesetValue] = []
+    let rowIDName = table.definition.rowIDName ?? "rowid"
+    try replica.database.forEachRow(of: "\(table.query) WHERE \(rowIDName) = \(rowID)") { row = $0.values }
+    let references = table.definition.foreignKeys.map { $0.columns.compactMap(table.columns.firstIndex) }
+    return records.contains { record in
+      [record.local, record.incoming].compactMap { $0 }.contains { version in
+        ([table.key] + references).contains { places in
+          places.allSatisfy { place in
+            version.contains { ASCIIName.matches($0.column, table.columns[place]) && $0.value == row[place] }
+          }
+        }
+      }
+    }
+  }
+
+  // MARK: The ledger
+
+  /// Checks what applying has reported.
+  ///
+  /// - Parameter before: The diffs that the replica had applied before.
+  /// - Throws: `Violation`.
+  func require(_ received: Replica.Received, of replica: Replica, appliedBefore before: Set<KSUID>) throws {
+    var applied = before
+    for (diff, outcome) in received.done {
+      switch outcome.state {
+      case .applied:
+        guard applied.insert(diff.id).inserted else {
+          throw Violation(.appliedOnce, "replica \(replica.number) has applied diff \(diff.number) twice")
+        }
+        try requireEntry(of: diff, outcome, in: replica)
+      case .alreadyApplied:
+        guard applied.contains(diff.id) else {
+          throw Violation(.counters, "replica \(replica.number) takes diff \(diff.number) for applied, and it is not")
+        }
+      default: break
+      }
+    }
+  }
+
+  private func requireEntry(of diff: SentDiff, _ outcome: DiffOutcome, in replica: Replica) throws {
+    let query = """
+      SELECT state, inserted, updated, deleted, conflicts, omitted,
+        (SELECT count(*) FROM main.buckia_conflict c WHERE c.entry = l.entry)
+      FROM main.buckia_ledger l WHERE diff = ?1
+      """
+    var entries: [[ChangesetValue]] = []
+    try replica.database.forEachRow(ofCached: query, binding: ["\(diff.id)"]) { entries.append($0.values) }
+    let counts = [
+      outcome.inserted, outcome.updated, outcome.deleted, outcome.conflicts, outcome.omitted, outcome.conflicts,
+    ]
+    let expected: [ChangesetValue] = [.text("applied")] + counts.map { .integer(Int64($0)) }
+    guard entries == [expected] else {
+      throw Violation(
+        .counters,
+        "replica \(replica.number), diff \(diff.number): the report says \(expected), the ledger and its records \(entries)"
+      )
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// What edits have written and no later edit has overwritten that knew it. It must not get lost.
+///
+/// A value is known by its table and column: which row it is in may change with the key.
+struct WrittenValues {
+  /// A value in a column.
+  struct Cell: Hashable {
+    let table: Int
+    let column: Int
+    let value: ChangesetValue
+  }
+
+  private let tables: [ReplicatedTable]
+  /// Who has written each value.
+  private var authors: [Cell: Set<Int>] = [:]
+
+  init(of tables: [ReplicatedTable]) { self.tables = tables }
+
+  private func cell(_ value: ChangesetValue, _ column: Int, of table: Int) -> Cell {
+    Cell(table: table, column: column, value: tables[table].comparable(value, in: column))
+  }
+
+  /// Follows an edit.
+  ///
+  /// - Parameters:
+  ///   - before: The rows of the replica before.
+  ///   - after: The rows afterwards.
+  mutating func edit(of replica: Int, from before: DatabaseRows, to after: DatabaseRows) {
+    for table in after.tables.indices {
+      let old = before.tables[table]
+      let new = after.tables[table]
+      for (key, row) in old {
+        let next = new[key]
+        for (column, value) in row.enumerated() where next?[column] != value {
+          authors[cell(value, column, of: table)] = nil
+        }
+      }
+      for (key, row) in new {
+        let last = old[key]
+        for (column, value) in row.enumerated() where last?[column] != value && value != .null {
+          authors[cell(value, column, of: table), default: []].insert(replica)
+        }
+      }
+    }
+  }
+
+  /// Checks that everything is still there.
+  ///
+  /// - Parameters:
+  ///   - replicas: The replicas, all of which have received everything.
+  ///   - keepsLocal: Whether each replica keeps its own values.
+  /// - Throws: `Violation`.
+  func require(in replicas: [Replica], keepsLocal: Bool) throws {
+    let recorded = try Set(replicas.flatMap(recorded(by:)))
+    for replica in replicas where !replica.hasRefused {
+      let present = present(in: try replica.rows())
+      let missing = authors.filter { !present.contains($0.key) }
+      if let sentence = first(missing.filter { !recorded.contains($0.key) }, at: replica) {
+        throw Violation(.nothingLost, sentence)
+      }
+      guard keepsLocal else { continue }
+      if let sentence = first(missing.filter { $0.value.contains(replica.number) }, at: replica) {
+        throw Violation(.localKept, sentence)
+      }
+    }
+  }
+
+  /// A sentence about one of the values that a replica lacks, the same one each time.
+  private func first(_ missing: [Cell: Set<Int>], at replica: Replica) -> String? {
+    missing.map { cell, authors in
+      let table = tables[cell.table]
+      let writers = authors.sorted().map(String.init).joined(separator: ", ")
+      return "\(cell.value), written into \(table.name.text).\(table.columns[cell.column]) by replica \(writers), "
+        + "is not in the rows of replica \(replica.number)"
+    }.min()
+  }
+
+  private func present(in rows: DatabaseRows) -> Set<Cell> {
+    var cells: Set<Cell> = []
+    for (table, rows) in rows.tables.enumerated() {
+      for row in rows.values {
+        for (column, value) in row.enumerated() { cells.insert(cell(value, column, of: table)) }
+      }
+    }
+    return cells
+  }
+
+  /// The values in the conflict records of a replica.
+  private func recorded(by replica: Replica) throws -> Set<Cell> {
+    var cells: Set<Cell> = []
+    for record in try ConflictRecord.all(on: replica.database) {
+      guard let table = tables.firstIndex(where: { $0.name == TableName(record.table) }) else { continue }
+      for version in [record.base, record.local, record.incoming] {
+        for case (let name, let value?) in version ?? [] {
+          guard let column = tables[table].columns.firstIndex(where: { ASCIIName.matches($0, name) }) else { continue }
+          cells.insert(cell(value, column, of: table))
+        }
+      }
+    }
+    return cells
+  }
+}

@@ -1,0 +1,70 @@
+import BuckiaApply
+
+/// The files of an inbound folder in memory, on their way to the receiver.
+final class DeliveredFiles: IncomingFileSource {
+  /// Thrown to stop before a file.
+  struct Stop: Error {}
+
+  /// The files that are done: their transaction has been committed.
+  private(set) var done: [(diff: SentDiff, outcome: DiffOutcome)] = []
+  private let diffs: [SentDiff]
+  /// The places before which a transaction ends.
+  private let boundaries: Set<Int>
+  private let stop: Int?
+  private let didCommit: () -> Void
+
+  /// - Parameters:
+  ///   - diffs: The files in the order in which they are applied.
+  ///   - groups: How many share a transaction, from the front again at the end; empty for as many as possible.
+  ///   - stop: Before which file to stop; nil for none.
+  ///   - didCommit: Is called whenever a transaction has been committed.
+  init(_ diffs: [SentDiff], groups: [Int], stoppingBefore stop: Int?, didCommit: @escaping () -> Void) {
+    self.diffs = diffs
+    self.stop = stop
+    self.didCommit = didCommit
+    var boundaries: Set<Int> = []
+    var place = 0
+    var group = 0
+    while !groups.isEmpty, place < diffs.count {
+      place += max(1, groups[group % groups.count])
+      group += 1
+      boundaries.insert(place)
+    }
+    self.boundaries = boundaries
+  }
+
+  var count: Int { diffs.count }
+
+  func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader {
+    Reader(range.map { (diffs[$0].file, boundaries.contains($0)) })
+  }
+
+  func willReceive(_ index: Int) throws {
+    if index == stop { throw Stop() }
+  }
+
+  func didReceive(_ files: [ReceivedFile]) {
+    done += files.map { (diffs[$0.index], $0.outcome) }
+    didCommit()
+  }
+}
+
+/// Hands on files. One that begins a group is not there at once: so the transaction before it ends.
+private final class Reader: IncomingFileReader {
+  private let files: [(file: IncomingFile, beginsGroup: Bool)]
+  private var place = 0
+  private var hasWaited = false
+
+  init(_ files: [(file: IncomingFile, beginsGroup: Bool)]) { self.files = files }
+
+  func wait() { hasWaited = true }
+
+  func next() -> IncomingFile? {
+    guard files.indices.contains(place), hasWaited || !files[place].beginsGroup else { return nil }
+    hasWaited = false
+    place += 1
+    return files[place - 1].file
+  }
+
+  func stop() {}
+}

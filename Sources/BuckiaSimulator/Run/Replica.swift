@@ -1,0 +1,240 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaKSUID
+import SQLiteConnections
+
+/// One copy of the database, with what others know of it, its clock and its inbound folder: all of it in memory.
+final class Replica {
+  let number: Int
+  private(set) var database: SQLiteConnection
+  /// The snapshot: the database as others know it.
+  private var known: SQLiteConnection
+  private let ids: SimulatedIDs
+  private let tables: [ReplicatedTable]
+  /// How many seconds its clock is ahead of the right time.
+  var ahead: Int
+  /// The files that have arrived, in the order in which they have.
+  var inbox: [SentDiff] = []
+  /// The diffs of others that were applied.
+  private(set) var applied: Set<KSUID> = []
+  /// The diffs that were sent from here.
+  private(set) var sent: Set<KSUID> = []
+  /// Whether it has refused a diff, whose values are then in the file alone.
+  private(set) var hasRefused = false
+  /// Whether it was edited since it has last sent.
+  private(set) var hasUnsentEdits = false
+  /// Whether a process died before it made a snapshot: what it had applied then counts as edited here.
+  private var hasStaleSnapshot = false
+  /// Whether it has sent since the last snapshot.
+  private var hasSent = false
+  /// The rows; nil where they have to be read again.
+  private var currentRows: DatabaseRows?
+
+  init(_ number: Int, from template: Template, seed: UInt64, ahead: Int) throws {
+    self.number = number
+    self.ahead = ahead
+    database = try template.makeDatabase()
+    known = try template.makeKnown()
+    tables = template.tables
+    ids = SimulatedIDs(seed: seed)
+  }
+
+  /// The rows.
+  func rows() throws -> DatabaseRows {
+    if let currentRows { return currentRows }
+    let rows = try DatabaseRows(of: tables, on: database)
+    currentRows = rows
+    return rows
+  }
+
+  /// What the replica takes for the time, in seconds of Unix time.
+  private func time(at now: Int64) -> Int64 { now + Int64(ahead) }
+
+  // MARK: Editing
+
+  /// Changes the database in one transaction.
+  ///
+  /// - Parameter body: Changes it.
+  /// - Returns: What was run, or nil where SQLite has refused it and nothing has changed.
+  func edit(_ body: (SimulatedDatabase) throws -> Void) throws -> [Statement]? {
+    let edited = SimulatedDatabase(number, on: database)
+    try database.execute("PRAGMA foreign_keys = ON")
+    let transaction = try SQLiteTransaction(on: database)
+    do {
+      try body(edited)
+      try transaction.commit()
+    } catch let error as BuckiaError where error.cause is SQLiteError {
+      return nil
+    } catch is SQLiteError {
+      return nil
+    }
+    guard !edited.statements.isEmpty else { return nil }
+    currentRows = nil
+    hasUnsentEdits = true
+    return edited.statements
+  }
+
+  // MARK: Sending
+
+  /// Whether there is something to send.
+  var hasSomethingToSend: Bool { hasUnsentEdits || hasStaleSnapshot }
+
+  /// Makes a diff of what was not sent yet.
+  ///
+  /// - Returns: nil where nothing has changed.
+  func send(_ diff: Int, at now: Int64) throws -> SentDiff? {
+    guard hasSomethingToSend else { return nil }
+    // A diff begins with the snapshot: two in a row, and the second would have the changes of the first once more.
+    if hasSent { try keepSnapshot(without: unsentChanges()) }
+    ids.unixSeconds = time(at: now)
+    let file = GatheredBytes()
+    let report = try DatabaseManager.writeDiff(
+      from: RowSource(on: known), to: RowSource(on: database), output: .stream { file.bytes += Array($0) }, home: ids)
+    hasUnsentEdits = false
+    hasStaleSnapshot = false
+    if let warning = report.warnings.first { throw Violation(.noFailure, "sending: \(warning)") }
+    guard let id = report.id else { return nil }
+    hasSent = true
+    sent.insert(id)
+    return try SentDiff(diff, id, by: number, bytes: file.bytes)
+  }
+
+  // MARK: Snapshots
+
+  /// What was changed here and not sent; nil where that is nothing. The comparison would find so, and takes longer than all else.
+  private func unsentChanges() throws -> UnsentChanges? {
+    hasSomethingToSend ? try UnsentChanges(in: database, since: RowSource(on: known)) : nil
+  }
+
+  /// Keeps what others know of the database as it is now.
+  private func keepSnapshot(without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil) throws {
+    let copy = try database.copiedInMemory()
+    try DatabaseManager.makeSnapshot(of: copy, without: unsent, beside: edits)
+    known = copy
+    hasSent = false
+  }
+
+  /// Whether others know all rows as they are.
+  func isKnown() throws -> Bool {
+    if hasSent { try keepSnapshot(without: unsentChanges()) }
+    return try DatabaseRows(of: tables, on: known) == rows()
+  }
+
+  // MARK: Receiving
+
+  /// What applying has come to.
+  struct Received {
+    /// The files that are done.
+    var done: [(diff: SentDiff, outcome: DiffOutcome)] = []
+    /// Whether the process has died.
+    var hasCrashed = false
+  }
+
+  /// Applies what is in the inbound folder.
+  func receive(_ reception: Reception, _ options: ApplyOptions, _ resolver: ConflictResolver?, at now: Int64) throws
+    -> Received
+  {
+    let files = reception.order == .byID ? inbox.sorted { $0.id < $1.id } : inbox
+    var received = Received()
+    currentRows = nil
+    switch reception.interruption {
+    case nil: received.done = try apply(files, reception, nil, options, resolver, at: now)
+    case .stop(let file)?:
+      received.done = try apply(files, reception, min(file, files.count), options, resolver, at: now)
+      let rest = Array(files.dropFirst(received.done.count))
+      received.done += try apply(rest, reception, nil, options, resolver, at: now)
+    case .crash(let rows)?:
+      received = try crash(afterRows: rows, files, reception, options, resolver, at: now)
+    }
+    for (diff, outcome) in received.done { note(outcome.state, of: diff) }
+    if !received.hasCrashed {
+      let waiting = Set(
+        received.done.filter { $0.outcome.state == .waiting || $0.outcome.state == .rejected }.map(\.diff.number))
+      inbox = files.filter { waiting.contains($0.number) }
+    }
+    return received
+  }
+
+  private func note(_ state: DiffState, of diff: SentDiff) {
+    switch state {
+    case .applied: applied.insert(diff.id)
+    case .alreadyApplied: break
+    default: if state != .waiting { hasRefused = true }
+    }
+  }
+
+  /// Applies files and keeps what others know, as `processInboundChanges` does with a snapshot.
+  private func apply(
+    _ files: [SentDiff], _ reception: Reception, _ stop: Int?, _ options: ApplyOptions, _ resolver: ConflictResolver?,
+    at now: Int64
+  ) throws -> [(diff: SentDiff, outcome: DiffOutcome)] {
+    let source = DeliveredFiles(files, groups: reception.groups, stoppingBefore: stop) {}
+    let unsent = try unsentChanges()
+    var settings = ApplySettings(options, resolver: resolver, time: 0)
+    settings.unsent = options.conflicts.usesLatest ? try unsent?.edits(on: database) : nil
+    do { try apply(source, settings, at: now) } catch is DeliveredFiles.Stop {}
+    try keepSnapshot(without: unsent, beside: settings.unsent)
+    try settings.unsent?.end()
+    return source.done
+  }
+
+  /// Applies files in a process that dies: what it has committed stays, and what others know is not kept.
+  private func crash(
+    afterRows rows: Int, _ files: [SentDiff], _ reception: Reception, _ options: ApplyOptions,
+    _ resolver: ConflictResolver?, at now: Int64
+  ) throws -> Received {
+    let image = try CommittedImage(of: database)
+    let source = DeliveredFiles(files, groups: reception.groups, stoppingBefore: nil) { [unowned self] in
+      image.update(from: database)
+    }
+    var settings = ApplySettings(options, resolver: resolver, time: 0)
+    settings.unsent = options.conflicts.usesLatest ? try unsentChanges()?.edits(on: database) : nil
+    settings.observer = CrashPoint(afterRows: rows)
+    do { try apply(source, settings, at: now) } catch is CrashPoint.Crash {}
+    database = try image.restored()
+    if source.done.contains(where: { $0.outcome.state == .applied }) { hasStaleSnapshot = true }
+    return Received(done: source.done, hasCrashed: true)
+  }
+
+  private func apply(_ source: DeliveredFiles, _ settings: ApplySettings, at now: Int64) throws {
+    let time = time(at: now) * 1_000
+    var settings = settings
+    settings.time = time
+    settings.retention = .standard
+    var receiver = try Receiver(on: database, settings: settings, clock: { time })
+    do {
+      _ = try receiver.releaseHeld()
+      try receiver.receive(source)
+    } catch {
+      try receiver.end()
+      throw error
+    }
+    try receiver.end()
+  }
+}
+
+/// Keeps in memory what a file would hold. Written on the thread that reads it, before the call that writes it returns.
+private final class GatheredBytes: @unchecked Sendable {
+  var bytes: [UInt8] = []
+}
+
+/// The database as it was last committed, which is all that a process leaves behind.
+private final class CommittedImage {
+  private var image: SQLiteConnection
+  private var failure: (any Error)?
+
+  init(of database: borrowing SQLiteConnection) throws { image = try database.copiedInMemory() }
+
+  /// Follows a commit.
+  func update(from database: borrowing SQLiteConnection) {
+    do { image = try database.copiedInMemory() } catch { failure = error }
+  }
+
+  /// The database, opened again.
+  ///
+  /// - Throws: What has kept the image from following.
+  func restored() throws -> SQLiteConnection {
+    if let failure { throw failure }
+    return try image.copiedInMemory()
+  }
+}

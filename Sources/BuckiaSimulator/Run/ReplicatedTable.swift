@@ -1,0 +1,83 @@
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A table whose rows travel.
+struct ReplicatedTable {
+  let name: TableName
+  let definition: TableDefinition
+  /// The columns that travel; the rowid first where the table is keyed by it.
+  let columns: [String]
+  /// Which of them are the key.
+  let key: [Int]
+  /// The statement that made it.
+  let sql: String
+
+  private init(_ entry: SchemaEntry, _ definition: TableDefinition) {
+    name = entry.name
+    self.definition = definition
+    sql = entry.sql
+    key = definition.keyIndexes
+    columns = definition.changesetColumns.enumerated().map { place, column in
+      definition.isKeyedByRowID && place == 0 ? definition.rowIDName ?? column : column
+    }
+  }
+
+  /// The tables of a database whose rows travel, virtual ones left out.
+  static func all(in connection: borrowing SQLiteConnection) throws -> [ReplicatedTable] {
+    let schema = try SchemaReader(connection)
+    return try schema.entries.compactMap { entry in
+      guard case .table = entry.kind, !Replicability.isOwn(entry.name), Replicability.refusal(of: entry) == nil
+      else { return nil }
+      let definition = try schema.definition(of: entry)
+      return Replicability.refusal(of: definition) == nil ? ReplicatedTable(entry, definition) : nil
+    }
+  }
+
+  /// The table's name in SQL.
+  var quotedName: String { SQLText.identifier(name.text) }
+
+  /// The name of a column in SQL. The rowid needs no quotes, in which it would be text.
+  func quoted(_ column: Int) -> String {
+    definition.isKeyedByRowID && column == 0 ? columns[0] : SQLText.identifier(columns[column])
+  }
+
+  /// A value as the column's key compares it: to SQLite, keys that differ in the case of a NOCASE column are the same row.
+  func comparable(_ value: ChangesetValue, in column: Int) -> ChangesetValue {
+    guard case .text(let text) = value, key.contains(column), !definition.isKeyedByRowID else { return value }
+    switch ASCIIName.folded(definition.columns[column].collation) {
+    case "nocase": return .text(ASCIIName.folded(text))
+    case "rtrim": return .text(String(text.reversed().drop { $0 == " " }.reversed()))
+    default: return value
+    }
+  }
+
+  /// A query for all rows.
+  var query: String { "SELECT \(columns.indices.map(quoted).joined(separator: ", ")) FROM main.\(quotedName)" }
+
+  /// What tells a row from others.
+  func key(of row: [ChangesetValue]) -> [ChangesetValue] {
+    let values = key.map { row[$0] }
+    // Rows with NULL in the key are known by their content.
+    return values.contains(.null) ? row : values
+  }
+}
+
+/// The rows of all tables of a database at one moment, by table and key.
+struct DatabaseRows: Equatable {
+  private(set) var tables: [[[ChangesetValue]: [ChangesetValue]]] = []
+
+  /// Reads all rows.
+  init(of tables: [ReplicatedTable], on connection: borrowing SQLiteConnection) throws {
+    self.tables.reserveCapacity(tables.count)
+    for table in tables {
+      var rows: [[ChangesetValue]: [ChangesetValue]] = [:]
+      try connection.forEachRow(ofCached: table.query) { statement in
+        let row = statement.values
+        rows[table.key(of: row)] = row
+      }
+      self.tables.append(rows)
+    }
+  }
+}

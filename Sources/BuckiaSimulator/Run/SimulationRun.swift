@@ -1,0 +1,173 @@
+import BuckiaApply
+import BuckiaKSUID
+
+/// One run of a history: takes steps, and checks after each what has to hold.
+final class SimulationRun {
+  let replicas: [Replica]
+  let tables: [ReplicatedTable]
+  /// The diffs that were sent, by their numbers.
+  private(set) var diffs: [Int: SentDiff] = [:]
+  /// How much has happened.
+  private(set) var report = SimulationReport()
+  private let simulation: Simulation
+  private let options: ApplyOptions
+  private let invariants: DatabaseInvariants
+  private var written: WrittenValues
+  /// The right time, in seconds of Unix time.
+  private var now: Int64 = 1_700_000_000
+  private var trace: [String] = []
+  /// Whether each edit knew all edits before it.
+  private var isSequential = true
+
+  /// How often everybody sends and receives in the end before that counts as endless.
+  private static let roundLimit = 4
+
+  init(_ simulation: Simulation, _ template: Template, replicas count: Int, seed: UInt64) throws {
+    self.simulation = simulation
+    tables = template.tables
+    written = WrittenValues(of: template.tables)
+    options = ApplyOptions(conflicts: simulation.conflicts)
+    invariants = DatabaseInvariants(template.tables, simulation.checks)
+    var random = SimulationRandom(seed: seed)
+    replicas = try (0..<count).map { number in
+      let ahead = random.number(0...max(0, simulation.clockSkew)) - simulation.clockSkew / 2
+      return try Replica(number, from: template, seed: random.next(), ahead: ahead)
+    }
+  }
+
+  // MARK: Steps
+
+  /// Takes a step. What it is about may not be there; then nothing happens.
+  ///
+  /// - Throws: `Violation`.
+  func take(_ step: Step) throws {
+    if let replica = step.replica, !replicas.indices.contains(replica) { return }
+    try naming("\(step)") {
+      switch step {
+      case .edit(let replica, _, let statements):
+        try edit(replica) { database in for statement in statements { try database.run(statement) } }
+      case .send(let replica, let diff): try send(diff, from: replicas[replica])
+      case .deliver(let diff, let replica): deliver(diff, to: replicas[replica])
+      case .receive(let replica, let reception): try receive(reception, at: replicas[replica])
+      case .wait(let seconds): now += Int64(seconds)
+      case .setClock(let replica, let ahead): replicas[replica].ahead = ahead
+      }
+    }
+  }
+
+  /// Makes an edit that is no step yet.
+  ///
+  /// - Parameters:
+  ///   - number: The replica.
+  ///   - name: The name of the edit.
+  ///   - body: Changes the database.
+  ///   - didEdit: Is given the step, before anything is checked. It is not called where nothing has changed.
+  /// - Throws: `Violation`.
+  func edit(
+    _ number: Int, _ name: String, _ body: (SimulatedDatabase) throws -> Void, didEdit: (Step) -> Void
+  ) throws {
+    try naming("replica \(number) edits (\(name))") {
+      try edit(number, body) { didEdit(.edit(replica: number, name: name, $0)) }
+    }
+  }
+
+  private func edit(
+    _ number: Int, _ body: (SimulatedDatabase) throws -> Void, didEdit: ([Statement]) -> Void = { _ in }
+  ) throws {
+    let replica = replicas[number]
+    let before = try replica.rows()
+    guard let statements = try replica.edit(body) else { return }
+    didEdit(statements)
+    report.edits += 1
+    now += 1
+    written.edit(of: number, from: before, to: try replica.rows())
+    if isSequential { isSequential = knowsEverything(replica) }
+    trace.append("replica \(number) edits: \(statements)")
+    try invariants.require(of: replica)
+  }
+
+  /// Whether a replica has everything that was edited before.
+  private func knowsEverything(_ replica: Replica) -> Bool {
+    replicas.allSatisfy { $0 === replica || !$0.hasUnsentEdits }
+      && diffs.values.allSatisfy { $0.author == replica.number || replica.applied.contains($0.id) }
+  }
+
+  private func send(_ number: Int, from replica: Replica) throws {
+    guard diffs[number] == nil, let diff = try replica.send(number, at: now) else { return }
+    diffs[number] = diff
+    report.diffs += 1
+    trace.append("replica \(replica.number) sends \(diff.id) in \(diff.byteCount) bytes")
+  }
+
+  private func deliver(_ number: Int, to replica: Replica) {
+    guard let diff = diffs[number], diff.author != replica.number else { return }
+    replica.inbox.append(diff)
+  }
+
+  private func receive(_ reception: Reception, at replica: Replica) throws {
+    guard !replica.inbox.isEmpty else { return }
+    let before = replica.applied
+    let received = try replica.receive(reception, options, simulation.resolver, at: now)
+    try simulation.sabotage?.didReceive(replica)
+    report.add(received)
+    // What a process has applied before it died counts as edited here, since it has made no snapshot.
+    if received.hasCrashed { isSequential = false }
+    for (diff, outcome) in received.done {
+      trace.append(
+        "replica \(replica.number), diff \(diff.id): \(outcome.state) \(outcome.inserted) \(outcome.updated) "
+          + "\(outcome.deleted) \(outcome.conflicts) \(outcome.reason ?? "")")
+    }
+    try invariants.require(received, of: replica, appliedBefore: before)
+    try invariants.require(of: replica)
+  }
+
+  /// Makes whatever fails a violation.
+  private func naming(_ step: String, _ body: () throws -> Void) throws {
+    do { try body() } catch let error where !(error is Violation) {
+      throw Violation(.noFailure, "\(step): \(error)")
+    }
+  }
+
+  // MARK: The end
+
+  /// Lets everybody send and receive everything, and checks what holds then.
+  ///
+  /// - Throws: `Violation`.
+  func finish() throws -> RunResult {
+    do {
+      try settle()
+      try FinalInvariants(simulation: simulation, tables: tables).require(
+        of: replicas, written, isSequential: isSequential)
+      for replica in replicas where try !replica.isKnown() {
+        throw Violation(.atRest, "replica \(replica.number) has changes that were not sent")
+      }
+      return try RunResult(trace, replicas)
+    } catch let error where !(error is Violation) {
+      throw Violation(.noFailure, "in the end: \(error)")
+    }
+  }
+
+  private func settle() throws {
+    // The clocks are right in the end, so that no diff waits for its time.
+    now += Int64(2 * simulation.clockSkew) + 3_600
+    for replica in replicas { replica.ahead = 0 }
+    var next = (diffs.keys.max() ?? -1) + 1
+    for _ in 0..<Self.roundLimit {
+      for replica in replicas {
+        try send(next, from: replica)
+        next += 1
+      }
+      for replica in replicas { try receiveAll(at: replica) }
+      if !replicas.contains(where: \.hasSomethingToSend) { break }
+    }
+  }
+
+  private func receiveAll(at replica: Replica) throws {
+    let waiting = Set(replica.inbox.map(\.number))
+    for diff in diffs.values.sorted(by: { $0.number < $1.number })
+    where diff.author != replica.number && !replica.applied.contains(diff.id) && !waiting.contains(diff.number) {
+      replica.inbox.append(diff)
+    }
+    try receive(Reception(), at: replica)
+  }
+}

@@ -1,0 +1,32 @@
+/// How much has happened.
+public struct SimulationReport: Sendable, Equatable {
+  /// Histories that were made.
+  public internal(set) var histories = 0
+  /// Edits that have changed something.
+  public internal(set) var edits = 0
+  /// Diffs that were sent.
+  public internal(set) var diffs = 0
+  /// Diffs that were applied, once for each replica.
+  public internal(set) var applied = 0
+  /// Conflicts that were met.
+  public internal(set) var conflicts = 0
+  /// Crashes while diffs were applied.
+  public internal(set) var crashes = 0
+
+  mutating func add(_ received: Replica.Received) {
+    if received.hasCrashed { crashes += 1 }
+    for (_, outcome) in received.done where outcome.state == .applied {
+      applied += 1
+      conflicts += outcome.conflicts
+    }
+  }
+
+  static func += (sum: inout SimulationReport, other: SimulationReport) {
+    sum.histories += other.histories
+    sum.edits += other.edits
+    sum.diffs += other.diffs
+    sum.applied += other.applied
+    sum.conflicts += other.conflicts
+    sum.crashes += other.crashes
+  }
+}

@@ -1,0 +1,103 @@
+import BuckiaSimulator
+import TestSupport
+import Testing
+
+/// What Buckia promises, in random histories of all kinds of databases.
+@Suite("Simulated histories")
+struct SimulationTests {
+  /// Ways to deal with conflicts. The resolver takes the greater of two values, whatever they are.
+  private static let policies: [@Sendable (inout Simulation) -> Void] = [
+    { $0.conflicts = .keepLocal }, { $0.conflicts = .takeIncoming }, { $0.conflicts = .abort },
+    { simulation in
+      simulation.resolver = { conflict in
+        guard conflict.kind == .data || conflict.kind == .conflict else { return .useDefault }
+        let (here, there) = (conflict.local.values.compactMap { $0 }, conflict.incoming.values.compactMap { $0 })
+        return "\(there)".utf8.lexicographicallyPrecedes("\(here)".utf8) ? .keepLocal : .takeIncoming
+      }
+    },
+  ]
+
+  /// How many replicas the histories have, by their seeds. Most are small: so there are many.
+  private static let replicas = [2, 2, 3, 2, 2, 2, 3, 2, 2, 2, 4, 2, 2, 3, 8, 2]
+
+  /// One of the simulations among which the seeds are divided.
+  private static func simulation(of schema: SchemaZoo.Schema, _ kind: Int) -> Simulation {
+    var simulation = Simulation(schema: schema.sql, replicas: replicas[kind])
+    simulation.length = 3 + kind % 7
+    policies[(kind + kind / 4) % 4](&simulation)
+    return simulation
+  }
+
+  @Test("What Buckia promises holds in every history", arguments: SchemaZoo.all)
+  func promisesHold(schema: SchemaZoo.Schema) throws {
+    for kind in Self.replicas.indices {
+      do {
+        let seeds = SchemaZoo.seeds(960, of: schema).filter {
+          $0 / UInt64(SchemaZoo.all.count) % UInt64(Self.replicas.count) == kind
+        }
+        try Self.simulation(of: schema, kind).run(seeds: seeds)
+      } catch let failure as SimulationFailure {
+        Issue.record("\(Seeds.replay(failure.seed)): \(failure)")
+      }
+    }
+  }
+
+  /// The kinds of databases in which nothing but the later diff decides about a row.
+  static let unconstrained = SchemaZoo.all.filter {
+    [
+      "text keys", "integer keys", "composite keys", "WITHOUT ROWID", "NULLs, floats and blobs", "NOCASE keys",
+      "STRICT",
+    ]
+    .contains($0.name)
+  }
+
+  @Test("Where the later diff wins, all replicas have the same rows in the end", arguments: unconstrained)
+  func convergence(schema: SchemaZoo.Schema) throws {
+    for count in [2, 3] {
+      var simulation = Simulation(schema: schema.sql, replicas: count, conflicts: .latest)
+      simulation.length = 8
+      do { try simulation.run(seeds: SchemaZoo.seeds(120, of: schema)) } catch let failure as SimulationFailure {
+        Issue.record("\(Seeds.replay(failure.seed)): \(failure)")
+      }
+    }
+  }
+
+  @Test("Where each edit is everywhere before the next, there are no conflicts", arguments: SchemaZoo.all)
+  func instantNetwork(schema: SchemaZoo.Schema) throws {
+    var simulation = Simulation(schema: schema.sql, replicas: 2)
+    simulation.network = .instant
+    simulation.length = 4
+    do {
+      #expect(try simulation.run(seeds: SchemaZoo.seeds(60, of: schema)).conflicts == 0)
+    } catch let failure as SimulationFailure {
+      Issue.record("\(Seeds.replay(failure.seed)): \(failure)")
+    }
+  }
+
+  @Test("Histories have conflicts, crashes, and everything else that goes wrong")
+  func variety() throws {
+    let report = try Simulation(schema: SchemaZoo.all[0].sql, replicas: 3).run(seeds: 0..<20)
+    #expect(report.histories == 20)
+    #expect(report.edits > 100)
+    #expect(report.diffs > 40)
+    #expect(report.applied > report.diffs)
+    #expect(report.conflicts > 5)
+    #expect(report.crashes > 0)
+  }
+
+  @Test("A seed makes the same history each time, and another seed another one")
+  func seeds() throws {
+    func history(_ seed: UInt64) throws -> SimulationFailure? {
+      let simulation = Simulation(
+        schema: SchemaZoo.all[0].sql,
+        checks: [
+          Check("Nobody edits") { try $0.rows("SELECT 1 FROM notes WHERE edited > 2").isEmpty ? nil : "somebody does" }
+        ])
+      do { try simulation.run(seed: seed) } catch let failure as SimulationFailure { return failure }
+      return nil
+    }
+    let first = try #require(try history(3))
+    #expect(try history(3)?.history == first.history)
+    #expect(try history(4)?.history != first.history)
+  }
+}
