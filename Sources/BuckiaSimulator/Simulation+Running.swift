@@ -6,7 +6,9 @@ extension Simulation {
   /// - Returns: How much has happened.
   /// - Throws: `SimulationFailure` with the shortest history that was found to fail; `BuckiaError` where the schema is no SQL.
   @discardableResult
-  public func run(seed: UInt64) throws -> SimulationReport { try run(seed: seed, Template(schema: schema, keepsClocks: conflicts.usesLatest)) }
+  public func run(seed: UInt64) throws -> SimulationReport {
+    try run(seed: seed, Template(schema: schema, keepsClocks: conflicts.usesLatest))
+  }
 
   /// Makes and checks the histories of many seeds, up to the first that fails.
   ///

@@ -10,6 +10,7 @@ struct AdviceTests {
       .noPrimaryKey: ", and `diff --keyless content` compares by what is in them",
       .triggers: " with `apply --triggers on`",
       .attachmentsNotUnpacked: "; `tar --zstd -xf` does it",
+      .sentBefore: "; `diff --again` does it",
       .noOldValues: "; `diff` makes files that have them",
     ]
     for code in Remark.Code.allCases {

@@ -39,9 +39,7 @@ struct StatusVerbTests {
       $ buckia init copy.db
       …
       Note: this database is a copy of
-        …/ben.db,
-        which is still there. It goes on as a replica of its own, so that others can
-        tell the two apart; there is nothing to be done
+      …
       $ buckia status copy.db
       files        1 applied
       last entry   … UTC

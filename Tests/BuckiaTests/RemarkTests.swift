@@ -92,7 +92,10 @@ struct RemarkTests {
       "that this file was made could not be noted in the database, so it would not be noticed if an earlier state were restored: 1"
     ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
-    (.sentBefore, "1 of the rows that have changed since the snapshot was made were sent before, and are not sent again"),
+    (
+      .sentBefore,
+      "1 of the rows that have changed since the snapshot was made were sent before, and are not sent again"
+    ),
     (
       .clocksNotKept,
       "1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send these changes again: 2"

@@ -94,13 +94,12 @@ final class ClockStore {
     return StampList(query.statement, at: 0)
   }
 
-  /// Writes what stands for a row.
+  /// Writes what stands for a row. Nothing does for a key that no row can have, such as a text for a rowid.
   func write(_ list: StampList, _ change: DecodedChange, _ bytes: RawSpan) throws {
     let statement = try replacement.get()
     try keys.bind(change, bytes, to: statement.statement)
     try list.bind(to: statement.statement, at: keys.count)
-    try statement.statement.run()
-    hasRows = true
+    if try statement.statement.attempt() == nil { hasRows = true }
   }
 
   /// Writes what stands for a row with a key that is remembered.
@@ -108,8 +107,7 @@ final class ClockStore {
     let statement = try replacement.get()
     try key.bind(to: statement.statement, from: 0)
     try list.bind(to: statement.statement, at: keys.count)
-    try statement.statement.run()
-    hasRows = true
+    if try statement.statement.attempt() == nil { hasRows = true }
   }
 
   // MARK: Runs
