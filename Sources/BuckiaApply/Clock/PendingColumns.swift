@@ -46,8 +46,8 @@ final class PendingColumns {
     try keys.bind(change, bytes, to: statement.statement)
     try statement.statement.bind(stamp, at: keys.count)
     try statement.statement.bind(values, at: keys.count + 1)
-    try statement.statement.run()
-    exist = true
+    // A key that no row can have, such as one that is no number, is kept for none.
+    if try statement.statement.attempt() == nil { exist = true }
   }
 
   /// What is kept for the row of a change.
