@@ -240,7 +240,7 @@ import Testing
     let id =
       key.hasPrefix("INTEGER")
       ? "value" : key.hasPrefix("TEXT") ? "printf('%05d', value)" : "CAST(printf('%05d', value) AS BLOB)"
-    let numbers = "WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 500)"
+    let numbers = "WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 5000)"
     try group.edit(0, "\(numbers) INSERT INTO t SELECT \(id), value, 0 FROM n WHERE value % 10 <> 5")
     let all = try #require(try group.send(0).id)
     try group.apply(1)

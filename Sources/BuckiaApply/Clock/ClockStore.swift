@@ -32,8 +32,8 @@ final class ClockStore {
     table = TableName(local.name)
     userKey = local.keySQL
     self.connection = SQLiteConnection(sharing: connection)
-    hasRows = try connection.integer("SELECT 1 FROM main.buckia_clock_\(number) LIMIT 1") != nil
-    hasRuns = try connection.integer("SELECT 1 FROM main.buckia_clock_\(number)_run LIMIT 1") != nil
+    hasRows = try connection.cachedInteger("SELECT 1 FROM main.buckia_clock_\(number) LIMIT 1") != nil
+    hasRuns = try connection.cachedInteger("SELECT 1 FROM main.buckia_clock_\(number)_run LIMIT 1") != nil
   }
 
   private var rowTable: String { "main.buckia_clock_\(number)" }
@@ -45,7 +45,7 @@ final class ClockStore {
   }
 
   private func prepare(_ sql: String) throws -> PreparedStatement {
-    PreparedStatement(try connection.prepare(sql, isPersistent: true))
+    try connection.cached(sql)
   }
 
   private lazy var selection = Result { try prepare("SELECT stamps FROM \(rowTable) WHERE \(equal(key.names()))") }

@@ -24,12 +24,14 @@ struct DiffClocks {
   }
 
   /// The clock of a table; nil where it has none.
-  func clock(for match: TableMatch, _ header: ChangesetTable) throws -> TableClock? {
+  ///
+  /// - Parameter findsRuns: Whether neighbours are looked for, which needs the rows to be there when they are stamped.
+  func clock(for match: TableMatch, _ header: ChangesetTable, findsRuns: Bool = true) throws -> TableClock? {
     guard match.local.module == nil, let number = try RowClocks.number(of: match.local, on: session.connection) else {
       return nil
     }
     return try TableClock(
-      number, for: match, header, by: diff, isAlone: isAlone, storesUTF16: session.storesUTF16,
+      number, for: match, header, by: diff, isAlone: isAlone, findsRuns: findsRuns, storesUTF16: session.storesUTF16,
       on: session.connection)
   }
 

@@ -38,15 +38,7 @@ package enum OwnDiff {
       let match = TableMatch(local, columns: places)
       let clock = try TableClock(
         number, for: match, header, by: diff, isOwn: true, isAlone: false, storesUTF16: storesUTF16, on: connection)
-      var all = ColumnMask()
-      for column in 0..<header.columnCount { all.insert(column) }
-      try sections.forEachChange(of: name) { change, bytes in
-        switch change.operation {
-        case .insert: try clock.stamp(all, of: change, isNew: true, bytes)
-        case .update: try clock.stamp(change.changed, of: change, bytes)
-        case .delete: try clock.stampDeletion(of: change, bytes)
-        }
-      }
+      try sections.forEachChange(of: name) { try clock.stamp($0, $1) }
       try clock.flush()
     }
     try transaction.commit()

@@ -24,7 +24,7 @@ final class PendingColumns {
     self.key = key
     self.keys = keys
     self.connection = SQLiteConnection(sharing: connection)
-    exist = try connection.integer("SELECT 1 FROM main.buckia_clock_\(number)_pending LIMIT 1") != nil
+    exist = try connection.cachedInteger("SELECT 1 FROM main.buckia_clock_\(number)_pending LIMIT 1") != nil
   }
 
   private var table: String { "main.buckia_clock_\(number)_pending" }

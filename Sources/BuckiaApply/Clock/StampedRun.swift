@@ -16,6 +16,7 @@ struct StampedRun {
   /// Whether the table was empty, and all rows so far have come in the order of their keys: then any two are neighbours.
   private var isAlone: Bool
 
+  private let isUsed: Bool
   private var list: StampList?
   private var count = 0
   private var first = ClockKeyRecord()
@@ -26,7 +27,11 @@ struct StampedRun {
   private var pause = 0
   private var pauseLeft = 0
 
-  init(_ store: ClockStore, _ keys: ClockKeys, ofEmptyTable isEmpty: Bool) {
+  /// - Parameters:
+  ///   - isEmpty: Whether the table is empty, and nobody else writes to it.
+  ///   - isUsed: Whether runs are looked for at all.
+  init(_ store: ClockStore, _ keys: ClockKeys, ofEmptyTable isEmpty: Bool, isUsed: Bool) {
+    self.isUsed = isUsed
     self.store = store
     self.keys = keys
     isAlone = isEmpty
@@ -39,7 +44,7 @@ struct StampedRun {
 
   /// Stamps a row.
   mutating func add(_ list: StampList, _ change: DecodedChange, _ bytes: RawSpan) throws {
-    guard keys.isOrdered(change, bytes) else {
+    guard isUsed, keys.isOrdered(change, bytes) else {
       isAlone = false
       try flush()
       return try store.write(list, change, bytes)

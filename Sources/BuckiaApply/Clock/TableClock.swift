@@ -40,10 +40,11 @@ final class TableClock {
   ///   - match: How the columns of the changes meet those of the table.
   ///   - diff: Which diff they are of.
   ///   - isOwn: Whether that was made from this database.
+  ///   - findsRuns: Whether neighbours are looked for, which needs the rows to be there when they are stamped.
   ///   - isAlone: Whether nobody else writes to the table meanwhile, as a trigger might.
   init(
     _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, isOwn: Bool = false,
-    isAlone: Bool = true, storesUTF16: Bool, on connection: borrowing SQLiteConnection
+    isAlone: Bool = true, findsRuns: Bool = true, storesUTF16: Bool, on connection: borrowing SQLiteConnection
   ) throws {
     self.number = number
     self.diff = diff
@@ -58,8 +59,8 @@ final class TableClock {
     store = try ClockStore(number, key, of: local, keys, on: connection)
     self.connection = SQLiteConnection(sharing: connection)
     let isEmpty =
-      try isAlone && connection.integer("SELECT 1 FROM main.\(SQLText.identifier(local.name)) LIMIT 1") == nil
-    run = StampedRun(store, keys, ofEmptyTable: isEmpty)
+      try isAlone && connection.cachedInteger("SELECT 1 FROM main.\(SQLText.identifier(local.name)) LIMIT 1") == nil
+    run = StampedRun(store, keys, ofEmptyTable: isEmpty, isUsed: findsRuns)
     isNewest = try RowClocks.newestID(in: number, on: connection).map { $0 <= diff } ?? true
     pending = try PendingColumns(number, key, keys, on: connection)
   }
@@ -147,6 +148,22 @@ final class TableClock {
       sums[before] = sum
     }
     try run.add(sum, change, bytes)
+  }
+
+  /// Notes what a change says, which has been done or will be.
+  func stamp(_ change: DecodedChange, _ bytes: RawSpan) throws {
+    switch change.operation {
+    case .insert: try stamp(all, of: change, isNew: true, bytes)
+    case .update: try stamp(change.changed, of: change, bytes)
+    case .delete: try stampDeletion(of: change, bytes)
+    }
+  }
+
+  /// All columns of the changes.
+  private var all: ColumnMask {
+    var all = ColumnMask()
+    for column in positions.indices { all.insert(column) }
+    return all
   }
 
   /// Notes that the row of a DELETE is gone, or was not here.

@@ -61,11 +61,13 @@ struct OptimisticBatch {
       !plan.schema.keepsDeletedRows, incoming.renames.isEmpty,
       try session.renames(of: incoming.key.sender).isEmpty, incoming.changeset.count <= Self.diffByteLimit,
       incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection),
-      try !ContestedKeys.exist(on: session.connection), !plan.settings.policies.usesLatest,
-      try !session.hasClocks()
+      try !ContestedKeys.exist(on: session.connection)
     else { return .notEligible }
     let added = try incoming.feed.summary()
-    guard added.tables.count <= Self.tableLimit, try isIndependent(added) else { return .notEligible }
+    guard added.tables.count <= Self.tableLimit, try isIndependent(added), let clocks = try clocks(of: added, plan)
+    else {
+      return .notEligible
+    }
     let limit = plan.settings.retention?.byteLimit ?? 0
     let keepsEffects = limit > 0 && incoming.changeset.count <= limit
     if keepsEffects, !added.tables.allSatisfy({ plan.schema.matches[TableName($0.table.name)]?.isComplete == true }) {
@@ -95,6 +97,7 @@ struct OptimisticBatch {
         try incoming.changeset.memoryContents ?? incoming.changeset.allBytes(), of: effectTables(of: added),
         entry: entry, limit: limit)
     }
+    try stamp(incoming, added, clocks)
     return .added(
       ApplyResult(
         counts: counts,
@@ -139,6 +142,38 @@ struct OptimisticBatch {
     let hasTriggers = try hasTemporaryTriggers ?? session.hasTemporaryTriggers()
     hasTemporaryTriggers = hasTriggers
     return !hasTriggers
+  }
+
+  /// The clocks of the tables that a diff changes, by name; nil where the diff may meet something that they know, and has to be applied by itself.
+  private func clocks(of added: ChangesetSummary, _ plan: borrowing ApplyPlan) throws -> [TableName: TableClock]? {
+    let policies = plan.settings.policies
+    guard try session.keepsLedger && session.hasClocks() else { return policies.usesLatest ? nil : [:] }
+    guard let diff = plan.incoming.key.id else { return nil }
+    let finder = DiffClocks(diff, session, unsent: nil, isAlone: false)
+    var clocks: [TableName: TableClock] = [:]
+    for table in added.tables {
+      let name = TableName(table.table.name)
+      guard let match = plan.schema.matches[name] else { return nil }
+      let clock = try finder.clock(for: match, table.table, findsRuns: false)
+      if policies.usesLatest(for: name), clock?.isTrivial != true || plan.settings.unsent?.rows(of: name) != nil {
+        return nil
+      }
+      clocks[name] = clock
+    }
+    return clocks
+  }
+
+  /// Notes what a diff does in the clocks: that it does so is assumed.
+  private func stamp(
+    _ incoming: IncomingChanges, _ added: ChangesetSummary, _ clocks: [TableName: TableClock]
+  ) throws {
+    guard !clocks.isEmpty else { return }
+    let sections = TableSections(added, of: incoming.changeset)
+    for (name, clock) in clocks {
+      try sections.forEachChange(of: name) { change, bytes in
+        try clock.stamp(change, bytes)
+      }
+    }
   }
 
   /// How the changes of a diff's tables are laid out: the same for all diffs between two writes, which have the same definitions.
