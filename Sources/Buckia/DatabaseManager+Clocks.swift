@@ -6,12 +6,14 @@ import SQLiteSchemas
 extension DatabaseManager {
   /// Lets tables remember which diff has last set each of their columns, as the policy ``ConflictPolicy/latest`` needs it.
   ///
-  /// Under that policy ``processInboundChanges(_:options:home:resolver:progress:)`` does it for each table that a file changes. Call this before the first
-  /// diff is made from the database: what was sent before counts as older than all that arrives.
+  /// Under that policy ``processInboundChanges(_:options:home:resolver:progress:)`` does it for each table that a file
+  /// changes. Call this before the first diff is made from the database: what was sent before counts as older than all
+  /// that arrives.
   ///
   /// - Parameter tables: The tables; nil for all whose rows replicate.
   /// - Returns: The tables that have got a clock now.
-  /// - Throws: `BuckiaError` with `noSuchTable` for a name that is none of a table with rows of its own; when the database cannot be written.
+  /// - Throws: `BuckiaError` with `noSuchTable` for a name that is none of a table with rows of its own; when the
+  ///   database cannot be written.
   @discardableResult
   public func keepClocks(of tables: [String]? = nil) throws -> [String] {
     try withWriter { try Self.keepClocks(of: tables?.map { TableName($0) }, on: $0) }

@@ -6,9 +6,11 @@ public struct RowOrigin: Sendable {
   public struct Source: Sendable, Equatable {
     /// The diff's id. It stays the same however often the change is passed on.
     public let diff: KSUID
-    /// Its sender, for people: "unsigned", "key …" with the verified key, or "this database" where the diff was made from it.
+    /// Its sender, for people: "unsigned", "key …" with the verified key, or "this database" where the diff was made
+    /// from it.
     public let sender: String
-    /// When it was applied here, in milliseconds since 1970; nil for a diff that was made from this database, or reached it through another.
+    /// When it was applied here, in milliseconds since 1970; nil for a diff that was made from this database, or
+    /// reached it through another.
     public let appliedAt: Int64?
   }
 
@@ -18,7 +20,8 @@ public struct RowOrigin: Sendable {
     public let name: String
     /// Its value; nil where the row is not there.
     public let value: ChangesetValue?
-    /// The diff that has set it last; nil where no diff has: it has been so from the beginning, or was changed here and not sent.
+    /// The diff that has set it last; nil where no diff has: it has been so from the beginning, or was changed here and
+    /// not sent.
     public let source: Source?
   }
 

@@ -8,7 +8,8 @@ extension DatabaseDifference {
   /// How many rows have changed.
   package var changeCount: Int { tables.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted } }
 
-  /// The difference for those who have applied the earlier one, or not: rows which that has deleted, and which are there again, are INSERTs.
+  /// The difference for those who have applied the earlier one, or not: rows which that has deleted, and which are
+  /// there again, are INSERTs.
   ///
   /// - Parameter earlier: The changes of the earlier one.
   /// - Throws: `ChangesetError`, `ByteStreamError`.

@@ -29,7 +29,8 @@ public struct DiffOptions: Sendable {
   public var selections: [TableName: RowSelection]
   /// The method, or nil to choose the best for each table.
   public var method: DiffMethod?
-  /// Whether the result is to travel without table definitions, as a raw changeset: then nothing that needs them is included.
+  /// Whether the result is to travel without table definitions, as a raw changeset: then nothing that needs them is
+  /// included.
   public var isRaw: Bool
   /// Columns that have another name in the newer database: else such a column is a new one, and the old one is dropped.
   public var renames: [ColumnRename]
@@ -37,8 +38,9 @@ public struct DiffOptions: Sendable {
   public var keyless: KeylessIdentity
   /// Whether a difference from a snapshot has everything since that was made, also what was sent before.
   ///
-  /// If the database keeps clocks, it only has what is new, unless tables or rows are selected: what is sent once more counts as later than what others have changed since. Of a database
-  /// without clocks a difference always has everything.
+  /// If the database keeps clocks, it only has what is new, unless tables or rows are selected: what is sent once more
+  /// counts as later than what others have changed since. Of a database without clocks a difference always has
+  /// everything.
   public var includesSent = false
   /// Whether databases that share no table may be compared. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false

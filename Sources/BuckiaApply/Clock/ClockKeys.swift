@@ -38,7 +38,8 @@ struct ClockKeys {
     for column in columns { writer.append(change.row(column), of: bytes) }
   }
 
-  /// Whether the order of the table is known for the key of a change: its column stores the value as it is, and sorts it by its bytes.
+  /// Whether the order of the table is known for the key of a change: its column stores the value as it is, and sorts
+  /// it by its bytes.
   func isOrdered(_ change: DecodedChange, _ bytes: RawSpan) -> Bool {
     guard !affinities.isEmpty else { return false }
     for (index, column) in columns.enumerated() {

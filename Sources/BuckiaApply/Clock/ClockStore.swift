@@ -5,7 +5,8 @@ import SQLiteSchemas
 
 /// The tables of one clock: the stamps of rows, and of runs of neighbours that were written alike.
 ///
-/// What stands for a row by itself counts, whatever run its key lies in. Runs do not overlap, and say something of the rows only that are there.
+/// What stands for a row by itself counts, whatever run its key lies in. Runs do not overlap, and say something of the
+/// rows only that are there.
 final class ClockStore {
   private let number: Int64
   private let key: ClockKey
@@ -145,7 +146,8 @@ final class ClockStore {
     try last.bind(to: prepared.statement, from: keys.count)
   }
 
-  /// Takes keys out of the runs that they are in. What is left of those ends at the next row that is there: of others runs say nothing.
+  /// Takes keys out of the runs that they are in. What is left of those ends at the next row that is there: of others
+  /// runs say nothing.
   private func cut(from first: ClockKeyRecord, to last: ClockKeyRecord) throws {
     let (start, end) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
     let (from, to) = (ClockKey.row(parameters(from: 1)), ClockKey.row(parameters(from: keys.count + 1)))

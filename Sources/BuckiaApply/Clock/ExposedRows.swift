@@ -5,8 +5,8 @@ import SQLiteSchemas
 
 /// Rows that were changed here and not sent, while one diff is applied that changes them, too.
 ///
-/// Such a row is first made what the others know. So the diff is merged with that alone, here as everywhere, whatever was done here. Then what was done here is
-/// done again: it counts as later. The next diff says what is different then.
+/// Such a row is first made what the others know. So the diff is merged with that alone, here as everywhere, whatever
+/// was done here. Then what was done here is done again: it counts as later. The next diff says what is different then.
 final class ExposedRows {
   private struct Row {
     let key: ClockKeyRecord
@@ -41,8 +41,8 @@ final class ExposedRows {
 
   /// Does again what was done here.
   ///
-  /// - Parameter record: Is told of each row that the diff has changed otherwise: kind, outcome, and the row as the others knew it, as it was here, and as the
-  ///   diff has made it.
+  /// - Parameter record: Is told of each row that the diff has changed otherwise: kind, outcome, and the row as the
+  ///   others knew it, as it was here, and as the diff has made it.
   func cover(
     _ record: (
       ConflictKind, ConflictOutcome, RecordedRowLayout, _ base: [UInt8]?, _ local: [UInt8]?, _ incoming: [UInt8]?

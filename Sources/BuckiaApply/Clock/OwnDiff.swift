@@ -6,7 +6,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A diff that was made from this database: its rows are as the diff says, and the clocks note that it was this one which has said so.
+/// A diff that was made from this database: its rows are as the diff says, and the clocks note that it was this one
+/// which has said so.
 package enum OwnDiff {
   /// Notes what a diff says in the clocks of its tables, if there are any.
   ///

@@ -2,8 +2,8 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Columns of rows that are not here: an UPDATE has arrived before the INSERT of its row, or the row was deleted by a diff before the one that has
-/// set them. They are written when the row appears.
+/// Columns of rows that are not here: an UPDATE has arrived before the INSERT of its row, or the row was deleted by a
+/// diff before the one that has set them. They are written when the row appears.
 final class PendingColumns {
   /// What is kept of one diff for one row.
   struct Item {

@@ -1,10 +1,11 @@
 import BuckiaLedger
 import SQLiteChangesets
 
-/// Rows that are stamped one after the other, as long as they are neighbours and get the same stamps: then one run stands for all of them, and
-/// costs next to nothing.
+/// Rows that are stamped one after the other, as long as they are neighbours and get the same stamps: then one run
+/// stands for all of them, and costs next to nothing.
 ///
-/// Few rows are written one by one. Where hardly any two are neighbours, looking for runs is given up for a while, longer each time.
+/// Few rows are written one by one. Where hardly any two are neighbours, looking for runs is given up for a while,
+/// longer each time.
 struct StampedRun {
   /// From how many rows on a run is written.
   private static let threshold = 8

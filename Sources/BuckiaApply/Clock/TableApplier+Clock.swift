@@ -29,8 +29,8 @@ extension TableApplier {
     return counting
   }
 
-  /// The columns of the key that an INSERT spells otherwise than the local row, which has the same key all the same: `a` and `A` under `NOCASE`. The
-  /// later INSERT has its way.
+  /// The columns of the key that an INSERT spells otherwise than the local row, which has the same key all the same:
+  /// `a` and `A` under `NOCASE`. The later INSERT has its way.
   func otherKeyColumns(_ local: CurrentRow, _ bytes: RawSpan) throws -> ColumnMask {
     var others = ColumnMask()
     for column in 0..<statements.columnCount

@@ -5,9 +5,11 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Keeps the clock of one table while the changes of a diff are applied: which diff has last set each column of its rows, inserted or deleted them.
+/// Keeps the clock of one table while the changes of a diff are applied: which diff has last set each column of its
+/// rows, inserted or deleted them.
 ///
-/// What has happened to a row is the set of all changes that have arrived, and never depends on their order: see ``RowStamps``.
+/// What has happened to a row is the set of all changes that have arrived, and never depends on their order: see
+/// ``RowStamps``.
 final class TableClock {
   /// The diff whose changes are applied.
   let diff: KSUID
@@ -188,7 +190,8 @@ final class TableClock {
     try pending.keep(values.bytes, by: stamp.number, for: change, bytes)
   }
 
-  /// Keeps the columns of a row that diffs have set which are later than the DELETE in hand: whoever inserts it again did not see them.
+  /// Keeps the columns of a row that diffs have set which are later than the DELETE in hand: whoever inserts it again
+  /// did not see them.
   func keepLaterColumns(of row: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) throws {
     guard !isNewest, isKnown(change), let stamps = try stamps(of: change, bytes) else { return }
     let places = try placesOfColumns()

@@ -4,8 +4,8 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What was changed here and not been sent, for the policy `latest`: it counts as later than all that arrives, since the diff that sends it
-/// will be.
+/// What was changed here and not been sent, for the policy `latest`: it counts as later than all that arrives, since
+/// the diff that sends it will be.
 package final class UnsentEdits {
   private let rows: [TableName: UnsentRows]
 
@@ -29,7 +29,8 @@ package final class UnsentEdits {
   /// What was not sent of a table; nil for nothing.
   func rows(of table: TableName) -> UnsentRows? { rows[table] }
 
-  /// Makes the rows that others have changed meanwhile, too, what these know, in another database: the one from which the next diff is made.
+  /// Makes the rows that others have changed meanwhile, too, what these know, in another database: the one from which
+  /// the next diff is made.
   package func writeShared(to other: borrowing SQLiteConnection) throws {
     for rows in rows.values { try rows.writeShared(to: other) }
   }

@@ -23,7 +23,8 @@ final class UnsentRows {
     let operation: Operation
     /// The places in the local layout that were set.
     let columns: ColumnSet
-    /// The row as the others know it, as a record of the local layout; undefined in columns where it is as here. Nil where they have none.
+    /// The row as the others know it, as a record of the local layout; undefined in columns where it is as here. Nil
+    /// where they have none.
     let shared: [UInt8]?
   }
 

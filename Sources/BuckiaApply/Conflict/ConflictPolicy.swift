@@ -10,10 +10,11 @@ public enum ConflictPolicy: String, Sendable, CaseIterable {
   case takeIncoming = "take-incoming"
   /// The whole diff is refused.
   case abort
-  /// Of two changes of a column the one of the later diff wins: the one with the greater id, in whatever order they arrive. A DELETE beats every
-  /// UPDATE, and a row that was deleted comes back only by a later INSERT.
+  /// Of two changes of a column the one of the later diff wins: the one with the greater id, in whatever order they
+  /// arrive. A DELETE beats every UPDATE, and a row that was deleted comes back only by a later INSERT.
   ///
-  /// So all databases that have applied the same diffs have the same rows. The table gets a clock for that, which remembers what each diff has set.
+  /// So all databases that have applied the same diffs have the same rows. The table gets a clock for that, which
+  /// remembers what each diff has set.
   case latest
 }
 
@@ -93,10 +94,10 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
 
 /// A resolver's answer.
 ///
-/// Not every answer makes a difference: only `data` and `conflict` know two versions to choose from. For a row that is not there
-/// (`not-found`), or that a constraint refuses, ``keepLocal`` and ``takeIncoming`` mean the same: the change is left out,
-/// and recorded. For the ``ConflictKind/foreignKey`` that is asked about once for a whole file both mean that the violations stand,
-/// and are recorded.
+/// Not every answer makes a difference: only `data` and `conflict` know two versions to choose from. For a row that is
+/// not there (`not-found`), or that a constraint refuses, ``keepLocal`` and ``takeIncoming`` mean the same: the change
+/// is left out, and recorded. For the ``ConflictKind/foreignKey`` that is asked about once for a whole file both mean
+/// that the violations stand, and are recorded.
 public enum ConflictDecision: Sendable {
   /// What the policies of the options say. Columns that only one side has changed merge.
   case useDefault

@@ -35,10 +35,11 @@ struct ApplyExecution {
     }
   }
 
-  /// Applies the changes in the transaction that is open, which must be rolled back when this throws, and when it has to be run
-  /// again.
+  /// Applies the changes in the transaction that is open, which must be rolled back when this throws, and when it has
+  /// to be run again.
   ///
-  /// - Parameter refused: What an earlier run, which was rolled back, found of rows that are left out; nil for the first run.
+  /// - Parameter refused: What an earlier run, which was rolled back, found of rows that are left out; nil for the
+  ///   first run.
   func run(knowing refused: RefusedRows?) throws -> ApplyEnd {
     guard !session.firesTriggers, try session.hasVirtualTables() else {
       return try applyChanges(keeping: nil, knowing: refused)
@@ -122,8 +123,8 @@ struct ApplyExecution {
     return .applied(result)
   }
 
-  /// What keeps the clocks of tables; nil where no table has one, and for changes without an id. What is taken back here is an edit like any other, which
-  /// the next diff sends.
+  /// What keeps the clocks of tables; nil where no table has one, and for changes without an id. What is taken back
+  /// here is an edit like any other, which the next diff sends.
   private func clocks(beside seesTriggers: Bool) throws -> DiffClocks? {
     guard session.keepsLedger, incoming.key.sender != LedgerEntries.ownSender, let diff = incoming.key.id,
       try session.hasClocks()

@@ -9,7 +9,8 @@ import SQLiteSchemas
 ///
 /// The semantics are those of `sqlite3changeset_apply_v2` (<https://sqlite.org/session/sqlite3changeset_apply.html>):
 /// an UPDATE or DELETE finds its row by the key and by every old value it has, a change that breaks a constraint is tried
-/// again when the others of its table are done. Beyond them: columns are matched by name, rows of tables without a key by rowid, rows
+/// again when the others of its table are done. Beyond them: columns are matched by name, rows of tables without a key
+/// by rowid, rows
 /// with NULL in the key by content, and values swapped under a UNIQUE constraint are resolved by parking.
 final class TableApplier {
   /// A change that a constraint refused; it is worth another attempt when the table's other changes are done.
@@ -220,6 +221,7 @@ final class TableApplier {
     let inserted = try writer.insert(prepared, starts: batch.starts(first..<(first + rows)), bytes)
     if inserted < rows { batch.noteRefusal(of: rows) }
     if let clock {
+      let columns = columns
       for start in batch.starts(first..<(first + inserted)) {
         guard let place = ChangePlace(at: start, in: bytes) else { continue }
         change.read(place, in: bytes)
@@ -373,7 +375,8 @@ final class TableApplier {
     }
   }
 
-  /// The columns that only the author has set, where both sides have set all others alike; nil where there is one that they have
+  /// The columns that only the author has set, where both sides have set all others alike; nil where there is one that
+  /// they have
   /// set to different values, or none that only the author has set.
   private func undisputedColumns(_ local: CurrentRow, _ bytes: RawSpan) throws -> ColumnMask? {
     var others = ColumnMask()

@@ -1,7 +1,7 @@
 import SQLiteSchemas
 
-/// The key of a table as the tables of its clock have it: columns `k0`, `k1` … with the affinity and the collation of the table's own, so that
-/// the same keys are equal.
+/// The key of a table as the tables of its clock have it: columns `k0`, `k1` … with the affinity and the collation of
+/// the table's own, so that the same keys are equal.
 package struct ClockKey: Sendable {
   /// The columns of the key in the layout of the table, in the order of the key.
   package let places: [Int]

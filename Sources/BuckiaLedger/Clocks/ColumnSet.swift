@@ -1,6 +1,7 @@
 /// A set of columns by their positions in a row clock.
 package struct ColumnSet: Hashable, Sendable {
-  /// A bit for each position, the first in the lowest bit of the first byte; no zero bytes at the end, so that equal sets are equal.
+  /// A bit for each position, the first in the lowest bit of the first byte; no zero bytes at the end, so that equal
+  /// sets are equal.
   package private(set) var bytes: [UInt8]
 
   /// Makes an empty set.

@@ -3,11 +3,12 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The tables that remember which diff last wrote the rows and columns of a table: `buckia_clock` lists the tables of the user's that
-/// have a clock, `buckia_clock_column` their columns, `buckia_stamp` what diffs did to them.
+/// The tables that remember which diff last wrote the rows and columns of a table: `buckia_clock` lists the tables of
+/// the user's that have a clock, `buckia_clock_column` their columns, `buckia_stamp` what diffs did to them.
 ///
-/// Each clock has three tables of its own, which compare keys as the user's table does: `buckia_clock_N` has a row for each row that was written,
-/// `buckia_clock_N_run` one for neighbours that were written alike, and `buckia_clock_N_pending` has columns of rows that are not there yet.
+/// Each clock has three tables of its own, which compare keys as the user's table does: `buckia_clock_N` has a row for
+/// each row that was written, `buckia_clock_N_run` one for neighbours that were written alike, and
+/// `buckia_clock_N_pending` has columns of rows that are not there yet.
 package enum RowClocks {
   static let definition = """
     CREATE TABLE main.buckia_clock(

@@ -3,7 +3,8 @@ import SQLiteChangesets
 
 /// What one diff did to rows of one table: which columns it set, or that it inserted or deleted them.
 ///
-/// A stamp is recorded once, in `buckia_stamp`, and the clocks of all rows to which the diff did this refer to it by its number.
+/// A stamp is recorded once, in `buckia_stamp`, and the clocks of all rows to which the diff did this refer to it by
+/// its number.
 package struct RowStamp: Sendable, Equatable {
   /// Its number.
   package let number: Int64
@@ -17,8 +18,8 @@ package struct RowStamp: Sendable, Equatable {
 
 /// The stamps of one row: who wrote which of its columns last, and since when the row has been there.
 ///
-/// They are what is left of all changes of the row that have arrived, in whatever order: a column belongs to the greatest diff that has set it, a
-/// row was inserted by the greatest INSERT, and deleted by the greatest DELETE.
+/// They are what is left of all changes of the row that have arrived, in whatever order: a column belongs to the
+/// greatest diff that has set it, a row was inserted by the greatest INSERT, and deleted by the greatest DELETE.
 package struct RowStamps: Sendable {
   /// The stamps that count, the greatest diff first.
   package private(set) var stamps: [RowStamp] = []
