@@ -22,6 +22,8 @@ package struct ApplySettings {
   /// Whether the database has a ledger, or gets one, and the changes an entry there. Without one, conflicts cannot be recorded, and
   /// nothing can be held.
   package var keepsLedger = true
+  /// Whether rows that have a UNIQUE value of an incoming one are deleted, instead of keeping it out.
+  package var makesRoom = false
   /// How many bytes the page cache and the sorting of indexes may take up together.
   package var memoryLimit: Int
   /// What becomes of the indexes of a table while its rows are written.

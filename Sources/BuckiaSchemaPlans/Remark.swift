@@ -36,7 +36,7 @@ extension Remark {
     // Snapshots.
     case sentNotNoted, sentBefore
     // Clocks of tables.
-    case clocksNotKept
+    case clocksNotKept, rowsReturned
     // Merges of databases.
     case renumberedRows, schemaNotMerged
     // Rows that came.
@@ -119,6 +119,8 @@ extension Remark {
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "
           + "these changes again: $2"
+      case .rowsReturned:
+        "table \"$1\": $2 of the rows that a UNIQUE constraint has kept out are here again, since the values that they need are free"
       case .sentBefore:
         "$1 of the rows that have changed since the snapshot was made were sent before, and are not sent again"
       case .sentNotNoted: "$1 cannot note what was sent, so the next difference after an apply has it again: $2"

@@ -46,7 +46,7 @@ struct SimulationTests {
   static let unconstrained = SchemaZoo.all.filter {
     [
       "text keys", "integer keys", "composite keys", "WITHOUT ROWID", "NULLs, floats and blobs", "NOCASE keys",
-      "STRICT",
+      "STRICT", "UNIQUE",
     ]
     .contains($0.name)
   }

@@ -40,17 +40,56 @@ import Testing
     }.joined(separator: "; ")
   }
 
+  static let uniqueSchema = """
+    CREATE TABLE person(id INTEGER PRIMARY KEY, email TEXT UNIQUE COLLATE NOCASE, name TEXT, seat INTEGER UNIQUE);
+    INSERT INTO person VALUES (1, 'a', 'A', 1), (2, 'b', 'B', 2), (3, NULL, 'C', 3);
+    CREATE TABLE item(list INTEGER, name TEXT, position INTEGER NOT NULL, n, PRIMARY KEY (name, list),
+      UNIQUE (list, position)) WITHOUT ROWID;
+    INSERT INTO item VALUES (1, 'x', 1, 0), (1, 'y', 2, 0), (2, 'x', 1, 0);
+    CREATE TABLE word(id TEXT PRIMARY KEY, text TEXT, isActive INTEGER);
+    CREATE UNIQUE INDEX word_active ON word(lower(text)) WHERE isActive;
+    INSERT INTO word VALUES ('p', 'one', 1), ('q', 'ONE', 0)
+    """
+
+  /// Some random edits of tables with UNIQUE constraints as SQL.
+  static func uniqueEdits(_ random: inout SeededGenerator, by member: Int) -> String {
+    (0..<Int.random(in: 1...3, using: &random)).map { _ in
+      let id = Int.random(in: 1...5, using: &random)
+      let email = random.pick(["'a'", "'A'", "'b'", "'c'", "NULL"])
+      let item = "\(random.pick(["'x'", "'y'", "'z'"])), \(Int.random(in: 1...2, using: &random))"
+      let place = Int.random(in: 1...4, using: &random)
+      let word = random.pick(["'p'", "'q'", "'r'", "'s'"])
+      let text = random.pick(["'one'", "'ONE'", "'two'"])
+      return random.pick([
+        "UPDATE OR IGNORE person SET email = \(email) WHERE id = \(id)",
+        "UPDATE OR IGNORE person SET seat = \(place) WHERE id = \(id)",
+        "UPDATE person SET name = '\(member)\(place)' WHERE id = \(id)", "DELETE FROM person WHERE id = \(id)",
+        "INSERT OR IGNORE INTO person VALUES (\(id), \(email), 'n\(member)', \(place))",
+        "INSERT OR REPLACE INTO person VALUES (\(id), \(email), 'r\(member)', \(place))",
+        "UPDATE OR IGNORE item SET position = \(place) WHERE (name, list) = (\(item))",
+        "UPDATE item SET n = n + \(place) WHERE (name, list) = (\(item))",
+        "DELETE FROM item WHERE (name, list) = (\(item))",
+        "INSERT OR IGNORE INTO item(name, list, position) VALUES (\(item), \(place))",
+        "UPDATE OR IGNORE word SET text = \(text) WHERE id = \(word)",
+        "UPDATE OR IGNORE word SET isActive = NOT isActive WHERE id = \(word)",
+        "DELETE FROM word WHERE id = \(word)", "INSERT OR IGNORE INTO word VALUES (\(word), \(text), 1)",
+      ])
+    }.joined(separator: "; ")
+  }
+
   @Test(
     "Whoever edits what, and however files are delayed, doubled and mixed up, all have the same rows in the end",
-    arguments: Seeds.shards)
-  func randomHistories(_ shard: Int) throws {
+    arguments: Seeds.shards, [false, true])
+  func randomHistories(_ shard: Int, hasUnique: Bool) throws {
     for seed in Seeds.range(12) where Int(seed) % Seeds.shards.count == shard || Seeds.range(12).count == 1 {
       var random = SeededGenerator(seed: seed)
-      var group = try Group(Int.random(in: 2...4, using: &random), Self.schema, ordersIDs: false)
+      var group = try Group(
+        Int.random(in: 2...4, using: &random), hasUnique ? Self.uniqueSchema : Self.schema, ordersIDs: false)
+      let edits = hasUnique ? Self.uniqueEdits : Self.edits
       for _ in 0..<Int.random(in: 5...25, using: &random) {
         let member = Int.random(in: 0..<group.members.count, using: &random)
         switch Int.random(in: 0..<10, using: &random) {
-        case 0..<5: try group.edit(member, Self.edits(&random, by: member))
+        case 0..<5: try group.edit(member, edits(&random, member))
         case 5..<7:
           try group.send(member)
           if random.oneIn(2) { try group.apply(member, []) }

@@ -101,6 +101,10 @@ struct RemarkTests {
       "1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send these changes again: 2"
     ),
     (
+      .rowsReturned,
+      "table \"1\": 2 of the rows that a UNIQUE constraint has kept out are here again, since the values that they need are free"
+    ),
+    (
       .renumberedRows,
       "table \"1\" has no primary key, and both sides have given the same rowids to different rows: 2 of the incoming rows got others"
     ),

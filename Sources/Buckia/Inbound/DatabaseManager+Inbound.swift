@@ -123,6 +123,7 @@ extension DatabaseManager {
       }
       files.begin(after: try receiver.releaseHeld())
       try receiver.receive(files)
+      remarks += try receiver.settleDisplaced()
     } catch {
       failure = error
     }

@@ -80,6 +80,8 @@ package struct UnsentChanges {
     // They are nobody's diff, and what they meet is no conflict: nothing is recorded.
     var settings = ApplySettings(schema: .exact, recordsConflicts: false, time: 0)
     settings.keepsLedger = false
+    // What others know may have a UNIQUE value that a row of the database has got since.
+    settings.makesRoom = true
     settings.indexPolicy = .keep
     let changes = IncomingChanges(
       key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,

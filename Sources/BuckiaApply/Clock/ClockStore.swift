@@ -85,6 +85,25 @@ final class ClockStore {
     return try query.statement.step() ? StampList(query.statement, at: 0) : nil
   }
 
+  /// What stands for the row with a key that is remembered.
+  func row(_ key: ClockKeyRecord) throws -> StampList? {
+    guard hasRows else { return nil }
+    let query = try selection.get()
+    defer { query.statement.reset() }
+    try key.bind(to: query.statement, from: 0)
+    return try query.statement.step() ? StampList(query.statement, at: 0) : nil
+  }
+
+  /// What stands for the run that a key lies in which is remembered.
+  func run(_ key: ClockKeyRecord) throws -> StampList? {
+    guard hasRuns else { return nil }
+    let query = try runSelection.get()
+    defer { query.statement.reset() }
+    try key.bind(to: query.statement, from: 0)
+    guard try query.statement.step(), query.statement.integer(at: 1) != 0 else { return nil }
+    return StampList(query.statement, at: 0)
+  }
+
   /// What stands for the run that a key lies in.
   func run(_ change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
     guard hasRuns else { return nil }
@@ -109,6 +128,13 @@ final class ClockStore {
     try key.bind(to: statement.statement, from: 0)
     try list.bind(to: statement.statement, at: keys.count)
     if try statement.statement.attempt() == nil { hasRows = true }
+  }
+
+  /// Removes what stands for a row by itself.
+  func remove(_ key: ClockKeyRecord) throws {
+    let statement = try deletion.get()
+    try key.bind(to: statement.statement, from: 0)
+    try statement.statement.run()
   }
 
   // MARK: Runs

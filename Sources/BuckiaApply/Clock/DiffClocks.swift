@@ -36,8 +36,8 @@ struct DiffClocks {
   }
 
   /// The rows of a table that were changed here and not sent; nil where there are none.
-  func exposedRows(of table: TableName) -> ExposedRows? {
-    unsent?.rows(of: table).map { ExposedRows($0, on: session.connection) }
+  func exposedRows(of table: TableName, keeping indexes: IndexMaintenance?) -> ExposedRows? {
+    unsent?.rows(of: table).map { ExposedRows($0, keeping: indexes, on: session.connection) }
   }
 }
 

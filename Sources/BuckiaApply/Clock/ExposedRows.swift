@@ -13,73 +13,171 @@ final class ExposedRows {
     let edit: UnsentRows.Edit
     /// The row as it was here, and as the others knew it.
     let own: [UInt8]?
-    let shared: [UInt8]?
+    var shared: [UInt8]?
   }
 
   private let unsent: UnsentRows
-  private let rows: UnsentRows.Rows
+  private let rows: TableRows
   private let layout: RecordedRowLayout
   private var exposed: [Row] = []
   private var keys: Set<[UInt8]> = []
+  private var hasExposedAll = false
 
-  init(_ unsent: UnsentRows, on connection: borrowing SQLiteConnection) {
+  init(_ unsent: UnsentRows, keeping indexes: IndexMaintenance?, on connection: borrowing SQLiteConnection) {
     self.unsent = unsent
-    rows = UnsentRows.Rows(unsent.table, in: connection)
+    rows = TableRows(unsent.table, keeping: indexes, in: connection)
     layout = RecordedRowLayout(
       table: TableName(unsent.table.name), columns: unsent.table.changesetColumns, key: unsent.table.keyIndexes)
   }
 
   /// Makes the row with a key what the others know, if anything was done to it here.
   func expose(_ key: ClockKeyRecord) throws {
-    guard let edit = try unsent.edit(of: key), keys.insert(edit.key.bytes).inserted else { return }
-    let key = edit.key
-    let own = try rows.row(key)
+    if let edit = try unsent.edit(of: key) { try expose([edit]) }
+  }
+
+  /// Makes all rows what the others know to which anything was done here in some columns, or that were inserted or deleted:
+  /// those of a UNIQUE constraint, which decides about rows that the diff itself does not name.
+  ///
+  /// - Parameter places: The columns by place in the local layout.
+  func exposeAll(touching places: Set<Int>) throws {
+    guard !hasExposedAll else { return }
+    hasExposedAll = true
+    try expose(
+      unsent.edits().filter { $0.operation != .update || $0.columns.positions.contains { places.contains($0) } })
+  }
+
+  private func expose(_ edits: [UnsentRows.Edit]) throws {
+    let start = exposed.count
+    var targets: [Target] = []
+    for edit in edits where !keys.contains(edit.key.bytes) {
+      let own = try rows.row(edit.key)
+      targets.append(Target(key: edit.key, row: try edit.shared?.filled(from: own)))
+      keys.insert(edit.key.bytes)
+      exposed.append(Row(key: edit.key, edit: edit, own: own, shared: nil))
+    }
     // A constraint may refuse what the others know: then the diff meets the row as it is.
-    guard try rows.write(edit.shared, to: key) == nil else { return }
-    exposed.append(Row(key: key, edit: edit, own: own, shared: try rows.row(key)))
+    for refused in try write(targets, makingRoom: { _ in false }) {
+      keys.remove(refused.key.bytes)
+      exposed.removeAll { $0.key.bytes == refused.key.bytes }
+    }
+    for index in start..<exposed.count {
+      exposed[index].shared = try rows.row(exposed[index].key)
+    }
+  }
+
+  /// What was done here to the row with a key, which stands in it now; nil for nothing.
+  func edit(of key: ClockKeyRecord) throws -> UnsentRows.Edit? {
+    guard let edit = try unsent.edit(of: key), !keys.contains(edit.key.bytes) else { return nil }
+    return edit
+  }
+
+  // MARK: Writing several rows
+
+  /// What a row is to be; no row where there is none.
+  private struct Target {
+    let key: ClockKeyRecord
+    let row: [UInt8]?
+  }
+
+  /// Makes rows what they are to be, in an order in which UNIQUE lets them, also where they swap values.
+  ///
+  /// - Parameter makeRoom: Takes rows out of the way of one that was refused, and says whether it did.
+  /// - Returns: Those that are refused; they are as they were.
+  private func write(_ targets: [Target], makingRoom makeRoom: (_ row: [UInt8]) throws -> Bool) throws -> [Target] {
+    var waiting = targets.filter { $0.row == nil } + targets.filter { $0.row != nil }
+    var isStuck = false
+    while !waiting.isEmpty, !isStuck {
+      var refused: [Target] = []
+      for target in waiting where try rows.write(target.row, to: target.key) != nil { refused.append(target) }
+      isStuck = refused.count == waiting.count
+      waiting = refused
+    }
+    guard !waiting.isEmpty else { return [] }
+    let before = try waiting.map { try rows.row($0.key) }
+    if waiting.count > 1 {
+      for target in waiting { _ = try rows.write(nil, to: target.key) }
+    }
+    var refused: [Target] = []
+    for (target, before) in zip(waiting, before) {
+      var isRefused = try rows.write(target.row, to: target.key) != nil
+      while isRefused, let row = target.row, try makeRoom(row) {
+        isRefused = try rows.write(row, to: target.key) != nil
+      }
+      guard isRefused else { continue }
+      refused.append(target)
+      if waiting.count > 1 { _ = try rows.write(before, to: target.key) }
+    }
+    return refused
   }
 
   /// Does again what was done here.
   ///
-  /// - Parameter record: Is told of each row that the diff has changed otherwise: kind, outcome, and the row as the
-  ///   others knew it, as it was here, and as the diff has made it.
+  /// - Parameters:
+  ///   - makeRoom: Takes rows out of the way of one that was refused, and says whether it did.
+  ///   - record: Is told of each row that the diff has changed otherwise: kind, outcome, and the row as the
+  ///     others knew it, as it was here, and as the diff has made it.
   func cover(
+    makingRoom makeRoom: (_ row: [UInt8]) throws -> Bool,
     _ record: (
       ConflictKind, ConflictOutcome, RecordedRowLayout, _ base: [UInt8]?, _ local: [UInt8]?, _ incoming: [UInt8]?
     ) throws -> Void
   ) throws {
-    for row in exposed {
-      let shared = try rows.row(row.key)
-      let wasChanged = shared != row.shared
+    let found = try exposed.map { try rows.row($0.key) }
+    var targets: [Target] = []
+    for (row, shared) in zip(exposed, found) {
       switch row.edit.operation {
       case .void: break
-      case .delete:
-        guard shared != nil else {
-          try unsent.note(.void, ColumnSet(), shared: nil, of: row.key)
-          continue
-        }
-        _ = try rows.write(nil, to: row.key)
-        if wasChanged { try record(.notFound, .omitted, layout, row.shared, nil, shared) }
-        try unsent.note(.delete, ColumnSet(), shared: shared, of: row.key)
-      case .update where shared == nil:
-        // A DELETE beats every edit.
-        try record(.data, .tookIncoming, layout, row.shared, row.own, nil)
-        try unsent.note(.void, ColumnSet(), shared: nil, of: row.key)
+      case .delete: if shared != nil { targets.append(Target(key: row.key, row: nil)) }
+      // A DELETE beats every edit.
+      case .update where shared == nil: break
       case .insert, .update:
-        let columns = row.edit.operation == .insert ? allColumns : row.edit.columns
-        let refusal = try rows.write(row.own.map { try masked($0, by: columns) }, to: row.key)
-        let isAlike = try refusal == nil && !isDisputed(row, shared, columns)
-        if wasChanged && !isAlike || refusal != nil {
-          let kind: ConflictKind = refusal != nil ? .constraint : row.edit.operation == .insert ? .conflict : .data
-          try record(kind, refusal == nil ? .keptLocal : .tookIncoming, layout, row.shared, row.own, shared)
-        }
-        // What others have inserted, too, is an edit of their row.
-        let operation: UnsentRows.Operation = shared == nil ? .insert : .update
-        try unsent.note(refusal == nil ? operation : .void, columns, shared: shared, of: row.key)
+        let own = try row.own.map { try masked($0, by: columns(of: row.edit)) }
+        targets.append(Target(key: row.key, row: try own?.filled(from: shared)))
       }
     }
+    let all = exposed
     exposed.removeAll()
     keys.removeAll()
+    hasExposedAll = false
+    let refused = Set(try write(targets, makingRoom: makeRoom).map(\.key.bytes))
+    for (row, shared) in zip(all, found) {
+      try note(row, shared, isRefused: refused.contains(row.key.bytes), record)
+    }
+  }
+
+  /// Notes what has become of a row, and of what was done to it here.
+  private func note(
+    _ row: Row, _ shared: [UInt8]?, isRefused: Bool,
+    _ record: (
+      ConflictKind, ConflictOutcome, RecordedRowLayout, _ base: [UInt8]?, _ local: [UInt8]?, _ incoming: [UInt8]?
+    ) throws -> Void
+  ) throws {
+    let wasChanged = shared != row.shared
+    switch row.edit.operation {
+    case .void: break
+    case .delete where shared == nil:
+      try unsent.note(.void, ColumnSet(), shared: nil, of: row.key)
+    case .delete:
+      if wasChanged { try record(.notFound, .omitted, layout, row.shared, nil, shared) }
+      try unsent.note(.delete, ColumnSet(), shared: shared, of: row.key)
+    case .update where shared == nil:
+      try record(.data, .tookIncoming, layout, row.shared, row.own, nil)
+      try unsent.note(.void, ColumnSet(), shared: nil, of: row.key)
+    case .insert, .update:
+      let columns = columns(of: row.edit)
+      if try isRefused || wasChanged && isDisputed(row, shared, columns) {
+        let kind: ConflictKind = isRefused ? .constraint : row.edit.operation == .insert ? .conflict : .data
+        try record(kind, isRefused ? .tookIncoming : .keptLocal, layout, row.shared, row.own, shared)
+      }
+      // What others have inserted, too, is an edit of their row.
+      let operation: UnsentRows.Operation = shared == nil ? .insert : .update
+      try unsent.note(isRefused ? .void : operation, columns, shared: shared, of: row.key)
+    }
+  }
+
+  /// The columns that were set here.
+  private func columns(of edit: UnsentRows.Edit) -> ColumnSet {
+    edit.operation == .insert ? allColumns : edit.columns
   }
 
   private var allColumns: ColumnSet {
@@ -107,6 +205,23 @@ final class ExposedRows {
       for (place, value) in row.values.enumerated() {
         let isWanted = columns.contains(place) || layout.key.contains(place)
         writer.append(isWanted ? value : .undefined, of: bytes)
+      }
+    }
+    return writer.bytes
+  }
+}
+
+extension [UInt8] {
+  /// A record of a row with the values of another where it has none.
+  fileprivate func filled(from other: [UInt8]?) throws -> [UInt8] {
+    guard let other else { return self }
+    let (row, rest) = (try RowCopy(record: self), try RowCopy(record: other))
+    var writer = ChangesetWriter()
+    for (place, value) in row.values.enumerated() {
+      if value.isDefined || !rest.values.indices.contains(place) {
+        withRawSpan { writer.append(value, of: $0) }
+      } else {
+        other.withRawSpan { writer.append(rest.values[place], of: $0) }
       }
     }
     return writer.bytes

@@ -1,74 +1,107 @@
+import BuckiaKSUID
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 
-/// Columns of rows that are not here: an UPDATE has arrived before the INSERT of its row, or the row was deleted by a
-/// diff before the one that has set them. They are written when the row appears.
+/// Columns of rows that are not here: an UPDATE has arrived before the INSERT of its row, the row was deleted by a diff
+/// before the one that has set them, or a UNIQUE constraint keeps it out. They are written when the row appears.
 final class PendingColumns {
   /// What is kept of one diff for one row.
   struct Item {
     let stamp: Int64
     /// A value for each column of the stamp, in the order of their positions.
     let values: [ChangesetValue?]
+    /// Whether it is of an INSERT: then nothing but a UNIQUE constraint keeps the row out.
+    let isOfInsert: Bool
   }
 
   private let number: Int64
   private let key: ClockKey
-  private let keys: ClockKeys
   private let connection: SQLiteConnection
-  /// Whether anything is kept for any row.
+  /// Whether anything is kept for any row, and for any row that only a UNIQUE constraint keeps out.
   private(set) var exist: Bool
+  private(set) var includeInserts: Bool
 
-  init(_ number: Int64, _ key: ClockKey, _ keys: ClockKeys, on connection: borrowing SQLiteConnection) throws {
+  init(_ number: Int64, _ key: ClockKey, on connection: borrowing SQLiteConnection) throws {
     self.number = number
     self.key = key
-    self.keys = keys
     self.connection = SQLiteConnection(sharing: connection)
-    exist = try connection.cachedInteger("SELECT 1 FROM main.buckia_clock_\(number)_pending LIMIT 1") != nil
+    let table = "main.buckia_clock_\(number)_pending"
+    exist = try connection.cachedInteger("SELECT 1 FROM \(table) LIMIT 1") != nil
+    includeInserts = try exist && connection.cachedInteger("SELECT 1 FROM \(table) WHERE is_insert LIMIT 1") != nil
   }
 
   private var table: String { "main.buckia_clock_\(number)_pending" }
-  private var parameters: [String] { (1...keys.count).map { "?\($0)" } }
-  private var condition: String {
-    zip(key.names(), parameters).map { "\($0) = \($1)" }.joined(separator: " AND ")
-  }
+  private var names: [String] { key.names() }
+  private var condition: String { names.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ") }
 
-  /// Keeps values for the row of a change.
+  /// Keeps values for a row.
   ///
-  /// - Parameter values: A record with a value for each column of the stamp, in the order of their positions.
-  func keep(_ values: [UInt8], by stamp: Int64, for change: DecodedChange, _ bytes: RawSpan) throws {
-    let names = key.names().joined(separator: ", ")
+  /// - Parameters:
+  ///   - values: A record with a value for each column of the stamp, in the order of their positions.
+  ///   - isOfInsert: Whether they are of an INSERT.
+  func keep(_ values: [UInt8], by stamp: Int64, isOfInsert: Bool = false, for row: ClockKeyRecord) throws {
+    let parameters = (1...(names.count + 3)).map { "?\($0)" }.joined(separator: ", ")
     let statement = try connection.cached(
-      """
-      REPLACE INTO \(table)(\(names), stamp, "values")
-      VALUES (\(parameters.joined(separator: ", ")), ?\(keys.count + 1), ?\(keys.count + 2))
-      """)
-    try keys.bind(change, bytes, to: statement.statement)
-    try statement.statement.bind(stamp, at: keys.count)
-    try statement.statement.bind(values, at: keys.count + 1)
+      "REPLACE INTO \(table)(\(names.joined(separator: ", ")), stamp, is_insert, \"values\") VALUES (\(parameters))")
+    try row.bind(to: statement.statement, from: 0)
+    try statement.statement.bind(stamp, at: names.count)
+    try statement.statement.bind(Int64(isOfInsert ? 1 : 0), at: names.count + 1)
+    try statement.statement.bind(values, at: names.count + 2)
     // A key that no row can have, such as one that is no number, is kept for none.
-    if try statement.statement.attempt() == nil { exist = true }
+    guard try statement.statement.attempt() == nil else { return }
+    exist = true
+    if isOfInsert { includeInserts = true }
   }
 
-  /// What is kept for the row of a change.
-  func items(for change: DecodedChange, _ bytes: RawSpan) throws -> [Item] {
+  /// What is kept for a row.
+  func items(for row: ClockKeyRecord) throws -> [Item] {
     guard exist else { return [] }
-    let query = try connection.cached("SELECT stamp, \"values\" FROM \(table) WHERE \(condition)")
+    let query = try connection.cached("SELECT stamp, \"values\", is_insert FROM \(table) WHERE \(condition)")
     defer { query.statement.reset() }
-    try keys.bind(change, bytes, to: query.statement)
+    try row.bind(to: query.statement, from: 0)
     var found: [Item] = []
     while try query.statement.step() {
       found.append(
         Item(
-          stamp: query.statement.integer(at: 0), values: try ChangesetValue.record(query.statement.blob(at: 1))))
+          stamp: query.statement.integer(at: 0), values: try ChangesetValue.record(query.statement.blob(at: 1)),
+          isOfInsert: query.statement.integer(at: 2) != 0))
     }
     return found
   }
 
-  /// Removes what is kept for the row of a change.
-  func remove(for change: DecodedChange, _ bytes: RawSpan) throws {
+  /// The keys of the rows that nothing but a UNIQUE constraint keeps out.
+  func insertedKeys() throws -> [ClockKeyRecord] {
+    guard includeInserts else { return [] }
+    let names = names.joined(separator: ", ")
+    let query = try connection.cached("SELECT DISTINCT \(names) FROM \(table) WHERE is_insert")
+    defer { query.statement.reset() }
+    var found: [ClockKeyRecord] = []
+    while try query.statement.step() {
+      var writer = ChangesetWriter()
+      for column in key.names().indices { writer.append(column: column, of: query.statement) }
+      found.append(ClockKeyRecord(bytes: writer.bytes))
+    }
+    return found
+  }
+
+  /// Removes what is kept for a row.
+  func remove(for row: ClockKeyRecord) throws {
     let statement = try connection.cached("DELETE FROM \(table) WHERE \(condition)")
-    try keys.bind(change, bytes, to: statement.statement)
+    try row.bind(to: statement.statement, from: 0)
+    try statement.statement.run()
+  }
+
+  /// Removes what earlier diffs than one have set in a row.
+  func remove(for row: ClockKeyRecord, before diff: KSUID) throws {
+    let statement = try connection.cached(
+      """
+      DELETE FROM \(table) WHERE \(condition)
+        AND stamp IN (SELECT stamp FROM main.buckia_stamp WHERE clock = ?\(names.count + 1) AND diff < ?\(names.count + 2))
+      """)
+    try row.bind(to: statement.statement, from: 0)
+    try statement.statement.bind(number, at: names.count)
+    try statement.statement.bind(diff.description, at: names.count + 1)
     try statement.statement.run()
   }
 }

@@ -30,7 +30,7 @@ package struct RowHistory {
     var writer = ChangesetWriter()
     for value in key { writer.append(value) }
     let record = ClockKeyRecord(bytes: writer.bytes)
-    values = try UnsentRows.Rows(table, in: connection).row(record).map {
+    values = try TableRows(table, in: connection).row(record).map {
       try ChangesetValue.record($0).map { $0 ?? .null }
     }
     let stamps = RowStamps(
@@ -47,7 +47,7 @@ package struct RowHistory {
     }
   }
 
-  private static func list(
+  static func list(
     of record: ClockKeyRecord, _ key: ClockKey, _ number: Int64, includingRuns: Bool,
     on connection: borrowing SQLiteConnection
   ) throws -> [Int64] {

@@ -45,9 +45,12 @@ extension TableApplier {
     try clock.stamp(columns, of: change, isNew: true, bytes)
     guard followsClock else { return }
     let values = try clock.pendingValues(for: change, bytes)
-    // What a constraint refuses stays where it was recorded, when it arrived.
-    guard try values.isEmpty || writer.update(values, bytes) == nil else { return }
-    try clock.takePending(for: change, bytes)
+    if let refusal = try writer.update(values, bytes) {
+      // What any other constraint refuses stays where it was recorded, when it arrived.
+      if refusal.isUniqueness { try displaced.get()?.withdraw(change, bytes) }
+    } else {
+      try clock.takePending(for: change, bytes)
+    }
   }
 
   /// Whether the row of an INSERT is not here because it was deleted later.
@@ -102,5 +105,34 @@ extension TableApplier {
   /// Notes that a row which had other values for a while has those of its change.
   func didWriteParked(_ bytes: RawSpan) throws {
     try clock?.stamp(change.operation == .insert ? columns : change.changed, of: change, bytes)
+  }
+
+  // MARK: UNIQUE
+
+  /// What is said of a row that another one has taken the place of.
+  private static let hasLostItsPlace = Array("a later diff has given one of its UNIQUE values to another row".utf8)
+
+  /// Decides by the clock between the row of a change that is refused and those in its way.
+  ///
+  /// - Returns: Whether the row is here now; nil where that is not for the clock to say.
+  func decideByClock(_ local: CurrentRow?, _ bytes: RawSpan) throws -> Bool? {
+    guard followsClock, let displaced = try displaced.get() else { return nil }
+    let row = local.map { row in
+      var writer = ChangesetWriter()
+      row.append(statements.layout.count, to: &writer)
+      return writer.bytes
+    }
+    return try displaced.decide(change, local: row, bytes)
+  }
+
+  /// Gives rows their place again whose UNIQUE values are free now, and records those that have lost theirs.
+  func settleDisplaced() throws {
+    guard followsClock, let clock, clock.pending.includeInserts, let displaced = try displaced.get() else { return }
+    try displaced.settle { row in
+      counts.conflicts += 1
+      try decider.record(
+        .constraint, .tookIncoming, layout.recorded, base: nil, local: row, incoming: nil,
+        because: Self.hasLostItsPlace)
+    }
   }
 }

@@ -14,7 +14,7 @@ final class TableClock {
   /// The diff whose changes are applied.
   let diff: KSUID
   private let isOwn: Bool
-  private let number: Int64
+  let number: Int64
   /// The names of the columns of the changes.
   private let names: [String]
   /// The names of the columns in the layout of the local table.
@@ -23,15 +23,16 @@ final class TableClock {
   private let positions: [Int]
   private let isKey: [Bool]
   private let keys: ClockKeys
-  private let store: ClockStore
-  private let connection: SQLiteConnection
+  let store: ClockStore
+  let connection: SQLiteConnection
   private var run: StampedRun
   /// Whether no diff that the clock knows is greater: then this one wins everywhere.
   private let isNewest: Bool
-  /// The columns of rows that are not here yet.
-  private let pending: PendingColumns
+  /// The columns of rows that are not here.
+  let pending: PendingColumns
 
   private var known: [Int64: RowStamp] = [:]
+  private var knownPlaces: [Int: Int]?
   /// The stamp that was used last, for neighbours that are changed alike.
   private var latest: (operation: ChangeOperation, mask: ColumnMask, stamp: RowStamp)?
   /// What the stamps of a row become with the one that was used last.
@@ -64,7 +65,7 @@ final class TableClock {
       try isAlone && connection.cachedInteger("SELECT 1 FROM main.\(SQLText.identifier(local.name)) LIMIT 1") == nil
     run = StampedRun(store, keys, ofEmptyTable: isEmpty, isUsed: findsRuns)
     isNewest = try RowClocks.newestID(in: number, on: connection).map { $0 <= diff } ?? true
-    pending = try PendingColumns(number, key, keys, on: connection)
+    pending = try PendingColumns(number, key, on: connection)
   }
 
   /// Whether no row that comes in may meet anything that its clock knows.
@@ -110,12 +111,18 @@ final class TableClock {
     return try store.row(change, bytes).map { try stamps($0) }
   }
 
+  /// What stands for the row with a key that is remembered.
+  func list(of key: ClockKeyRecord) throws -> StampList? {
+    try run.flush()
+    return try store.row(key) ?? store.run(key)
+  }
+
   private func list(of change: DecodedChange, _ bytes: RawSpan) throws -> StampList? {
     if run.mayHold(change, bytes) { try run.flush() }
     return try store.row(change, bytes) ?? store.run(change, bytes)
   }
 
-  private func stamps(_ list: StampList) throws -> RowStamps {
+  func stamps(_ list: StampList) throws -> RowStamps {
     RowStamps(
       try list.numbers.compactMap { number in
         if let stamp = known[number] { return stamp }
@@ -155,7 +162,9 @@ final class TableClock {
   /// Notes what a change says, which has been done or will be.
   func stamp(_ change: DecodedChange, _ bytes: RawSpan) throws {
     switch change.operation {
-    case .insert: try stamp(all, of: change, isNew: true, bytes)
+    case .insert:
+      try stamp(all, of: change, isNew: true, bytes)
+      try dropEarlier(than: change, bytes)
     case .update: try stamp(change.changed, of: change, bytes)
     case .delete: try stampDeletion(of: change, bytes)
     }
@@ -174,47 +183,61 @@ final class TableClock {
     let stamp = try stamp(.delete, ColumnMask())
     if let deletion = try stamps(ofMissing: change, bytes)?.deletion, deletion > diff { return }
     try store.write(.one(stamp.number), change, bytes)
+    try dropEarlier(than: change, bytes)
+  }
+
+  /// Drops what is kept for the row of a DELETE or INSERT which that has overtaken.
+  private func dropEarlier(than change: DecodedChange, _ bytes: RawSpan) throws {
+    guard pending.exist, let key = key(of: change, bytes) else { return }
+    try pending.remove(for: key, before: diff)
   }
 
   // MARK: Columns of rows that are not here
 
-  /// Keeps the columns of an UPDATE whose row is not here.
+  /// Keeps the columns of an UPDATE whose row is not here, or the row of an INSERT that a UNIQUE constraint keeps out.
   func keep(_ change: DecodedChange, _ bytes: RawSpan) throws {
-    guard isKnown(change), change.operation == .update else { return }
-    let stamp = try stamp(.update, change.changed)
+    guard change.operation != .delete, let key = key(of: change, bytes) else { return }
+    let stamp = try stamp(change.operation, change.operation == .insert ? all : change.changed)
     var values = ChangesetWriter()
     for position in stamp.columns.positions {
       let column = positions.firstIndex(of: position)
       values.append(column.map { change.new($0) } ?? .undefined, of: bytes)
     }
-    try pending.keep(values.bytes, by: stamp.number, for: change, bytes)
+    try pending.keep(values.bytes, by: stamp.number, isOfInsert: change.operation == .insert, for: key)
   }
 
   /// Keeps the columns of a row that diffs have set which are later than the DELETE in hand: whoever inserts it again
   /// did not see them.
   func keepLaterColumns(of row: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) throws {
-    guard !isNewest, isKnown(change), let stamps = try stamps(of: change, bytes) else { return }
-    let places = try placesOfColumns()
+    guard !isNewest, let key = key(of: change, bytes), let stamps = try stamps(of: change, bytes) else { return }
     for stamp in stamps.stamps where stamp.diff > diff && stamp.operation == .update {
-      var values = ChangesetWriter()
-      for position in stamp.columns.positions {
-        // What another diff has set since is that one's.
-        guard stamps.setter(of: position) == stamp.diff, let place = places[position] else {
-          values.appendUndefined()
-          continue
-        }
-        values.append(row.value(at: place))
-      }
-      try pending.keep(values.bytes, by: stamp.number, for: change, bytes)
+      try pending.keep(values(of: stamp, among: stamps) { row.value(at: $0) }, by: stamp.number, for: key)
     }
+  }
+
+  /// The values of a row that one stamp has set, as a record. What another diff has set since is that one's.
+  func values(of stamp: RowStamp, among stamps: RowStamps, at place: (Int) throws -> ChangesetValue) throws -> [UInt8] {
+    let places = try placesOfColumns()
+    var values = ChangesetWriter()
+    for position in stamp.columns.positions {
+      if stamps.setter(of: position) == stamp.diff, let found = places[position] {
+        values.append(try place(found))
+      } else {
+        values.appendUndefined()
+      }
+    }
+    return values.bytes
   }
 
   /// The values that wait for the row of an INSERT, which is here now, by place in the local layout.
   func pendingValues(for change: DecodedChange, _ bytes: RawSpan) throws -> [Int: ChangesetValue] {
-    guard isKnown(change) else { return [:] }
-    let items = try pending.items(for: change, bytes)
+    guard pending.exist, let key = key(of: change, bytes) else { return [:] }
+    return try pendingValues(pending.items(for: key), beside: stamps(of: change, bytes) ?? RowStamps())
+  }
+
+  /// The values of some items that are later than what has stamped their row, by place in the local layout.
+  func pendingValues(_ items: [PendingColumns.Item], beside stamps: RowStamps) throws -> [Int: ChangesetValue] {
     guard !items.isEmpty else { return [:] }
-    let stamps = try stamps(of: change, bytes) ?? RowStamps()
     let places = try placesOfColumns()
     var found: [Int: (diff: KSUID, value: ChangesetValue)] = [:]
     for item in items {
@@ -231,24 +254,31 @@ final class TableClock {
 
   /// Notes that the values which waited for the row of an INSERT are in it.
   func takePending(for change: DecodedChange, _ bytes: RawSpan) throws {
-    guard isKnown(change) else { return }
-    let items = try pending.items(for: change, bytes)
+    guard pending.exist, let key = key(of: change, bytes) else { return }
+    try takePending(pending.items(for: key), for: key)
+  }
+
+  /// Notes that some items are in their row.
+  func takePending(_ items: [PendingColumns.Item], for key: ClockKeyRecord) throws {
     guard !items.isEmpty else { return }
-    var stamps = try stamps(of: change, bytes) ?? RowStamps()
+    let before = try self.list(of: key)
+    var stamps = try before.map { try self.stamps($0) } ?? RowStamps()
     for item in items {
-      if let stamp = try RowClocks.stamp(item.stamp, on: connection) { stamps.add(stamp) }
+      guard let stamp = try RowClocks.stamp(item.stamp, on: connection), stamp.diff != .minimum else { continue }
+      stamps.add(stamp)
     }
-    try run.flush()
-    if let list = StampList(stamps.stamps.map(\.number)) { try store.write(list, change, bytes) }
-    try pending.remove(for: change, bytes)
+    if let list = StampList(stamps.stamps.map(\.number)), list != before { try store.write(list, key) }
+    try pending.remove(for: key)
   }
 
   /// The place in the local layout of each position of the clock.
-  private func placesOfColumns() throws -> [Int: Int] {
+  func placesOfColumns() throws -> [Int: Int] {
+    if let knownPlaces { return knownPlaces }
     var places: [Int: Int] = [:]
     for (position, name) in try RowClocks.columns(of: number, on: connection).enumerated() {
       if let place = layout.firstIndex(where: { ASCIIName.matches($0, name) }) { places[position] = place }
     }
+    knownPlaces = places
     return places
   }
 

@@ -83,19 +83,34 @@ final class UnsentRows {
 
   /// What was done to a row; nil for nothing.
   func edit(of row: ClockKeyRecord) throws -> Edit? {
-    let names = key.names().joined(separator: ", ")
-    let query = try connection.cached("SELECT operation, columns, shared, \(names) FROM \(name) WHERE \(condition)")
+    let query = try connection.cached("\(selection) WHERE \(condition)")
     defer { query.statement.reset() }
     try row.bind(to: query.statement, from: 0)
-    guard try query.statement.step(), let operation = Operation(rawValue: query.statement.integer(at: 0)),
-      operation != .void
-    else { return nil }
+    return try query.statement.step() ? edit(query.statement) : nil
+  }
+
+  /// What was done to all rows.
+  func edits() throws -> [Edit] {
+    let query = try connection.cached(selection)
+    defer { query.statement.reset() }
+    var edits: [Edit] = []
+    while try query.statement.step() {
+      if let edit = edit(query.statement) { edits.append(edit) }
+    }
+    return edits
+  }
+
+  private var selection: String {
+    "SELECT operation, columns, shared, \(key.names().joined(separator: ", ")) FROM \(name)"
+  }
+
+  private func edit(_ row: borrowing SQLiteStatement) -> Edit? {
+    guard let operation = Operation(rawValue: row.integer(at: 0)), operation != .void else { return nil }
     var own = ChangesetWriter()
-    for column in 3..<query.statement.columnCount { own.append(column: column, of: query.statement) }
+    for column in 3..<row.columnCount { own.append(column: column, of: row) }
     return Edit(
-      key: ClockKeyRecord(bytes: own.bytes), operation: operation,
-      columns: ColumnSet(bytes: query.statement.blob(at: 1)),
-      shared: query.statement.isNull(at: 2) ? nil : query.statement.blob(at: 2))
+      key: ClockKeyRecord(bytes: own.bytes), operation: operation, columns: ColumnSet(bytes: row.blob(at: 1)),
+      shared: row.isNull(at: 2) ? nil : row.blob(at: 2))
   }
 
   /// Notes what is left of what was done to a row, now that the others know it otherwise.
@@ -113,72 +128,10 @@ final class UnsentRows {
     try statement.statement.run()
   }
 
-  // MARK: Rows of the user's table
-
-  /// Reads, writes and deletes rows of the table in a database, without regard to what is counted or reported.
-  final class Rows {
-    private let table: String
-    private let layout: [String]
-    private let keyPlaces: [Int]
-    private let connection: SQLiteConnection
-
-    init(_ table: TableDefinition, in connection: borrowing SQLiteConnection) {
-      self.table = "main.\(SQLText.identifier(table.name))"
-      layout = table.changesetColumnsSQL
-      keyPlaces = table.keyIndexes
-      self.connection = SQLiteConnection(sharing: connection)
-    }
-
-    private var condition: String {
-      keyPlaces.enumerated().map { "\(layout[$1]) = ?\($0 + 1)" }.joined(separator: " AND ")
-    }
-
-    /// A row as a record of the layout; nil where there is none.
-    func row(_ key: ClockKeyRecord) throws -> [UInt8]? {
-      let query = try connection.cached("SELECT \(layout.joined(separator: ", ")) FROM \(table) WHERE \(condition)")
-      defer { query.statement.reset() }
-      try key.bind(to: query.statement, from: 0)
-      guard try query.statement.step() else { return nil }
-      var writer = ChangesetWriter()
-      for place in layout.indices { writer.append(column: place, of: query.statement) }
-      return writer.bytes
-    }
-
-    /// Makes a row what a record says, in the columns where it says anything; no row where there is no record.
-    ///
-    /// - Returns: Why that is refused; nil when it was done.
-    func write(_ record: [UInt8]?, to key: ClockKeyRecord) throws -> SQLiteRefusal? {
-      guard let record else {
-        let statement = try connection.cached("DELETE FROM \(table) WHERE \(condition)")
-        try key.bind(to: statement.statement, from: 0)
-        return try statement.statement.attempt()
-      }
-      let row = try RowCopy(record: record)
-      let isThere = try self.row(key) != nil
-      let places = row.values.indices.filter { row.values[$0].isDefined && !(isThere && keyPlaces.contains($0)) }
-      guard !places.isEmpty else { return nil }
-      let offset = isThere ? keyPlaces.count : 0
-      let parameters = places.indices.map { "?\($0 + 1 + offset)" }
-      let sql =
-        if isThere {
-          "UPDATE OR ABORT \(table) SET "
-            + zip(places, parameters).map { "\(layout[$0]) = \($1)" }.joined(separator: ", ") + " WHERE \(condition)"
-        } else {
-          "INSERT OR ABORT INTO \(table)(\(places.map { layout[$0] }.joined(separator: ", "))) "
-            + "VALUES (\(parameters.joined(separator: ", ")))"
-        }
-      let statement = try connection.cached(sql)
-      defer { statement.statement.clearBindings() }
-      if isThere { try key.bind(to: statement.statement, from: 0) }
-      for (index, place) in places.enumerated() { try row.bind(place, to: statement.statement, at: offset + index) }
-      return try statement.statement.attempt()
-    }
-  }
-
   /// Makes the rows that others have changed meanwhile, too, what these know, in another database.
   func writeShared(to other: borrowing SQLiteConnection) throws {
-    let here = Rows(table, in: connection)
-    let there = Rows(table, in: other)
+    let here = TableRows(table, in: connection)
+    let there = TableRows(table, in: other)
     let names = key.names()
     let query = try connection.prepare(
       "SELECT \(names.joined(separator: ", ")), operation, shared FROM \(name) WHERE is_met")
@@ -191,7 +144,7 @@ final class UnsentRows {
         if isVoid { try here.row(key) } else {
           query.isNull(at: names.count + 1) ? nil : query.blob(at: names.count + 1)
         }
-      if let refusal = try there.write(shared, to: key) {
+      if let refusal = try there.write(shared, to: key, replacingOthers: true) {
         throw SQLiteError(
           code: refusal.code, message: "a row of \(table.name) cannot be as others know it", path: other.path)
       }

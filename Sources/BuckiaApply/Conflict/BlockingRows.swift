@@ -45,6 +45,36 @@ final class BlockingRows {
     return keys.bytes
   }
 
+  /// The keys of the rows in the way of one that is given as a record of the local layout, each as the clock has it.
+  func find(_ message: [UInt8], row: [UInt8]) throws -> [ClockKeyRecord] {
+    let local = statements.match.local
+    guard let constraint = ViolatedConstraint(message: String(decoding: message, as: UTF8.self), table: local.name),
+      constraint.kind == .unique
+    else { return [] }
+    var known = try lookups[constraint] ?? makeLookups(for: constraint)
+    defer { lookups[constraint] = known }
+    let row = try RowCopy(record: row)
+    let order = local.keyIndexes.sorted()
+    var found: [ClockKeyRecord] = []
+    for index in known.indices where known[index].uses > 0 {
+      known[index].uses -= 1
+      let query = known[index].query
+      defer {
+        query.statement.reset()
+        query.statement.clearBindings()
+      }
+      for place in row.values.indices { try row.bind(place, to: query.statement, at: place) }
+      while try query.statement.step() {
+        var key = ChangesetWriter()
+        for place in local.keyIndexes {
+          if let column = order.firstIndex(of: place) { key.append(column: column, of: query.statement) }
+        }
+        if !found.contains(where: { $0.bytes == key.bytes }) { found.append(ClockKeyRecord(bytes: key.bytes)) }
+      }
+    }
+    return found
+  }
+
   private func run(
     _ prepared: PreparedStatement, _ change: DecodedChange, local: CurrentRow?, _ bytes: RawSpan,
     adding keys: inout ChangesetWriter

@@ -19,6 +19,8 @@ final class ConflictDecider {
   /// Sentences about rows that refer to nothing, where they are not recorded.
   private(set) var unrecordedViolations: [String] = []
   private var marked = 0
+  /// Whether rows that have a UNIQUE value of an incoming one are deleted.
+  let makesRoom: Bool
   private let watched: [TableName: RowKey]
   /// The keys that the sender contests, which are gathered like conflicts; nil where none are.
   private let contested: ContestedKeys?
@@ -35,10 +37,12 @@ final class ConflictDecider {
   ///   - rules: The answers that are kept as rules; nil where none count.
   ///   - contested: The keys that the sender contests, which are written with the conflicts.
   ///   - watched: The tables whose omissions are to be known, with their keys.
+  ///   - makesRoom: Whether rows that have a UNIQUE value of an incoming one are deleted.
   init(
     policies: ConflictPolicies, resolver: ApplySettings.Resolver?, rules: ConflictRules? = nil, log: ConflictLog?,
-    contested: ContestedKeys? = nil, watching watched: [TableName: RowKey] = [:]
+    contested: ContestedKeys? = nil, watching watched: [TableName: RowKey] = [:], makesRoom: Bool = false
   ) {
+    self.makesRoom = makesRoom
     self.contested = contested
     self.policies = policies
     self.resolver = resolver
@@ -187,13 +191,15 @@ final class ConflictDecider {
   ///   - base: The row as its author saw it, as a record of the layout; nil for none.
   ///   - local: The row as it was here.
   ///   - incoming: The row as it is to be.
+  ///   - reason: What is to be said of it.
   func record(
     _ kind: ConflictKind, _ outcome: ConflictOutcome, _ layout: RecordedRowLayout, base: [UInt8]?, local: [UInt8]?,
-    incoming: [UInt8]?
+    incoming: [UInt8]?, because reason: [UInt8]? = nil
   ) throws {
     guard let log else { return }
     func row(_ record: [UInt8]?) -> ConflictLog.Row? { record.map { record in log.row { $0.append(encoded: record) } } }
-    try log.record(kind, outcome, layout, base: row(base), local: row(local), incoming: row(incoming))
+    try log.record(
+      kind, outcome, layout, base: row(base), local: row(local), incoming: row(incoming), reason: reason)
   }
 
   /// Writes down what a change that was left out says of columns that are unknown here.

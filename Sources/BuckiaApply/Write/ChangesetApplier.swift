@@ -36,6 +36,8 @@ struct ChangesetApplier {
   private let clocks: DiffClocks?
   /// The rows that were changed here and not sent, of tables that are changed.
   private var exposed: [TableName: ExposedRows] = [:]
+  /// What has applied the changes of these tables last.
+  private var coverers: [TableName: TableApplier] = [:]
   /// Watches what triggers write, where there is an observer and there may be any.
   private var indirect: IndirectEffects?
   let progress: (Int) throws -> Void
@@ -130,11 +132,17 @@ struct ChangesetApplier {
       if arrival.isComplete { break }
       arrival = try self.arrival(beyond: arrival.end, of: incoming)
     }
-    for rows in exposed.values {
-      try rows.cover { kind, outcome, layout, base, local, incoming in
+    for (name, rows) in exposed {
+      let applier = coverers[name]
+      applier?.counts = ApplyCounts()
+      try rows.cover {
+        try applier?.displaced.get()?.makeRoom(for: $0) ?? false
+      } _: { kind, outcome, layout, base, local, incoming in
         counts.conflicts += 1
         try decider.record(kind, outcome, layout, base: base, local: local, incoming: incoming)
       }
+      try applier?.settleDisplaced()
+      if let applier { counts += applier.counts }
     }
     try contents.end()
     try rebuild?.finish { [progress, done] in try progress(done) }
@@ -196,15 +204,17 @@ struct ChangesetApplier {
     let gathered = isReportedOtherwise ? nil : effects.map { EffectTable(statements, table, in: $0) }
     let clock = try clocks?.clock(for: match, table)
     if clock != nil, exposed[statements.name] == nil, decider.usesLatest(for: statements.name) {
-      exposed[statements.name] = clocks?.exposedRows(of: statements.name)
+      exposed[statements.name] = clocks?.exposedRows(of: statements.name, keeping: indexes)
     }
-    return TableApplier(
+    let applier = TableApplier(
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer,
         gatheringInto: gathered),
       match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, clock: clock,
       exposing: exposed[statements.name], canBatch: canBatch,
       storesUTF16: session.storesUTF16)
+    if applier.exposed != nil { coverers[statements.name] = applier }
+    return applier
   }
 
   private func match(of table: ChangesetTable) throws -> TableMatch {
@@ -271,6 +281,7 @@ struct ChangesetApplier {
     if applier.statements.match.local.isAutoIncrement {
       try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: session.connection)
     }
+    try applier.settleDisplaced()
     try applier.clock?.flush()
     counts += applier.counts
     let name = applier.statements.name

@@ -137,6 +137,24 @@ final class RowWriter {
         before: observer.wantsRows ? before : nil, after: after))
   }
 
+  /// Counts a row that was written because of another one, and reports it.
+  func didWrite(_ operation: ChangeOperation, _ key: ClockKeyRecord, before: [UInt8]?, after: [UInt8]?) throws {
+    switch operation {
+    case .insert: counts.inserted += 1
+    case .update: counts.updated += 1
+    case .delete: counts.deleted += 1
+    }
+    if let effects, effects.isWanted { try effects.write(before: before, after: after) }
+    guard let observer else { return }
+    try observer.didWrite(
+      RowEffect(
+        table: statements.name, operation: operation, cause: .change, key: key.bytes,
+        before: observer.wantsRows ? before : nil, after: observer.wantsRows ? after : nil))
+  }
+
+  /// Reads and writes rows of the table by their keys.
+  var tableRows: TableRows { TableRows(statements.match.local, keeping: indexes, in: statements.connection) }
+
   // MARK: Changes
 
   /// Inserts the row of the change.

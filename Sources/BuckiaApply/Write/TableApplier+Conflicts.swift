@@ -132,18 +132,56 @@ extension TableApplier {
     return .takeIncoming
   }
 
-  /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row.
+  /// Asks about a change that a constraint refuses for good, and leaves it out unless a resolver gives another row, or the
+  /// rows in its way give way.
   func giveUp(_ bytes: RawSpan) throws {
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
+    if decider.makesRoom, try makeRoom(beside: local, bytes) { return }
     var incident = ConflictIncident(kind: .constraint, change: change, local: local, message: writer.lastMessage)
     incident.others = try blockingRows.find(writer.lastMessage, change, local: local, bytes)
     if case .write(let values) = try resolve(incident, bytes) {
       _ = try write(values, incident, bytes)
+    } else if !incident.others.isEmpty, let isHere = try decideByClock(local, bytes) {
+      try record(incident, isHere ? .tookIncoming : .omitted, bytes)
     } else {
       // No other answer but "abort" makes a difference: a row that breaks a constraint cannot be written.
       try record(incident, .omitted, bytes)
     }
+  }
+
+  /// Deletes the rows that have a UNIQUE value of the change in hand, and writes that.
+  ///
+  /// - Returns: Whether it is written.
+  private func makeRoom(beside local: CurrentRow?, _ bytes: RawSpan) throws -> Bool {
+    guard change.operation != .delete else { return false }
+    let rows = writer.tableRows
+    let row = wholeRow(beside: local, bytes)
+    while true {
+      let others = try blockingRows.find(writer.lastMessage, row: row)
+      guard !others.isEmpty else { return false }
+      for other in others where try rows.write(nil, to: other) != nil { return false }
+      if try attempt(bytes) == nil { return true }
+    }
+  }
+
+  /// The row that the change in hand makes of the local one, as a record of the local layout.
+  private func wholeRow(beside local: CurrentRow?, _ bytes: RawSpan) -> [UInt8] {
+    var sources = [Int?](repeating: nil, count: statements.layout.count)
+    for (column, place) in statements.match.columns.enumerated() { sources[place] = column }
+    var writer = ChangesetWriter()
+    for (place, column) in sources.enumerated() {
+      if let column, change.new(column).isDefined {
+        writer.append(change.new(column), of: bytes)
+      } else if let local {
+        writer.append(local.value(at: place))
+      } else if let column, change.row(column).isDefined {
+        writer.append(change.row(column), of: bytes)
+      } else {
+        writer.appendUndefined()
+      }
+    }
+    return writer.bytes
   }
 
   /// Counts a conflict and writes it down.

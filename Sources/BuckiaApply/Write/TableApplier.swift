@@ -28,7 +28,7 @@ final class TableApplier {
   /// Whether the later of two diffs wins in the table, or in some column of it.
   let followsClock: Bool
   /// The rows that were changed here and not sent; nil where there are none.
-  private let exposed: ExposedRows?
+  let exposed: ExposedRows?
   /// The columns that a later diff has set, of those that the change in hand sets.
   var later = ColumnMask()
   /// Takes what is found out of colliding keys; nil where a conflict ends the work anyway.
@@ -46,6 +46,11 @@ final class TableApplier {
   lazy var layout = decider.layout(of: statements)
   /// Finds the rows that keep others out.
   lazy var blockingRows = BlockingRows(statements)
+  /// Decides between rows with the same UNIQUE value; nil where that is not for the clock to say, or there can be none.
+  private(set) lazy var displaced = Result { () throws -> DisplacedRows? in
+    guard followsClock, let clock else { return nil }
+    return try DisplacedRows(writer, clock, blockingRows, exposing: exposed)
+  }
   var deferred: [DeferredChange] = []
   /// Copies of the deferred changes: what they were read from moves on.
   private let deferredBytes: TemporaryBuffer
@@ -242,7 +247,10 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
-    if let exposed, let key = clock?.key(of: change, bytes) { try exposed.expose(key) }
+    if let exposed, let key = clock?.key(of: change, bytes) {
+      if let displaced = try displaced.get() { try exposed.exposeAll(touching: displaced.places) }
+      try exposed.expose(key)
+    }
     if let known { return try attempt(bytes, beside: known) }
     return try attempt(bytes)
   }

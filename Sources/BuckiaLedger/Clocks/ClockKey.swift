@@ -63,8 +63,9 @@ package struct ClockKey: Sendable {
   func pendingCreation(of table: String) -> String {
     let key = (names() + ["stamp"]).joined(separator: ", ")
     return """
-      CREATE TABLE \(table)(\(columns("k").joined(separator: ", ")), stamp INTEGER NOT NULL, "values" BLOB NOT NULL,
-        PRIMARY KEY (\(key))) WITHOUT ROWID
+      CREATE TABLE main.\(table)(\(columns("k").joined(separator: ", ")), stamp INTEGER NOT NULL,
+        is_insert INTEGER NOT NULL, "values" BLOB NOT NULL, PRIMARY KEY (\(key))) WITHOUT ROWID;
+      CREATE INDEX main.\(table)_insert ON \(table)(is_insert) WHERE is_insert
       """
   }
 }

@@ -8,7 +8,7 @@ import SQLiteSchemas
 ///
 /// Each clock has three tables of its own, which compare keys as the user's table does: `buckia_clock_N` has a row for
 /// each row that was written, `buckia_clock_N_run` one for neighbours that were written alike, and
-/// `buckia_clock_N_pending` has columns of rows that are not there yet.
+/// `buckia_clock_N_pending` has columns of rows that are not there.
 package enum RowClocks {
   static let definition = """
     CREATE TABLE main.buckia_clock(
@@ -90,7 +90,7 @@ package enum RowClocks {
     guard let clock = try connection.integer("SELECT last_insert_rowid()") else { return false }
     try connection.execute(key.creation(of: "main.buckia_clock_\(clock)", with: "stamps NOT NULL"))
     try connection.execute(key.runCreation(of: "main.buckia_clock_\(clock)_run"))
-    try connection.execute(key.pendingCreation(of: "main.buckia_clock_\(clock)_pending"))
+    try connection.execute(key.pendingCreation(of: "buckia_clock_\(clock)_pending"))
     return true
   }
 

@@ -1,0 +1,205 @@
+import BuckiaKSUID
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Rows of one table that are not in it because of a UNIQUE constraint, in tables where the later diff wins.
+///
+/// Of two rows with the same value, the one stays of which a diff has set the columns under UNIQUE later. The other is
+/// kept with the columns that wait for a row, and comes back when the value is free: all changes that have arrived say
+/// which rows are there, and their order does not.
+final class DisplacedRows {
+  /// What decides between two rows: the diff that has set the columns under UNIQUE last, and the key where that is one
+  /// and the same.
+  private struct Precedence: Comparable {
+    let diff: KSUID
+    let key: [UInt8]
+
+    static func < (one: Precedence, other: Precedence) -> Bool {
+      one.diff == other.diff ? one.key.lexicographicallyPrecedes(other.key) : one.diff < other.diff
+    }
+  }
+
+  private let clock: TableClock
+  private let writer: RowWriter
+  private let rows: TableRows
+  private let blocking: BlockingRows
+  private let exposed: ExposedRows?
+  /// The places in the local layout of the columns under UNIQUE, those of the key left out.
+  let places: Set<Int>
+  /// The rows that have lost their place, and not got it again.
+  private var lost: [(key: ClockKeyRecord, row: [UInt8])] = []
+  private var isChanged = false
+
+  /// - Returns: nil for a table without a UNIQUE constraint beside its key.
+  init?(
+    _ writer: RowWriter, _ clock: TableClock, _ blocking: BlockingRows, exposing exposed: ExposedRows?
+  ) throws {
+    let statements = writer.statements
+    guard statements.match.local.module == nil, let places = try Self.uniquePlaces(of: statements) else { return nil }
+    self.places = places
+    self.clock = clock
+    self.writer = writer
+    self.blocking = blocking
+    self.exposed = exposed
+    rows = writer.tableRows
+  }
+
+  /// The places of the columns under UNIQUE; nil where there are none.
+  private static func uniquePlaces(of statements: TableStatements) throws -> Set<Int>? {
+    let local = statements.match.local
+    let names = local.changesetColumns
+    var places: Set<Int> = []
+    var isUnique = false
+    let query = """
+      SELECT l."partial", x.name FROM pragma_index_list(?1, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS x
+      WHERE l."unique" AND l.origin <> 'pk' AND x.key
+      """
+    try statements.connection.forEachRow(of: query, binding: [local.name]) { row in
+      isUnique = true
+      // Any column may be part of an expression or a condition.
+      guard row.integer(at: 0) == 0, let name = row.text(at: 1), let place = names.firstIndex(of: name) else {
+        places.formUnion(names.indices)
+        return
+      }
+      places.insert(place)
+    }
+    return isUnique ? places.subtracting(local.keyIndexes) : nil
+  }
+
+  /// Decides between the row of a change that a constraint refuses and those in its way.
+  ///
+  /// - Parameter local: The row that the change is about, where that is here.
+  /// - Returns: Whether the row is here now; nil where nothing is known by which to decide.
+  func decide(_ change: DecodedChange, local: [UInt8]?, _ bytes: RawSpan) throws -> Bool? {
+    guard change.operation != .delete, let key = clock.key(of: change, bytes) else { return nil }
+    if let local { try displace(key, local) }
+    try clock.keep(change, bytes)
+    isChanged = true
+    let isHere = try place(key)
+    if isHere, local != nil {
+      // It was taken out and put in again.
+      writer.counts.deleted -= 1
+      writer.counts.inserted -= 1
+      writer.counts.updated += 1
+    }
+    // The row of the change itself is in the change's own record.
+    lost.removeAll { $0.key.bytes == key.bytes }
+    return isHere
+  }
+
+  /// Takes a row out that has been inserted, since a column which waited for it does not fit beside another row.
+  func withdraw(_ change: DecodedChange, _ bytes: RawSpan) throws {
+    guard let key = clock.key(of: change, bytes), let row = try rows.row(key) else { return }
+    try displace(key, row)
+    lost.removeAll { $0.key.bytes == key.bytes }
+  }
+
+  /// Gives rows their place again whose UNIQUE values are free now, the latest first.
+  ///
+  /// - Parameters:
+  ///   - isFree: Whether values may have become free unseen.
+  ///   - record: Is told of each row that has lost its place to another.
+  func settle(afterEdits isFree: Bool = false, recording record: (_ row: [UInt8]) throws -> Void) throws {
+    if clock.pending.includeInserts, isFree || isChanged || writer.counts.updated + writer.counts.deleted > 0 {
+      var waiting = try clock.pending.insertedKeys().map { try ($0, precedence(ofKept: $0)) }
+      waiting.sort { $0.1 < $1.1 }
+      while let (key, _) = waiting.popLast() {
+        let count = lost.count
+        _ = try place(key)
+        guard lost.count > count else { continue }
+        for (key, _) in lost[count...] { waiting.append((key, try precedence(ofKept: key))) }
+        waiting.sort { $0.1 < $1.1 }
+      }
+    }
+    for (key, row) in lost where try rows.row(key) == nil { try record(row) }
+    lost.removeAll()
+    isChanged = false
+  }
+
+  /// Makes room for a row that was changed here and not sent, which counts as later than all others.
+  ///
+  /// - Parameter row: The row as it is to be, which has just been refused.
+  /// - Returns: Whether rows in its way have gone.
+  func makeRoom(for row: [UInt8]) throws -> Bool {
+    let others = try blocking.find(rows.lastMessage, row: row)
+    guard try !others.isEmpty && others.allSatisfy({ try !isEditedHere($0) }) else { return false }
+    for other in others {
+      if let row = try rows.row(other) { try displace(other, row) }
+    }
+    isChanged = true
+    return true
+  }
+
+  // MARK: One row
+
+  private func precedence(ofKept key: ClockKeyRecord) throws -> Precedence {
+    try precedence(of: try clock.keptRow(key)?.stamps ?? RowStamps(), key)
+  }
+
+  private func precedence(of stamps: RowStamps, _ key: ClockKeyRecord) throws -> Precedence {
+    var diff = stamps.insertion ?? .minimum
+    for (position, place) in try clock.placesOfColumns() where places.contains(place) {
+      if let setter = stamps.setter(of: position) { diff = max(diff, setter) }
+    }
+    return Precedence(diff: diff, key: key.bytes)
+  }
+
+  /// Whether a row has a UNIQUE value that was set here and not sent.
+  private func isEditedHere(_ key: ClockKeyRecord) throws -> Bool {
+    guard let edit = try exposed?.edit(of: key) else { return false }
+    return edit.operation == .insert || edit.columns.positions.contains { places.contains($0) }
+  }
+
+  /// Takes a row out of the table, and keeps it.
+  private func displace(_ key: ClockKeyRecord, _ row: [UInt8]) throws {
+    try clock.keep(row, for: key)
+    guard try rows.write(nil, to: key) == nil else { return }
+    isChanged = true
+    lost.append((key, row))
+    try writer.didWrite(.delete, key, before: row, after: nil)
+  }
+
+  /// Puts a row that is kept into the table, unless a later row is in its way; earlier ones lose their place.
+  ///
+  /// - Returns: Whether it is here now.
+  private func place(_ key: ClockKeyRecord) throws -> Bool {
+    guard let kept = try clock.keptRow(key) else { return false }
+    guard try rows.row(key) == nil else { return true }
+    let own = try precedence(of: kept.stamps, key)
+    let row = try record(of: kept, key)
+    while try rows.write(row, to: key) != nil {
+      let others = try blocking.find(rows.lastMessage, row: row)
+      guard !others.isEmpty else { return false }
+      for other in others {
+        let isEarlier = try precedence(of: clock.stamps(ofRow: other), other) < own
+        guard try isEarlier && !isEditedHere(other) else { return false }
+      }
+      for other in others {
+        try exposed?.expose(other)
+        guard let row = try rows.row(other) else { continue }
+        let count = lost.count
+        try displace(other, row)
+        // A row that cannot be taken out stays in the way.
+        guard lost.count > count else { return false }
+      }
+    }
+    try clock.takePending(kept.items, for: key)
+    isChanged = true
+    try writer.didWrite(.insert, key, before: nil, after: rows.row(key))
+    return true
+  }
+
+  /// A row that is kept as a record of the local layout, undefined where nothing is known.
+  private func record(of kept: TableClock.KeptRow, _ key: ClockKeyRecord) throws -> [UInt8] {
+    let local = writer.statements.match.local
+    var values = kept.values
+    for (place, value) in zip(local.keyIndexes, try ChangesetValue.record(key.bytes)) { values[place] = value }
+    var writer = ChangesetWriter()
+    for place in local.changesetColumns.indices {
+      if let value = values[place] { writer.append(value) } else { writer.appendUndefined() }
+    }
+    return writer.bytes
+  }
+}

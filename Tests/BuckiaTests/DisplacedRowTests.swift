@@ -1,0 +1,187 @@
+import Buckia
+import BuckiaKSUID
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Under the policy `latest`, a UNIQUE value belongs to the row that has got it from the latest diff.
+@Suite("Displaced rows") struct DisplacedRowTests {
+  static let schema = """
+    CREATE TABLE person(id INTEGER PRIMARY KEY, email TEXT UNIQUE, name TEXT);
+    INSERT INTO person VALUES (1, 'a@x', 'Ann'), (2, 'b@x', 'Ben')
+    """
+  private static let people = "SELECT * FROM person ORDER BY id"
+
+  @Test("Of two rows with the same UNIQUE value the later diff's is there, whichever arrives first; the other is kept")
+  func laterRow() throws {
+    for isLateFirst in [false, true] {
+      var group = try Group(3, Self.schema)
+      try group.edit(0, "INSERT INTO person VALUES (7, 'c@x', 'Cleo')")
+      let early = try #require(try group.send(0).path)
+      try group.edit(1, "INSERT INTO person VALUES (8, 'c@x', 'Carl')")
+      let late = try #require(try group.send(1).path)
+      let reports = [try group.apply(2, [isLateFirst ? late : early]), try group.apply(2)]
+      #expect(reports.flatMap(\.diffs).reduce(0) { $0 + $1.conflicts } == (isLateFirst ? 1 : 2))
+      try group.apply(0)
+      try group.apply(1)
+      for member in 0..<3 {
+        #expect(try group.rows(member, Self.people) == ["1|a@x|Ann", "2|b@x|Ben", "8|c@x|Carl"])
+        let records = try group.members[member].database.conflicts()
+        #expect(records.allSatisfy { $0.kind == .constraint })
+        let lost = try #require(records.first { $0.key.first?.value == .integer(7) })
+        #expect((lost.local ?? lost.incoming)?.first { $0.column == "name" }?.value == .text("Cleo"))
+      }
+      // The value is free again, and the row that was kept takes it, with what others have changed in it meanwhile.
+      try group.edit(0, "DELETE FROM person WHERE id = 8")
+      try group.settle()
+      for member in 0..<3 {
+        #expect(try group.rows(member, Self.people) == ["1|a@x|Ann", "2|b@x|Ben", "7|c@x|Cleo"])
+      }
+    }
+  }
+
+  @Test("What arrives for a row that is kept is in it when it comes back; a DELETE is the end of it")
+  func keptRow() throws {
+    var group = try Group(3, Self.schema)
+    try group.edit(0, "INSERT INTO person VALUES (7, 'c@x', 'Cleo'), (9, 'd@x', 'Dora')")
+    try group.send(0)
+    try group.apply(0, [])
+    try group.edit(1, "INSERT INTO person VALUES (8, 'c@x', 'Carl'), (10, 'd@x', 'Dan')")
+    try group.send(1)
+    try group.apply(1, [])
+    try group.apply(2)
+    #expect(try group.rows(2, "SELECT name FROM person WHERE id > 2 ORDER BY id") == ["Carl", "Dan"])
+    // Nobody but the authors of these has the rows.
+    try group.edit(0, "UPDATE person SET name = 'Cleopatra' WHERE id = 7; DELETE FROM person WHERE id = 9")
+    try group.send(0)
+    try group.apply(2)
+    try group.edit(1, "UPDATE person SET email = 'carl@x' WHERE id = 8; DELETE FROM person WHERE id = 10")
+    try group.send(1)
+    try group.apply(2)
+    let expected = ["7|c@x|Cleopatra", "8|carl@x|Carl"]
+    #expect(try group.rows(2, "SELECT * FROM person WHERE id > 2 ORDER BY id") == expected)
+    try group.settle()
+    for member in 0..<3 {
+      #expect(try group.rows(member, "SELECT * FROM person WHERE id > 2 ORDER BY id") == expected)
+      #expect(try group.rows(member, "SELECT count(*) FROM buckia_clock_1_pending") == ["0"])
+    }
+  }
+
+  @Test("A value that was set here and not sent is later than all that arrive")
+  func unsentRow() throws {
+    var group = try Group(2, Self.schema)
+    try group.edit(1, "INSERT INTO person VALUES (8, 'c@x', 'Carl'); UPDATE person SET email = 'n@x' WHERE id = 2")
+    try group.send(1)
+    try group.edit(0, "INSERT INTO person VALUES (7, 'c@x', 'Cleo'); UPDATE person SET email = 'n@x' WHERE id = 1")
+    try group.apply(0)
+    let expected = ["1|n@x|Ann", "7|c@x|Cleo"]
+    #expect(try group.rows(0, Self.people) == expected)
+    let report = try group.send(0)
+    // The rows that gave way are not sent as deleted.
+    #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 1, 0]])
+    try group.settle()
+    for member in 0..<2 { #expect(try group.rows(member, Self.people) == expected) }
+  }
+
+  @Test("Rows that swap their values here, while others give them new ones, are all there")
+  func swappedHere() throws {
+    var group = try Group(2, Self.schema)
+    try group.edit(
+      0,
+      "UPDATE person SET email = NULL WHERE id = 1; UPDATE person SET email = 'a@x' WHERE id = 2; "
+        + "UPDATE person SET email = 'b@x' WHERE id = 1")
+    try group.edit(1, "UPDATE person SET name = 'Anna' WHERE id = 1; INSERT INTO person VALUES (3, 'c@x', 'Cleo')")
+    try group.send(1)
+    try group.apply(0)
+    #expect(try group.rows(0, Self.people) == ["1|b@x|Anna", "2|a@x|Ben", "3|c@x|Cleo"])
+    try group.settle()
+    #expect(try group.content(0) == group.content(1))
+  }
+
+  @Test("A value that is made free here lets the row in that was kept, also where no more files come")
+  func freedHere() throws {
+    var group = try Group(2, Self.schema)
+    try group.edit(0, "INSERT INTO person VALUES (7, 'c@x', 'Cleo')")
+    try group.send(0)
+    try group.apply(0, [])
+    try group.edit(1, "INSERT INTO person VALUES (8, 'c@x', 'Carl')")
+    try group.send(1)
+    try group.apply(0)
+    try group.apply(1)
+    try group.edit(0, "DELETE FROM person WHERE id = 8")
+    // As long as the others do not know that it is free, it is not.
+    try group.apply(0, [])
+    #expect(try group.rows(0, "SELECT * FROM person WHERE id > 2").isEmpty)
+    try group.send(0)
+    let report = try group.apply(0, [])
+    #expect(report.warnings.map(\.code).contains(.rowsReturned))
+    #expect(try group.rows(0, "SELECT * FROM person WHERE id > 2") == ["7|c@x|Cleo"])
+    try group.settle()
+    #expect(try group.content(0) == group.content(1))
+  }
+
+  @Test("Undo of the diff that has displaced a row brings that back")
+  func undo() throws {
+    var group = try Group(2, Self.schema)
+    try group.edit(0, "INSERT INTO person VALUES (7, 'c@x', 'Cleo')")
+    try group.send(0)
+    try group.apply(0, [])
+    try group.edit(1, "INSERT INTO person VALUES (8, 'c@x', 'Carl')")
+    let late = try #require(try group.send(1).id)
+    try group.apply(0)
+    #expect(try group.rows(0, "SELECT name FROM person WHERE id > 2") == ["Carl"])
+    try group.members[0].database.undo([.diff(late.description)])
+    #expect(try group.rows(0, "SELECT name FROM person WHERE id > 2") == ["Cleo"])
+    try group.settle()
+    #expect(try group.content(0) == group.content(1))
+  }
+
+  @Test("A full-text index that triggers keep is kept with rows that give way, come back, or were changed here")
+  func fullText() throws {
+    var group = try Group(
+      2,
+      """
+      CREATE TABLE person(id INTEGER PRIMARY KEY, email TEXT UNIQUE, name TEXT);
+      CREATE VIRTUAL TABLE names USING fts5(name, content = 'person', content_rowid = 'id');
+      CREATE TRIGGER person_ai AFTER INSERT ON person BEGIN
+        INSERT INTO names(rowid, name) VALUES (new.id, new.name); END;
+      CREATE TRIGGER person_ad AFTER DELETE ON person BEGIN
+        INSERT INTO names(names, rowid, name) VALUES ('delete', old.id, old.name); END;
+      CREATE TRIGGER person_au AFTER UPDATE ON person BEGIN
+        INSERT INTO names(names, rowid, name) VALUES ('delete', old.id, old.name);
+        INSERT INTO names(rowid, name) VALUES (new.id, new.name); END;
+      INSERT INTO person VALUES (1, 'a@x', 'Ann'), (2, 'b@x', 'Ben')
+      """)
+    func check(_ words: [String: Int]) throws {
+      for (word, count) in words {
+        #expect(try group.rows(0, "SELECT count(*) FROM names WHERE names MATCH '\(word)'") == ["\(count)"], "\(word)")
+      }
+      try TestDatabases.run(
+        "INSERT INTO names(names, rank) VALUES ('integrity-check', 1)", on: group.members[0].database.path)
+    }
+    try group.edit(0, "INSERT INTO person VALUES (7, 'c@x', 'Cleo')")
+    try group.send(0)
+    try group.apply(0, [])
+    try group.edit(1, "INSERT INTO person VALUES (8, 'c@x', 'Carl'); UPDATE person SET name = 'Anna' WHERE id = 1")
+    try group.send(1)
+    try group.edit(0, "UPDATE person SET name = 'Anabel' WHERE id = 1; UPDATE person SET name = 'Bea' WHERE id = 2")
+    try group.apply(0)
+    try check(["Anabel": 1, "Anna": 0, "Bea": 1, "Carl": 1, "Cleo": 0])
+    try group.edit(1, "DELETE FROM person WHERE id = 8")
+    try group.send(1)
+    try group.apply(0)
+    try check(["Carl": 0, "Cleo": 1, "Anabel": 1])
+  }
+
+  @Test("What was deleted here before its UNIQUE value came with another row is sent as deleted, under any policy")
+  func snapshotWithoutClocks() throws {
+    var group = try Group(2, Self.schema)
+    group.options.conflicts = .keepLocal
+    try group.edit(0, "DELETE FROM person WHERE id = 1")
+    try group.edit(1, "UPDATE person SET email = 'ann@x' WHERE id = 1; INSERT INTO person VALUES (3, 'a@x', 'Ada')")
+    try group.send(1)
+    try group.apply(0)
+    let report = try group.send(0)
+    #expect(report.tables.first?.deleted == 1)
+  }
+}
