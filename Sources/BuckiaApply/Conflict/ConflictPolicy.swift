@@ -11,7 +11,8 @@ public enum ConflictPolicy: String, Sendable, CaseIterable {
   /// The whole diff is refused.
   case abort
   /// Of two changes of a column the one of the later diff wins: the one with the greater id, in whatever order they
-  /// arrive. A DELETE beats every UPDATE, and a row that was deleted comes back only by a later INSERT.
+  /// arrive. A DELETE beats every UPDATE, and a row that was deleted comes back only by a later INSERT. A row gives way to
+  /// a later one with the same UNIQUE value, and comes back when that is free.
   ///
   /// So all databases that have applied the same diffs have the same rows. The table gets a clock for that, which
   /// remembers what each diff has set.
