@@ -18,6 +18,7 @@ enum BenchmarkSuite {
   static func entries(rows: Int) -> [Entry] {
     let comparisons: [(Part, rounds: Int, [Comparison])] = [
       (.apply, 5, apply(rows: rows)),
+      (.apply, 3, converging(rows: rows)),
       // SQLite's own call takes more than a minute.
       (.apply, 3, IndexedWork.allCases.map { .indexed($0, .textKey, rows: rows, target: $0.target) }),
       // The disk is synchronized after every file: five rounds would take too long.
@@ -40,6 +41,11 @@ enum BenchmarkSuite {
     TableShape.allCases.map { .inserts($0, rows: rows, target: $0.insertTarget) }
       + TableShape.allCases.map { .alterations($0, rows: rows, target: $0.alterationTarget) }
       + TableShape.allCases.map { .conflicts($0, rows: rows, resolving: 1.2, recording: 0.6) }
+  }
+
+  private static func converging(rows: Int) -> [Comparison] {
+    TableShape.allCases.map { .converging(.inserts, $0, rows: rows, target: $0.keptInsertTarget, share: 2) }
+      + TableShape.allCases.map { .converging(.alterations, $0, rows: rows, share: 2) }
   }
 
   private static func diff(rows: Int) -> [Comparison] {
@@ -89,6 +95,15 @@ extension TableShape {
     case .textKey: 3.5
     case .integerKey: 2.5
     case .withoutRowID: 4.5
+    }
+  }
+
+  /// The same where it is noted which diff has set what, and kept what takes it back.
+  fileprivate var keptInsertTarget: Double {
+    switch self {
+    case .textKey: 2
+    case .integerKey: 1.5
+    case .withoutRowID: 2.5
     }
   }
 

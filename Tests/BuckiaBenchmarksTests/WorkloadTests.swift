@@ -16,6 +16,8 @@ struct WorkloadTests {
     ("inserts under indexes", { .indexed(.inserts, $0, rows: rows) }),
     ("inserts beside rows under indexes", { .indexed(.additions, $0, rows: rows) }),
     ("updates under indexes", { .indexed(.updates, $0, rows: rows) }),
+    ("inserts where the later diff wins", { .converging(.inserts, $0, rows: rows) }),
+    ("updates and deletes where the later diff wins", { .converging(.alterations, $0, rows: rows) }),
     ("conflicts", { .conflicts($0, rows: rows) }),
     ("opening", { .opening($0, rows: rows) }),
     ("difference", { .difference($0, rows: rows, changed: .onePercent) }),

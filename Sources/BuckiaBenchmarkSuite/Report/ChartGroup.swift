@@ -13,6 +13,9 @@ struct ChartGroup {
     ChartGroup(file: "inserts.svg", title: "Applying inserts", prefix: "inserts-"),
     ChartGroup(
       file: "updates-and-deletes.svg", title: "Applying updates and deletes", prefix: "updates-and-deletes-"),
+    ChartGroup(
+      file: "latest.svg", title: "Applying where the later diff wins, and what takes a diff back is kept",
+      prefix: "latest-"),
     ChartGroup(file: "indexed.svg", title: "Applying changes to a table with four indexes", prefix: "indexed-"),
     ChartGroup(file: "conflicts.svg", title: "Conflicting inserts, the local rows kept", prefix: "conflicts-"),
     ChartGroup(

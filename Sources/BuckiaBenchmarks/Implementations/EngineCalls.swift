@@ -42,9 +42,12 @@ package enum EngineCalls {
   }
 
   /// Applies a file, or all files of a folder, as `buckia apply` does. What it keeps outside of the database is beside that.
-  package static func apply(inbound path: String, to database: String) throws {
+  package static func apply(
+    inbound path: String, to database: String, conflicts: ConflictPolicies = .keepLocal
+  ) throws {
     let home = BuckiaHome(path: "\(database)-home")
-    let report = try DatabaseManager(database).processInboundChanges([path], home: home)
+    let report = try DatabaseManager(database).processInboundChanges(
+      [path], options: ApplyOptions(conflicts: conflicts), home: home)
     if let refused = report.rejected.first {
       throw BuckiaError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
     }
