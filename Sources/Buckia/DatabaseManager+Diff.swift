@@ -40,9 +40,12 @@ extension DatabaseManager {
     var (report, seconds) = try WallClock.timing {
       try withRows { newer in
         if let older { try DatabaseManager(older).requireFile() }
-        return try Self.writeDiff(
+        let repair = try older.flatMap { try SnapshotRepair.run($0, of: newer.connection) }
+        var report = try Self.writeDiff(
           from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: newer,
           kind: older == nil ? .snapshot : .delta, output: output, options: options, home: home, progress: progress)
+        if let repair { report.warnings.append(repair) }
+        return report
       }
     }
     report.seconds = seconds

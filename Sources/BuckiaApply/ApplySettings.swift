@@ -39,6 +39,8 @@ package struct ApplySettings {
   /// What was changed here and not been sent, which counts as later than all that arrives where the later diff wins; nil where
   /// nobody knows.
   package var unsent: UnsentEdits?
+  /// The id of the snapshot that is made anew when all is applied: until then what was applied is noted under it; nil for none.
+  package var snapshot: String?
   /// Is told of each row that is written; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
 

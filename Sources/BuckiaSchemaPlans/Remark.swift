@@ -34,7 +34,7 @@ extension Remark {
     // Which replica a database is.
     case replicaRestored, replicaCopied, replicaUnknown, replicaMissing, replicaNotKept, replicaUnsettled, diffNotNoted
     // Snapshots.
-    case sentNotNoted, sentBefore
+    case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
     case clocksNotKept, rowsReturned
     // Merges of databases.
@@ -119,6 +119,8 @@ extension Remark {
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "
           + "these changes again: $2"
+      case .snapshotIncomplete:
+        "$1: it was not made anew when $2 had been applied, and what that did is not known any more, so it counts as changed here"
       case .rowsReturned:
         "table \"$1\": $2 of the rows that a UNIQUE constraint has kept out are here again, since the values that they need are free"
       case .sentBefore:

@@ -97,6 +97,10 @@ struct RemarkTests {
       "1 of the rows that have changed since the snapshot was made were sent before, and are not sent again"
     ),
     (
+      .snapshotIncomplete,
+      "1: it was not made anew when 2 had been applied, and what that did is not known any more, so it counts as changed here"
+    ),
+    (
       .clocksNotKept,
       "1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send these changes again: 2"
     ),

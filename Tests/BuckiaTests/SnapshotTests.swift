@@ -308,6 +308,54 @@ struct SnapshotTests {
     #expect(try anna.content == ben.content)
   }
 
+  @Test(
+    "What was applied before the process died is not sent back, and what was changed here is sent",
+    arguments: ["diff", "apply"])
+  func died(next: String) throws {
+    let (folder, anna, ben) = try people()
+    // Before it ends, a first round makes snapshots that are known as such.
+    try anna.receive()
+    try ben.receive()
+    try ben.edit("UPDATE notes SET text = 'sent' WHERE id = 'c'")
+    _ = try ben.send(to: anna)
+    try anna.edit("INSERT INTO notes VALUES ('d', 'Mast', ''); UPDATE notes SET title = 'Ship' WHERE id = 'a'")
+    _ = try anna.send(to: ben)
+    try ben.edit("UPDATE notes SET text = 'mine' WHERE id = 'a'; DELETE FROM notes WHERE id = 'b'")
+    let before = folder.file("before")
+    try FileManager.default.copyItem(atPath: ben.shared, toPath: before)
+    try ben.receive()
+    // As if the process had died before the new snapshot was there.
+    try FileManager.default.removeItem(atPath: ben.shared)
+    try FileManager.default.moveItem(atPath: before, toPath: ben.shared)
+    if next == "apply" { #expect(try ben.receive().warnings.isEmpty) }
+    #expect(changes(try ben.send(to: anna)) == [0, 1, 1])
+    try anna.receive()
+    #expect(try anna.content == ben.content)
+    // From now on, all is as ever.
+    try ben.edit("UPDATE notes SET title = 'Yawl' WHERE id = 'a'")
+    try ben.receive()
+    #expect(changes(try ben.send(to: anna)) == [0, 1, 0] || next == "diff")
+    try anna.receive()
+    #expect(try anna.content == ben.content)
+  }
+
+  @Test("What a diff did that is not kept counts as changed here after such a death, and that is said")
+  func diedUnknown() throws {
+    let (folder, anna, ben) = try people()
+    try ben.receive()
+    try ben.database.setUndoRetention(bytes: 0)
+    try anna.edit("INSERT INTO notes VALUES ('d', 'Mast', '')")
+    _ = try anna.send(to: ben)
+    let before = folder.file("before")
+    try FileManager.default.copyItem(atPath: ben.shared, toPath: before)
+    try ben.receive()
+    try FileManager.default.removeItem(atPath: ben.shared)
+    try FileManager.default.moveItem(atPath: before, toPath: ben.shared)
+    let report = try ben.send(to: anna)
+    #expect(report.warnings.map(\.code).contains(.snapshotIncomplete))
+    #expect(changes(report) == [1, 0, 0])
+  }
+
   @Test("Who writes between the files and the copy is told of", arguments: [false, true])
   func meanwhile(writes: Bool) throws {
     let (_, anna, _) = try people()

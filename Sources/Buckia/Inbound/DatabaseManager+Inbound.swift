@@ -54,6 +54,8 @@ extension DatabaseManager {
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
         let snapshot = options.isDryRun ? nil : options.snapshot
         let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
+        let repair = try snapshot.flatMap { try SnapshotRepair.run($0, of: connection) }
+        let mark = try snapshot.flatMap { try SnapshotMark(at: $0) }
         let unsent =
           if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else {
             UnsentChanges?.none
@@ -64,8 +66,10 @@ extension DatabaseManager {
         do {
           report = try CommitDurability.raised(on: connection) {
             try receive(
-              files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, on: connection)
+              files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, before: mark?.id,
+              on: connection)
           }
+          if let repair { report.warnings.append(repair) }
         } catch var interruption as ApplyInterruption {
           // What was applied before is none of this database's own changes: the next difference must not have it.
           if let snapshot {
@@ -93,13 +97,15 @@ extension DatabaseManager {
 
   private func receive(
     _ files: InboundFiles, of listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome, removesFiles: Bool,
-    _ resolver: ConflictResolver?, beside edits: UnsentEdits?, on connection: borrowing SQLiteConnection
+    _ resolver: ConflictResolver?, beside edits: UnsentEdits?, before snapshot: String?,
+    on connection: borrowing SQLiteConnection
   ) throws -> ApplyReport {
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil
     var settings = ApplySettings(options, resolver: resolver, time: WallClock.unixMilliseconds)
     settings.progress = { try files.didApply(rows: $0) }
     settings.observer = changedRows
     settings.unsent = edits
+    settings.snapshot = snapshot
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }

@@ -41,13 +41,14 @@ extension DatabaseManager {
   ) throws -> SnapshotReport {
     let target = DatabaseFileTarget(path, for: "snapshot")
     let isReplacement = try target.requireReplaceable(by: connection.path)
+    let previous = isReplacement ? try SnapshotMark(at: path) : nil
     let temporary = try target.makeTemporaryFile(like: connection.path)
     do {
       try connection.copyState(to: temporary)
       let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
       // A copy of a database with a write-ahead log would get one of its own whenever it is read.
       try copy.execute("PRAGMA journal_mode = DELETE")
-      try makeSnapshot(of: copy, without: unsent, beside: edits)
+      try makeSnapshot(of: copy, replacing: previous, without: unsent, beside: edits)
     } catch {
       target.removeTemporaryFile(temporary)
       throw error
@@ -61,12 +62,15 @@ extension DatabaseManager {
   ///
   /// - Parameters:
   ///   - copy: The copy, in a file or in memory. It is to be thrown away when this throws.
+  ///   - previous: The mark of the snapshot that it replaces.
   ///   - unsent: What the snapshot is made without.
   ///   - edits: Knows what others have sent, where it was not taken because of them.
-  package static func makeSnapshot(
-    of copy: borrowing SQLiteConnection, without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil
+  static func makeSnapshot(
+    of copy: borrowing SQLiteConnection, replacing previous: SnapshotMark?, without unsent: UnsentChanges?,
+    beside edits: UnsentEdits? = nil
   ) throws {
     try copy.execute("PRAGMA foreign_keys = OFF")
+    let mark = try SnapshotMark(of: copy, replacing: previous)
     try removeOwnTables(from: copy)
     try unsent?.remove(from: copy)
     if let edits {
@@ -76,6 +80,14 @@ extension DatabaseManager {
       if fired { try copy.enableTriggers(true) }
     }
     try SentChanges.begin(in: copy)
+    try mark.write(to: copy)
+  }
+
+  /// The same for the first snapshot at a place.
+  package static func makeSnapshot(
+    of copy: borrowing SQLiteConnection, without unsent: UnsentChanges?, beside edits: UnsentEdits? = nil
+  ) throws {
+    try makeSnapshot(of: copy, replacing: nil, without: unsent, beside: edits)
   }
 
   private static func removeOwnTables(from connection: borrowing SQLiteConnection) throws {

@@ -43,6 +43,9 @@ struct SentChanges {
     try transaction.commit()
   }
 
+  /// Forgets what was sent: it is part of the snapshot now.
+  static func clear(in snapshot: borrowing SQLiteConnection) throws { try snapshot.execute("DELETE FROM \(table)") }
+
   /// What was noted last, as a changeset; empty when nothing was sent since the snapshot was made.
   static func read(from snapshot: borrowing SQLiteConnection) throws -> TemporaryBuffer {
     let changeset = TemporaryBuffer()

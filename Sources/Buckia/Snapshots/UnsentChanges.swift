@@ -77,28 +77,13 @@ package struct UnsentChanges {
   /// - Throws: `BuckiaError` when they do not fit it; `SQLiteError` when it cannot be written. It is unchanged then.
   func remove(from copy: borrowing SQLiteConnection) throws {
     guard !reversal.isEmpty else { return }
-    // They are nobody's diff, and what they meet is no conflict: nothing is recorded.
-    var settings = ApplySettings(schema: .exact, recordsConflicts: false, time: 0)
-    settings.keepsLedger = false
-    // What others know may have a UNIQUE value that a row of the database has got since.
-    settings.makesRoom = true
-    settings.indexPolicy = .keep
-    let changes = IncomingChanges(
-      key: LedgerKey(sender: "", id: nil, digest: [], isRaw: true), file: "", definitions: definitions,
-      changeset: reversal, feed: ChangesetFeed(summary))
-    let connection = SQLiteConnection(sharing: copy)
-    let session = settings.session(on: connection)
-    let transaction = try SQLiteTransaction(on: connection)
     do {
-      try session.whileReady {
-        let plan = try Receiver.plan(changes, on: connection, settings: settings, session: session)
-        _ = try plan.apply(in: transaction)
-      }
+      // What others know may have a UNIQUE value that a row of the database has got since.
+      try PlainChanges(reversal, definitions, summary).apply(to: copy, conflicts: .keepLocal)
     } catch let error as any FileFault where error.refusal != nil {
       let reason = error.refusal?.reason ?? ""
       throw BuckiaError(
-        .unsupported, "what was not sent yet cannot be told from what was: \(reason)", path: connection.path)
+        .unsupported, "what was not sent yet cannot be told from what was: \(reason)", path: copy.path)
     }
-    try transaction.commit()
   }
 }

@@ -28,6 +28,8 @@ package struct Receiver {
   let session: ApplySession
   /// Whether all of it is part of a transaction that was open before: what that has done is not ours to do again.
   let isPartOfAnother: Bool
+  /// The number of the first entry that is made in the ledger.
+  private let firstEntry: Int64
   /// The files that could not be read so far.
   private var unread = UnreadFiles()
   /// How many groups are still to be applied without batches, and how many it was last time: where there is one conflict,
@@ -62,6 +64,7 @@ package struct Receiver {
       ledger = try session.requireLedger()
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
       gate = try ReceiverGate(on: connection)
+      firstEntry = try LedgerEntries.nextNumber(on: connection)
       try transaction.commit()
     } catch {
       try session.end()
@@ -247,6 +250,12 @@ package struct Receiver {
         if let retention = settings.retention {
           try session.effects.write(on: session.connection)
           try AppliedEffects.prune(to: retention, at: clock(), on: session.connection)
+        }
+        if let snapshot = settings.snapshot {
+          let next = try LedgerEntries.nextNumber(on: session.connection)
+          if next > firstEntry {
+            try SnapshotRuns.note(firstEntry...(next - 1), for: snapshot, on: session.connection)
+          }
         }
         try transaction.commit()
       } catch {

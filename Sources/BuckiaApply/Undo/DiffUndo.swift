@@ -59,7 +59,8 @@ package struct DiffUndo {
     let schema = try session.schema()
     let incoming = try IncomingChanges(
       key: LedgerKey(sender: LedgerEntries.ownSender, id: id, digest: digest(changes), isRaw: false),
-      file: "undo of \(diff.name)", definitions: tables.map { try definition(of: $0, in: schema) }, changeset: changes)
+      file: "undo of \(diff.name)", definitions: tables.map { try $0.definition(in: schema, for: diff.name) },
+      changeset: changes)
     let entry = try LedgerEntries.nextNumber(on: session.connection)
     let again = try AppliedEffects.undone(by: diff.entry, on: session.connection)
     let plan = try ApplyPlan(AdmittedChanges(takingBack: incoming), settings: settings, session: session)
@@ -91,27 +92,32 @@ package struct DiffUndo {
     }
     return (effects, ordered)
   }
+}
 
+extension AppliedEffects.Table {
   /// The local table, with the columns that the changes have.
-  private func definition(of table: AppliedEffects.Table, in schema: SchemaReader) throws -> TableDefinition {
-    guard let entry = schema.entry(named: TableName(table.name)), entry.kind == .table else {
+  ///
+  /// - Parameter diff: The name of the diff that has made them, for messages.
+  /// - Throws: `ReplicationError` when the table has other columns now, or another key; `SQLiteError`.
+  package func definition(in schema: SchemaReader, for diff: String) throws -> TableDefinition {
+    guard let entry = schema.entry(named: TableName(name)), entry.kind == .table else {
       throw ReplicationError(
-        .missingTable, "\(diff.name) changed table \"\(table.name)\", which is not here any more", table: table.name)
+        .missingTable, "\(diff) changed table \"\(name)\", which is not here any more", table: name)
     }
     let local = try schema.definition(of: entry)
-    let names = local.isKeyedByRowID ? Array(table.columns.dropFirst()) : table.columns
-    let places = try names.map { name in
-      guard let place = local.column(named: name) else {
+    let names = local.isKeyedByRowID ? Array(columns.dropFirst()) : columns
+    let places = try names.map { column in
+      guard let place = local.column(named: column) else {
         throw ReplicationError(
-          .columnsDiffer, "\(diff.name) changed \"\(table.name).\(name)\", and there is no such column any more",
-          table: table.name, column: name)
+          .columnsDiffer, "\(diff) changed \"\(name).\(column)\", and there is no such column any more",
+          table: name, column: column)
       }
       return place
     }
     let key = try local.primaryKey.map { column in
       guard let place = places.firstIndex(of: column) else {
         throw ReplicationError(
-          .keyDiffers, "table \"\(table.name)\" has got another primary key since \(diff.name)", table: table.name)
+          .keyDiffers, "table \"\(name)\" has got another primary key since \(diff)", table: name)
       }
       return place
     }

@@ -1,0 +1,67 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Completes a snapshot that was not made anew, because the process died when diffs had been applied. Without them what
+/// others have sent would count as edited here, and go out again.
+enum SnapshotRepair {
+  /// Brings what is missing into the snapshot, if anything is.
+  ///
+  /// - Parameters:
+  ///   - path: The snapshot.
+  ///   - database: The database.
+  /// - Returns: A remark where it is not known any more what the diffs did; the snapshot stays as it was then.
+  /// - Throws: `SQLiteError`.
+  static func run(_ path: String, of database: borrowing SQLiteConnection) throws -> Remark? {
+    guard var mark = try SnapshotMark(at: path),
+      let applied = try SnapshotRuns.entries(for: mark.id, on: database), applied.upperBound > mark.through
+    else { return nil }
+    let missing = max(applied.lowerBound, mark.through + 1)...applied.upperBound
+    let diffs = try SnapshotRuns.diffs(among: missing, on: database)
+    guard !diffs.isEmpty else { return nil }
+    var parts: [AppliedEffects.Part] = []
+    for diff in diffs {
+      let found = try AppliedEffects.parts(of: diff.entry, on: database)
+      guard !found.isEmpty else { return Remark(.snapshotIncomplete, path, diff.file) }
+      parts += found
+    }
+    let snapshot = try SQLiteConnection(opening: path, as: .readWrite)
+    let transaction = try SQLiteTransaction(on: snapshot)
+    do {
+      // What was sent before these came was sent of the snapshot as it is.
+      try apply(SentChanges.read(from: snapshot), to: snapshot)
+      for part in parts { try apply(part, to: snapshot) }
+    } catch let error as any FileFault where error.refusal != nil {
+      transaction.rollback()
+      return Remark(.snapshotIncomplete, path, diffs[0].file)
+    }
+    try SentChanges.clear(in: snapshot)
+    mark.through = applied.upperBound
+    try mark.write(to: snapshot)
+    try transaction.commit()
+    return nil
+  }
+
+  private static func apply(_ changes: TemporaryBuffer, to snapshot: borrowing SQLiteConnection) throws {
+    guard !changes.isEmpty else { return }
+    let schema = try SchemaReader(snapshot)
+    let definitions = try ChangesetSummary.of(changes).tables.map { table in
+      guard let entry = schema.entry(named: TableName(table.table.name)) else {
+        throw ReplicationError(.missingTable, "no table \"\(table.table.name)\"", table: table.table.name)
+      }
+      return try schema.definition(of: entry)
+    }
+    try PlainChanges(changes, definitions).apply(to: snapshot, conflicts: .takeIncoming)
+  }
+
+  private static func apply(_ part: AppliedEffects.Part, to snapshot: borrowing SQLiteConnection) throws {
+    let schema = try SchemaReader(snapshot)
+    let definitions = try part.tables.map { try $0.definition(in: schema, for: "a diff") }
+    let changes = TemporaryBuffer(part.changes)
+    try PlainChanges(changes, definitions).apply(to: snapshot, conflicts: .takeIncoming)
+  }
+}
