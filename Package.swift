@@ -95,8 +95,8 @@ let package = Package(
     .target(
       name: "BuckiaLedger",
       dependencies: [
-        "BuckiaByteStreams", "BuckiaKSUID", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections",
-        "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaKSUID", "BuckiaSchemaPlans", "CBuckiaZstd", "SQLiteChangesets",
+        "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // What two definitions of a table have in common, and the steps between them.

@@ -30,14 +30,16 @@ extension KSUID: LosslessStringConvertible {
     guard characters.count == Self.textLength else {
       throw KSUIDError(.wrongLength, text: text)
     }
-    var limbs = [UInt32](repeating: 0, count: Base62.limbCount)
+    var limbs = Base62.Limbs(0, 0, 0, 0, 0)
     var group: UInt64 = 0
     var scale: UInt64 = 1
-    for (place, character) in characters.enumerated() {
+    var place = 0
+    for character in characters {
       guard let digit = Base62.digit(of: character) else { throw KSUIDError(.wrongCharacter, text: text) }
       group = group * 62 + UInt64(digit)
       scale *= 62
-      guard scale == Base62.groupScale || place + 1 == Self.textLength else { continue }
+      place += 1
+      guard scale == Base62.groupScale || place == Self.textLength else { continue }
       guard Base62.append(group, times: scale, to: &limbs) else { throw KSUIDError(.aboveMaximum, text: text) }
       (group, scale) = (0, 1)
     }
@@ -53,27 +55,29 @@ extension KSUID: LosslessStringConvertible {
     }
   }
 
-  /// The id as one number, in 32-bit limbs from the most significant down.
-  private var limbs: [UInt32] {
-    [
+  /// The id as one number.
+  private var limbs: Base62.Limbs {
+    (
       timestamp,
       UInt32(truncatingIfNeeded: payloadHigh >> 32), UInt32(truncatingIfNeeded: payloadHigh),
-      UInt32(truncatingIfNeeded: payloadLow >> 32), UInt32(truncatingIfNeeded: payloadLow),
-    ]
+      UInt32(truncatingIfNeeded: payloadLow >> 32), UInt32(truncatingIfNeeded: payloadLow)
+    )
   }
 
-  private init(limbs: [UInt32]) {
+  private init(limbs: Base62.Limbs) {
     self.init(
-      timestamp: limbs[0],
-      payloadHigh: UInt64(limbs[1]) << 32 | UInt64(limbs[2]),
-      payloadLow: UInt64(limbs[3]) << 32 | UInt64(limbs[4]))
+      timestamp: limbs.0,
+      payloadHigh: UInt64(limbs.1) << 32 | UInt64(limbs.2),
+      payloadLow: UInt64(limbs.3) << 32 | UInt64(limbs.4))
   }
 }
 
 /// Conversion of a 160-bit number to and from base 62, several digits at a time. (`UInt128` could hold the payload, but needs
 /// macOS 15.)
 private enum Base62 {
-  static let limbCount = 5
+  /// A number in 32-bit limbs from the most significant down. They are no array: ids are read by the thousand.
+  typealias Limbs = (UInt32, UInt32, UInt32, UInt32, UInt32)
+
   /// How many digits fit in a limb, and 62 to that power.
   static let groupLength = 5
   static let groupScale: UInt64 = 62 * 62 * 62 * 62 * 62
@@ -81,13 +85,18 @@ private enum Base62 {
   /// Takes the last group of digits off the number.
   ///
   /// - Returns: The group, as a number.
-  static func divide(_ limbs: inout [UInt32]) -> UInt64 {
+  static func divide(_ limbs: inout Limbs) -> UInt64 {
     var remainder: UInt64 = 0
-    for index in limbs.indices {
-      let part = remainder << 32 | UInt64(limbs[index])
-      limbs[index] = UInt32(truncatingIfNeeded: part / groupScale)
+    func divide(_ limb: inout UInt32) {
+      let part = remainder << 32 | UInt64(limb)
+      limb = UInt32(truncatingIfNeeded: part / groupScale)
       remainder = part % groupScale
     }
+    divide(&limbs.0)
+    divide(&limbs.1)
+    divide(&limbs.2)
+    divide(&limbs.3)
+    divide(&limbs.4)
     return remainder
   }
 
@@ -97,13 +106,18 @@ private enum Base62 {
   ///   - group: The digits, as a number.
   ///   - scale: 62 to the power of how many there are, at most a group.
   /// - Returns: false when the number no longer fits.
-  static func append(_ group: UInt64, times scale: UInt64, to limbs: inout [UInt32]) -> Bool {
+  static func append(_ group: UInt64, times scale: UInt64, to limbs: inout Limbs) -> Bool {
     var carry = group
-    for index in limbs.indices.reversed() {
-      let part = UInt64(limbs[index]) * scale + carry
-      limbs[index] = UInt32(truncatingIfNeeded: part)
+    func multiply(_ limb: inout UInt32) {
+      let part = UInt64(limb) * scale + carry
+      limb = UInt32(truncatingIfNeeded: part)
       carry = part >> 32
     }
+    multiply(&limbs.4)
+    multiply(&limbs.3)
+    multiply(&limbs.2)
+    multiply(&limbs.1)
+    multiply(&limbs.0)
     return carry == 0
   }
 

@@ -21,6 +21,18 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
       "the ledger tables have format \(format), and this version of Buckia knows 1 to \(Ledger.format); update Buckia"
   }
 
+  /// Makes the error for tables with contents that Buckia never writes.
+  ///
+  /// - Parameter path: The database.
+  init(alteredAt path: String) {
+    code = .alteredLedger
+    self.path = path
+    message = Self.altered
+  }
+
+  private static let altered =
+    "the ledger tables (buckia_…) are not as Buckia makes them: another program has altered them; restore a backup of the database"
+
   /// What an error of a statement on the ledger tables means; nil when it is about another statement, or the database as a
   /// whole or the machine is to blame, which it says well enough by itself.
   package init?(_ error: SQLiteError) {
@@ -31,8 +43,7 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
       message = "what has to be kept of a row is larger than this database allows a value to be"
     } else {
       code = .alteredLedger
-      message =
-        "the ledger tables (buckia_…) are not as Buckia makes them: another program has altered them; restore a backup of the database"
+      message = Self.altered
     }
   }
 

@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6]
+  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -185,5 +185,18 @@ enum LedgerMigration {
       is_own INTEGER NOT NULL
     );
     CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
+    """
+
+  /// What diffs did here is kept compressed, that of many small ones together. What was kept before, for at most a month, is dropped.
+  private static let toFormat7 = """
+    DROP TABLE main.buckia_effect;
+    CREATE TABLE main.buckia_effect(
+      effect INTEGER PRIMARY KEY,
+      first INTEGER NOT NULL,
+      last INTEGER NOT NULL,
+      size INTEGER NOT NULL,
+      contents BLOB NOT NULL
+    );
+    CREATE INDEX main.buckia_effect_last ON buckia_effect(last, first);
     """
 }

@@ -229,12 +229,62 @@ private let edits = """
     #expect(report.skipped.map(\.diff) == [large.id?.description])
     for number in 20..<60 { try exchange.send("INSERT INTO note VALUES (\(number), 'n', hex(zeroblob(400)))") }
     try exchange.apply()
-    #expect(try exchange.rows("SELECT sum(length(changes)) <= 3000 FROM buckia_effect") == ["1"])
+    #expect(try exchange.rows("SELECT sum(size) <= 3000 FROM buckia_effect") == ["1"])
     try exchange.database.setUndoRetention(days: 0)
     #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["0"])
     try exchange.send("INSERT INTO note VALUES (70, 'n', 'n')")
     try exchange.apply()
     #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["0"])
+  }
+
+  @Test("A diff of many rows is kept in several blocks, and taken back as a whole")
+  func manyBlocks() throws {
+    let exchange = try Exchange(schema)
+    let before = try exchange.everythingButOurs()
+    try exchange.database.setUndoRetention(bytes: 64 << 20)
+    let large = try exchange.send(
+      """
+      WITH RECURSIVE n(i) AS (VALUES (10) UNION ALL SELECT i + 1 FROM n WHERE i < 30009)
+      INSERT INTO note SELECT i, 'row ' || i, hex(zeroblob(50)) FROM n
+      """)
+    try exchange.apply()
+    #expect(
+      try exchange.rows("SELECT count(*) > 2, sum(size) > 3000000, sum(length(contents)) < 500000 FROM buckia_effect")
+        == ["1|1|1"])
+    #expect(try undo(large.id, in: exchange).undone.map(\.deleted) == [30_000])
+    #expect(try exchange.everythingButOurs() == before)
+    // The older of its blocks are too much: then the others are of no use.
+    let next = try exchange.send("INSERT INTO note VALUES (40000, 'n', 'n')")
+    try exchange.apply()
+    try exchange.database.setUndoRetention(bytes: 500_000)
+    #expect(#expect(throws: BuckiaError.self) { try undo(large.id, in: exchange) }?.code == .alreadyUndone)
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["1"])
+    #expect(try undo(next.id, in: exchange).undone.map(\.deleted) == [1])
+  }
+
+  @Test("Small diffs that are applied together share a block, and each can be taken back")
+  func sharedBlock() throws {
+    let exchange = try Exchange(schema)
+    let sent = try (10..<60).map { try exchange.send("INSERT INTO note VALUES (\($0), 'n', 'n')") }
+    try exchange.apply()
+    #expect(try exchange.rows("SELECT count(*), first, last FROM buckia_effect") == ["1|1|50"])
+    for one in [sent[49], sent[0], sent[20]] { #expect(try undo(one.id, in: exchange).undone.map(\.deleted) == [1]) }
+    #expect(try exchange.rows("SELECT count(*) FROM note WHERE id IN (10, 30, 59)") == ["0"])
+    #expect(try exchange.rows("SELECT count(*) FROM note WHERE id >= 10") == ["47"])
+  }
+
+  @Test("Blocks that another program has written are named, and nothing is taken back")
+  func alteredBlocks() throws {
+    let exchange = try Exchange(schema)
+    let sent = try exchange.send("INSERT INTO note VALUES (10, 'n', 'n')")
+    try exchange.apply()
+    for contents in [
+      "x''", "x'28b52ffd'", "zeroblob(100)", "CAST(contents || x'00' AS BLOB)", "substr(contents, 1, 20)",
+    ] {
+      try TestDatabases.run("UPDATE buckia_effect SET contents = \(contents)", on: exchange.mine)
+      #expect(#expect(throws: BuckiaError.self) { try undo(sent.id, in: exchange) }?.code == .alteredLedger)
+    }
+    #expect(try exchange.rows("SELECT count(*) FROM note WHERE id = 10") == ["1"])
   }
 
   @Test("A row that is too large to be kept is never copied, and the diff can then not be taken back")

@@ -15,7 +15,7 @@ enum SnapshotRepair {
   ///   - path: The snapshot.
   ///   - database: The database.
   /// - Returns: A remark where it is not known any more what the diffs did; the snapshot stays as it was then.
-  /// - Throws: `SQLiteError`.
+  /// - Throws: `SQLiteError`, `LedgerError`.
   static func run(_ path: String, of database: borrowing SQLiteConnection) throws -> Remark? {
     guard var mark = try SnapshotMark(at: path),
       let applied = try SnapshotRuns.entries(for: mark.id, on: database), applied.upperBound > mark.through
@@ -23,9 +23,10 @@ enum SnapshotRepair {
     let missing = max(applied.lowerBound, mark.through + 1)...applied.upperBound
     let diffs = try SnapshotRuns.diffs(among: missing, on: database)
     guard !diffs.isEmpty else { return nil }
+    var effects = EffectReader()
     var parts: [AppliedEffects.Part] = []
     for diff in diffs {
-      let found = try AppliedEffects.parts(of: diff.entry, on: database)
+      let found = try effects.parts(of: diff.entry, on: database)
       guard !found.isEmpty else { return Remark(.snapshotIncomplete, path, diff.file) }
       parts += found
     }

@@ -6,9 +6,17 @@ import SQLiteSchemas
 ///
 /// Most changes do exactly what they say: those are copied. Of all others the rows before and afterwards are looked up.
 final class EffectLog {
-  private var writer = ChangesetWriter()
+  /// How many bytes of changes are compressed together.
+  private static let pieceSize = 1 << 20
+
+  private let entry: Int64
+  private let isResumed: Bool
   /// How many bytes are gathered.
   let byteLimit: Int
+  /// The changes that are not compressed yet, after those that are.
+  private var writer = ChangesetWriter()
+  private var compressor: EffectCompressor?
+  private var compressedSize = 0
   /// Whether everything has been gathered: it was not too much, and could be told.
   private(set) var isComplete = true
   private(set) var tables: [AppliedEffects.Table] = []
@@ -16,27 +24,60 @@ final class EffectLog {
   /// The table whose header was written last.
   private var current: TableName?
 
-  /// - Parameter byteLimit: How many bytes are gathered. Beyond them nothing is.
-  init(byteLimit: Int) { self.byteLimit = byteLimit }
+  /// - Parameters:
+  ///   - entry: The diff's ledger entry.
+  ///   - isResumed: Whether it is a part of a diff that was held.
+  ///   - byteLimit: How many bytes are gathered. Beyond them nothing is.
+  init(of entry: Int64, isResumed: Bool, byteLimit: Int) {
+    self.entry = entry
+    self.isResumed = isResumed
+    self.byteLimit = byteLimit
+  }
 
-  /// The changes, in the order in which they were made.
-  var changes: [UInt8] { writer.bytes }
+  /// What was gathered: the changes, in the order in which they were made.
+  func record() throws -> EffectRecord {
+    var record = EffectRecord(entry: entry, isResumed: isResumed, tables: isComplete ? tables : nil)
+    if isComplete {
+      record.blocks = try compressor?.finish() ?? []
+      record.changes = writer.bytes
+    }
+    return record
+  }
 
   /// Gives up: something was done that cannot be told as changes of rows.
   func abandon() {
     isComplete = false
+    writer = ChangesetWriter()
+    compressor = nil
+  }
+
+  /// Has the changes so far compressed, when they are many.
+  private func compressIfMany() {
+    guard writer.count >= Self.pieceSize else { return }
+    let compressor = compressor ?? EffectCompressor()
+    self.compressor = compressor
+    let beginning: EffectBlock.Piece.Beginning = compressedSize > 0 ? .none : isResumed ? .part : .diff
+    compressor.add(EffectBlock.Piece(entry: entry, beginning, of: nil, changes: writer.bytes))
+    compressedSize += writer.count
     writer = ChangesetWriter()
   }
 
   // MARK: Rolled-back savepoints
 
   /// How much has been gathered.
-  var mark: Int { writer.count }
+  var mark: Int { compressedSize + writer.count }
 
   /// Forgets what has been gathered since a mark.
-  func rewind(to mark: Int) {
+  func rewind(to mark: Int) throws {
     guard isComplete else { return }
-    writer.removeLast(writer.count - mark)
+    if mark < compressedSize, let compressor {
+      let rest = try compressor.rewind(to: mark)
+      writer = ChangesetWriter()
+      writer.append(encoded: rest)
+      compressedSize = mark - rest.count
+    } else {
+      writer.removeLast(self.mark - mark)
+    }
     current = nil
   }
 
@@ -51,7 +92,7 @@ final class EffectLog {
   }
 
   /// How many bytes there is still room for.
-  var room: Int { byteLimit - writer.count }
+  var room: Int { byteLimit - mark }
 
   /// Writes a change of a table.
   ///
@@ -67,6 +108,7 @@ final class EffectLog {
       current = table.name
     }
     body(&writer)
+    compressIfMany()
   }
 }
 
@@ -108,7 +150,7 @@ final class EffectTable {
   /// Gives up: a row is too large.
   func abandon() { log.abandon() }
   var mark: Int { log.mark }
-  func rewind(to mark: Int) { log.rewind(to: mark) }
+  func rewind(to mark: Int) throws { try log.rewind(to: mark) }
 
   /// Whether a change that does exactly what it says tells all of it.
   func tells(_ change: DecodedChange) -> Bool {

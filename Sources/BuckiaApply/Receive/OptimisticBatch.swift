@@ -94,8 +94,10 @@ struct OptimisticBatch {
     // The number stays that of the ledger entry where its place in a stream was written after it.
     if keepsEffects, let entry = try session.connection.cachedInteger("SELECT last_insert_rowid()") {
       session.effects.add(
-        try incoming.changeset.memoryContents ?? incoming.changeset.allBytes(), of: effectTables(of: added),
-        entry: entry, limit: limit)
+        EffectRecord(
+          entry: entry, isResumed: false, tables: effectTables(of: added),
+          changes: try incoming.changeset.memoryContents ?? incoming.changeset.allBytes()),
+        limit: limit)
     }
     try stamp(incoming, added, clocks)
     return .added(

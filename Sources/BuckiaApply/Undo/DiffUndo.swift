@@ -18,13 +18,14 @@ package struct DiffUndo {
   /// Looks up what a diff did.
   ///
   /// - Throws: `ReplicationError` with `alreadyUndone`, or with `notKept` when it is not known any more what the diff did;
-  ///   `SQLiteError`.
+  ///   `SQLiteError`, `LedgerError`.
   package init(of diff: AppliedDiff, on connection: borrowing SQLiteConnection) throws {
     self.diff = diff
     if try AppliedEffects.undo(of: diff.entry, on: connection) != nil {
       throw ReplicationError(.alreadyUndone, "\(diff.name) has been taken back before")
     }
-    parts = try AppliedEffects.parts(of: diff.entry, on: connection)
+    var effects = EffectReader()
+    parts = try effects.parts(of: diff.entry, on: connection)
     guard !parts.isEmpty else {
       throw ReplicationError(
         .notKept,

@@ -23,16 +23,17 @@ struct UndoneValues {
   ///   - undone: The ledger entries of diffs that have been taken back, the newest first.
   ///   - changes: What takes back a later diff.
   ///   - tables: The columns of its tables.
-  /// - Throws: `SQLiteError`; `ChangesetError` when what is kept is damaged.
+  /// - Throws: `SQLiteError`; `LedgerError`, `ChangesetError` when what is kept is damaged.
   init(
     of undone: [Int64], for changes: [UInt8], _ tables: [AppliedEffects.Table],
     on connection: borrowing SQLiteConnection
   ) throws {
     var wanted: Set<Cell> = []
     try Self.forEachCell(of: changes, tables) { cell, _, new in if new != nil { wanted.insert(cell) } }
+    var effects = EffectReader()
     for entry in undone {
       var values: [Cell: (new: [UInt8], old: [UInt8])] = [:]
-      for part in try AppliedEffects.parts(of: entry, on: connection) {
+      for part in try effects.parts(of: entry, on: connection) {
         try Self.forEachCell(of: part.changes, part.tables) { cell, old, new in
           guard let old, let new, wanted.contains(cell) else { return }
           // Of a column that was changed twice, what was there before the first counts.

@@ -112,10 +112,7 @@ struct ApplyExecution {
         counts: applier.counts, reason: held.isEmpty ? nil : HeldSummary.reason(held), at: settings.time,
         on: session.connection)
     }
-    if let effects, effects.isComplete {
-      session.effects.add(
-        effects.changes, of: effects.tables, entry: entry, isResumed: resumed != nil, limit: effects.byteLimit)
-    }
+    if let effects { session.effects.add(try effects.record(), limit: effects.byteLimit) }
     var result = ApplyResult(
       counts: applier.counts, changedTables: applier.changedTables.map(\.text), schemaChanges: [],
       warnings: warnings)
@@ -137,7 +134,10 @@ struct ApplyExecution {
     let limit = settings.retention?.byteLimit ?? 0
     guard limit > 0, !hasAdoptedSchema else { return nil }
     // Of a diff that was held, what was done before must have been kept, too.
-    if resumed != nil, try !AppliedEffects.exist(of: entry, on: session.connection) { return nil }
-    return EffectLog(byteLimit: limit)
+    if resumed != nil {
+      var reader = EffectReader()
+      if try reader.parts(of: entry, on: session.connection).isEmpty { return nil }
+    }
+    return EffectLog(of: entry, isResumed: resumed != nil, byteLimit: limit)
   }
 }

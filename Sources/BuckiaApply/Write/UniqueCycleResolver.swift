@@ -170,7 +170,7 @@ struct UniqueCycleResolver {
     try applier.statements.connection.execute("ROLLBACK TO buckia_park; RELEASE buckia_park")
     applier.counts = countsBefore
     applier.writer.observer?.rewind(to: effectsBefore)
-    applier.writer.effects?.rewind(to: gatheredBefore)
+    try applier.writer.effects?.rewind(to: gatheredBefore)
     applier.decider.rewind()
     applier.clock?.rewind()
     parked.removeAll()

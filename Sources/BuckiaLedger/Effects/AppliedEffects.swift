@@ -10,11 +10,12 @@ package enum AppliedEffects {
   static let definition = """
     CREATE TABLE main.buckia_effect(
       effect INTEGER PRIMARY KEY,
-      entry INTEGER NOT NULL,
-      tables BLOB NOT NULL,
-      changes BLOB NOT NULL
+      first INTEGER NOT NULL,
+      last INTEGER NOT NULL,
+      size INTEGER NOT NULL,
+      contents BLOB NOT NULL
     );
-    CREATE INDEX main.buckia_effect_entry ON buckia_effect(entry);
+    CREATE INDEX main.buckia_effect_last ON buckia_effect(last, first);
     CREATE TABLE main.buckia_undo(
       entry INTEGER PRIMARY KEY,
       undone INTEGER NOT NULL,
@@ -25,7 +26,8 @@ package enum AppliedEffects {
 
   /// How much is kept.
   package struct Retention: Sendable, Equatable {
-    /// How many bytes of changes are kept of all diffs together; the oldest go first. 0: nothing is kept.
+    /// How many bytes of changes are kept of all diffs together, before they are compressed; the oldest go first. 0: nothing is
+    /// kept.
     package var bytes: Int
     /// For how many days.
     package var days: Int
@@ -67,32 +69,11 @@ package enum AppliedEffects {
 
   // MARK: Keeping
 
-  /// Keeps what applying a diff, or one part of it, did.
-  package static func record(
-    _ changes: [UInt8], of tables: [Table], entry: Int64, on connection: borrowing SQLiteConnection
-  ) throws {
-    var writer = ChangesetWriter()
-    for table in tables {
-      writer.append(text: table.name)
-      writer.append(integer: Int64(table.columns.count))
-      for column in table.columns { writer.append(text: column) }
-    }
+  /// Keeps what diffs did. Blocks are kept in the order of what they tell.
+  package static func record(_ block: EffectBlock, on connection: borrowing SQLiteConnection) throws {
     try connection.run(
-      cached: "INSERT INTO main.buckia_effect(entry, tables, changes) VALUES (?1, ?2, ?3)", entry, writer.bytes, changes
-    )
-  }
-
-  /// Forgets what a diff did.
-  package static func remove(entry: Int64, on connection: borrowing SQLiteConnection) throws {
-    try connection.run(cached: "DELETE FROM main.buckia_effect WHERE entry = ?1", entry)
-  }
-
-  /// Whether anything is kept of what a diff did.
-  package static func exist(of entry: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM main.buckia_effect WHERE entry = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(entry, at: 0)
-    return try query.statement.step()
+      cached: "INSERT INTO main.buckia_effect(first, last, size, contents) VALUES (?1, ?2, ?3, ?4)",
+      block.entries.lowerBound, block.entries.upperBound, Int64(block.size), block.contents)
   }
 
   /// Forgets what is too old or too much.
@@ -105,44 +86,22 @@ package enum AppliedEffects {
     if !isForEver {
       try connection.run(
         cached: """
-          DELETE FROM main.buckia_effect
-          WHERE (SELECT recorded_at FROM main.buckia_ledger AS l WHERE l.entry = buckia_effect.entry) < ?1
+          DELETE FROM main.buckia_effect WHERE effect <= (
+            SELECT max(effect) FROM main.buckia_effect AS e JOIN main.buckia_ledger AS l ON l.entry = e.last
+            WHERE l.recorded_at < ?1)
           """, time &- age)
     }
+    // Without its beginning, the rest of a diff is of no use.
     try connection.run(
       cached: """
-        DELETE FROM main.buckia_effect WHERE entry <= (
-          SELECT max(entry) FROM (
-            SELECT entry, sum(length(changes)) OVER (ORDER BY entry DESC) AS kept FROM main.buckia_effect)
-          WHERE kept > ?1)
+        WITH excess AS (
+          SELECT effect, last FROM (
+            SELECT effect, last, sum(size) OVER (ORDER BY effect DESC) AS kept FROM main.buckia_effect)
+          WHERE kept > ?1 ORDER BY effect DESC LIMIT 1)
+        DELETE FROM main.buckia_effect WHERE effect IN (
+          SELECT e.effect FROM excess JOIN main.buckia_effect AS e
+          WHERE e.effect <= excess.effect OR (e.first = excess.last AND e.last = excess.last))
         """, Int64(retention.bytes))
-  }
-
-  /// What is kept of what a diff did, in the order in which it was done.
-  ///
-  /// - Throws: `SQLiteError`; `ChangesetError` when the tables have been written by somebody else.
-  package static func parts(of entry: Int64, on connection: borrowing SQLiteConnection) throws -> [Part] {
-    let query = try connection.cached("SELECT tables, changes FROM main.buckia_effect WHERE entry = ?1 ORDER BY effect")
-    defer { query.statement.reset() }
-    try query.statement.bind(entry, at: 0)
-    var parts: [Part] = []
-    while try query.statement.step() {
-      parts.append(Part(tables: try tables(query.statement.blob(at: 0)), changes: query.statement.blob(at: 1)))
-    }
-    return parts
-  }
-
-  private static func tables(_ record: [UInt8]) throws -> [Table] {
-    var values = try ChangesetValue.record(record).compactMap { $0 }[...]
-    var tables: [Table] = []
-    while case .text(let name)? = values.popFirst(), case .integer(let count)? = values.popFirst() {
-      let columns = values.prefix(Int(clamping: max(0, count))).compactMap { value in
-        if case .text(let column) = value { column } else { nil }
-      }
-      values = values.dropFirst(columns.count)
-      tables.append(Table(name: name, columns: columns))
-    }
-    return tables
   }
 
   // MARK: Taking back
