@@ -172,6 +172,19 @@ final class EffectTable {
     }
   }
 
+  /// Writes an INSERT of the diff that did exactly what it says.
+  ///
+  /// - Parameter start: Where it stands.
+  func writeInsert(at start: Int, in bytes: RawSpan) {
+    let values = start + 2
+    var end = values
+    for _ in columns.indices { _ = ValueSlice(verified: bytes, at: &end) }
+    log.write(self, size: end - values) { writer in
+      writer.beginChange(.insert)
+      writer.append(values..<end, of: bytes)
+    }
+  }
+
   /// Writes what became of a row.
   ///
   /// - Parameters:

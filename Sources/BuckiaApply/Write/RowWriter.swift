@@ -265,7 +265,12 @@ final class RowWriter {
     let refused = try prepared.statement.attempt() != nil
     let inserted = refused ? statements.connection.changes : starts.count
     counts.inserted += inserted
-    guard observer != nil || effects?.isWanted == true else { return inserted }
+    let gathers = effects?.isWanted == true
+    if gathers, let effects, effects.isOfDiff, observer == nil {
+      for start in starts.prefix(inserted) { effects.writeInsert(at: start, in: bytes) }
+      return inserted
+    }
+    guard observer != nil || gathers else { return inserted }
     for start in starts.prefix(inserted) {
       guard let place = ChangePlace(at: start, in: bytes) else { continue }
       change.read(place, in: bytes)
