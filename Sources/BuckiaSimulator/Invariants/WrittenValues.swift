@@ -28,7 +28,8 @@ struct WrittenValues {
   /// - Parameters:
   ///   - before: The rows of the replica before.
   ///   - after: The rows afterwards.
-  mutating func edit(of replica: Int, from before: DatabaseRows, to after: DatabaseRows) {
+  ///   - known: The rows as others know them. To give a value back that they know is no edit that they would hear of.
+  mutating func edit(of replica: Int, from before: DatabaseRows, to after: DatabaseRows, known: DatabaseRows) {
     for table in after.tables.indices {
       let old = before.tables[table]
       let new = after.tables[table]
@@ -40,7 +41,9 @@ struct WrittenValues {
       }
       for (key, row) in new {
         let last = old[key]
-        for (column, value) in row.enumerated() where last?[column] != value && value != .null {
+        let shared = known.tables[table][key]
+        for (column, value) in row.enumerated()
+        where last?[column] != value && value != .null && shared?[column] != value {
           authors[cell(value, column, of: table), default: []].insert(replica)
         }
       }

@@ -114,11 +114,14 @@ final class Replica {
     hasSent = false
   }
 
-  /// Whether others know all rows as they are.
-  func isKnown() throws -> Bool {
+  /// The rows as others know them.
+  func knownRows() throws -> DatabaseRows {
     if hasSent { try keepSnapshot(without: unsentChanges()) }
-    return try DatabaseRows(of: tables, on: known) == rows()
+    return try DatabaseRows(of: tables, on: known)
   }
+
+  /// Whether others know all rows as they are.
+  func isKnown() throws -> Bool { try knownRows() == rows() }
 
   // MARK: Receiving
 

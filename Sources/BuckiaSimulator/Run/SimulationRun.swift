@@ -80,7 +80,7 @@ final class SimulationRun {
     didEdit(statements)
     report.edits += 1
     now += 1
-    written.edit(of: number, from: before, to: try replica.rows())
+    written.edit(of: number, from: before, to: try replica.rows(), known: try replica.knownRows())
     if isSequential { isSequential = knowsEverything(replica) }
     trace.append("replica \(number) edits: \(statements)")
     try invariants.require(of: replica)
