@@ -9,7 +9,7 @@ import SQLiteConnections
 extension DatabaseManager {
   /// Takes back what diffs did to this database, also after their rows have been changed by others.
   ///
-  /// What a diff did here is kept with the ledger, up to 4 MiB of all diffs and for 30 days where nothing else is set
+  /// What a diff did here is kept with the ledger, up to 4 MiB of changes of all diffs and for 30 days where nothing else is set
   /// (``setUndoRetention(bytes:days:)``). It is inverted and applied: rows that the diff inserted go, those that it deleted or
   /// changed get their old values. A column that has been changed since keeps its value; a row that has been changed since and
   /// would go stays. Both are conflicts, which are recorded. Tables and columns that the diff has created stay.
@@ -125,7 +125,8 @@ extension DatabaseManager {
   /// Sets how much is kept of what diffs do here, so that they can be taken back.
   ///
   /// - Parameters:
-  ///   - bytes: How many bytes of changes, of all diffs together: the newest are kept. 0 keeps nothing. Nil leaves it as it is: 4 MiB at first.
+  ///   - bytes: How many bytes of changes, of all diffs together and before they are compressed: the newest are kept. 0 keeps nothing. Nil leaves
+  ///     it as it is: 4 MiB at first.
   ///   - days: For how many days. Nil leaves it as it is: 30 at first.
   /// - Throws: `BuckiaError` when the database cannot be written, or has a newer ledger.
   public func setUndoRetention(bytes: Int? = nil, days: Int? = nil) throws {
