@@ -6,7 +6,7 @@ import SQLiteSchemas
 extension DatabaseManager {
   /// Lets tables remember which diff has last set each of their columns, as the policy ``ConflictPolicy/latest`` needs it.
   ///
-  /// Under that policy ``processInboundChanges(_:options:home:resolver:progress:)`` does it for each table that a file
+  /// Under that policy `processInboundChanges` does it for each table that a file
   /// changes. Call this before the first diff is made from the database: what was sent before counts as older than all
   /// that arrives.
   ///
