@@ -40,7 +40,9 @@ extension DatabaseManager {
     var (report, seconds) = try WallClock.timing {
       try withRows { newer in
         if let older { try DatabaseManager(older).requireFile() }
-        let repair = try older.flatMap { try SnapshotRepair.run($0, of: newer.connection) }
+        let repair = try older.flatMap {
+          try SnapshotRepair.run($0, marked: SnapshotMark(at: $0), of: newer.connection)
+        }
         var report = try Self.writeDiff(
           from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: newer,
           kind: older == nil ? .snapshot : .delta, output: output, options: options, home: home, progress: progress)

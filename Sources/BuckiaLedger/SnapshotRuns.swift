@@ -24,11 +24,8 @@ package enum SnapshotRuns {
     for snapshot: String, on connection: borrowing SQLiteConnection
   ) throws -> ClosedRange<Int64>? {
     guard try Ledger.exists(on: connection) else { return nil }
-    let query = try connection.cached("SELECT value FROM main.buckia_settings WHERE name = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(name(snapshot), at: 0)
-    guard try query.statement.step() else { return nil }
-    let numbers = (query.statement.text(at: 0) ?? "").split(separator: "-").compactMap { Int64($0) }
+    let value = try connection.text("SELECT value FROM main.buckia_settings WHERE name = ?1", binding: [name(snapshot)])
+    let numbers = (value ?? "").split(separator: "-").compactMap { Int64($0) }
     guard numbers.count == 2, numbers[0] <= numbers[1] else { return nil }
     return numbers[0]...numbers[1]
   }

@@ -54,8 +54,8 @@ extension DatabaseManager {
         let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
         let snapshot = options.isDryRun ? nil : options.snapshot
         let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
-        let repair = try snapshot.flatMap { try SnapshotRepair.run($0, of: connection) }
         let mark = try snapshot.flatMap { try SnapshotMark(at: $0) }
+        let repair = try snapshot.flatMap { try SnapshotRepair.run($0, marked: mark, of: connection) }
         let unsent =
           if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else {
             UnsentChanges?.none

@@ -265,12 +265,11 @@ final class RowWriter {
     let refused = try prepared.statement.attempt() != nil
     let inserted = refused ? statements.connection.changes : starts.count
     counts.inserted += inserted
-    let gathers = effects?.isWanted == true
-    if gathers, let effects, effects.isOfDiff, observer == nil {
+    if observer == nil, let effects, effects.isWanted, effects.isOfDiff {
       for start in starts.prefix(inserted) { effects.writeInsert(at: start, in: bytes) }
       return inserted
     }
-    guard observer != nil || gathers else { return inserted }
+    guard observer != nil || effects?.isWanted == true else { return inserted }
     for start in starts.prefix(inserted) {
       guard let place = ChangePlace(at: start, in: bytes) else { continue }
       change.read(place, in: bytes)

@@ -7,16 +7,9 @@ enum ZstdBlock {
 
   /// Compresses bytes.
   static func compressed(_ bytes: [UInt8]) throws(ZstdError) -> [UInt8] {
-    let (frame, result) = bytes.withUnsafeBytes { source in
-      var result = 0
-      let frame = [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(source.count)) { target, count in
-        result = ZSTD_compress(target.baseAddress, target.count, source.baseAddress, source.count, level)
-        count = ZSTD_isError(result) == 0 ? result : 0
-      }
-      return (frame, result)
+    try made(of: bytes, capacity: ZSTD_compressBound(bytes.count)) { target, source in
+      ZSTD_compress(target.baseAddress, target.count, source.baseAddress, source.count, level)
     }
-    try ZstdError.check(result)
-    return frame
   }
 
   /// Decompresses a frame.
@@ -26,16 +19,26 @@ enum ZstdBlock {
     let size = frame.withUnsafeBytes { ZSTD_getFrameContentSize($0.baseAddress, $0.count) }
     // Both marks for a size that is not known are above it. zstd makes at most 128 KiB of a block of 3 bytes.
     guard size <= UInt64(frame.count) << 16 else { throw ZstdError(message: "no size") }
-    let (bytes, result) = frame.withUnsafeBytes { source in
-      var result = 0
-      let bytes = [UInt8](unsafeUninitializedCapacity: Int(size)) { target, count in
-        result = ZSTD_decompress(target.baseAddress, target.count, source.baseAddress, source.count)
+    return try made(of: frame, capacity: Int(size)) { target, source in
+      ZSTD_decompress(target.baseAddress, target.count, source.baseAddress, source.count)
+    }
+  }
+
+  /// What a function of zstd makes of bytes.
+  ///
+  /// - Parameter make: Fills the target, and returns how many bytes it has written, or zstd's code of an error.
+  private static func made(
+    of bytes: [UInt8], capacity: Int, _ make: (UnsafeMutableBufferPointer<UInt8>, UnsafeRawBufferPointer) -> Int
+  ) throws(ZstdError) -> [UInt8] {
+    var result = 0
+    let made = bytes.withUnsafeBytes { source in
+      [UInt8](unsafeUninitializedCapacity: capacity) { target, count in
+        result = make(target, source)
         count = ZSTD_isError(result) == 0 ? result : 0
       }
-      return (bytes, result)
     }
-    try ZstdError.check(result)
-    return bytes
+    guard ZSTD_isError(result) == 0 else { throw ZstdError(message: String(cString: ZSTD_getErrorName(result))) }
+    return made
   }
 }
 
@@ -43,10 +46,4 @@ enum ZstdBlock {
 struct ZstdError: Error {
   /// zstd's words.
   let message: String
-
-  /// Throws if this is what a function of zstd returns when it fails.
-  static func check(_ result: Int) throws(ZstdError) {
-    guard ZSTD_isError(result) != 0 else { return }
-    throw ZstdError(message: String(cString: ZSTD_getErrorName(result)))
-  }
 }
