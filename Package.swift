@@ -62,7 +62,18 @@ let package = Package(
 
     // The façade: inbound folders, making and reading diff files of databases.
     .target(
-      name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON"]),
+      name: "Buckia",
+      dependencies: [
+        "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaSharing",
+      ]),
+
+    // What is shared with others: scopes, and what is known of those who have it.
+    .target(
+      name: "BuckiaSharing",
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaDiff", "BuckiaJSON", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans",
+        "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+      ]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
@@ -73,7 +84,7 @@ let package = Package(
       ]),
 
     // JSON as data, strictly read; hexadecimal text.
-    .target(name: "BuckiaJSON", dependencies: ["SQLiteSchemas"]),
+    .target(name: "BuckiaJSON", dependencies: ["SQLiteChangesets", "SQLiteSchemas"]),
 
     // The receiver: from verified changes to rows. No Foundation from here down.
     .target(
@@ -147,6 +158,7 @@ let package = Package(
       dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "TestSupport"],
       resources: [.copy("Vectors")]),
     .testTarget(name: "BuckiaSchemaPlansTests", dependencies: ["BuckiaSchemaPlans", "SQLiteConnections"]),
+    .testTarget(name: "BuckiaSharingTests", dependencies: ["BuckiaSharing", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(name: "BuckiaDiffTests", dependencies: ["BuckiaDiff", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(
       name: "BuckiaApplyTests",

@@ -5,5 +5,6 @@
 @_exported import BuckiaKSUID
 @_exported import BuckiaLedger
 @_exported import BuckiaSchemaPlans
+@_exported import BuckiaSharing
 @_exported import SQLiteChangesets
 @_exported import SQLiteSchemas

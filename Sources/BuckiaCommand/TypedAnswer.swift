@@ -30,34 +30,3 @@ struct TypedAnswer {
     answer = .values(values)
   }
 }
-
-extension ChangesetValue {
-  /// Takes a value as `--json` has it (``ChangesetValue/json``); nil for anything else.
-  init?(json: JSONValue) {
-    switch json {
-    case .null: self = .null
-    case .integer(let number): self = .integer(number)
-    case .real(let number): self = .real(number)
-    case .string(let text): self = .text(text)
-    case .bool, .array: return nil
-    case .object(let object):
-      guard object.members.count == 1, let member = object.members.first, case .string(let text) = member.value else {
-        return nil
-      }
-      switch member.name {
-      case "int":
-        guard let number = Int64(text) else { return nil }
-        self = .integer(number)
-      case "real":
-        guard let number = ["Infinity": Double.infinity, "-Infinity": -Double.infinity][text] ?? Double(text) else {
-          return nil
-        }
-        self = .real(number)
-      case "blob":
-        guard let bytes = HexText.bytes(text) else { return nil }
-        self = .blob(bytes)
-      default: return nil
-      }
-    }
-  }
-}

@@ -31,7 +31,7 @@ final class DatabaseSnapshot {
       pages = probe.source()
     }
     self.pages = pages ?? .unavailable(.busy)
-    schema = try SchemaReader(source.connection)
+    schema = try SchemaReader(source.connection, standIns: source.standIns)
     isUTF16 = try source.connection.text("PRAGMA main.encoding") != "UTF-8"
   }
 

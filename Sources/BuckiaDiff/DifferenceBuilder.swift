@@ -105,10 +105,11 @@ struct DifferenceBuilder {
     if olderTable != nil {
       try olderSelection?.validate(for: entry.name, on: older.source.connection, of: older.source.name)
     }
-    let newerSide = try SourceTable(table, selection: selection)
+    let newerSide = try SourceTable(table, storedAs: entry.storedName, selection: selection)
     let rekeyed = try isWhole && renames.isEmpty ? olderTable?.rekeyed(like: table, on: older.source.connection) : nil
+    let olderName = older.schema.entry(named: entry.name)?.storedName ?? entry.storedName
     let olderSide = try (rekeyed ?? olderTable).map {
-      try SourceTable($0, renames: renames, selection: olderSelection)
+      try SourceTable($0, storedAs: olderName, renames: renames, selection: olderSelection)
     }
     let reconciliation = TableReconciliation(
       newerSide.definition, with: olderSide?.definition,
@@ -229,7 +230,9 @@ extension TablePair {
     let code: SkipReason.Code? =
       isIdentifiedByContent
       ? .comparedByContent
-      : isRekeyed ? .definitionDiffers : !renames.isEmpty ? .columnsRenamed : hasCondition ? .rowsSelected : nil
+      : isRekeyed
+        ? .definitionDiffers
+        : !renames.isEmpty ? .columnsRenamed : hasCondition || hasRewrittenColumns ? .rowsSelected : nil
     return code.map { SkipReason($0) }
   }
 }

@@ -35,7 +35,7 @@ struct RowQuery {
       let place = table.places[column.name]
       isStored.append(place != nil)
       results.append(
-        try place.map { SQLText.identifier(table.stored.columns[$0].name) }
+        try place.map { table.rewritten[$0] ?? SQLText.identifier(table.stored.columns[$0].name) }
           ?? AddedColumnValue.literal(of: column, isStrict: pair.definition.isStrict))
     }
     var terms = [table.selection?.conditionSQL].compactMap { $0 }
@@ -51,7 +51,7 @@ struct RowQuery {
     }
     self.results = results
     source =
-      "FROM main.\(SQLText.identifier(table.stored.name))"
+      "FROM main.\(SQLText.identifier(table.storedName))"
       + (terms.isEmpty ? "" : " WHERE \(terms.joined(separator: " AND "))")
       + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     selection = table.selection

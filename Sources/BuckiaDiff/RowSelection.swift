@@ -21,10 +21,16 @@ public struct RowSelection: Equatable, Sendable {
   /// The columns that are left out. Those of the primary key cannot be.
   public var omittedColumns: [String]
 
+  /// Columns that travel with another value than they have, the same for each row. Those of the primary key cannot.
+  public var rewrittenColumns: [String: ChangesetValue]
+
   /// Makes a selection.
   public init(
-    where condition: String? = nil, _ parameters: [String: ChangesetValue] = [:], omitting omittedColumns: [String] = []
+    where condition: String? = nil, _ parameters: [String: ChangesetValue] = [:],
+    omitting omittedColumns: [String] = [],
+    rewriting rewrittenColumns: [String: ChangesetValue] = [:]
   ) {
+    self.rewrittenColumns = rewrittenColumns
     self.condition = condition
     self.parameters = parameters
     self.omittedColumns = omittedColumns
@@ -60,7 +66,9 @@ extension RowSelection {
   /// Makes sure that each column which is left out is in one of the tables.
   ///
   /// - Throws: `ReplicationError` with `invalidSelection`.
-  static func requireColumns(of selections: [RowSelection?], in tables: [TableDefinition?]) throws(ReplicationError) {
+  package static func requireColumns(of selections: [RowSelection?], in tables: [TableDefinition?])
+    throws(ReplicationError)
+  {
     let tables = tables.compactMap { $0 }
     let known = tables.flatMap { $0.columns.map(\.name) + $0.generated.map(\.name) }
     let omitted = selections.flatMap { $0?.omittedColumns ?? [] }
@@ -75,8 +83,12 @@ extension RowSelection {
 
   /// Makes sure that the condition is one SQL expression over a table, and that each of its parameters has a value.
   ///
+  /// - Parameter allowingOthers: Whether there may be values for parameters that it does not have.
   /// - Throws: `ReplicationError` with `invalidSelection`, `SQLiteError` when the database fails.
-  func validate(for table: TableName, on connection: borrowing SQLiteConnection, of database: String) throws {
+  package func validate(
+    for table: TableName, on connection: borrowing SQLiteConnection, of database: String,
+    allowingOthers: Bool = false
+  ) throws {
     guard let condition, let term = conditionSQL else { return }
     func invalid(_ why: String) -> ReplicationError {
       ReplicationError(
@@ -95,7 +107,7 @@ extension RowSelection {
           throw invalid(name.hasPrefix("?") ? "its parameters need names" : "its parameter \(name) has no value")
         }
         let known = Set(names.map { String($0.dropFirst()) })
-        if let name = parameters.keys.sorted().first(where: { !known.contains($0) }) {
+        if !allowingOthers, let name = parameters.keys.sorted().first(where: { !known.contains($0) }) {
           throw invalid("it has no parameter \"\(name)\"")
         }
       }
@@ -105,16 +117,10 @@ extension RowSelection {
   }
 
   /// Binds the values of the parameters to a query with the condition, which has been validated.
-  func bindParameters(to query: borrowing SQLiteStatement) throws(SQLiteError) {
+  package func bindParameters(to query: borrowing SQLiteStatement) throws(SQLiteError) {
     for index in 0..<query.parameterCount {
       let name = query.parameterName(at: index) ?? ""
-      switch parameters[String(name.dropFirst())] {
-      case nil, .null: try query.bindNull(at: index)
-      case .integer(let value): try query.bind(value, at: index)
-      case .real(let value): try query.bind(value, at: index)
-      case .text(let value): try query.bind(value, at: index)
-      case .blob(let value): try query.bind(value, at: index)
-      }
+      try query.bind(parameters[String(name.dropFirst())] ?? .null, at: index)
     }
   }
 }

@@ -10,8 +10,14 @@ package final class RowSource {
   /// What the database is called in messages.
   package let name: String
   private let selections: [TableName: RowSelection]
+  /// For the name of a table, that of the table which has its rows; nil where each has its own.
+  let standIns: [TableName: TableName]?
 
-  private init(_ connection: consuming SQLiteConnection, path: String?, name: String, _ selections: Selections) {
+  private init(
+    _ connection: consuming SQLiteConnection, path: String?, name: String, _ selections: Selections,
+    standIns: [TableName: TableName]? = nil
+  ) {
+    self.standIns = standIns
     self.connection = connection
     attachablePath = path
     self.name = name
@@ -40,6 +46,18 @@ package final class RowSource {
     let path = connection.path
     let name = path.isEmpty || path == ":memory:" ? "the open database" : path
     self.init(SQLiteConnection(sharing: connection), path: nil, name: name, selections)
+  }
+
+  /// Reads tables that stand in for others, through a connection of the application: those alone, under the names of the
+  /// others.
+  ///
+  /// - Parameters:
+  ///   - standIns: For the name of a table, that of the table of `main` which has its rows.
+  ///   - name: What the source is called in messages.
+  package convenience init(
+    on connection: borrowing SQLiteConnection, standIns: [TableName: TableName], named name: String
+  ) {
+    self.init(SQLiteConnection(sharing: connection), path: nil, name: name, [:], standIns: standIns)
   }
 
   /// Whether this is a file that the source has opened by itself, and only reads.

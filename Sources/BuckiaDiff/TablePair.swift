@@ -31,6 +31,9 @@ struct TablePair {
   /// Whether a condition chooses the rows of either source.
   var hasCondition: Bool { newer.selection?.condition != nil || older?.selection?.condition != nil }
 
+  /// Whether columns of either source travel with other values than they have.
+  var hasRewrittenColumns: Bool { !newer.rewritten.isEmpty || older?.rewritten.isEmpty == false }
+
   /// Whether only some rows or columns of either source take part.
   var hasSelection: Bool { newer.selection != nil || older?.selection != nil }
 
@@ -46,17 +49,27 @@ struct SourceTable {
   let definition: TableDefinition
   /// With the names that its columns have in the source.
   let stored: TableDefinition
+  /// The name that the table has in the source.
+  let storedName: String
+  /// The values that columns travel with, instead of those they have: SQL literals by their place in `stored`.
+  let rewritten: [Int: String]
   /// The name by which its rowid can be asked for, if any.
   let rowIDName: String?
   let selection: RowSelection?
   /// Where the columns of `definition` stand.
   let places: ColumnLookup
 
-  /// - Parameter renames: Columns that have another name in the changeset.
-  init(_ table: TableDefinition, renames: [ColumnRename] = [], selection: RowSelection?) throws(ReplicationError) {
+  /// - Parameters:
+  ///   - storedName: The name that it has in the source.
+  ///   - renames: Columns that have another name in the changeset.
+  init(
+    _ table: TableDefinition, storedAs storedName: String, renames: [ColumnRename] = [], selection: RowSelection?
+  ) throws {
+    self.storedName = storedName
     // Of all its columns: one that is left out may hide the rowid, too.
     rowIDName = table.rowIDName
     stored = try selection?.applied(to: table) ?? table
+    rewritten = try selection?.rewrittenLiterals(in: stored) ?? [:]
     var definition = stored
     for rename in renames {
       if let column = definition.column(named: rename.oldName) { definition.columns[column].name = rename.newName }

@@ -19,10 +19,14 @@ package final class SchemaReader {
 
   /// Lists the schema of `main`, through a connection that must outlive the reader.
   ///
-  /// - Parameter keepsDefinitions: Whether definitions are kept once they have been read, for whoever asks for the same ones
-  ///   again and again.
+  /// - Parameters:
+  ///   - keepsDefinitions: Whether definitions are kept once they have been read, for whoever asks for the same ones again and
+  ///     again.
+  ///   - standIns: For the name of a table, that of the table which has its rows: then only these tables are there.
   /// - Throws: `SQLiteError` when the schema cannot be read: no database, damaged, locked.
-  package init(_ connection: borrowing SQLiteConnection, keepsDefinitions: Bool = false) throws {
+  package init(
+    _ connection: borrowing SQLiteConnection, keepsDefinitions: Bool = false, standIns: [TableName: TableName]? = nil
+  ) throws {
     self.connection = SQLiteConnection(sharing: connection)
     definitions = keepsDefinitions ? KeptDefinitions() : nil
     var sources: [(name: String, sql: String, isRepaired: Bool)] = []
@@ -56,6 +60,11 @@ package final class SchemaReader {
         SchemaEntry(
           name: TableName(source.name), kind: kind, isWithoutRowID: entry.withoutRowID, isStrict: entry.strict,
           sql: source.sql, isNameRepaired: source.isRepaired))
+    }
+    if let standIns {
+      found = standIns.sorted { $0.key.text < $1.key.text }.compactMap { name, stored in
+        found.first { $0.name == stored }?.standing(in: name)
+      }
     }
     entries = found
     // A name that had to be repaired may look like another's.
@@ -91,7 +100,7 @@ package final class SchemaReader {
   /// - Throws: `SQLiteError` when the schema cannot be read.
   private func readDefinition(of entry: SchemaEntry) throws -> TableDefinition {
     if case .virtual = entry.kind { return try virtualDefinition(of: entry) }
-    let name = entry.name.text
+    let name = entry.storedName
     var columns: [ColumnDefinition] = []
     var generated: [GeneratedColumn] = []
     var key: [(position: Int64, column: Int)] = []
@@ -117,7 +126,8 @@ package final class SchemaReader {
     }
     guard !hasRepairedNames else {
       // Nothing more can be asked about a column whose name cannot be said.
-      return TableDefinition(name: name, columns: columns, generated: generated, hasRepairedNames: true)
+      return TableDefinition(
+        name: entry.name.text, columns: columns, generated: generated, hasRepairedNames: true)
     }
     var isAutoIncrement = false
     for index in columns.indices {
@@ -135,7 +145,7 @@ package final class SchemaReader {
       columns[key[0].column].declaredType = "INT"
     }
     return TableDefinition(
-      name: name, columns: columns, generated: generated, primaryKey: key.map(\.column),
+      name: entry.name.text, columns: columns, generated: generated, primaryKey: key.map(\.column),
       isWithoutRowID: entry.isWithoutRowID, isStrict: entry.isStrict, isAutoIncrement: isAutoIncrement,
       unique: try uniqueConstraints(of: name, columns: columns),
       foreignKeys: try foreignKeys(of: name))

@@ -1,20 +1,6 @@
 import Buckia
 
 extension ChangesetValue {
-  /// The value as JSON: integers a double holds exactly are plain, greater ones, infinities and blobs are objects that
-  /// name their kind, so nothing is lost on the way through other languages.
-  var json: JSONValue {
-    switch self {
-    case .null: .null
-    case .integer(let number) where (-(1 << 53)...(1 << 53)).contains(number): .integer(number)
-    case .integer(let number): ["int": .string(String(number))]
-    case .real(let number) where number.isFinite: .real(number)
-    case .real(let number): ["real": .string(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")]
-    case .text(let text): .string(text)
-    case .blob(let bytes): ["blob": .string(HexText.lowercase(bytes))]
-    }
-  }
-
   /// The value as a person reads it, much as SQL writes it, at most `limit` characters of it.
   ///
   /// - Parameter whole: Where all of it is, if this is a part only.

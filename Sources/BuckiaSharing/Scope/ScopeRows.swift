@@ -1,0 +1,229 @@
+import BuckiaDiff
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The rows of a scope at one moment.
+///
+/// Rows are gathered in rounds, in TEMP tables of their keys. A row that a condition has chosen, or that is a child of one, has
+/// a level: how many steps from child to child it is away. One that is there only because others refer to it has none.
+/// In each round the rows of the last one bring what they refer to, and those of the last level their children.
+final class ScopeRows {
+  let schema: ScopeSchema
+  private let connection: SQLiteConnection
+
+  /// Gathers the rows, inside a transaction that is open on the connection, which must outlive this.
+  ///
+  /// - Throws: `ReplicationError` as ``ScopeSchema``, and with `danglingReference` where a row refers to one that is not shared;
+  ///   `SQLiteError`.
+  init(_ scope: ShareScope, on connection: borrowing SQLiteConnection, _ reader: SchemaReader) throws {
+    schema = try ScopeSchema(scope, reader, on: connection)
+    self.connection = SQLiteConnection(sharing: connection)
+    do {
+      try makeTables()
+      try gather()
+      try requireNoDanglingReferences()
+    } catch {
+      try removeTables()
+      throw error
+    }
+  }
+
+  /// What is compared of each table.
+  func selections() -> [TableName: RowSelection] {
+    var selections: [TableName: RowSelection] = [:]
+    for (place, table) in schema.tables.enumerated() {
+      let shared = table.shared ?? SharedTable(table.name)
+      switch table.rows {
+      case .all:
+        let selection = shared.selection(where: nil)
+        if selection != RowSelection() { selections[table.name] = selection }
+      case .condition: selections[table.name] = shared.selection(where: shared.condition, shared.parameters)
+      case .gathered:
+        let keys = (0..<table.identity.count).map { "k\($0)" }.joined(separator: ", ")
+        let identity = table.identity.joined(separator: ", ")
+        selections[table.name] = shared.selection(
+          where: "(\(identity)) IN (SELECT \(keys) FROM \(Self.name(place)))")
+      }
+    }
+    return selections
+  }
+
+  /// Drops the tables.
+  func removeTables() throws {
+    for (place, table) in schema.tables.enumerated() where table.rows == .gathered {
+      try connection.execute("DROP TABLE IF EXISTS \(Self.name(place))")
+    }
+  }
+
+  // MARK: Tables of keys
+
+  private static func name(_ place: Int) -> String { "temp.buckia_scope_\(place)" }
+
+  private func makeTables() throws {
+    try removeTables()
+    for (place, table) in schema.tables.enumerated() where table.rows == .gathered {
+      let isRowID = !table.definition.isWithoutRowID
+      let columns = table.identity.indices.map { "k\($0)\(isRowID ? " INTEGER PRIMARY KEY" : " NOT NULL")" }
+      let keys = table.identity.indices.map { "k\($0)" }.joined(separator: ", ")
+      try connection.execute(
+        "CREATE TABLE \(Self.name(place))(\(columns.joined(separator: ", ")), round INTEGER NOT NULL, level INTEGER"
+          + (isRowID ? ")" : ", PRIMARY KEY (\(keys))) WITHOUT ROWID"))
+      try connection.execute("CREATE INDEX \(Self.name(place))_round ON buckia_scope_\(place)(round)")
+      try connection.execute("CREATE INDEX \(Self.name(place))_level ON buckia_scope_\(place)(level)")
+    }
+  }
+
+  // MARK: Rounds
+
+  private func gather() throws {
+    for (place, table) in schema.tables.enumerated() where table.rows == .gathered {
+      guard let condition = table.shared?.condition else { continue }
+      let keys = table.identity.joined(separator: ", ")
+      try run(
+        "INSERT INTO \(Self.name(place)) SELECT \(keys), 0, 0 FROM \(table.sql) WHERE (\(condition)\n)",
+        binding: table.shared)
+    }
+    var round = 0
+    while true {
+      var found = 0
+      for reference in schema.references {
+        found += try addParents(of: reference, round)
+        found += try addChildren(of: reference, round)
+      }
+      if found == 0, round > 0 { return }
+      round += 1
+    }
+  }
+
+  /// Adds the rows that those of the last round refer to.
+  private func addParents(of reference: ScopeSchema.Reference, _ round: Int) throws -> Int {
+    guard let place = reference.parent, schema.tables[place].rows == .gathered else { return 0 }
+    guard let children = rows(of: reference.child, in: round, "round") else { return 0 }
+    let parent = schema.tables[place]
+    return try run(
+      """
+      INSERT OR IGNORE INTO \(Self.name(place)) SELECT \(parent.identity.map { "p.\($0)" }.joined(separator: ", ")), \
+      \(round + 1), NULL FROM \(children.sql) CROSS JOIN \(parent.sql) AS p ON \(match(reference)) \
+      WHERE \(children.condition)
+      """)
+  }
+
+  /// Adds the rows that refer to those of the last level.
+  private func addChildren(of reference: ScopeSchema.Reference, _ round: Int) throws -> Int {
+    guard reference.bringsChildren, let place = reference.parent, let shared = schema.tables[reference.child].shared,
+      round < shared.depth ?? .max, schema.tables[reference.child].rows == .gathered
+    else { return 0 }
+    guard let parents = rows(of: place, in: round, "level", alias: "p") else { return 0 }
+    let child = schema.tables[reference.child]
+    let keys = child.identity.indices.map { "k\($0)" }
+    let chosen = shared.childCondition.map { " WHERE (\($0)\n)" } ?? ""
+    let columns = reference.columns.enumerated().map { "\(SQLText.identifier($1)) AS f\($0)" }
+    let results = zip(child.identity, keys).map { "\($0) AS \($1)" } + columns
+    return try run(
+      """
+      INSERT INTO \(Self.name(reference.child)) SELECT DISTINCT \(keys.map { "c.\($0)" }.joined(separator: ", ")), \
+      \(round + 1), \(round + 1) FROM \(parents.sql) CROSS JOIN (SELECT \(results.joined(separator: ", ")) \
+      FROM \(child.sql)\(chosen)) AS c ON \(matchOfChildren(reference)) WHERE \(parents.condition) \
+      ON CONFLICT (\(keys.joined(separator: ", "))) DO UPDATE SET level = excluded.level WHERE level IS NULL
+      """, binding: chosen.isEmpty ? nil : shared)
+  }
+
+  /// The rows of a table that were found in a round, as a part of a FROM clause; nil where there are none.
+  ///
+  /// - Parameters:
+  ///   - mark: What they are found by: `round` or `level`.
+  ///   - alias: What the table is called.
+  private func rows(
+    of place: Int, in round: Int, _ mark: String, alias: String = "c"
+  ) -> (sql: String, condition: String)? {
+    let table = schema.tables[place]
+    switch table.rows {
+    case .all: return round == 0 ? ("\(table.sql) AS \(alias)", "true") : nil
+    case .condition: return nil
+    case .gathered:
+      let identity = zip(table.identity, table.identity.indices).map { "\(alias).\($0) = s.k\($1)" }
+      return (
+        "\(Self.name(place)) AS s CROSS JOIN \(table.sql) AS \(alias) ON \(identity.joined(separator: " AND "))",
+        "s.\(mark) = \(round)"
+      )
+    }
+  }
+
+  /// When a row refers to another: as SQLite compares the two, by the affinity and the collating sequence of the parent's column
+  /// (<https://sqlite.org/foreignkeys.html#fk_basics>).
+  private func match(_ reference: ScopeSchema.Reference) -> String {
+    let terms = zip(reference.columns, reference.parentColumns).map { mine, theirs in
+      "p.\(SQLText.identifier(theirs)) = +c.\(SQLText.identifier(mine))"
+    }
+    return terms.joined(separator: " AND ")
+  }
+
+  /// The same with the child's columns as `f0`, `f1` …, and such that an index of the child is used where one says the same.
+  private func matchOfChildren(_ reference: ScopeSchema.Reference) -> String {
+    let terms = reference.parentColumns.enumerated().flatMap { place, column -> [String] in
+      let column = "p.\(SQLText.identifier(column))"
+      return ["\(column) = +c.f\(place)"] + (reference.comparesAlike ? ["c.f\(place) = \(column)"] : [])
+    }
+    return terms.joined(separator: " AND ")
+  }
+
+  /// - Returns: How many rows were written.
+  @discardableResult
+  private func run(_ sql: String, binding shared: SharedTable? = nil) throws -> Int {
+    let statement = try connection.prepare(sql)
+    if let shared { try RowSelection(where: nil, shared.parameters).bindParameters(to: statement) }
+    try statement.run()
+    return Int(try connection.cachedInteger("SELECT changes()") ?? 0)
+  }
+
+  // MARK: Dangling references
+
+  /// Makes sure that each shared row refers only to shared rows.
+  private func requireNoDanglingReferences() throws {
+    for reference in schema.references {
+      let table = schema.tables[reference.child]
+      let isSet = reference.columns.map { "c.\(SQLText.identifier($0)) IS NOT NULL" }.joined(separator: " AND ")
+      var missing = isSet
+      if let place = reference.parent {
+        let parent = schema.tables[place]
+        missing += " AND NOT EXISTS (SELECT 1 FROM \(parent.sql) AS p WHERE \(match(reference)))"
+      }
+      let values = reference.columns.map { "c.\(SQLText.identifier($0))" }.joined(separator: ", ")
+      let statement = try connection.prepare(
+        "SELECT \(values) FROM \(source(of: reference.child)) WHERE \(missing) LIMIT 1")
+      if table.rows == .condition, let shared = table.shared {
+        try RowSelection(where: nil, shared.parameters).bindParameters(to: statement)
+      }
+      guard try statement.step() else { continue }
+      let found = reference.columns.indices.map { "\(ChangesetValue(statement, at: $0))" }.joined(separator: ", ")
+      throw dangling(reference, found)
+    }
+  }
+
+  /// All shared rows of a table, as a part of a FROM clause under the name `c`.
+  private func source(of place: Int) -> String {
+    let table = schema.tables[place]
+    switch table.rows {
+    case .all: return "\(table.sql) AS c"
+    case .condition: return "(SELECT * FROM \(table.sql) WHERE (\(table.shared?.condition ?? "true")\n)) AS c"
+    case .gathered:
+      let identity = zip(table.identity, table.identity.indices).map { "c.\($0) = s.k\($1)" }
+      return "\(Self.name(place)) AS s CROSS JOIN \(table.sql) AS c ON \(identity.joined(separator: " AND "))"
+    }
+  }
+
+  private func dangling(_ reference: ScopeSchema.Reference, _ value: String) -> ReplicationError {
+    let table = schema.tables[reference.child].name
+    let column = reference.columns.joined(separator: ", ")
+    let why =
+      reference.parent == nil
+      ? "table \"\(reference.parentName)\", which is not shared"
+      : "a row of table \"\(reference.parentName)\" that does not exist"
+    return ReplicationError(
+      .danglingReference,
+      "a row of table \"\(table)\" refers to \(why): \(column) is \(value). Share that too, leave the column out or rewrite it, "
+        + "or mend the row", table: table.text, column: column)
+  }
+}

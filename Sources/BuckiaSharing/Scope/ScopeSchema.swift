@@ -1,0 +1,265 @@
+import BuckiaDiff
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A scope applied to the schema of a database: which tables take part, and which references are followed.
+struct ScopeSchema {
+  /// How the shared rows of a table are known.
+  enum Rows: Equatable {
+    /// All are shared.
+    case all
+    /// Those that meet the condition: nothing refers to them, and they bring nothing along.
+    case condition
+    /// Those that are gathered, row by row.
+    case gathered
+  }
+
+  /// A table that takes part.
+  struct Table {
+    let definition: TableDefinition
+    /// What the scope says of it; nil where it takes part only because others refer to it.
+    let shared: SharedTable?
+    /// What tells its rows apart, as SQL: the rowid, or the key of a WITHOUT ROWID table.
+    let identity: [String]
+    var rows: Rows
+
+    var name: TableName { TableName(definition.name) }
+    var sql: String { "main.\(SQLText.identifier(definition.name))" }
+  }
+
+  /// Rows of a table that refer to others.
+  struct Reference {
+    /// The place of the table among ``ScopeSchema/tables``.
+    let child: Int
+    let columns: [String]
+    /// The table that is referred to.
+    let parentName: TableName
+    /// Its place; nil where it does not take part, so that nothing may refer to it.
+    let parent: Int?
+    let parentColumns: [String]
+    /// Whether both compare their values alike, so that an index of the child's columns finds what the parent's key says.
+    let comparesAlike: Bool
+    /// Whether rows of the child are shared because they refer to the parent.
+    let bringsChildren: Bool
+  }
+
+  private(set) var tables: [Table] = []
+  private(set) var references: [Reference] = []
+  private var places: [TableName: Int] = [:]
+
+  /// - Throws: `ReplicationError` with `invalidScope`, `noSuchTable` or `invalidSelection`; `SQLiteError`.
+  init(_ scope: ShareScope, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
+    guard !scope.tables.isEmpty else { throw ReplicationError.invalidScope("the scope names no table") }
+    for name in scope.excludedTables {
+      try Self.requireTable(name, schema)
+      if scope.table(name) != nil {
+        throw ReplicationError.invalidScope("table \"\(name)\" is both shared and excluded", table: name)
+      }
+    }
+    for shared in scope.tables { try add(shared, schema, on: connection) }
+    var next = 0
+    while next < tables.count {
+      try addReferences(of: next, scope, schema)
+      next += 1
+    }
+    try requireReferences(scope)
+    chooseRows()
+  }
+
+  // MARK: Tables
+
+  @discardableResult
+  private static func requireTable(_ name: TableName, _ schema: SchemaReader) throws -> SchemaEntry {
+    guard let entry = schema.entry(named: name) else {
+      throw ReplicationError(.noSuchTable, "the scope names table \"\(name)\", which does not exist", table: name.text)
+    }
+    return entry
+  }
+
+  private mutating func add(
+    _ shared: SharedTable, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws {
+    let entry = try Self.requireTable(shared.name, schema)
+    guard places[shared.name] == nil else {
+      throw ReplicationError.invalidScope("the scope names table \"\(shared.name)\" twice", table: shared.name)
+    }
+    if let reason = try Self.refusal(of: entry, schema) {
+      throw ReplicationError.invalidScope("table \"\(shared.name)\" cannot be shared: \(reason)", table: shared.name)
+    }
+    let definition = try schema.definition(of: entry)
+    for condition in [shared.condition, shared.childCondition].compactMap({ $0 }) {
+      try RowSelection(where: condition, shared.parameters).validate(
+        for: shared.name, on: connection, of: "the scope", allowingOthers: true)
+    }
+    try requireParameters(of: shared, on: connection)
+    let selection = shared.selection(where: nil)
+    try RowSelection.requireColumns(of: [selection], in: [definition])
+    try selection.requireUse(on: definition)
+    guard shared.depth ?? 1 >= 1 else {
+      throw ReplicationError.invalidScope("the depth for table \"\(shared.name)\" is less than 1", table: shared.name)
+    }
+    guard !shared.parents.isEmpty || shared.childCondition == nil && shared.depth == nil else {
+      throw ReplicationError.invalidScope(
+        "the scope limits the children in table \"\(shared.name)\", but does not say of which tables they are children",
+        table: shared.name)
+    }
+    try append(definition, shared)
+  }
+
+  /// Makes sure that each parameter is used: a misspelled one would share other rows than was meant.
+  private func requireParameters(of shared: SharedTable, on connection: borrowing SQLiteConnection) throws {
+    let conditions = [shared.condition, shared.childCondition].compactMap { $0 }
+    var used: Set<String> = []
+    for condition in conditions {
+      let query = try connection.prepare("SELECT 1 FROM main.\(shared.name.quoted) WHERE (\(condition)\n)")
+      used.formUnion(
+        (0..<query.parameterCount).compactMap { query.parameterName(at: $0).map { String($0.dropFirst()) } })
+    }
+    if let name = shared.parameters.keys.sorted().first(where: { !used.contains($0) }) {
+      throw ReplicationError.invalidScope(
+        "no condition for table \"\(shared.name)\" has a parameter \"\(name)\"", table: shared.name)
+    }
+  }
+
+  private mutating func append(_ definition: TableDefinition, _ shared: SharedTable?) throws {
+    var identity = definition.keySQL
+    if !definition.isWithoutRowID {
+      guard let rowID = definition.rowIDName else {
+        throw ReplicationError.invalidScope(
+          "table \"\(definition.name)\" cannot be shared: its columns hide the rowid", table: TableName(definition.name)
+        )
+      }
+      identity = [rowID]
+    }
+    places[TableName(definition.name)] = tables.count
+    tables.append(Table(definition: definition, shared: shared, identity: identity, rows: .gathered))
+  }
+
+  private static func refusal(of entry: SchemaEntry, _ schema: SchemaReader) throws -> String? {
+    if let reason = Replicability.refusal(of: entry) { return reason }
+    guard entry.kind == .table else { return "it is no ordinary table" }
+    return Replicability.refusal(of: try schema.definition(of: entry))
+  }
+
+  // MARK: References
+
+  private mutating func addReferences(of child: Int, _ scope: ShareScope, _ schema: SchemaReader) throws {
+    let table = tables[child]
+    let declared = scope.references.filter { $0.table == table.name }.map {
+      ForeignKey(columns: $0.columns, parent: $0.parent.text, parentColumns: $0.parentColumns)
+    }
+    for key in table.definition.foreignKeys + declared {
+      // What does not travel, or travels as something else, refers to nothing.
+      if let shared = table.shared, key.columns.contains(where: { shared.hides($0) }) { continue }
+      let isExcluded = scope.excludedTables.contains(TableName(key.parent))
+      let entry = isExcluded ? nil : schema.entry(named: TableName(key.parent))
+      guard let entry, try Self.refusal(of: entry, schema) == nil else {
+        append(key, of: child, to: nil, [])
+        continue
+      }
+      if places[entry.name] == nil { try append(schema.definition(of: entry), nil) }
+      guard let parent = places[entry.name] else { continue }
+      let definition = tables[parent].definition
+      let columns =
+        key.parentColumns.isEmpty ? definition.primaryKey.map { definition.columns[$0].name } : key.parentColumns
+      append(key, of: child, to: columns.count == key.columns.count ? parent : nil, columns)
+    }
+  }
+
+  private mutating func append(_ key: ForeignKey, of child: Int, to parent: Int?, _ parentColumns: [String]) {
+    let table = tables[child].definition
+    let parentName = TableName(key.parent)
+    var comparesAlike = false
+    if let parent {
+      let theirs = tables[parent].definition
+      comparesAlike = zip(key.columns, parentColumns).allSatisfy { mine, other in
+        guard let mine = table.column(named: mine), let other = theirs.column(named: other) else { return false }
+        return ASCIIName.matches(table.columns[mine].collation, theirs.columns[other].collation)
+          && table.affinity(at: mine) == theirs.affinity(at: other)
+      }
+    }
+    references.append(
+      Reference(
+        child: child, columns: key.columns, parentName: parentName, parent: parent, parentColumns: parentColumns,
+        comparesAlike: comparesAlike,
+        bringsChildren: parent != nil && tables[child].shared?.parents.contains(parentName) == true))
+  }
+
+  /// Makes sure that what the scope says of references can be followed.
+  private func requireReferences(_ scope: ShareScope) throws {
+    for reference in scope.references {
+      guard let child = places[reference.table] else {
+        throw ReplicationError.invalidScope(
+          "the scope declares a reference of table \"\(reference.table)\", which is not shared", table: reference.table)
+      }
+      let columns = tables[child].definition.columns
+      if let column = reference.columns.first(where: { name in !columns.contains { ASCIIName.matches($0.name, name) } })
+      {
+        throw ReplicationError.invalidScope(
+          "the scope declares a reference by column \"\(reference.table).\(column)\", which does not exist",
+          table: reference.table, column: column)
+      }
+      let found = references.first {
+        $0.child == child && $0.parentName == reference.parent && $0.columns == reference.columns
+      }
+      guard let found, !reference.columns.isEmpty else { continue }
+      let parent = found.parent.map { tables[$0].definition }
+      guard let parent, found.parentColumns.allSatisfy({ parent.column(named: $0) != nil }) else {
+        if scope.excludedTables.contains(reference.parent) { continue }
+        throw ReplicationError.invalidScope(
+          "the scope declares a reference from table \"\(reference.table)\" to columns that table \"\(reference.parent)\" does not have",
+          table: reference.table)
+      }
+    }
+    for table in tables {
+      guard let shared = table.shared else { continue }
+      for parent in shared.parents {
+        guard let place = places[parent], tables[place].shared != nil else {
+          throw ReplicationError.invalidScope(
+            "rows of table \"\(shared.name)\" are shared as children of table \"\(parent)\", of which the scope chooses none",
+            table: shared.name)
+        }
+        guard references.contains(where: { $0.child == places[shared.name] && $0.parent == place }) else {
+          throw ReplicationError.invalidScope(
+            "no foreign key of table \"\(shared.name)\" refers to table \"\(parent)\"; declare the reference in the scope",
+            table: shared.name)
+        }
+      }
+    }
+  }
+
+  /// Rows are gathered only where something depends on which they are.
+  private mutating func chooseRows() {
+    for place in tables.indices where tables[place].shared?.isWhole == true { tables[place].rows = .all }
+    for place in tables.indices where tables[place].rows == .gathered {
+      guard let shared = tables[place].shared, shared.parents.isEmpty else { continue }
+      let isReferredTo = references.contains { $0.parent == place }
+      let bringsOthers = references.contains { reference in
+        reference.child == place && reference.parent.map { tables[$0].rows != .all } ?? false
+      }
+      if !isReferredTo, !bringsOthers { tables[place].rows = .condition }
+    }
+  }
+}
+
+extension SharedTable {
+  /// Whether all rows are shared.
+  var isWhole: Bool { condition == nil && parents.isEmpty }
+
+  /// Whether others do not get the value that a column has here.
+  func hides(_ column: String) -> Bool {
+    omittedColumns.contains { ASCIIName.matches($0, column) }
+      || rewrittenColumns.keys.contains { ASCIIName.matches($0, column) }
+  }
+
+  /// What is compared of the table.
+  ///
+  /// - Parameters:
+  ///   - condition: Chooses its rows; nil for all of them.
+  ///   - parameters: The values of its parameters.
+  func selection(where condition: String?, _ parameters: [String: ChangesetValue] = [:]) -> RowSelection {
+    RowSelection(where: condition, parameters, omitting: omittedColumns, rewriting: rewrittenColumns)
+  }
+}

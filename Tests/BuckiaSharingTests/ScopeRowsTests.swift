@@ -1,0 +1,190 @@
+import BuckiaDiff
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+import TestSupport
+import Testing
+
+@testable import BuckiaSharing
+
+/// Which rows a scope has.
+@Suite struct ScopeRowsTests {
+  /// The keys of the rows that a scope shares, by table, each as text.
+  static func rows(_ scope: ShareScope, on connection: borrowing SQLiteConnection, key: String = "id") throws
+    -> [String: [String]]
+  {
+    let transaction = try SQLiteTransaction(.deferred, on: connection)
+    let rows = try ScopeRows(scope, on: connection, SchemaReader(connection))
+    let selections = rows.selections()
+    var found: [String: [String]] = [:]
+    for table in rows.schema.tables {
+      let selection = selections[table.name] ?? RowSelection()
+      let query = try connection.prepare(
+        "SELECT \"\(key)\" FROM \(table.sql) WHERE \(selection.condition.map { "(\($0))" } ?? "true") ORDER BY 1")
+      try selection.bindParameters(to: query)
+      var keys: [String] = []
+      while try query.step() { keys.append("\(ChangesetValue(query, at: 0))") }
+      found[table.name.text] = keys
+    }
+    try rows.removeTables()
+    try transaction.commit()
+    return found
+  }
+
+  static let library = """
+    CREATE TABLE owner(id INTEGER PRIMARY KEY, name TEXT);
+    CREATE TABLE folder(id INTEGER PRIMARY KEY, up INTEGER REFERENCES folder(id));
+    CREATE TABLE album(id INTEGER PRIMARY KEY, owner INTEGER REFERENCES owner(id), folder INTEGER REFERENCES folder(id));
+    CREATE TABLE photo(id INTEGER PRIMARY KEY, owner INTEGER REFERENCES owner(id));
+    CREATE TABLE album_photo(id INTEGER PRIMARY KEY, album INTEGER REFERENCES album(id), photo INTEGER REFERENCES photo(id));
+    CREATE TABLE comment(id INTEGER PRIMARY KEY, photo INTEGER REFERENCES photo(id), up INTEGER REFERENCES comment(id), draft);
+    INSERT INTO owner VALUES (1,'Anna'),(2,'Ben'),(3,'Cara');
+    INSERT INTO folder VALUES (1,NULL),(2,1),(3,2),(4,1);
+    INSERT INTO album VALUES (1,1,3),(2,2,4);
+    INSERT INTO photo VALUES (1,1),(2,3),(3,2);
+    INSERT INTO album_photo VALUES (1,1,1),(2,1,2),(3,2,3);
+    INSERT INTO comment VALUES (1,1,NULL,0),(2,1,1,0),(3,3,NULL,0),(4,2,NULL,1);
+    """
+
+  private func library() throws -> SQLiteConnection {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute(Self.library)
+    return connection
+  }
+
+  @Test func `what rows refer to comes along, from tables that are not named and through all of them`() throws {
+    let found = try Self.rows(ShareScope { SharedTable("album").where("id = :id", ["id": 1]) }, on: library())
+    #expect(found == ["album": ["1"], "owner": ["1"], "folder": ["1", "2", "3"]])
+  }
+
+  @Test func `children come with the other side of a link table, and their own parents`() throws {
+    let scope = ShareScope {
+      SharedTable("album").where("id = 1")
+      SharedTable("album_photo").children(of: "album")
+    }
+    let found = try Self.rows(scope, on: library())
+    #expect(found["album_photo"] == ["1", "2"])
+    #expect(found["photo"] == ["1", "2"])
+    #expect(found["owner"] == ["1", "3"])
+    #expect(found["comment"] == nil)
+  }
+
+  @Test func `rows that are there only as parents bring no children`() throws {
+    // Folder 3 is below 2 and 1, which are shared for its sake; 4 is below 1, too.
+    let scope = ShareScope { SharedTable("folder").where("id = 2").children(of: "folder") }
+    #expect(try Self.rows(scope, on: library()) == ["folder": ["1", "2", "3"]])
+  }
+
+  @Test(arguments: [(1, ["1", "2"]), (2, ["1", "2", "3"])])
+  func `children come as far as the depth says`(depth: Int, keys: [String]) throws {
+    let connection = try library()
+    try connection.execute("DELETE FROM folder WHERE id = 4")
+    let scope = ShareScope { SharedTable("folder").where("id = 1").children(of: "folder", depth: depth) }
+    #expect(try Self.rows(scope, on: connection)["folder"] == keys)
+  }
+
+  @Test func `a condition chooses among children`() throws {
+    let scope = ShareScope {
+      SharedTable("photo").where("id < 3")
+      SharedTable("comment").children(of: "photo", "comment", where: "draft = 0")
+    }
+    #expect(try Self.rows(scope, on: library())["comment"] == ["1", "2"])
+  }
+
+  @Test func `a reference by a column that is left out or rewritten brings nothing`() throws {
+    let scope = ShareScope { SharedTable("album").where("id = 1").omitting("folder").rewriting("owner", to: .null) }
+    #expect(try Self.rows(scope, on: library()) == ["album": ["1"]])
+  }
+
+  @Test func `a row that would refer to a table which is excluded is not shared`() throws {
+    let scope = ShareScope(tables: [SharedTable("photo")], excludedTables: ["owner"])
+    let error = #expect(throws: ReplicationError.self) { try Self.rows(scope, on: library()) }
+    #expect(error?.code == .danglingReference)
+    #expect(
+      error?.message == """
+        a row of table "photo" refers to table "owner", which is not shared: owner is 1. Share that too, leave the column out \
+        or rewrite it, or mend the row
+        """)
+  }
+
+  @Test func `a row that refers to nothing is not shared`() throws {
+    let connection = try library()
+    try connection.execute("INSERT INTO photo VALUES (9, 77)")
+    let all = ShareScope { SharedTable("photo") }
+    let error = #expect(throws: ReplicationError.self) { try Self.rows(all, on: connection) }
+    #expect(error?.message.contains("a row of table \"owner\" that does not exist: owner is 77") == true)
+    let others = ShareScope { SharedTable("photo").where("id < 9") }
+    #expect(try Self.rows(others, on: connection)["photo"] == ["1", "2", "3"])
+  }
+
+  @Test(arguments: [
+    (ShareScope(tables: []), "the scope names no table"),
+    (ShareScope { SharedTable("phto") }, "the scope names table \"phto\", which does not exist"),
+    (ShareScope(tables: [SharedTable("photo"), SharedTable("PHOTO")]), "the scope names table \"PHOTO\" twice"),
+    (
+      ShareScope(tables: [SharedTable("photo")], excludedTables: ["onwer"]),
+      "the scope names table \"onwer\", which does not exist"
+    ),
+    (
+      ShareScope { SharedTable("photo").where("owner = :me", ["me": 1, "my": 2]) },
+      "no condition for table \"photo\" has a parameter \"my\""
+    ),
+    (
+      ShareScope { SharedTable("photo").where("owner = :me") },
+      "the condition for table \"photo\" of the scope cannot be used: its parameter :me has no value (in: owner = :me)"
+    ),
+    (
+      ShareScope { SharedTable("photo").omitting("id") },
+      "column \"photo.id\" cannot be left out: it is part of the primary key"
+    ),
+    (
+      ShareScope { SharedTable("photo").rewriting("id", to: 1) },
+      "column \"photo.id\" cannot be rewritten: it is part of the primary key"
+    ),
+    (
+      ShareScope { SharedTable("comment").children(of: "photo") },
+      "rows of table \"comment\" are shared as children of table \"photo\", of which the scope chooses none"
+    ),
+    (
+      ShareScope(tables: [SharedTable("owner"), SharedTable("comment").children(of: "owner")]),
+      "no foreign key of table \"comment\" refers to table \"owner\"; declare the reference in the scope"
+    ),
+  ])
+  func `a scope that cannot be followed says why`(scope: ShareScope, message: String) throws {
+    let connection = try library()
+    let error = #expect(throws: ReplicationError.self) { try Self.rows(scope, on: connection) }
+    #expect(error?.message == message)
+  }
+
+  @Test func `a condition cannot reach behind itself`() throws {
+    for condition in ["1) OR (1", "1; DELETE FROM photo", "id = 1 --"] {
+      let scope = ShareScope { SharedTable("photo").where(condition) }
+      if condition.hasSuffix("--") {
+        #expect(try Self.rows(scope, on: library())["photo"] == ["1"])
+      } else {
+        #expect(throws: ReplicationError.self) { try Self.rows(scope, on: library()) }
+      }
+    }
+  }
+
+  @Test("The same rows as following each reference by itself, in random schemas", arguments: Seeds.shards)
+  func likeTheModel(shard: Int) throws {
+    var (gathered, refused) = (0, 0)
+    try Seeds.tryEach(400, shard: shard) { seed in
+      let world = try RandomScope(seed: seed)
+      let wanted = try world.rows()
+      if let wanted {
+        let found = try Self.rows(world.scope, on: world.connection)
+        try #require(found == wanted, "\(Seeds.replay(seed))\n\(world.story)")
+        gathered += wanted.values.reduce(0) { $0 + $1.count }
+      } else {
+        let error = #expect(throws: ReplicationError.self) { try Self.rows(world.scope, on: world.connection) }
+        try #require(error?.code == .danglingReference, "\(Seeds.replay(seed))\n\(world.story)")
+        refused += 1
+      }
+    }
+    #expect(gathered > 0)
+    #expect(refused > 0)
+  }
+}
