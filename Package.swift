@@ -71,8 +71,8 @@ let package = Package(
     .target(
       name: "BuckiaSharing",
       dependencies: [
-        "BuckiaByteStreams", "BuckiaDiff", "BuckiaJSON", "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans",
-        "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaJSON", "BuckiaKSUID", "BuckiaLedger",
+        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // One shipment as a file: manifest, container, compression, signature.

@@ -143,7 +143,7 @@ extension DatabaseManager {
   /// Notes in the clocks of the newer database what the diff says: where others have it, theirs say the same.
   ///
   /// - Returns: A remark when that could not be done.
-  private static func stamp(_ difference: DatabaseDifference, by id: KSUID, in newer: RowSource) -> Remark? {
+  static func stamp(_ difference: DatabaseDifference, by id: KSUID, in newer: RowSource) -> Remark? {
     let columns = Dictionary(
       difference.tables.map { (TableName($0.definition.name), $0.definition.changesetColumns) }
     ) { first, _ in first }

@@ -71,6 +71,45 @@ extension DatabaseDifference {
   }
 }
 
+extension DatabaseDifference {
+  /// The difference without some of its deletions.
+  ///
+  /// - Parameter runs: Neighbouring changes, in the order of the changeset, and whether they are left out.
+  /// - Throws: `ChangesetError`, `ByteStreamError`.
+  package func leavingOut(deletions runs: [(count: Int64, isLeftOut: Bool)]) throws -> DatabaseDifference {
+    let changes = changeset.makeEmpty()
+    var run = runs.startIndex
+    var left = runs.first?.count ?? 0
+    var header: ArraySlice<UInt8> = []
+    var dropped: [TableName: Int] = [:]
+    try Changesets.forEachChange(of: changeset) { change, reader, bytes in
+      while left == 0, run < runs.endIndex - 1 {
+        run += 1
+        left = runs[run].count
+      }
+      left -= 1
+      guard let table = reader.table else { return }
+      if runs[run].isLeftOut {
+        dropped[TableName(table.name), default: 0] += 1
+        return
+      }
+      var writer = ChangesetWriter()
+      writer.beginTable(table)
+      if header != writer.bytes[...] { try changes.write(writer.bytes) }
+      header = writer.bytes[...]
+      try changes.write(bytes.extracting(change.range))
+    }
+    let tables = tables.compactMap { table -> TableDifference? in
+      let count = dropped[TableName(table.definition.name)] ?? 0
+      let isLeft = table.inserted + table.updated + table.deleted > count || table.isNew || !table.newColumns.isEmpty
+      return isLeft
+        ? table.counting(inserted: table.inserted, updated: table.updated, deleted: table.deleted - count) : nil
+    }
+    return DatabaseDifference(
+      changeset: changes, tables: tables, skipped: skipped, fallbacks: fallbacks, author: author)
+  }
+}
+
 extension TableDifference {
   /// The same with other numbers.
   fileprivate func counting(inserted: Int, updated: Int, deleted: Int) -> TableDifference {

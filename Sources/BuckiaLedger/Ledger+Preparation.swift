@@ -16,7 +16,8 @@ extension Ledger {
     LedgerSettings.definition, LedgerEntries.definition, RefusedFiles.definition, ConflictLog.definition,
     LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
     StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
-    ConflictRule.definition, RowClocks.definition,
+    ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
+    OutboxEntry.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7]
+  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -198,5 +198,42 @@ enum LedgerMigration {
       contents BLOB NOT NULL
     );
     CREATE INDEX main.buckia_effect_last ON buckia_effect(last, first);
+    """
+
+  /// Parts of the database can be shared.
+  private static let toFormat8 = """
+    CREATE TABLE main.buckia_share(
+      share INTEGER PRIMARY KEY,
+      stream BLOB NOT NULL UNIQUE,
+      incarnation BLOB NOT NULL,
+      name TEXT,
+      scope TEXT NOT NULL,
+      audience TEXT NOT NULL,
+      sequence INTEGER NOT NULL,
+      diff TEXT,
+      digest BLOB
+    );
+    CREATE TABLE main.buckia_shadow(
+      shadow INTEGER PRIMARY KEY,
+      share INTEGER NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      columns TEXT NOT NULL,
+      UNIQUE (share, table_name)
+    );
+    CREATE TABLE main.buckia_outbox(
+      diff TEXT PRIMARY KEY NOT NULL,
+      share INTEGER NOT NULL,
+      sequence INTEGER NOT NULL,
+      digest BLOB NOT NULL,
+      file TEXT NOT NULL,
+      made_at INTEGER NOT NULL,
+      is_delivered INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_outbox_share ON buckia_outbox(share, sequence);
+    CREATE TABLE main.buckia_outbox_piece(
+      piece INTEGER PRIMARY KEY,
+      diff TEXT NOT NULL,
+      bytes BLOB NOT NULL
+    );
     """
 }

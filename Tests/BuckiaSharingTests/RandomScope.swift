@@ -62,10 +62,13 @@ final class RandomScope {
     for table in tables {
       let isWithoutRowID = Int.random(in: 0..<3, using: &random) == 0
       var columns = [
-        isWithoutRowID ? "id TEXT" : ["id INTEGER", "id INT", "id TEXT COLLATE NOCASE"].randomElement(using: &random)!,
+        isWithoutRowID
+          ? "id TEXT" : ["id INTEGER", "id INT", "id TEXT COLLATE NOCASE"][Int.random(in: 0..<3, using: &random)],
         "other INTEGER UNIQUE", "number INTEGER",
       ]
-      columns += table.references.map { "\($0.column) \(["INTEGER", "TEXT", ""].randomElement(using: &random)!)" }
+      columns += table.references.map {
+        "\($0.column) \(["INTEGER", "TEXT", ""][Int.random(in: 0..<3, using: &random)])"
+      }
       columns.append("PRIMARY KEY (id)")
       for reference in table.references {
         let parent = reference.toKey ? "id" : "other"

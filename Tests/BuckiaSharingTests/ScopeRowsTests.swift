@@ -16,7 +16,7 @@ import Testing
   {
     let transaction = try SQLiteTransaction(.deferred, on: connection)
     let rows = try ScopeRows(scope, on: connection, SchemaReader(connection))
-    let selections = rows.selections()
+    let selections = rows.selections
     var found: [String: [String]] = [:]
     for table in rows.schema.tables {
       let selection = selections[table.name] ?? RowSelection()

@@ -341,7 +341,7 @@ final class TableStatements {
 
 extension SQLiteStatement {
   /// Binds a value where it lies: the bytes must stay there until the statement has run.
-  func bind(_ value: ValueSlice, in bytes: RawSpan, at index: Int) throws(SQLiteError) {
+  package func bind(_ value: ValueSlice, in bytes: RawSpan, at index: Int) throws(SQLiteError) {
     switch value.kind {
     case .undefined, .null: try bindNull(at: index)
     case .integer: try bind(value.integer(in: bytes), at: index)
@@ -354,17 +354,6 @@ extension SQLiteStatement {
       } else {
         try bind(blobNoCopy: payload, at: index)
       }
-    }
-  }
-
-  /// Binds a value, copying it.
-  func bind(_ value: ChangesetValue, at index: Int) throws(SQLiteError) {
-    switch value {
-    case .null: try bindNull(at: index)
-    case .integer(let number): try bind(number, at: index)
-    case .real(let number): try bind(number, at: index)
-    case .text(let text): try bind(text, at: index)
-    case .blob(let bytes): try bind(bytes, at: index)
     }
   }
 

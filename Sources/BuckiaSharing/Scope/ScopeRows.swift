@@ -9,7 +9,7 @@ import SQLiteSchemas
 /// Rows are gathered in rounds, in TEMP tables of their keys. A row that a condition has chosen, or that is a child of one, has
 /// a level: how many steps from child to child it is away. One that is there only because others refer to it has none.
 /// In each round the rows of the last one bring what they refer to, and those of the last level their children.
-final class ScopeRows {
+package final class ScopeRows {
   let schema: ScopeSchema
   private let connection: SQLiteConnection
 
@@ -17,7 +17,7 @@ final class ScopeRows {
   ///
   /// - Throws: `ReplicationError` as ``ScopeSchema``, and with `danglingReference` where a row refers to one that is not shared;
   ///   `SQLiteError`.
-  init(_ scope: ShareScope, on connection: borrowing SQLiteConnection, _ reader: SchemaReader) throws {
+  package init(_ scope: ShareScope, on connection: borrowing SQLiteConnection, _ reader: SchemaReader) throws {
     schema = try ScopeSchema(scope, reader, on: connection)
     self.connection = SQLiteConnection(sharing: connection)
     do {
@@ -31,7 +31,7 @@ final class ScopeRows {
   }
 
   /// What is compared of each table.
-  func selections() -> [TableName: RowSelection] {
+  package var selections: [TableName: RowSelection] {
     var selections: [TableName: RowSelection] = [:]
     for (place, table) in schema.tables.enumerated() {
       let shared = table.shared ?? SharedTable(table.name)
@@ -50,8 +50,11 @@ final class ScopeRows {
     return selections
   }
 
-  /// Drops the tables.
-  func removeTables() throws {
+  /// The tables that take part.
+  package var tables: [TableName] { schema.tables.map(\.name) }
+
+  /// Drops the tables in which the rows were gathered.
+  package func removeTables() throws {
     for (place, table) in schema.tables.enumerated() where table.rows == .gathered {
       try connection.execute("DROP TABLE IF EXISTS \(Self.name(place))")
     }

@@ -1,0 +1,60 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaDiff
+import BuckiaDiffFiles
+import BuckiaJSON
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import BuckiaSharing
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DatabaseManager {
+  /// Shares a part of the database with others: the first time all of it, then what has changed since.
+  ///
+  /// What they have got is kept in the database, in one transaction with the file that says it. A crash at any moment leaves either
+  /// nothing, or a file that the next call delivers, with the same id and the same bytes.
+  ///
+  /// ```swift
+  /// let scope = ShareScope { SharedTable("album").where("id = :album", ["album": 7]) }
+  /// let report = try database.share(scope, to: [ShareRecipient("anna")], output: .path("outbox"), options: options)
+  /// print(report.path ?? "nothing has changed")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - scope: What is shared. If it has a name, and had another content before, what was sent is adjusted.
+  ///   - recipients: With whom. All of them get the same file.
+  ///   - output: Where the file goes.
+  ///   - options: What becomes of rows that have left the scope, and more.
+  ///   - home: Where the clock of the ids is kept, and what is known of the replica.
+  ///   - progress: Is told how far the comparison has come. May throw to stop.
+  /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
+  /// - Throws: `BuckiaError`: `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
+  ///   `danglingReference` when a shared row refers to one that is not; `misuse` for a borrowed database inside a transaction of the
+  ///   app, which may still roll back; when the database cannot be written. Nothing is sent then. When the file cannot be written,
+  ///   the next call delivers it.
+  @discardableResult
+  public func share(
+    _ scope: ShareScope, to recipients: [ShareRecipient], output: DiffOutput, options: ShareOptions = ShareOptions(),
+    home: BuckiaHome = .standard, progress: @escaping (DiffProgress) throws -> Void = { _ in }
+  ) throws -> ShareReport {
+    var (report, seconds) = try WallClock.timing {
+      try withWriter { connection in
+        guard !isBorrowed || !connection.isInTransaction else {
+          throw BuckiaError(.misuse, "nothing can be shared inside a transaction of the app, which may still roll back")
+        }
+        guard !recipients.isEmpty else { throw BuckiaError(.misuse, "nobody is named to share with") }
+        guard options.allowsUnencrypted else {
+          throw BuckiaError(
+            .unsupported,
+            "this version of Buckia cannot encrypt what it shares; allow that it is not encrypted, or wait")
+        }
+        return try ShareRun(scope, recipients, output, options, home, progress).run(on: connection)
+      }
+    }
+    report.seconds = seconds
+    return report
+  }
+}

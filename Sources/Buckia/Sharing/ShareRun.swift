@@ -1,0 +1,210 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaDiff
+import BuckiaDiffFiles
+import BuckiaJSON
+import BuckiaKSUID
+import BuckiaLedger
+import BuckiaSchemaPlans
+import BuckiaSharing
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// One call of ``DatabaseManager/share(_:to:output:options:home:progress:)``.
+struct ShareRun {
+  private let scope: ShareScope
+  private let audience: String
+  private let output: DiffOutput
+  private let options: ShareOptions
+  private let home: BuckiaHome
+  private let progress: (DiffProgress) throws -> Void
+
+  init(
+    _ scope: ShareScope, _ recipients: [ShareRecipient], _ output: DiffOutput, _ options: ShareOptions,
+    _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
+  ) {
+    self.scope = scope
+    let names = Set(recipients.map(\.name)).sorted()
+    audience = JSONValue.array(names.map { .string($0) }).text()
+    self.output = output
+    self.options = options
+    self.home = home
+    self.progress = progress
+  }
+
+  /// Makes the file in one transaction, and delivers it after that.
+  func run(on connection: borrowing SQLiteConnection) throws -> ShareReport {
+    var report = ShareReport()
+    report.isDryRun = options.isDryRun
+    if !options.isDryRun, try deliver(into: &report, on: connection), !output.takesSeveral {
+      report.isIncomplete = true
+      return report
+    }
+    let transaction = try SQLiteTransaction(.immediate, on: connection)
+    try Ledger.prepare(on: connection)
+    try make(&report, on: connection)
+    if options.isDryRun {
+      transaction.rollback()
+      return report
+    }
+    try transaction.commit()
+    if report.id != nil {
+      if let remark = try ReplicaRegistration(of: connection, in: home).noteProgress(on: connection) {
+        report.warnings.append(remark)
+      }
+      var rest = ShareReport()
+      _ = try deliver(into: &rest, on: connection)
+      report.path = rest.delivered.last?.path
+    }
+    return report
+  }
+
+  // MARK: Making
+
+  private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws {
+    let registration = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
+    report.warnings = registration.remarks
+    guard let replica = registration.replica else {
+      throw BuckiaError(
+        .unwritable, "it cannot be settled which replica this database is, and nothing is shared before",
+        path: connection.path)
+    }
+    var (share, replaced) = try share(of: replica, on: connection)
+    let schema = try SchemaReader(connection)
+    let rows = try ScopeRows(scope, on: connection, schema)
+    let shadow = try Shadow(of: share.number, on: connection)
+    let isSnapshot = share.sequence == 0 || options.resyncs
+    if isSnapshot { try shadow.clear() }
+    let newer = RowSource(on: connection, selecting: rows.selections)
+    let found = try DatabaseComparison.run(
+      from: isSnapshot ? .empty() : shadow.source, to: newer,
+      options: DiffOptions(tables: rows.tables, method: .rows, keyless: .content), progress: progress)
+    report.skipped = found.skipped
+    report.isSnapshot = isSnapshot
+    let departed = try DepartedRows(in: found.changeset, of: found.tables.map(\.definition), schema, on: connection)
+    let sent = options.onLeave == .keep ? try found.leavingOut(departed) : found
+    report.tables = try ShareReport.tables(
+      sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
+    share.scope = scope.json
+    try share.write(on: connection)
+    // Those who have something may have to be told that there is nothing any more.
+    if !sent.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
+      let annotated = options.onLeave == .withdraw && !departed.isEmpty ? departed : nil
+      try send(
+        sent, annotated, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica, &report)
+    }
+    // What stays where it is is not known to be there any more.
+    try shadow.move(by: found, to: rows.selections, schema)
+    // After an error the rollback does it.
+    try rows.removeTables()
+  }
+
+  /// The share of this scope with these people; nil where there is none yet.
+  private func knownShare(on connection: borrowing SQLiteConnection) throws -> ShareEntry? {
+    let document = scope.json
+    return try ShareEntry.all(on: connection).first { entry in
+      guard entry.audience == audience, entry.name == scope.name else { return false }
+      return scope.name != nil || entry.scope == document
+    }
+  }
+
+  /// The share of this scope with these people: the one that there is, or a new one.
+  ///
+  /// - Returns: The share, and the stream whose place it takes because that belongs to an earlier incarnation.
+  private func share(
+    of replica: Replica, on connection: borrowing SQLiteConnection
+  ) throws -> (ShareEntry, replaced: StreamID?) {
+    let document = scope.json
+    let known = try knownShare(on: connection)
+    var random = SystemRandomNumberGenerator()
+    let stream = (0..<StreamID.byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
+    guard var share = known else {
+      var share = ShareEntry(
+        stream: stream, incarnation: replica.incarnation.bytes, name: scope.name, scope: document, audience: audience)
+      try share.write(on: connection)
+      return (share, nil)
+    }
+    guard share.incarnation != replica.incarnation.bytes else { return (share, nil) }
+    // A restored or copied database does not know what was sent in its name: others get everything anew, in another stream.
+    let replaced = share.sequence > 0 ? StreamID(share.stream) : nil
+    share.stream = stream
+    share.incarnation = replica.incarnation.bytes
+    share.sequence = 0
+    share.last = nil
+    return (share, replaced)
+  }
+
+  /// Writes the file into the outbox.
+  private func send(
+    _ difference: DatabaseDifference, _ departed: DepartedRows?, of share: inout ShareEntry,
+    replacing replaced: StreamID?, isSnapshot: Bool, from source: RowSource, by replica: Replica,
+    _ report: inout ShareReport
+  ) throws {
+    let id = try nextID(from: source, &report)
+    guard let stream = StreamID(share.stream) else {
+      throw BuckiaError(
+        .alteredLedger, "the shares in the ledger are not as Buckia makes them", path: source.connection.path)
+    }
+    let follows = share.last.flatMap { last in
+      ContentDigest(last.digest).map { Manifest.Chain.Predecessor(id: last.id, manifestSHA256: $0) }
+    }
+    let chain = Manifest.Chain(
+      stream: stream, sequence: share.sequence + 1, follows: isSnapshot ? nil : follows, replaces: replaced)
+    let manifest = Manifest(
+      id: id, kind: isSnapshot ? .snapshot : .delta,
+      sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation), chain: chain)
+    let draft = DiffFileDraft(
+      manifest: manifest, schema: .included(difference.tables.map(\.definition)),
+      tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),
+      annotations: departed.map { Annotations(marking: $0, origin: id) })
+    let contents = TemporaryBuffer()
+    let written = try DiffFileWriter().write(draft, changeset: difference.changeset, to: contents)
+    try contents.finish()
+    share.sequence += 1
+    share.last = (id, written.manifestDigest.bytes)
+    try share.write(on: source.connection)
+    let entry = OutboxEntry(
+      id: id, share: share.number, sequence: share.sequence, digest: written.manifestDigest.bytes,
+      file: DiffFileName.diff(id))
+    if !options.isDryRun { try entry.write(contents, at: WallClock.unixMilliseconds, on: source.connection) }
+    report.bytes = Int(written.bytes)
+    report.sequence = share.sequence
+    guard !options.isDryRun else { return }
+    report.id = id
+    if let remark = DatabaseManager.stamp(difference, by: id, in: source) { report.warnings.append(remark) }
+  }
+
+  /// The id of the new diff. A dry run takes one that means nothing.
+  private func nextID(from source: RowSource, _ report: inout ShareReport) throws -> KSUID {
+    if options.isDryRun { return .maximum }
+    let known = [
+      try LedgerEntries.newestID(on: source.connection), try RowClocks.newestID(on: source.connection),
+      try LedgerProgress.read(on: source.connection).made,
+    ].compactMap { $0 }
+    let (id, remark) = try home.next(after: known)
+    if let remark { report.warnings.append(remark) }
+    let origin = try home.begin(id, from: source)
+    report.warnings += origin.remarks.filter { !report.warnings.contains($0) }
+    return id
+  }
+
+  // MARK: Delivering
+
+  /// Writes the files of the share that have not been delivered to where they go.
+  ///
+  /// - Returns: Whether there were any.
+  private func deliver(into report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {
+    guard let share = try knownShare(on: connection) else { return false }
+    for entry in try OutboxEntry.undelivered(of: share.number, on: connection) {
+      if !report.delivered.isEmpty, !output.takesSeveral { break }
+      let file = try output.file(named: entry.file)
+      try file.write(entry.contents(on: connection))
+      let transaction = try SQLiteTransaction(on: connection)
+      try entry.markDelivered(on: connection)
+      try transaction.commit()
+      report.delivered.append(ShareReport.Delivery(id: entry.id, path: file.path))
+    }
+    return !report.delivered.isEmpty
+  }
+}

@@ -1,0 +1,88 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What the receivers of a share are known to have: a copy of the rows that were sent, in tables of the database itself.
+///
+/// The next share is the difference from it. It moves in the transaction that writes the diff down, so the two never disagree.
+package final class Shadow {
+  private let share: Int64
+  private let connection: SQLiteConnection
+  private var entries: [TableName: ShadowEntry]
+
+  /// Finds the shadow of a share, through a connection that must outlive it.
+  ///
+  /// - Throws: `SQLiteError`.
+  package init(of share: Int64, on connection: borrowing SQLiteConnection) throws {
+    self.share = share
+    self.connection = SQLiteConnection(sharing: connection)
+    let found = try ShadowEntry.all(of: share, on: connection)
+    entries = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
+  }
+
+  /// The rows as a side of a comparison.
+  package var source: RowSource {
+    RowSource(on: connection, standIns: entries.mapValues(\.name), named: "what was shared")
+  }
+
+  /// Forgets all rows: nothing is known to be anywhere.
+  package func clear() throws {
+    for entry in entries.values { try entry.remove(on: connection) }
+    entries = [:]
+  }
+
+  // MARK: Moving
+
+  /// Makes the shadow what it is once a difference from it has been applied.
+  ///
+  /// - Parameters:
+  ///   - difference: From the shadow to the rows that are shared now.
+  ///   - selections: Which those are.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`. The transaction must be rolled back then.
+  package func move(
+    by difference: DatabaseDifference, to selections: [TableName: RowSelection], _ schema: SchemaReader
+  ) throws {
+    var followed: [TableName: ShadowWriter] = [:]
+    for table in difference.tables {
+      let name = TableName(table.definition.name)
+      let columns = Self.columns(of: table.definition)
+      if let entry = entries[name], entry.columns == columns, !table.definition.isKeyedByRowID,
+        table.definition.nullableKeyColumns.isEmpty
+      {
+        followed[name] = ShadowWriter(entry.name, table.definition, on: connection)
+      } else {
+        try entries[name]?.remove(on: connection)
+        let entry = try ShadowEntry.make(for: name, columns: columns, of: share, on: connection)
+        entries[name] = entry
+        guard let local = schema.entry(named: name) else { continue }
+        try (selections[name] ?? RowSelection()).copyRows(
+          of: schema.definition(of: local), into: entry.name, on: connection)
+      }
+    }
+    try Changesets.forEachChange(of: difference.changeset) { change, reader, bytes in
+      guard let table = reader.table else { return }
+      try followed[TableName(table.name)]?.write(change, reader, bytes)
+    }
+  }
+
+  /// How the columns of a shadow are defined: as those that travel, without constraints but the key.
+  private static func columns(of table: TableDefinition) -> String {
+    var plain = table
+    plain.name = ""
+    plain.isAutoIncrement = false
+    plain.unique = []
+    plain.foreignKeys = []
+    plain.generated = []
+    for column in plain.columns.indices {
+      plain.columns[column].isNotNull = plain.columns[column].isNotNull && plain.primaryKey.contains(column)
+      plain.columns[column].defaultValue = nil
+      plain.columns[column].hasExpressionDefault = false
+    }
+    return String(plain.createStatement(siblings: []).dropFirst(#"CREATE TABLE main."" "#.count))
+  }
+}

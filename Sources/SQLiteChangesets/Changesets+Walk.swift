@@ -1,0 +1,30 @@
+import BuckiaByteStreams
+
+extension Changesets {
+  /// Gives each change of a changeset to `body`, in order, wherever the changeset is stored.
+  ///
+  /// - Parameters:
+  ///   - changeset: The changes.
+  ///   - body: Gets the change, a reader that has its table and its values, and the bytes these are in. It must keep none of
+  ///     them.
+  /// - Throws: `ChangesetError` when the changeset is damaged; `ByteStreamError`; whatever `body` throws.
+  package static func forEachChange(
+    of changeset: TemporaryBuffer, _ body: (Change, ChangesetReader, RawSpan) throws -> Void
+  ) throws {
+    let summary = try ChangesetSummary.of(changeset)
+    let window = ChangesetWindow(changeset)
+    for section in summary.sections {
+      let table = summary.tables[section.table].table
+      var stretches = ChangeStretches(section.changes, of: table, in: window)
+      while try stretches.advance() {
+        try window.withBytes { bytes in
+          while let place = stretches.next(in: bytes) {
+            var reader = ChangesetReader(at: place.start, in: table)
+            guard let change = try reader.next(in: bytes) else { return }
+            try body(change, reader, bytes)
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,178 @@
+import Buckia
+import BuckiaLedger
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Sharing a part of a database: what is sent first, what is sent next, and what happens in between.
+@Suite struct ShareTests {
+  private let folder: TemporaryFolder
+  private let home: BuckiaHome
+  private let path: String
+
+  private static let schema = """
+    CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT, note TEXT);
+    CREATE TABLE photo(id INTEGER PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT, owner INTEGER);
+    CREATE TABLE log(text);
+    INSERT INTO album VALUES (1,'summer','mine'),(2,'winter','private');
+    INSERT INTO photo VALUES (1,1,'beach',7),(2,1,'sea',7),(3,2,'snow',7);
+    INSERT INTO log VALUES ('a'),('a'),('b');
+    """
+
+  private static let scope = ShareScope(name: "summer") {
+    SharedTable("album").where("id = :album", ["album": 1]).omitting("note")
+    SharedTable("photo").children(of: "album").rewriting("owner", to: .null)
+  }
+
+  init() throws {
+    folder = try TemporaryFolder()
+    home = BuckiaHome(path: folder.file("home"))
+    path = try TestDatabases.run(Self.schema, on: folder.file("anna.sqlite"))
+    try TestDatabases.run("VACUUM", on: folder.file("ben.sqlite"))
+  }
+
+  private var outbox: String { folder.file("outbox") }
+
+  @discardableResult
+  private func share(
+    _ scope: ShareScope = scope, to names: [String] = ["ben"], _ change: (inout ShareOptions) -> Void = { _ in }
+  ) throws -> ShareReport {
+    var options = ShareOptions()
+    options.allowsUnencrypted = true
+    change(&options)
+    return try DatabaseManager(path).share(
+      scope, to: names.map { ShareRecipient($0) }, output: .folder(outbox), options: options, home: home)
+  }
+
+  private func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+
+  /// Applies all files of the outbox to a database and gives its rows.
+  private func received(in name: String = "ben.sqlite", _ query: String) throws -> [String] {
+    var options = ApplyOptions()
+    options.keepsFiles = true
+    let report = try DatabaseManager(folder.file(name)).processInboundChanges(
+      [outbox], options: options, home: BuckiaHome(path: folder.file("home of \(name)")))
+    #expect(report.rejected.isEmpty)
+    return try rows(query, of: name)
+  }
+
+  private func rows(_ query: String, of name: String) throws -> [String] {
+    let connection = try SQLiteConnection(opening: folder.file(name), as: .readOnly)
+    var found: [String] = []
+    try connection.forEachRow(of: query) { row in
+      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+    }
+    return found
+  }
+
+  private static let photos = "SELECT * FROM photo ORDER BY id"
+
+  @Test func `the first share is a snapshot, the next has what has changed`() throws {
+    let first = try share()
+    #expect(first.isSnapshot)
+    #expect(first.sequence == 1)
+    #expect(first.tables.map(\.name) == ["album", "photo"])
+    #expect(first.tables.map(\.columns) == [["id", "name"], ["id", "album", "title", "owner"]])
+    #expect(try received(Self.photos) == ["1|1|beach|NULL", "2|1|sea|NULL"])
+    #expect(try rows("SELECT * FROM album", of: "ben.sqlite") == ["1|summer"])
+
+    #expect(try share().id == nil)
+    try run("UPDATE photo SET title = 'the sea' WHERE id = 2; INSERT INTO photo VALUES (4,1,'sun',9),(5,2,'ice',9)")
+    try run("DELETE FROM photo WHERE id = 1; UPDATE album SET note = 'secret'")
+    let second = try share()
+    #expect(!second.isSnapshot)
+    #expect(second.sequence == 2)
+    #expect(second.tables.map(\.name) == ["photo"])
+    #expect(second.tables.map { [$0.inserted, $0.updated, $0.deleted, $0.withdrawn] } == [[1, 1, 1, 0]])
+    #expect(try received(Self.photos) == ["2|1|the sea|NULL", "4|1|sun|NULL"])
+    #expect(try share().id == nil)
+  }
+
+  @Test func `what others do not get does not make a file`() throws {
+    try share()
+    try run("UPDATE album SET note = 'x'; UPDATE photo SET owner = 3; INSERT INTO log VALUES ('c')")
+    #expect(try share().id == nil)
+  }
+
+  @Test func `each audience has its own stream`() throws {
+    let ben = try share()
+    let cara = try share(to: ["cara"])
+    #expect(cara.isSnapshot)
+    #expect(ben.id != cara.id)
+    try run("UPDATE photo SET title = 'x' WHERE id = 1")
+    #expect(try share(to: ["cara"]).sequence == 2)
+    #expect(try share().sequence == 2)
+    #expect(try share(to: ["cara", "ben"]).isSnapshot)
+    #expect(try share(to: ["ben", "cara"]).id == nil)
+  }
+
+  @Test func `a dry run says which rows would leave, and changes nothing`() throws {
+    let report = try share { $0.isDryRun = true }
+    #expect(report.isDryRun)
+    #expect(report.id == nil)
+    #expect(report.bytes > 0)
+    #expect(report.tables.map { $0.changes.map(\.key) } == [[[1]], [[1], [2]]])
+    #expect(try share().sequence == 1)
+    try run("UPDATE photo SET title = 'x' WHERE id = 1; DELETE FROM photo WHERE id = 2")
+    for _ in 0..<2 {
+      let next = try share { $0.isDryRun = true }
+      #expect(next.tables.flatMap { $0.changes.map { "\($0.operation) \($0.key)" } } == ["delete [2]", "update [1]"])
+    }
+    #expect(try share().sequence == 2)
+  }
+
+  @Test func `a file that was not written is delivered by the next call, with the same id and bytes`() throws {
+    let blocked = folder.file("blocked")
+    try TestDatabases.run("CREATE TABLE t(x)", on: blocked)
+    var options = ShareOptions()
+    options.allowsUnencrypted = true
+    #expect(throws: (any Error).self) {
+      try DatabaseManager(path).share(
+        Self.scope, to: [ShareRecipient("ben")], output: .file(blocked, replacing: false), options: options, home: home)
+    }
+    try run("UPDATE photo SET title = 'later' WHERE id = 1")
+    let report = try share()
+    #expect(report.delivered.count == 1)
+    #expect(report.sequence == 2)
+    #expect(try received(Self.photos) == ["1|1|later|NULL", "2|1|sea|NULL"])
+  }
+
+  @Test func `rows without a key travel by their content`() throws {
+    let scope = ShareScope { SharedTable("log") }
+    try share(scope)
+    #expect(try received("SELECT text FROM log ORDER BY 1") == ["a", "a", "b"])
+    try run("DELETE FROM log WHERE rowid = 1; INSERT INTO log VALUES ('d')")
+    try share(scope)
+    #expect(try received("SELECT text FROM log ORDER BY 1") == ["a", "b", "d"])
+  }
+
+  @Test func `a new column of a shared table travels, for rows of the past, too`() throws {
+    try share()
+    try run("ALTER TABLE photo ADD COLUMN stars INTEGER DEFAULT 3; UPDATE photo SET stars = 5 WHERE id = 1")
+    #expect(try share().tables.map(\.updated) == [1])
+    #expect(try received("SELECT id, stars FROM photo ORDER BY id") == ["1|5", "2|3"])
+    #expect(try share().id == nil)
+  }
+
+  @Test func `with keep, rows that have left the scope stay where they are`() throws {
+    try share()
+    #expect(try received(Self.photos).count == 2)
+    try run("UPDATE photo SET album = 2 WHERE id = 2; UPDATE photo SET title = 'sand' WHERE id = 1")
+    let report = try share { $0.onLeave = .keep }
+    #expect(report.tables.map { [$0.updated, $0.deleted, $0.withdrawn, $0.kept] } == [[1, 0, 0, 1]])
+    #expect(try received(Self.photos) == ["1|1|sand|NULL", "2|1|sea|NULL"])
+  }
+
+  @Test func `a restored database begins another stream, which takes the place of the first`() throws {
+    try share()
+    let backup = try folder.copy("anna.sqlite", to: "backup.sqlite")
+    try run("UPDATE photo SET title = 'lost' WHERE id = 1")
+    try share()
+    #expect(try received(Self.photos) == ["1|1|lost|NULL", "2|1|sea|NULL"])
+    try folder.write(fileBytes(backup), to: "anna.sqlite")
+    let report = try share()
+    #expect(report.isSnapshot)
+    #expect(report.sequence == 1)
+    #expect(report.warnings.contains { $0.code == .replicaRestored })
+  }
+}
