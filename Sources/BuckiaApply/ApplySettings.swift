@@ -41,6 +41,8 @@ package struct ApplySettings {
   package var unsent: UnsentEdits?
   /// The id of the snapshot that is made anew when all is applied: until then what was applied is noted under it; nil for none.
   package var snapshot: String?
+  /// Takes part when the diffs of others are applied; nil for nobody.
+  package var sharing: (any SharingParticipant)?
   /// Is told of each row that is written; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
 

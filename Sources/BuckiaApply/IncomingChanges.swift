@@ -22,6 +22,11 @@ package struct IncomingChanges {
   package let changeset: TemporaryBuffer
   /// How far the changes are there and checked.
   package let feed: ChangesetFeed
+  /// What they say of their sender and of streams.
+  package var claims = StreamClaims()
+  /// Which of the changes are withdrawals: how many neighbours are, or are not, in their order. Empty where none is. Only to be asked
+  /// when all changes are there.
+  package var withdrawals: () throws -> [(count: Int64, isWithdrawal: Bool)] = { [] }
   /// How many changes of each table the author says there are; nil where nobody does.
   private let claimed: [TableName: ApplyCounts]?
   /// The place of each table among the definitions.
@@ -52,6 +57,17 @@ package struct IncomingChanges {
     self.changeset = changeset
     self.feed = feed
     places = Dictionary((definitions ?? []).enumerated().map { (TableName($1.name), $0) }) { first, _ in first }
+  }
+
+  /// The same with other changes of the same tables.
+  ///
+  /// - Throws: `ChangesetError` when they are damaged, `ByteStreamError` when they cannot be read.
+  package func replacing(changeset: TemporaryBuffer) throws -> IncomingChanges {
+    var changes = IncomingChanges(
+      key: key, placed: place, file: file, definitions: definitions, author: author, renames: renames,
+      changeset: changeset, feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
+    changes.claims = claims
+    return changes
   }
 
   /// How many changes of each table there will be; nil where nobody knows yet.

@@ -80,24 +80,15 @@ extension DatabaseDifference {
     let changes = changeset.makeEmpty()
     var run = runs.startIndex
     var left = runs.first?.count ?? 0
-    var header: ArraySlice<UInt8> = []
     var dropped: [TableName: Int] = [:]
-    try Changesets.forEachChange(of: changeset) { change, reader, bytes in
+    try Changesets.copy(changeset, into: changes) { _, reader, _ in
       while left == 0, run < runs.endIndex - 1 {
         run += 1
         left = runs[run].count
       }
       left -= 1
-      guard let table = reader.table else { return }
-      if runs[run].isLeftOut {
-        dropped[TableName(table.name), default: 0] += 1
-        return
-      }
-      var writer = ChangesetWriter()
-      writer.beginTable(table)
-      if header != writer.bytes[...] { try changes.write(writer.bytes) }
-      header = writer.bytes[...]
-      try changes.write(bytes.extracting(change.range))
+      if runs[run].isLeftOut, let table = reader.table { dropped[TableName(table.name), default: 0] += 1 }
+      return !runs[run].isLeftOut
     }
     let tables = tables.compactMap { table -> TableDifference? in
       let count = dropped[TableName(table.definition.name)] ?? 0

@@ -17,7 +17,7 @@ extension Ledger {
     LargeValues.definition, HeldParts.definition, KnownRenames.definition, ContestedKeys.definition,
     StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
     ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
-    OutboxEntry.definition,
+    OutboxEntry.definition, AcknowledgementEntry.definition, TakenBackRows.definition, VouchEntry.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

@@ -235,5 +235,26 @@ enum LedgerMigration {
       diff TEXT NOT NULL,
       bytes BLOB NOT NULL
     );
+    CREATE TABLE main.buckia_acknowledgement(
+      share INTEGER NOT NULL,
+      sender TEXT NOT NULL,
+      replica BLOB NOT NULL,
+      through INTEGER NOT NULL,
+      PRIMARY KEY (share, sender, replica)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_taken_back(
+      share INTEGER NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      PRIMARY KEY (share, table_name, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_vouch(
+      vouch INTEGER PRIMARY KEY,
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key TEXT NOT NULL,
+      UNIQUE (sender, stream, table_name)
+    );
     """
 }

@@ -49,6 +49,37 @@ package enum StreamEntries {
     WHERE s.sender = ?1 AND l.state IN ('applied', 'held')
     """
 
+  /// How far a stream of somebody else has been applied.
+  package struct Progress: Equatable, Sendable {
+    /// The stream.
+    package let stream: [UInt8]
+    /// The incarnation whose stream it is.
+    package let incarnation: [UInt8]
+    /// The number up to which everything has been applied.
+    package let through: Int64
+  }
+
+  /// How far the streams have been applied that were last heard of.
+  ///
+  /// - Throws: `SQLiteError` when the ledger cannot be read.
+  package static func newest(_ limit: Int, on connection: borrowing SQLiteConnection) throws -> [Progress] {
+    let query = try connection.prepare(
+      """
+      SELECT s.stream, s.incarnation, max(s.sequence) FROM main.buckia_stream AS s
+      JOIN main.buckia_ledger AS l ON l.entry = s.entry
+      WHERE l.state = 'applied' AND s.incarnation IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM main.buckia_stream AS r WHERE r.sender = s.sender AND r.replaces = s.stream)
+      GROUP BY s.sender, s.stream, s.incarnation ORDER BY max(s.entry) DESC LIMIT ?1
+      """)
+    try query.bind(Int64(limit), at: 0)
+    var found: [Progress] = []
+    while try query.step() {
+      found.append(
+        Progress(stream: query.blob(at: 0), incarnation: query.blob(at: 1), through: query.integer(at: 2)))
+    }
+    return found
+  }
+
   // MARK: Looking
 
   /// Looks up what the place of a diff means.

@@ -27,4 +27,28 @@ extension Changesets {
       }
     }
   }
+
+  /// Copies some of the changes of a changeset, in order.
+  ///
+  /// - Parameters:
+  ///   - changeset: The changes.
+  ///   - output: Where they go.
+  ///   - isWanted: Says of each change whether it is copied.
+  /// - Throws: `ChangesetError` when the changeset is damaged; `ByteStreamError`; whatever `isWanted` throws.
+  package static func copy(
+    _ changeset: TemporaryBuffer, into output: TemporaryBuffer,
+    where isWanted: (Change, ChangesetReader, RawSpan) throws -> Bool
+  ) throws {
+    var last: ChangesetTable?
+    try forEachChange(of: changeset) { change, reader, bytes in
+      guard let table = reader.table, try isWanted(change, reader, bytes) else { return }
+      if last != table {
+        var writer = ChangesetWriter()
+        writer.beginTable(table)
+        try output.write(writer.bytes)
+        last = table
+      }
+      try output.write(bytes.extracting(change.range))
+    }
+  }
 }

@@ -1,6 +1,7 @@
 import BuckiaApply
 import BuckiaLedger
 import BuckiaSchemaPlans
+import BuckiaSharing
 import SQLiteConnections
 
 extension DatabaseManager {
@@ -106,6 +107,7 @@ extension DatabaseManager {
     settings.observer = changedRows
     settings.unsent = edits
     settings.snapshot = snapshot
+    settings.sharing = InboundShares(on: connection)
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }

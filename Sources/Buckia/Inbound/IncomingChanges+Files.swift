@@ -17,6 +17,9 @@ extension IncomingChanges {
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
       placed: diff.manifest.place, file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
       renames: diff.manifest.renames, changeset: diff.changeset, feed: ChangesetFeed(diff.inspection.summary))
+    claims = diff.manifest.claims
+    let runs = diff.annotations?.withdrawals ?? []
+    withdrawals = { runs }
   }
 
   /// Takes the changes of a verified raw changeset.
@@ -35,6 +38,8 @@ extension IncomingChanges {
         sender: diff.signature.sender, id: diff.manifest.id, digest: diff.manifestDigest.bytes, isRaw: false),
       placed: diff.manifest.place, file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
       renames: diff.manifest.renames, claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
+    claims = diff.manifest.claims
+    withdrawals = { try diff.file().file.annotations?.withdrawals ?? [] }
   }
 }
 
@@ -73,4 +78,25 @@ extension DiffFile.Signature {
 
   /// The sender, for people.
   var shownSender: String { LedgerEntries.shown(sender: sender) }
+}
+
+extension Manifest {
+  /// What it says of its sender and of streams.
+  fileprivate var claims: StreamClaims {
+    var claims = StreamClaims()
+    claims.replica = sender?.replica?.bytes
+    claims.acknowledgements = acknowledgements.map {
+      StreamClaims.Acknowledgement(
+        stream: $0.stream.bytes, incarnation: $0.incarnation.bytes, through: $0.through)
+    }
+    claims.withdraws = tables.contains { $0.withdrawn > 0 }
+    return claims
+  }
+}
+
+extension Annotations {
+  /// How many neighbouring changes are withdrawals, or are not.
+  fileprivate var withdrawals: [(count: Int64, isWithdrawal: Bool)] {
+    runs.map { ($0.count, $0.kind == .withdraw) }
+  }
 }

@@ -164,11 +164,6 @@ extension IncomingFile {
         .rejected, code: .unknownSchema,
         reason: "its table definitions did not travel along, and are not known here; ask for a file that has them")
     }
-    if manifest.tables.contains(where: { $0.withdrawn > 0 }) {
-      return Refusal(
-        .rejected, code: .unsupported,
-        reason: "it withdraws shared rows, which this version of Buckia cannot do; update Buckia")
-    }
     return nil
   }
 }

@@ -39,19 +39,12 @@ extension ShareReport {
   }
 }
 
-extension DatabaseDifference {
-  /// The difference without the rows that have left the scope.
-  func leavingOut(_ departed: DepartedRows) throws -> DatabaseDifference {
-    departed.isEmpty ? self : try leavingOut(deletions: departed.runs.map { ($0.count, $0.isDeparted) })
-  }
-}
-
 extension Annotations {
-  /// Marks the rows that have left a scope as withdrawn.
-  init(marking departed: DepartedRows, origin id: KSUID) {
+  /// Marks the changes that withdraw rows; nil where none does.
+  init?(marking runs: [(count: Int64, isWithdrawal: Bool)], origin id: KSUID) {
+    guard runs.contains(where: { $0.isWithdrawal }) else { return nil }
     self.init(
-      origins: [id],
-      runs: departed.runs.map { Run(count: $0.count, origin: 0, kind: $0.isDeparted ? .withdraw : .edit) })
+      origins: [id], runs: runs.map { Run(count: $0.count, origin: 0, kind: $0.isWithdrawal ? .withdraw : .edit) })
   }
 }
 

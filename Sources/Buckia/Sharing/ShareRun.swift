@@ -76,26 +76,34 @@ struct ShareRun {
     let shadow = try Shadow(of: share.number, on: connection)
     let isSnapshot = share.sequence == 0 || options.resyncs
     if isSnapshot { try shadow.clear() }
-    let newer = RowSource(on: connection, selecting: rows.selections)
+    var selections = rows.selections
+    // Of tables that were shared, and are not any more, all rows have left the scope.
+    let left = shadow.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
+    for table in left { selections[table] = RowSelection(where: "0") }
+    let newer = RowSource(on: connection, selecting: selections)
     let found = try DatabaseComparison.run(
       from: isSnapshot ? .empty() : shadow.source, to: newer,
-      options: DiffOptions(tables: rows.tables, method: .rows, keyless: .content), progress: progress)
+      options: DiffOptions(tables: rows.tables + left, method: .rows, keyless: .content), progress: progress)
     report.skipped = found.skipped
     report.isSnapshot = isSnapshot
-    let departed = try DepartedRows(in: found.changeset, of: found.tables.map(\.definition), schema, on: connection)
-    let sent = options.onLeave == .keep ? try found.leavingOut(departed) : found
+    let departed = try DepartedRows(
+      in: found.changeset, of: found.tables.map(\.definition), share, schema, on: connection)
+    let keeps = options.onLeave == .keep
+    let leftOut = departed.leftOut(keeping: keeps)
+    let sent = leftOut.contains { $0.isLeftOut } ? try found.leavingOut(deletions: leftOut) : found
     report.tables = try ShareReport.tables(
       sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
     share.scope = scope.json
     try share.write(on: connection)
     // Those who have something may have to be told that there is nothing any more.
     if !sent.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
-      let annotated = options.onLeave == .withdraw && !departed.isEmpty ? departed : nil
+      let withdrawals = departed.withdrawals(keeping: keeps)
       try send(
-        sent, annotated, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica, &report)
+        sent, withdrawals, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica, &report)
     }
+    try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.
-    try shadow.move(by: found, to: rows.selections, schema)
+    try shadow.move(by: found, to: selections, schema)
     // After an error the rollback does it.
     try rows.removeTables()
   }
@@ -137,7 +145,7 @@ struct ShareRun {
 
   /// Writes the file into the outbox.
   private func send(
-    _ difference: DatabaseDifference, _ departed: DepartedRows?, of share: inout ShareEntry,
+    _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)], of share: inout ShareEntry,
     replacing replaced: StreamID?, isSnapshot: Bool, from source: RowSource, by replica: Replica,
     _ report: inout ShareReport
   ) throws {
@@ -153,11 +161,12 @@ struct ShareRun {
       stream: stream, sequence: share.sequence + 1, follows: isSnapshot ? nil : follows, replaces: replaced)
     let manifest = Manifest(
       id: id, kind: isSnapshot ? .snapshot : .delta,
-      sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation), chain: chain)
+      sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation), chain: chain,
+      acknowledgements: try Self.acknowledgements(on: source.connection))
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),
-      annotations: departed.map { Annotations(marking: $0, origin: id) })
+      annotations: Annotations(marking: withdrawals, origin: id))
     let contents = TemporaryBuffer()
     let written = try DiffFileWriter().write(draft, changeset: difference.changeset, to: contents)
     try contents.finish()
@@ -173,6 +182,14 @@ struct ShareRun {
     guard !options.isDryRun else { return }
     report.id = id
     if let remark = DatabaseManager.stamp(difference, by: id, in: source) { report.warnings.append(remark) }
+  }
+
+  /// How far the streams of others have been applied here: the newest ones, as many as a manifest may have.
+  private static func acknowledgements(on connection: borrowing SQLiteConnection) throws -> [Manifest.Acknowledgement] {
+    try StreamEntries.newest(64, on: connection).compactMap { entry in
+      guard let stream = StreamID(entry.stream), let incarnation = IncarnationID(entry.incarnation) else { return nil }
+      return Manifest.Acknowledgement(stream: stream, incarnation: incarnation, through: entry.through)
+    }
   }
 
   /// The id of the new diff. A dry run takes one that means nothing.

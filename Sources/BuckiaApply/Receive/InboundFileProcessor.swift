@@ -63,8 +63,8 @@ struct InboundFileProcessor {
       case .verified(let verified): changes = verified
       case .arriving(let arriving, let finish):
         changes = arriving
-        // Behind a savepoint, and where it will not be applied, all of it is verified first.
-        if try usesSavepoint || !mayApply(admit(arriving)) {
+        // Behind a savepoint, and where it will not be applied, all of it is verified first; so it is where others look at it.
+        if try usesSavepoint || concernsStreams(arriving) || !mayApply(admit(arriving)) {
           try finish()
         }
       }
@@ -89,6 +89,10 @@ struct InboundFileProcessor {
     return .refused(.behind(EscapedText.quoted(name)))
   }
 
+  private func concernsStreams(_ changes: IncomingChanges) throws -> Bool {
+    try settings.sharing?.concerns(changes) == true
+  }
+
   private func mayApply(_ admission: ReceiverGate.Admission) -> Bool {
     if case .admitted = admission { true } else { false }
   }
@@ -96,7 +100,7 @@ struct InboundFileProcessor {
   private mutating func receive(
     _ changes: IncomingChanges, with batch: inout OptimisticBatch?, in transaction: borrowing SQLiteTransaction
   ) throws -> Result {
-    let admitted: AdmittedChanges
+    var admitted: AdmittedChanges
     switch try admit(changes) {
     case .admitted(let changes): admitted = changes
     case .alreadyRecorded:
@@ -118,12 +122,20 @@ struct InboundFileProcessor {
       }
       return .done(outcome)
     }
+    let participant = try concernsStreams(changes) ? settings.sharing : nil
+    if let participant {
+      // It looks at the rows, so what came before is written before.
+      if try batch?.write() != nil { return .batchConflict }
+      admitted = admitted.replaced(by: try participant.prepare(changes))
+    }
     let plan = try plan(admitted)
     outcome.plan = plan.notes
-    switch try batch?.add(plan) ?? .notEligible {
-    case .conflict: return .batchConflict
-    case .added(let result): return .done(try finish(result))
-    case .notEligible: break
+    if participant == nil {
+      switch try batch?.add(plan) ?? .notEligible {
+      case .conflict: return .batchConflict
+      case .added(let result): return .done(try finish(result))
+      case .notEligible: break
+      }
     }
     // What came before is written before.
     if try batch?.write() != nil { return .batchConflict }
@@ -132,6 +144,7 @@ struct InboundFileProcessor {
     guard usesSavepoint else {
       do {
         guard case .applied(let result) = try diagnosing({ try plan.carryOutOnce() }) else { return .refersToRefused }
+        try participant?.finish(changes)
         return .done(try finish(result))
       } catch {
         return .failed(error)
@@ -141,6 +154,7 @@ struct InboundFileProcessor {
     do {
       let savepoint = try SQLiteTransaction(on: session.connection)
       let done = try finish(diagnosing { try plan.apply(in: savepoint) })
+      try participant?.finish(changes)
       try savepoint.commit()
       return .done(done)
     } catch {

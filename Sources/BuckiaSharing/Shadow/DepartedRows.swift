@@ -1,58 +1,81 @@
+import BuckiaApply
 import BuckiaByteStreams
+import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Which deletions of a share are of rows that have only left its scope: the database still has them.
+/// Which deletions of a share are of rows that nobody has deleted: they have only left its scope, or went here because somebody else does
+/// not share them any more.
 package struct DepartedRows {
-  /// Neighbouring changes that are of departed rows, or not, in the order of the changeset.
-  package private(set) var runs: [(count: Int64, isDeparted: Bool)] = []
+  /// What a change is.
+  package enum Fate: Sendable {
+    /// Somebody has made it.
+    case edit
+    /// The row is not shared any more.
+    case departed
+    /// The row is not shared any more, and its receiver has brought it here.
+    case theirs
+  }
+
+  /// How many neighbouring changes have the same fate, in the order of the changeset.
+  package private(set) var runs: [(count: Int64, fate: Fate)] = []
   /// How many rows of each table have departed.
   package private(set) var counts: [TableName: Int] = [:]
-
-  /// Whether there are any.
-  package var isEmpty: Bool { counts.isEmpty }
 
   /// Looks up the rows that a changeset deletes.
   ///
   /// - Parameters:
   ///   - changeset: The changes from what was shared to what is.
   ///   - definitions: Its tables.
+  ///   - share: The share.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   package init(
-    in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ schema: SchemaReader,
+    in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry, _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
-    let tables = Dictionary(definitions.map { (TableName($0.name), $0) }) { first, _ in first }
+    let tables = try KeyedTables(definitions, schema)
+    let vouchers = Vouchers(on: connection)
+    let receivers =
+      try share.isForOne() ? Set(AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)) : []
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
-      var isDeparted = false
+      var fate = Fate.edit
       // A row that only its content tells apart may have changed as well as left.
-      if change.operation == .delete, let name = reader.table.map({ TableName($0.name) }), let table = tables[name],
-        !table.isKeyedByRowID, schema.entry(named: name) != nil
+      if change.operation == .delete, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
+        table.hasKey(reader.old)
       {
-        let columns = table.changesetColumns
-        let terms = table.keyIndexes.enumerated().map { place, column in
-          let column = SQLText.identifier(columns[column])
-          return "\(column) = ?\(place + 1) AND \(column) IS ?\(place + 1) COLLATE BINARY"
+        let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.exactCondition(from: 1))"
+        let key = table.key(reader.old, bytes)
+        if try table.finds(isHere, reader.old, bytes, on: connection)
+          || TakenBackRows.contains(key, of: table.name, for: share.number, on: connection)
+        {
+          let isTheirs = try vouchers.brought(reader.old, bytes, of: table, by: receivers)
+          fate = isTheirs ? .theirs : .departed
+          if !isTheirs { counts[table.name, default: 0] += 1 }
         }
-        let prepared = try connection.cached(
-          "SELECT 1 FROM main.\(name.quoted) WHERE \(terms.joined(separator: " AND "))")
-        defer { prepared.statement.clearBindings() }
-        for (index, column) in table.keyIndexes.enumerated() {
-          try prepared.statement.bind(reader.old[column], in: bytes, at: index)
-        }
-        isDeparted = try prepared.statement.step()
-        prepared.statement.reset()
-        if isDeparted { counts[name, default: 0] += 1 }
       }
-      if let last = runs.indices.last, runs[last].isDeparted == isDeparted {
+      if let last = runs.indices.last, runs[last].fate == fate {
         runs[last].count += 1
       } else {
-        runs.append((1, isDeparted))
+        runs.append((1, fate))
       }
     }
+  }
+
+  /// Which changes are not sent.
+  ///
+  /// - Parameter keeps: Whether rows that have departed stay where they are.
+  package func leftOut(keeping keeps: Bool) -> [(count: Int64, isLeftOut: Bool)] {
+    runs.map { ($0.count, $0.fate == .theirs || keeps && $0.fate == .departed) }
+  }
+
+  /// Which of the changes that are sent withdraw a row.
+  ///
+  /// - Parameter keeps: Whether rows that have departed stay where they are.
+  package func withdrawals(keeping keeps: Bool) -> [(count: Int64, isWithdrawal: Bool)] {
+    runs.filter { $0.fate == .edit || !keeps && $0.fate == .departed }.map { ($0.count, $0.fate == .departed) }
   }
 }

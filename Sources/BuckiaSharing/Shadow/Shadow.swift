@@ -24,6 +24,9 @@ package final class Shadow {
     entries = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
   }
 
+  /// The tables of which rows were sent.
+  package var tables: [TableName] { entries.keys.sorted { $0.text < $1.text } }
+
   /// The rows as a side of a comparison.
   package var source: RowSource {
     RowSource(on: connection, standIns: entries.mapValues(\.name), named: "what was shared")

@@ -1,0 +1,19 @@
+import SQLiteConnections
+
+/// Takes part when diffs of others are applied, in the same transaction: what is known of those with whom rows are shared depends on
+/// them.
+package protocol SharingParticipant: AnyObject {
+  /// Whether changes are about streams: those are applied one by one.
+  ///
+  /// - Throws: `SQLiteError`.
+  func concerns(_ changes: IncomingChanges) throws -> Bool
+  /// Looks at changes before they are applied, and writes nothing: they may yet be refused.
+  ///
+  /// - Returns: The changes to be applied in their place.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
+  func prepare(_ changes: IncomingChanges) throws -> IncomingChanges
+  /// Notes what follows from the changes that were prepared last, once they have been applied.
+  ///
+  /// - Throws: As ``prepare(_:)``. They must be rolled back then.
+  func finish(_ changes: IncomingChanges) throws
+}

@@ -1,0 +1,105 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A row of the table `buckia_vouch`: in which table of the database the keys of the rows are kept that a stream of somebody else has
+/// brought of a table.
+///
+/// As long as one stream has a row, the others may withdraw it and it stays.
+package struct VouchEntry: Equatable, Sendable {
+  static let definition = """
+    CREATE TABLE main.buckia_vouch(
+      vouch INTEGER PRIMARY KEY,
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key TEXT NOT NULL,
+      UNIQUE (sender, stream, table_name)
+    );
+    """
+
+  /// Its number.
+  package let number: Int64
+  /// Whose stream it is: the verified key; empty for unsigned diffs.
+  package let sender: String
+  /// The stream.
+  package let stream: [UInt8]
+  /// The table.
+  package let table: TableName
+  /// The definition of the key's columns: what tells whether the table has another key now.
+  package let key: String
+
+  /// The table that has the keys, in the columns `k0`, `k1` … and `is_own`: whether the row was here before the stream has brought it.
+  package var name: String { "main.buckia_vouch_\(number)" }
+
+  /// What all streams have brought of a table, as long as it has the same key.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func all(
+    of table: TableDefinition, on connection: borrowing SQLiteConnection
+  ) throws -> [VouchEntry] {
+    let query = try connection.cached(
+      "SELECT vouch, sender, stream, key FROM main.buckia_vouch WHERE table_name = ?1 AND key = ?2 ORDER BY vouch")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.name, at: 0)
+    try query.statement.bind(ClockKey(of: table).definition, at: 1)
+    var found: [VouchEntry] = []
+    while try query.statement.step() {
+      found.append(
+        VouchEntry(
+          number: query.statement.integer(at: 0), sender: query.statement.text(at: 1) ?? "",
+          stream: query.statement.blob(at: 2), table: TableName(table.name), key: query.statement.text(at: 3) ?? ""))
+    }
+    return found
+  }
+
+  /// The tables of which a stream has brought rows.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func tables(
+    of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> [TableName] {
+    let query = try connection.prepare(
+      "SELECT table_name FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 ORDER BY vouch")
+    try query.bind(sender, at: 0)
+    try query.bind(stream, at: 1)
+    var found: [TableName] = []
+    while try query.step() { found.append(TableName(query.text(at: 0) ?? "")) }
+    return found
+  }
+
+  /// Begins to keep what a stream has brought of a table; what was kept under another key is dropped.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func make(
+    for table: TableDefinition, sender: String, stream: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> VouchEntry {
+    let old = try connection.prepare(
+      "SELECT vouch FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3")
+    try old.bind(sender, at: 0)
+    try old.bind(stream, at: 1)
+    try old.bind(table.name, at: 2)
+    var outdated: [Int64] = []
+    while try old.step() { outdated.append(old.integer(at: 0)) }
+    old.reset()
+    for number in outdated { try remove(number, on: connection) }
+    let key = ClockKey(of: table)
+    try connection.run(
+      cached: "INSERT INTO main.buckia_vouch(sender, stream, table_name, key) VALUES (?1, ?2, ?3, ?4)", sender, stream,
+      table.name, key.definition)
+    let entry = VouchEntry(
+      number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, sender: sender, stream: stream,
+      table: TableName(table.name), key: key.definition)
+    try connection.execute(key.creation(of: entry.name, with: "is_own INTEGER NOT NULL"))
+    return entry
+  }
+
+  /// Forgets what was kept.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func remove(on connection: borrowing SQLiteConnection) throws { try Self.remove(number, on: connection) }
+
+  private static func remove(_ number: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.execute("DROP TABLE IF EXISTS main.buckia_vouch_\(number)")
+    try connection.run(cached: "DELETE FROM main.buckia_vouch WHERE vouch = ?1", number)
+  }
+}

@@ -1,0 +1,171 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaJSON
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What the diffs of others mean for what is shared: which rows their streams bring and withdraw, what they have applied, and what
+/// need not be sent back to them.
+package final class InboundShares: SharingParticipant {
+  private let connection: SQLiteConnection
+  private let vouchers: Vouchers
+  /// The keys of the rows that the changes which were prepared last insert, and that were here before.
+  private var own: [TableName: Set<[UInt8]>] = [:]
+  /// Whether anything is shared; nil until somebody has looked.
+  private var shares: Bool?
+
+  /// Takes part in applying diffs to a database, through a connection that must outlive it.
+  package init(on connection: borrowing SQLiteConnection) {
+    self.connection = SQLiteConnection(sharing: connection)
+    vouchers = Vouchers(on: connection)
+  }
+
+  package func concerns(_ changes: IncomingChanges) throws -> Bool {
+    guard changes.definitions != nil else { return false }
+    if changes.place != nil || !changes.claims.acknowledgements.isEmpty || changes.claims.withdraws { return true }
+    // Looked up once: a share that is made meanwhile has not been acknowledged.
+    let sharesAnything = try shares ?? !ShareEntry.all(on: connection).isEmpty
+    shares = sharesAnything
+    return try sharesAnything && !peerShares(of: changes).isEmpty
+  }
+
+  // MARK: Before
+
+  package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
+    own = [:]
+    guard let place = changes.place else { return changes }
+    let tables = try KeyedTables(changes.definitions ?? [], SchemaReader(connection))
+    var runs = WithdrawalRuns(try changes.withdrawals())
+    var staying: Set<Int64> = []
+    var ordinal: Int64 = 0
+    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+      let isWithdrawal = runs.next()
+      ordinal += 1
+      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
+      if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
+        own[table.name, default: []].insert(table.key(reader.new, bytes))
+      }
+      if isWithdrawal, table.hasKey(reader.old),
+        try vouchers.stays(reader.old, bytes, of: table, withoutStream: place.stream, from: changes.key.sender)
+      {
+        staying.insert(ordinal)
+      }
+    }
+    guard !staying.isEmpty else { return changes }
+    let rest = changes.changeset.makeEmpty()
+    ordinal = 0
+    try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
+      ordinal += 1
+      return !staying.contains(ordinal)
+    }
+    return try changes.replacing(changeset: rest)
+  }
+
+  // MARK: Afterwards
+
+  package func finish(_ changes: IncomingChanges) throws {
+    try noteAcknowledgements(of: changes)
+    let tables = try KeyedTables(changes.definitions ?? [], SchemaReader(connection))
+    let peers = try peerShares(of: changes)
+    let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
+    let others = try changes.claims.withdraws ? otherShares(than: peers) : []
+    var runs = WithdrawalRuns(try changes.withdrawals())
+    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+      let isWithdrawal = runs.next()
+      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
+      for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
+      if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender) }
+      guard isWithdrawal, table.hasKey(reader.old) else { return }
+      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
+      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
+        try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
+      }
+    }
+    own = [:]
+  }
+
+  /// Notes which rows a stream has brought, or does not have any more.
+  private func note(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
+    _ sender: String
+  ) throws {
+    switch change.operation {
+    case .insert where table.hasKey(reader.new):
+      let isOwn = own[table.name]?.contains(table.key(reader.new, bytes)) == true
+      try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
+    case .delete where table.hasKey(reader.old):
+      try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
+    default: break
+    }
+  }
+
+  /// Notes how far the sender has applied what was shared with them.
+  private func noteAcknowledgements(of changes: IncomingChanges) throws {
+    guard let replica = changes.claims.replica, !changes.claims.acknowledgements.isEmpty else { return }
+    for share in try ShareEntry.all(on: connection) {
+      for found in changes.claims.acknowledgements
+      where found.stream == share.stream && found.incarnation == share.incarnation && found.through > 0 {
+        try AcknowledgementEntry.note(
+          min(found.through, share.sequence), of: share.number, by: changes.key.sender, replica, on: connection)
+      }
+    }
+  }
+
+  // MARK: Shares
+
+  /// The shares with the sender of a diff alone: those that they have acknowledged, with this diff or before.
+  private func peerShares(of changes: IncomingChanges) throws -> [ShareEntry] {
+    guard let replica = changes.claims.replica else { return [] }
+    return try ShareEntry.all(on: connection).filter { share in
+      guard try share.isForOne() else { return false }
+      return try AcknowledgementEntry.all(of: share.number, on: connection).contains {
+        $0.sender == changes.key.sender && $0.replica == replica
+      }
+    }
+  }
+
+  private func otherShares(than peers: [ShareEntry]) throws -> [(Int64, PeerShadow)] {
+    let known = Set(peers.map(\.number))
+    return try ShareEntry.all(on: connection).filter { !known.contains($0.number) }.map {
+      ($0.number, try PeerShadow(of: $0, on: connection))
+    }
+  }
+}
+
+extension ShareEntry {
+  /// Whether it is shared with one person alone.
+  ///
+  /// - Throws: `JSONError` when the ledger is damaged.
+  func isForOne() throws -> Bool {
+    guard case .array(let names) = try JSONParser.parse(Array(audience.utf8)) else { return false }
+    return names.count == 1
+  }
+}
+
+/// Goes through the withdrawals of a diff, change by change.
+struct WithdrawalRuns {
+  private let runs: [(count: Int64, isWithdrawal: Bool)]
+  private var index = 0
+  private var left: Int64
+
+  init(_ runs: [(count: Int64, isWithdrawal: Bool)]) {
+    self.runs = runs
+    left = runs.first?.count ?? 0
+  }
+
+  /// Whether the next change is a withdrawal.
+  mutating func next() -> Bool {
+    guard index < runs.count else { return false }
+    while left == 0 {
+      index += 1
+      guard index < runs.count else { return false }
+      left = runs[index].count
+    }
+    left -= 1
+    return runs[index].isWithdrawal
+  }
+}

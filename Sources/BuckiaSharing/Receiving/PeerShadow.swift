@@ -1,0 +1,123 @@
+import BuckiaApply
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The shadow of a share with one person, who has sent a diff: what they say they have, and is so here, need not be sent back.
+///
+/// A change moves the shadow only where it was taken, or was so already. What was left out, held or refused leaves it as it is: else
+/// the next share would quietly revert its author.
+final class PeerShadow {
+  private let connection: SQLiteConnection
+  private let entries: [TableName: ShadowEntry]
+  private let scope: ShareScope
+
+  /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
+  init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
+    self.connection = SQLiteConnection(sharing: connection)
+    let found = try ShadowEntry.all(of: share.number, on: connection)
+    entries = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
+    scope = try ShareScope(json: share.scope)
+  }
+
+  /// Follows a change that has been applied, as far as it has been taken.
+  ///
+  /// - Throws: `SQLiteError`.
+  func follow(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable) throws {
+    guard let entry = entries[table.name] else { return }
+    let shadow = "main.\(entry.name.quoted)"
+    switch change.operation {
+    case .insert: try insert(reader.new, bytes, of: table, into: shadow)
+    case .update: try update(reader, bytes, of: table, in: shadow)
+    case .delete:
+      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
+      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      try run("DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", bytes) { statement in
+        try table.bindKey(reader.old, bytes, to: statement)
+      }
+    }
+  }
+
+  /// Whether the shadow has a row.
+  func has(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
+    guard let entry = entries[table.name] else { return false }
+    return try table.finds(
+      "SELECT 1 FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))", row, bytes, on: connection)
+  }
+
+  /// The columns that others get as they are here, with their places in the changeset; nil where the diff does not have all of them.
+  private func columns(of table: KeyedTable) -> [(name: String, place: Int?)] {
+    let shared = scope.table(table.name)
+    return table.local.columns.filter { column in
+      shared?.omittedColumns.contains { ASCIIName.matches($0, column.name) } != true
+    }.map { column in
+      let isRewritten = shared?.rewrittenColumns.keys.contains { ASCIIName.matches($0, column.name) } == true
+      return (column.name, isRewritten ? nil : table.columns.firstIndex { ASCIIName.matches($0, column.name) })
+    }
+  }
+
+  private func insert(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, into shadow: String) throws {
+    guard table.hasKey(row) else { return }
+    let columns = columns(of: table)
+    let rewritten = scope.table(table.name)?.rewrittenColumns ?? [:]
+    var results: [String] = []
+    var terms: [String] = []
+    var places: [Int] = []
+    for column in columns {
+      let name = SQLText.identifier(column.name)
+      if let place = column.place {
+        places.append(place)
+        terms.append(Self.isSame(name, places.count))
+        results.append(name)
+      } else if let value = rewritten.first(where: { ASCIIName.matches($0.key, column.name) })?.value {
+        results.append(value.literal)
+      } else {
+        return
+      }
+    }
+    let names = columns.map { SQLText.identifier($0.name) }.joined(separator: ", ")
+    let sql = """
+      INSERT OR REPLACE INTO \(shadow)(\(names)) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
+      WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))
+      """
+    try run(sql, bytes) { statement in
+      for (index, place) in places.enumerated() { try statement.bind(row[place], in: bytes, at: index) }
+      try table.bindKey(row, bytes, to: statement, from: places.count)
+    }
+  }
+
+  private func update(
+    _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in shadow: String
+  ) throws {
+    let changed = columns(of: table).compactMap { column in
+      column.place.flatMap { reader.new[$0].isDefined ? (SQLText.identifier(column.name), $0) : nil }
+    }
+    guard !changed.isEmpty else { return }
+    let assignments = changed.enumerated().map { index, column in
+      let isTaken = "SELECT \(Self.isSame("m.\(column.0)", index + 1)) FROM \(table.sql) AS m"
+      let key = table.condition(from: changed.count + 1, in: "m")
+      return "\(column.0) = CASE WHEN (\(isTaken) WHERE \(key)) THEN ?\(index + 1) ELSE \(column.0) END"
+    }
+    let sql =
+      "UPDATE \(shadow) SET \(assignments.joined(separator: ", ")) WHERE \(table.condition(from: changed.count + 1))"
+    try run(sql, bytes) { statement in
+      for (index, column) in changed.enumerated() { try statement.bind(reader.new[column.1], in: bytes, at: index) }
+      try table.bindKey(reader.old, bytes, to: statement, from: changed.count)
+    }
+  }
+
+  /// Whether a column has the value of a parameter, by storage class and bytes.
+  private static func isSame(_ column: String, _ parameter: Int) -> String {
+    "(\(column) IS ?\(parameter) COLLATE BINARY AND typeof(\(column)) = typeof(?\(parameter)))"
+  }
+
+  private func run(
+    _ sql: String, _ bytes: RawSpan, _ bind: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let prepared = try connection.cached(sql)
+    defer { prepared.statement.clearBindings() }
+    try bind(prepared.statement)
+    try prepared.statement.run()
+  }
+}

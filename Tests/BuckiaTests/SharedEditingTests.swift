@@ -1,0 +1,202 @@
+import Buckia
+import BuckiaLedger
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Two or three people share parts of their databases with each other, and go on editing.
+@Suite struct SharedEditingTests {
+  /// One of them: a database, what is known of its replica, and the folder that others read.
+  private final class Person {
+    let name: String
+    let path: String
+    let home: BuckiaHome
+    let folder: TemporaryFolder
+
+    init(_ name: String, in folder: TemporaryFolder, _ sql: String = SharedEditingTests.schema) throws {
+      self.name = name
+      self.folder = folder
+      path = try TestDatabases.run(sql, on: folder.file("\(name).sqlite"))
+      home = BuckiaHome(path: folder.file("home of \(name)"))
+    }
+
+    func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+
+    @discardableResult
+    func share(
+      _ scope: ShareScope, with other: Person, _ change: (inout ShareOptions) -> Void = { _ in }
+    ) throws -> ShareReport {
+      var options = ShareOptions()
+      options.allowsUnencrypted = true
+      change(&options)
+      return try DatabaseManager(path).share(
+        scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options,
+        home: home)
+    }
+
+    @discardableResult
+    func receive(_ options: ApplyOptions = ApplyOptions()) throws -> ApplyReport {
+      try folder.makeFolder("for \(name)")
+      let report = try DatabaseManager(path).processInboundChanges(
+        [folder.file("for \(name)")], options: options, home: home)
+      #expect(report.diffs.allSatisfy { $0.state == .applied }, "\(report.diffs.map { $0.reason ?? "" })")
+      return report
+    }
+
+    func rows(_ query: String = "SELECT * FROM photo ORDER BY id") throws -> [String] {
+      let connection = try SQLiteConnection(opening: path, as: .readOnly)
+      var found: [String] = []
+      try connection.forEachRow(of: query) { row in
+        found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+      }
+      return found
+    }
+  }
+
+  fileprivate static let schema = """
+    CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
+    CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT);
+    """
+  private static let rows = """
+    INSERT INTO album VALUES (1,'summer'),(2,'winter');
+    INSERT INTO photo VALUES ('a',1,'beach'),('b',1,'sea'),('c',2,'snow');
+    """
+
+  private static func album(_ id: Int64) -> ShareScope {
+    ShareScope(name: "album \(id)") {
+      SharedTable("album").where("id = :id", ["id": .integer(id)])
+      SharedTable("photo").children(of: "album")
+    }
+  }
+
+  private let folder: TemporaryFolder
+  private let anna: Person
+  private let ben: Person
+
+  init() throws {
+    folder = try TemporaryFolder()
+    anna = try Person("anna", in: folder, Self.schema + Self.rows)
+    ben = try Person("ben", in: folder)
+  }
+
+  @Test func `what came from somebody is not sent back to them`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: anna)
+    try anna.receive()
+    try ben.run("UPDATE photo SET title = 'the beach' WHERE id = 'a'; INSERT INTO photo VALUES ('d',1,'new')")
+    try ben.run("DELETE FROM photo WHERE id = 'b'")
+    #expect(
+      try ben.share(Self.album(1), with: anna).tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 1, 1]])
+    try anna.receive()
+    #expect(try anna.rows() == ["a|1|the beach", "c|2|snow", "d|1|new"])
+    #expect(try anna.share(Self.album(1), with: ben).id == nil)
+    try anna.run("UPDATE photo SET title = 'newer' WHERE id = 'd'")
+    #expect(
+      try anna.share(Self.album(1), with: ben).tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 0]])
+    try ben.receive()
+    #expect(try ben.share(Self.album(1), with: anna).id == nil)
+    #expect(try ben.rows() == ["a|1|the beach", "d|1|newer"])
+  }
+
+  @Test func `an edit that was not taken is not quietly reverted at its author`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: anna)
+    try anna.receive()
+    try anna.run("UPDATE photo SET title = 'of anna' WHERE id = 'a'")
+    try ben.run("UPDATE photo SET title = 'of ben' WHERE id = 'a'; UPDATE album SET name = 'of ben'")
+    try ben.share(Self.album(1), with: anna)
+    #expect(try anna.receive().diffs.map(\.conflicts) == [1])
+    #expect(try anna.rows()[0] == "a|1|of anna")
+    // The other column's table was taken; only the row in dispute is sent, and is a conflict there.
+    let report = try anna.share(Self.album(1), with: ben)
+    #expect(report.tables.map(\.name) == ["photo"])
+    #expect(try ben.receive().diffs.map(\.conflicts) == [1])
+    #expect(try ben.rows()[0] == "a|1|of ben")
+  }
+
+  @Test func `a row that leaves the scope is withdrawn`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try anna.run("UPDATE photo SET album = 2 WHERE id = 'b'")
+    #expect(try anna.share(Self.album(1), with: ben).tables.map { [$0.deleted, $0.withdrawn] } == [[0, 1]])
+    try ben.receive()
+    #expect(try ben.rows() == ["a|1|beach"])
+    try anna.run("UPDATE photo SET album = 1 WHERE id = 'b'")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.rows() == ["a|1|beach", "b|1|sea"])
+  }
+
+  @Test func `a withdrawn row stays as long as another stream has it`() throws {
+    let all = ShareScope(name: "all") {
+      SharedTable("album")
+      SharedTable("photo")
+    }
+    try anna.share(Self.album(1), with: ben)
+    try anna.share(all, with: ben)
+    try ben.receive()
+    try anna.run("UPDATE photo SET album = 2 WHERE id = 'b'")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.rows().map { String($0.prefix(1)) } == ["a", "b", "c"])
+    try anna.share(all, with: ben)
+    try ben.receive()
+    #expect(try ben.rows() == ["a|1|beach", "b|2|sea", "c|2|snow"])
+    try anna.share(ShareScope(name: "all") { SharedTable("album") }, with: ben)
+    try ben.receive()
+    #expect(try ben.rows() == ["a|1|beach"])
+  }
+
+  @Test func `a row that was here before stays when others withdraw it`() throws {
+    try ben.run("INSERT INTO album VALUES (1,'summer'); INSERT INTO photo VALUES ('b',1,'sea')")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try anna.run("UPDATE photo SET album = 2 WHERE album = 1")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.rows() == ["b|1|sea"])
+  }
+
+  @Test func `who is told of a withdrawal withdraws the row in turn, and does not delete it`() throws {
+    let cara = try Person("cara", in: folder)
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: cara)
+    try cara.receive()
+    try anna.run("UPDATE photo SET album = 2 WHERE id = 'b'")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.share(Self.album(1), with: cara).tables.map { [$0.deleted, $0.withdrawn] } == [[0, 1]])
+    try cara.receive()
+    #expect(try cara.rows() == ["a|1|beach"])
+  }
+
+  @Test func `a withdrawal is not answered`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: anna)
+    try anna.receive()
+    try anna.run("UPDATE photo SET album = 2 WHERE id = 'b'")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.rows() == ["a|1|beach"])
+    #expect(try ben.share(Self.album(1), with: anna).id == nil)
+    #expect(try anna.rows() == ["a|1|beach", "b|2|sea", "c|2|snow"])
+  }
+
+  @Test func `a real deletion goes through all hands`() throws {
+    let cara = try Person("cara", in: folder)
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: cara)
+    try cara.receive()
+    try anna.run("DELETE FROM photo WHERE id = 'a'")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.share(Self.album(1), with: cara).tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0]])
+    try cara.receive()
+    #expect(try cara.rows() == ["b|1|sea"])
+  }
+}
