@@ -49,7 +49,7 @@ extension DatabaseManager {
         guard options.allowsUnencrypted else {
           throw BuckiaError(
             .unsupported,
-            "this version of Buckia cannot encrypt what it shares; allow that it is not encrypted, or wait")
+            "this version of Buckia cannot encrypt what it shares; allow that it is not encrypted (--unencrypted)")
         }
         return try ShareRun(scope, recipients, output, options, home, progress).run(on: connection)
       }

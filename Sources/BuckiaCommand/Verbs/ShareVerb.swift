@@ -1,0 +1,127 @@
+import ArgumentParser
+import Buckia
+
+/// `buckia share`
+struct ShareVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "share",
+    abstract: "Shares some rows of a database with others: all of them first, then what has changed.",
+    discussion: """
+      The rows that shared rows refer to come along, from other tables, too. A scope file says more: which rows come because they refer \
+      to shared ones, columns that are rewritten, tables that are never shared; Schemas/scope.md describes it.
+
+      What the others have is kept in the database. The next share with the same people sends what has changed since, and withdraws \
+      rows that are not shared any more. When nothing has changed, no file is written.
+
+      Examples:
+        buckia share notes.db --to anna --table note --where 'topic = 7' --exclude note.draft -o outbox --unencrypted
+        buckia share photos.db --to anna --to ben --scope album.json --dry-run
+      """)
+
+  @Argument(help: "The database.")
+  var database: String
+
+  @Option(help: ArgumentHelp("Whom it is for. May be given several times: all get the same file.", valueName: "who"))
+  var to: [String]
+
+  @Option(
+    name: .customLong("table"),
+    help: ArgumentHelp("A table to share. May be given several times.", valueName: "name"),
+    transform: { OrderedArgument($0) })
+  var tables: [OrderedArgument] = []
+
+  @Option(
+    name: .customLong("where"),
+    help: ArgumentHelp("Share only the rows of the --table before that meet an SQL condition.", valueName: "sql"),
+    transform: { OrderedArgument($0) })
+  var conditions: [OrderedArgument] = []
+
+  @Option(help: ArgumentHelp("A file that says what is shared, instead of --table.", valueName: "file"))
+  var scope: String?
+
+  @Option(help: ArgumentHelp("A column to leave out. May be given several times.", valueName: "table.column"))
+  var exclude: [ColumnChoice] = []
+
+  @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp(OutputPath.help, valueName: "path"))
+  var path: String?
+
+  @Flag(help: "Show which rows and columns would leave, and how many bytes; write nothing.")
+  var dryRun = false
+
+  @Flag(help: "Send everything anew: a file was lost, or somebody begins again.")
+  var resync = false
+
+  @Option(help: "What becomes of rows that are not shared any more: withdraw removes them there, keep leaves them.")
+  var onLeave = LeavePolicy.withdraw
+
+  @Flag(help: "Write a file that is neither encrypted nor signed.")
+  var unencrypted = false
+
+  @Flag(help: "Replace the file named with -o when it is there already.")
+  var force = false
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  mutating func validate() throws {
+    guard (scope == nil) != tables.isEmpty else {
+      throw ValidationError("Say what to share: with --table, or with --scope.")
+    }
+    guard scope == nil || conditions.isEmpty && exclude.isEmpty else {
+      throw ValidationError("--where and --exclude go with --table; a scope file says both itself.")
+    }
+    _ = try typedScope()
+    try OutputPath.validate(path, output)
+  }
+
+  var printsResult: Bool { path == OutputPath.standardOutput }
+
+  /// What `--table`, `--where` and `--exclude` say.
+  private func typedScope() throws -> ShareScope {
+    var shared: [SharedTable] = []
+    for table in tables {
+      let next = tables.map(\.position).filter { $0 > table.position }.min() ?? .max
+      let found = conditions.filter { $0.position > table.position && $0.position < next }
+      guard found.count < 2 else {
+        throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
+      }
+      let name = TableName(table.text)
+      var entry = SharedTable(name)
+      entry.condition = found.first?.text
+      entry.omittedColumns = exclude.filter { $0.table == name }.map(\.column)
+      shared.append(entry)
+    }
+    if let first = tables.map(\.position).min(), conditions.contains(where: { $0.position < first }) {
+      throw ValidationError("--where stands before the --table that it belongs to.")
+    }
+    if let other = exclude.first(where: { choice in !shared.contains { $0.name == choice.table } }) {
+      throw ValidationError("--exclude names table \(other.table.text), which no --table shares.")
+    }
+    return ShareScope(tables: shared)
+  }
+
+  private func chosenScope() throws -> ShareScope {
+    guard let scope else { return try typedScope() }
+    return scope == ArgumentFile.standardInput ? try .standardInput() : try ShareScope(contentsOf: scope)
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let progress = console.progress
+    var options = ShareOptions()
+    options.onLeave = onLeave
+    options.resyncs = resync
+    options.allowsUnencrypted = unencrypted
+    options.isDryRun = dryRun
+    let report = try DatabaseManager(database).share(
+      chosenScope(), to: to.map { ShareRecipient($0) },
+      output: OutputPath.diffOutput(path, replacing: force), options: options, home: home.folder,
+      progress: { now in progress.update(now.line) })
+    progress.clear()
+    try console.document(report.json)
+    try console.say(report.lines(style: console.style))
+    return .done
+  }
+}
+
+extension LeavePolicy: ExpressibleByArgument {}

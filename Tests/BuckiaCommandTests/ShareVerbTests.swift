@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+@Suite("buckia share")
+struct ShareVerbTests {
+  private func bench() throws -> Workbench {
+    let bench = try Workbench()
+    try bench.sql(
+      "anna.db",
+      """
+      CREATE TABLE topic(id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE note(id INTEGER PRIMARY KEY, topic INTEGER REFERENCES topic(id), text TEXT, draft TEXT);
+      INSERT INTO topic VALUES (1,'house'),(2,'garden');
+      INSERT INTO note VALUES (1,1,'roof','x'),(2,1,'door','y'),(3,2,'tree','z');
+      """)
+    try bench.sql("ben.db", "PRAGMA user_version = 1")
+    return bench
+  }
+
+  @Test func `rows that are chosen by --where leave without the columns that --exclude names`() throws {
+    let bench = try bench()
+    let share = [
+      "share", "anna.db", "--to", "ben", "--table", "note", "--where", "topic = 1", "--exclude", "note.draft",
+    ]
+    let refused = try bench.buckia(share + ["-o", "inbound"])
+    #expect(refused.status == 1 && refused.diagnostics.contains("--unencrypted"), "\(refused.diagnostics)")
+    let preview = try bench.buckia(share + ["-o", "inbound", "--unencrypted", "--dry-run"])
+    #expect(preview.status == 0 && preview.output.contains("note: id, topic, text"), "\(preview.output)")
+    #expect(!FileManager.default.fileExists(atPath: bench.path("inbound")))
+    let sent = try bench.buckia(share + ["-o", "inbound", "--unencrypted", "--json"])
+    #expect(try sent.json["snapshot"] as? Bool == true)
+    #expect(try sent.json["sequence"] as? Int == 1)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT * FROM note") == ["1|1|roof", "2|1|door"])
+    #expect(try bench.sql("ben.db", "SELECT * FROM topic") == ["1|house"])
+    let unchanged = try bench.buckia(share + ["-o", "inbound", "--unencrypted"])
+    #expect(unchanged.status == 0 && unchanged.output.hasPrefix("No changes"), "\(unchanged.output)")
+  }
+
+  @Test func `each --where belongs to the --table before it`() throws {
+    let bench = try bench()
+    let share = [
+      "share", "anna.db", "--to", "ben", "--table", "topic", "--table", "note", "--where", "id > 2", "--unencrypted",
+      "-o",
+      "inbound", "--json",
+    ]
+    let tables = try #require(try bench.buckia(share).json["tables"] as? [[String: Any]])
+    #expect(tables.map { $0["inserted"] as? Int } == [2, 1])
+  }
+
+  @Test func `a scope comes from a file`() throws {
+    let bench = try bench()
+    try #"{"format":1,"tables":[{"table":"topic","where":"id = 2"},{"table":"note","childrenOf":["topic"]}]}"#.write(
+      toFile: bench.path("scope.json"), atomically: true, encoding: .utf8)
+    let share = ["share", "anna.db", "--to", "ben", "--scope", "scope.json", "--unencrypted", "-o", "inbound"]
+    #expect(try bench.buckia(share).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT id FROM note") == ["3"])
+    try "{}".write(toFile: bench.path("scope.json"), atomically: true, encoding: .utf8)
+    let wrong = try bench.buckia(share)
+    #expect(
+      wrong.status == 1 && wrong.diagnostics.contains("\"format\" of the scope is missing"), "\(wrong.diagnostics)")
+  }
+
+  @Test(arguments: [
+    (["--to", "ben"], "Say what to share"),
+    (["--to", "ben", "--table", "note", "--scope", "x"], "Say what to share"),
+    (["--to", "ben", "--where", "1", "--table", "note"], "stands before the --table"),
+    (["--to", "ben", "--table", "note", "--where", "1", "--where", "2"], "given twice"),
+    (["--to", "ben", "--table", "note", "--exclude", "nota.x"], "which no --table shares"),
+    (["--table", "note"], "--to"),
+  ])
+  func `what does not fit together is not understood`(arguments: [String], message: String) throws {
+    let refused = try bench().buckia(["share", "anna.db"] + arguments)
+    #expect(refused.status == 64 && refused.diagnostics.contains(message), "\(refused.diagnostics)")
+  }
+}
