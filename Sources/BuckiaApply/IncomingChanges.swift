@@ -59,12 +59,16 @@ package struct IncomingChanges {
     places = Dictionary((definitions ?? []).enumerated().map { (TableName($1.name), $0) }) { first, _ in first }
   }
 
-  /// The same with other changes of the same tables.
+  /// The same with other changes.
   ///
+  /// - Parameters:
+  ///   - changeset: The changes.
+  ///   - added: The definitions of tables that these did not have.
   /// - Throws: `ChangesetError` when they are damaged, `ByteStreamError` when they cannot be read.
-  package func replacing(changeset: TemporaryBuffer) throws -> IncomingChanges {
+  package func replacing(changeset: TemporaryBuffer, adding added: [TableDefinition] = []) throws -> IncomingChanges {
     var changes = IncomingChanges(
-      key: key, placed: place, file: file, definitions: definitions, author: author, renames: renames,
+      key: key, placed: place, file: file, definitions: definitions.map { $0 + added }, author: author,
+      renames: renames,
       changeset: changeset, feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
     changes.claims = claims
     return changes

@@ -28,7 +28,8 @@ package struct VouchEntry: Equatable, Sendable {
   /// The definition of the key's columns: what tells whether the table has another key now.
   package let key: String
 
-  /// The table that has the keys, in the columns `k0`, `k1` … and `is_own`: whether the row was here before the stream has brought it.
+  /// The table that has the keys, in the columns `k0`, `k1` …; `is_own`: whether the row was here before
+  /// the stream has brought it; and `hash`, of the row as the stream has it.
   package var name: String { "main.buckia_vouch_\(number)" }
 
   /// What all streams have brought of a table, as long as it has the same key.
@@ -73,15 +74,7 @@ package struct VouchEntry: Equatable, Sendable {
   package static func make(
     for table: TableDefinition, sender: String, stream: [UInt8], on connection: borrowing SQLiteConnection
   ) throws -> VouchEntry {
-    let old = try connection.prepare(
-      "SELECT vouch FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3")
-    try old.bind(sender, at: 0)
-    try old.bind(stream, at: 1)
-    try old.bind(table.name, at: 2)
-    var outdated: [Int64] = []
-    while try old.step() { outdated.append(old.integer(at: 0)) }
-    old.reset()
-    for number in outdated { try remove(number, on: connection) }
+    try remove(stream, from: sender, TableName(table.name), on: connection)
     let key = ClockKey(of: table)
     try connection.run(
       cached: "INSERT INTO main.buckia_vouch(sender, stream, table_name, key) VALUES (?1, ?2, ?3, ?4)", sender, stream,
@@ -89,14 +82,26 @@ package struct VouchEntry: Equatable, Sendable {
     let entry = VouchEntry(
       number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, sender: sender, stream: stream,
       table: TableName(table.name), key: key.definition)
-    try connection.execute(key.creation(of: entry.name, with: "is_own INTEGER NOT NULL"))
+    try connection.execute(key.creation(of: entry.name, with: "is_own INTEGER NOT NULL, hash INTEGER NOT NULL"))
     return entry
   }
 
-  /// Forgets what was kept.
+  /// Forgets what a stream has brought of a table.
   ///
   /// - Throws: `SQLiteError`.
-  package func remove(on connection: borrowing SQLiteConnection) throws { try Self.remove(number, on: connection) }
+  package static func remove(
+    _ stream: [UInt8], from sender: String, _ table: TableName, on connection: borrowing SQLiteConnection
+  ) throws {
+    let query = try connection.prepare(
+      "SELECT vouch FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3")
+    try query.bind(sender, at: 0)
+    try query.bind(stream, at: 1)
+    try query.bind(table.text, at: 2)
+    var numbers: [Int64] = []
+    while try query.step() { numbers.append(query.integer(at: 0)) }
+    query.reset()
+    for number in numbers { try remove(number, on: connection) }
+  }
 
   private static func remove(_ number: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.execute("DROP TABLE IF EXISTS main.buckia_vouch_\(number)")

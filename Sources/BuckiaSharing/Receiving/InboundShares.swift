@@ -36,8 +36,10 @@ package final class InboundShares: SharingParticipant {
 
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
+    vouchers.reload()
     guard let place = changes.place else { return changes }
-    let tables = try KeyedTables(changes.definitions ?? [], SchemaReader(connection))
+    let schema = try SchemaReader(connection)
+    let tables = try KeyedTables(changes.definitions ?? [], schema)
     var runs = WithdrawalRuns(try changes.withdrawals())
     var staying: Set<Int64> = []
     var ordinal: Int64 = 0
@@ -49,10 +51,14 @@ package final class InboundShares: SharingParticipant {
         own[table.name, default: []].insert(table.key(reader.new, bytes))
       }
       if isWithdrawal, table.hasKey(reader.old),
-        try vouchers.stays(reader.old, bytes, of: table, withoutStream: place.stream, from: changes.key.sender)
+        try vouchers.stays(reader.old, bytes, of: table, withoutStreams: [place.stream], from: changes.key.sender)
       {
         staying.insert(ordinal)
       }
+    }
+    if place.isSnapshot {
+      let snapshot = SnapshotChanges(place, from: changes.key.sender, tables, vouchers, on: connection)
+      return try snapshot.changes(of: changes, schema) ?? changes
     }
     guard !staying.isEmpty else { return changes }
     let rest = changes.changeset.makeEmpty()
@@ -85,7 +91,29 @@ package final class InboundShares: SharingParticipant {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }
     }
+    if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     own = [:]
+  }
+
+  /// Forgets what a stream had before its snapshot.
+  private func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
+    var present: [TableName: Set<[UInt8]>] = [:]
+    try Changesets.forEachChange(of: changes.changeset) { _, reader, bytes in
+      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }), table.hasKey(reader.new) else { return }
+      present[table.name, default: []].insert(table.key(reader.new, bytes))
+    }
+    let sender = changes.key.sender
+    for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
+      if let table = tables[name] {
+        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
+      } else {
+        try vouchers.forget(place.stream, from: sender, name)
+      }
+    }
+    guard let replaced = place.replaces else { return }
+    for name in try VouchEntry.tables(of: replaced, from: sender, on: connection) {
+      try vouchers.forget(replaced, from: sender, name)
+    }
   }
 
   /// Notes which rows a stream has brought, or does not have any more.
@@ -97,6 +125,8 @@ package final class InboundShares: SharingParticipant {
     case .insert where table.hasKey(reader.new):
       let isOwn = own[table.name]?.contains(table.key(reader.new, bytes)) == true
       try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
+    case .update where table.hasKey(reader.old):
+      try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)
     case .delete where table.hasKey(reader.old):
       try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
     default: break

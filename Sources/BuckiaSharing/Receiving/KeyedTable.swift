@@ -37,6 +37,24 @@ struct KeyedTable {
     keyPlaces.flatMap { place in bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) } }
   }
 
+  /// A key such that keys which SQLite takes for the same are equal; nil where that cannot be told, because of a collating sequence
+  /// that is neither BINARY nor NOCASE.
+  func comparable(_ key: [UInt8]) -> [UInt8]? {
+    let collations = local.primaryKey.map { ASCIIName.folded(local.columns[$0].collation) }
+    if collations.allSatisfy({ $0 == "binary" }) { return key }
+    return collations.allSatisfy({ $0 == "binary" || $0 == "nocase" }) ? key.map { ASCIIName.folded($0) } : nil
+  }
+
+  /// A row of which only the key is known.
+  ///
+  /// - Parameter key: The values of the key, in the format of changesets.
+  func row(withKey key: RawSpan) -> [ValueSlice] {
+    var row = Array(repeating: ValueSlice.undefined, count: columns.count)
+    var position = 0
+    for place in keyPlaces { row[place] = ValueSlice(verified: key, at: &position) }
+    return row
+  }
+
   /// Chooses the row of the table with a key, whose values are bound from a parameter on, counted from 1.
   func condition(from start: Int, in table: String? = nil) -> String {
     let prefix = table.map { "\($0)." } ?? ""

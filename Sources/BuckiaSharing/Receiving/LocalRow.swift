@@ -1,0 +1,43 @@
+import BuckiaApply
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A row as it is here, in the columns of a changeset.
+struct LocalRow {
+  /// Its values, in the format of changesets.
+  let values: [UInt8]
+  /// Where each of them stands.
+  let slices: [ValueSlice]
+  /// Its hash as that of a stream.
+  let hash: UInt64
+
+  /// Looks up the row with the key of another one.
+  ///
+  /// - Returns: nil where there is none, or the table does not have all columns.
+  /// - Throws: `SQLiteError`.
+  init?(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, on connection: borrowing SQLiteConnection) throws {
+    guard table.columns.allSatisfy({ table.local.column(named: $0) != nil }) else { return nil }
+    let columns = table.columns.map { SQLText.identifier($0) }.joined(separator: ", ")
+    let prepared = try connection.cached("SELECT \(columns) FROM \(table.sql) WHERE \(table.condition(from: 1))")
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try table.bindKey(row, bytes, to: prepared.statement)
+    guard try prepared.statement.step() else { return nil }
+    var writer = ChangesetWriter()
+    for column in table.columns.indices { writer.append(column: column, of: prepared.statement) }
+    values = writer.bytes
+    let read = values.withRawSpan { span in
+      var position = 0
+      let slices = table.columns.map { _ in ValueSlice(verified: span, at: &position) }
+      return (slices, StreamRowHash(slices, span, of: table.columns).value)
+    }
+    (slices, hash) = read
+  }
+
+  /// A value, as a changeset has it.
+  func encoded(_ place: Int) -> [UInt8] { Array(values[slices[place].encoded]) }
+}

@@ -1,0 +1,140 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What a snapshot of a stream changes for those who have got the stream before.
+///
+/// It holds all rows of the scope as INSERTs. What has not changed since it came is left out, so that what was edited here stays. A row
+/// that has, and was not edited here, is an UPDATE. What the stream had and has no more is a DELETE.
+final class SnapshotChanges {
+  private let connection: SQLiteConnection
+  private let vouchers: Vouchers
+  private let tables: KeyedTables
+  private let place: StreamPlace
+  private let sender: String
+
+  init(
+    _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
+    on connection: borrowing SQLiteConnection
+  ) {
+    self.place = place
+    self.sender = sender
+    self.tables = tables
+    self.vouchers = vouchers
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  /// The streams whose rows the snapshot replaces: its own, and one that it takes the place of.
+  private var streams: [[UInt8]] { [place.stream] + (place.replaces.map { [$0] } ?? []) }
+
+  /// Turns the changes of a snapshot into those.
+  ///
+  /// - Parameter schema: The schema of the database.
+  /// - Returns: nil where nothing of the stream has come before.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
+  func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
+    var brought: [TableName] = []
+    for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
+    guard !brought.isEmpty else { return nil }
+    let result = incoming.changeset.makeEmpty()
+    var present: [TableName: Set<[UInt8]>] = [:]
+    var last: ChangesetTable?
+    let kept = TemporaryBuffer()
+    try Changesets.forEachChange(of: incoming.changeset) { change, reader, bytes in
+      guard let header = reader.table else { return }
+      var writer = ChangesetWriter()
+      var isKnown = false
+      if change.operation == .insert, let table = tables[TableName(header.name)], table.hasKey(reader.new) {
+        if let key = table.comparable(table.key(reader.new, bytes)) { present[table.name, default: []].insert(key) }
+        isKnown = try write(reader.new, bytes, of: table, header, into: &writer)
+      }
+      if !isKnown { writer.append(encoded: bytes.extracting(change.range).withUnsafeBytes { Array($0) }) }
+      guard writer.count > 0 else { return }
+      if last != header {
+        var beginning = ChangesetWriter()
+        beginning.beginTable(header)
+        try kept.write(beginning.bytes)
+        last = header
+      }
+      try kept.write(writer.bytes)
+    }
+    var added: [TableDefinition] = []
+    for name in Set(brought).sorted(by: { $0.text < $1.text }) {
+      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      let local = try schema.definition(of: entry)
+      let author = incoming.definitions?.first { TableName($0.name) == name }
+      guard let table = KeyedTable(author ?? local, local) else { continue }
+      if try writeDeletions(of: table, author ?? local, except: present[name] ?? [], into: result), author == nil {
+        added.append(local)
+      }
+    }
+    try result.write(contentsOf: kept)
+    return try incoming.replacing(changeset: result, adding: added)
+  }
+
+  /// Writes what a row of the snapshot changes here.
+  ///
+  /// - Returns: Whether that is known; otherwise it stays an INSERT.
+  private func write(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable,
+    into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    guard let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) else { return false }
+    // Whoever has lost a row gets it back.
+    guard let here = try LocalRow(row, bytes, of: table, on: connection) else { return false }
+    // What has been edited here since is for the next share from here to say.
+    if known == StreamRowHash(row, bytes, of: table.columns).value { return true }
+    guard here.hash == known else { return false }
+    return here.values.withRawSpan { mine in
+      let changed = row.indices.filter { place in
+        !header.isKey(place)
+          && here.encoded(place) != bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
+      }
+      guard !changed.isEmpty else { return true }
+      let isChanged = Set(changed)
+      writer.beginChange(.update)
+      for place in row.indices {
+        if header.isKey(place) || isChanged.contains(place) {
+          writer.append(here.slices[place], of: mine)
+        } else {
+          writer.appendUndefined()
+        }
+      }
+      for place in row.indices {
+        if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
+      }
+      return true
+    }
+  }
+
+  /// Deletes the rows that the stream had, and that are here on its account alone.
+  ///
+  /// - Returns: Whether there are any.
+  private func writeDeletions(
+    of table: KeyedTable, _ author: TableDefinition, except present: Set<[UInt8]>, into output: TemporaryBuffer
+  ) throws -> Bool {
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: author.name, keyFlags: author.keyFlags))
+    let header = writer.count
+    for key in try vouchers.keys(of: table, streams: streams, from: sender) {
+      guard let comparable = table.comparable(key), !present.contains(comparable) else { continue }
+      try key.withRawSpan { bytes in
+        let row = table.row(withKey: bytes)
+        guard try !vouchers.stays(row, bytes, of: table, withoutStreams: streams, from: sender),
+          let here = try LocalRow(row, bytes, of: table, on: connection)
+        else { return }
+        here.values.withRawSpan { mine in
+          writer.beginChange(.delete)
+          for place in row.indices { writer.append(here.slices[place], of: mine) }
+        }
+      }
+    }
+    guard writer.count > header else { return false }
+    try output.write(writer.bytes)
+    return true
+  }
+}
