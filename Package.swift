@@ -62,14 +62,25 @@ let package = Package(
 
     // The façade: inbound folders, making and reading diff files of databases.
     .target(
-      name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON"]),
+      name: "Buckia",
+      dependencies: [
+        "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaIdentities", "BuckiaJSON",
+      ]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
       name: "BuckiaDiffFiles",
       dependencies: [
-        "BuckiaByteStreams", "BuckiaJSON", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaIdentities", "BuckiaJSON", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets",
+        "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+
+    // Who people are and whom they trust: keys, cards, contacts.
+    .target(
+      name: "BuckiaIdentities",
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaJSON", "SQLiteSchemas", .product(name: "Crypto", package: "swift-crypto"),
       ]),
 
     // JSON as data, strictly read; hexadecimal text.
@@ -146,6 +157,7 @@ let package = Package(
       name: "BuckiaDiffFilesTests",
       dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "TestSupport"],
       resources: [.copy("Vectors")]),
+    .testTarget(name: "BuckiaIdentitiesTests", dependencies: ["BuckiaIdentities", "TestSupport"]),
     .testTarget(name: "BuckiaSchemaPlansTests", dependencies: ["BuckiaSchemaPlans", "SQLiteConnections"]),
     .testTarget(name: "BuckiaDiffTests", dependencies: ["BuckiaDiff", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(

@@ -1,3 +1,4 @@
+import BuckiaIdentities
 import Crypto
 
 #if canImport(FoundationEssentials)
