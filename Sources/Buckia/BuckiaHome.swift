@@ -74,7 +74,8 @@ public struct BuckiaHome: Sendable {
     }
   }
 
-  private func makeFolders() {
+  /// Makes the folder where it is missing. Nobody else can look into it.
+  func makeFolders() {
     var prefix = path.hasPrefix("/") ? "" : "."
     for part in path.split(separator: "/") {
       prefix += "/\(part)"

@@ -34,6 +34,18 @@ public struct Contacts: Equatable, Sendable {
   /// The contact of this name, in capitals or not; nil for none.
   public func contact(named name: String) -> Contact? { index(of: name).map { all[$0] } }
 
+  /// All keys, in hex, that a name stands or has stood for: those that were removed or replaced, too.
+  package func keys(named name: String) -> [String] {
+    let wanted = name.lowercased()
+    return all.filter { $0.name.lowercased() == wanted }.map(\.card.key)
+      + ended.filter { $0.name.lowercased() == wanted }.map(\.key)
+  }
+
+  /// The contact of this name.
+  ///
+  /// - Throws: `IdentityError` with code `noSuchContact`.
+  package func require(named name: String) throws(IdentityError) -> Contact { all[try requireIndex(of: name)] }
+
   private func index(of name: String) -> Int? {
     let wanted = name.lowercased()
     return all.firstIndex { $0.name.lowercased() == wanted }

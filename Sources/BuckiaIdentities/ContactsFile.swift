@@ -1,16 +1,12 @@
-import BuckiaByteStreams
-
 /// The file that holds a person's contacts. It is changed by one program at a time, and replaced whole.
 package struct ContactsFile: Sendable {
   private let document: PrivateDocument
-  private let lockPath: String
 
   /// Where it is.
   package var path: String { document.path }
 
   package init(path: String) {
     document = PrivateDocument(path: path, subject: "the list of contacts", byteLimit: Contacts.documentByteLimit)
-    lockPath = "\(path).lock"
   }
 
   /// Reads the contacts; none where there is no file.
@@ -30,18 +26,12 @@ package struct ContactsFile: Sendable {
   /// - Parameter change: What to change. Where it throws, nothing is.
   /// - Throws: As ``read()`` and `change`; `IdentityError` with code `notLocked` where files cannot be locked.
   package func update<Result>(_ change: (inout Contacts) throws -> Result) throws -> Result {
-    let lock = try PosixFile(updating: lockPath)
-    guard lock.lock() else {
-      throw IdentityError(
-        .notLocked,
-        "the contacts cannot be locked, so another program could undo what is changed; keep them on a local disk",
-        path: lockPath)
+    try document.locked {
+      let old = try read()
+      var contacts = old
+      let result = try change(&contacts)
+      if contacts != old { try document.write(contacts.document, replacing: true) }
+      return result
     }
-    defer { withExtendedLifetime(lock) {} }
-    let old = try read()
-    var contacts = old
-    let result = try change(&contacts)
-    if contacts != old { try document.write(contacts.document, replacing: true) }
-    return result
   }
 }

@@ -2,14 +2,14 @@ import BuckiaJSON
 
 extension Identity {
   /// An identity file has at most so many bytes.
-  package static let documentByteLimit = 64 << 10
+  package static let documentByteLimit = 512 << 10
   private static let format: Int64 = 1
 
   /// The bytes of the identity file. Who protects them with a passphrase encrypts these.
   package var document: [UInt8] {
     let former = former.map { keys -> JSONValue in
       [
-        "signing": .string("\(keys.signing)"), "encryption": .string(HexText.lowercase(keys.encryption.bytes)),
+        "rotation": .string(keys.rotation.text), "encryption": .string(HexText.lowercase(keys.encryption.bytes)),
         "ended": .number(keys.endedAt),
       ]
     }
@@ -38,11 +38,14 @@ extension Identity {
       var keys = try DocumentFields(value, of: "the identity file", .invalidFile)
       former.append(
         Former(
-          signing: try keys.key("signing", as: SigningKey.self), encryption: try keys.secret("encryption"),
+          rotation: try KeyRotation(verifying: keys.string("rotation")), encryption: try keys.secret("encryption"),
           endedAt: try keys.time("ended")))
       try keys.finish()
     }
     try fields.finish()
+    guard former.last.map({ $0.rotation.card == card }) ?? true else {
+      throw IdentityError(.invalidFile, "its newest rotation is not to the keys of its card")
+    }
     guard try signing.signingKey() == card.signingKey, try encryption.encryptionKey() == card.encryptionKey else {
       throw IdentityError(.invalidFile, "its secret keys are not those of its card")
     }

@@ -4,7 +4,8 @@
 public struct Identity: Equatable, Sendable {
   /// Keys that were replaced.
   struct Former: Equatable, Sendable {
-    let signing: SigningKey
+    /// What tells others of the keys after them.
+    let rotation: KeyRotation
     /// Kept, since what is under way may still be encrypted for it. The key to sign is gone.
     let encryption: PrivateKey
     /// In milliseconds since 1970.
@@ -22,6 +23,10 @@ public struct Identity: Equatable, Sendable {
   public var name: String { card.name }
   /// What others compare.
   public var fingerprint: Fingerprint { card.fingerprint }
+
+  /// What tells others that these keys have taken the place of earlier ones: the newest last. Whoever has missed one needs all that
+  /// came after.
+  public var rotations: [KeyRotation] { former.map(\.rotation) }
 
   /// The secret of the signing key: 32 bytes.
   package var signingSeed: [UInt8] { signing.bytes }
@@ -63,11 +68,9 @@ public struct Identity: Equatable, Sendable {
     let signing = PrivateKey(using: &generator)
     let encryption = PrivateKey(using: &generator)
     let card = try IdentityCard(name: name, signing: signing, encryption: encryption, madeAt: time)
-    let ended = Former(signing: self.card.signingKey, encryption: self.encryption, endedAt: time)
-    return (
-      Identity(
-        card: card, signing: signing, encryption: encryption, former: (former + [ended]).suffix(Self.formerLimit)),
-      try KeyRotation(from: self.signing, to: signing, card: card)
-    )
+    let rotation = try KeyRotation(from: self.signing, to: signing, card: card)
+    let ended = Former(rotation: rotation, encryption: self.encryption, endedAt: time)
+    let former = (former + [ended]).suffix(Self.formerLimit)
+    return (Identity(card: card, signing: signing, encryption: encryption, former: Array(former)), rotation)
   }
 }

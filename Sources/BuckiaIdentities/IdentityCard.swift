@@ -20,6 +20,9 @@ public struct IdentityCard: Hashable, Sendable, CustomStringConvertible {
   /// The card as one line of text: this is what is passed on.
   public let text: String
 
+  /// A card has at most so many bytes, and so has a rotation.
+  package static let textByteLimit = Int64(SignedText.byteLimit)
+
   /// What to compare with its owner.
   public var fingerprint: Fingerprint { Fingerprint(signing: signingKey, encryption: encryptionKey) }
   /// The signing key as 64 hexadecimal digits, as reports name it.

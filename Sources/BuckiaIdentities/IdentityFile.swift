@@ -45,8 +45,16 @@ package struct IdentityFile: Sendable {
     }
   }
 
-  /// Writes the identity that follows the one that is there.
-  package func replace(with identity: Identity) throws(ByteStreamError) {
-    try document.write(identity.document, replacing: true)
+  /// Puts new keys in the place of those that are there. They are stored before anybody can be told.
+  ///
+  /// - Throws: As ``read()``.
+  package func rotate(
+    at time: Int64, using generator: inout some RandomNumberGenerator
+  ) throws -> (identity: Identity, rotation: KeyRotation) {
+    try document.locked {
+      let next = try read().rotated(at: time, using: &generator)
+      try document.write(next.identity.document, replacing: true)
+      return next
+    }
   }
 }

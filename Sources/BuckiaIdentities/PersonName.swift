@@ -7,6 +7,9 @@ enum PersonName {
   /// Letters of many marks have no end otherwise.
   static let byteLimit = 256
 
+  /// What reports call senders that are no contacts.
+  private static let reserved: Set<String> = ["unsigned", "unknown", "you", "own", "merge", "this database", "a merge"]
+
   /// Requires a name that can be shown, told from others, and written on a command line.
   ///
   /// - Throws: `IdentityError` with code `invalidName`.
@@ -23,8 +26,13 @@ enum PersonName {
     guard name.first != " ", name.last != " " else {
       throw IdentityError(.invalidName, "a name neither begins nor ends with a space; choose another")
     }
+    let lowercased = name.lowercased()
+    guard !reserved.contains(lowercased), !lowercased.hasPrefix("key ") else {
+      throw IdentityError(
+        .invalidName, "reports say \(EscapedText.quoted(name)) of something else; choose another name")
+    }
     // Where a contact is asked for, these mean a file, a key or an option.
-    guard !name.utf8.contains(UInt8(ascii: "/")), !name.hasPrefix("-"), !name.lowercased().hasPrefix("age1") else {
+    guard !name.utf8.contains(UInt8(ascii: "/")), !name.hasPrefix("-"), !lowercased.hasPrefix("age1") else {
       throw IdentityError(
         .invalidName,
         "the name \(EscapedText.quoted(name)) could be taken for a file, an option or a key: it has a / or begins with - or "

@@ -39,6 +39,21 @@ package struct PrivateDocument: Sendable {
     }
   }
 
+  /// Does something while no other program changes the file.
+  ///
+  /// - Throws: `IdentityError` with code `notLocked` where files cannot be locked; `ByteStreamError`; as `body`.
+  func locked<Result>(_ body: () throws -> Result) throws -> Result {
+    let lock = try PosixFile(updating: "\(path).lock")
+    guard lock.lock() else {
+      throw IdentityError(
+        .notLocked,
+        "\(subject) cannot be locked, so another program could undo what is changed; keep it on a local disk",
+        path: path)
+    }
+    defer { withExtendedLifetime(lock) {} }
+    return try body()
+  }
+
   /// Writes it whole, and makes sure that it is stored: others see the old or the new one.
   ///
   /// - Throws: `ByteStreamError`; with code `alreadyExists` when it is there and not to be replaced.

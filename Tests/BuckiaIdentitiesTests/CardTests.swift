@@ -109,7 +109,8 @@ struct CardTests {
   }
 
   @Test(arguments: [
-    "", " Anna", "Anna ", "An\u{202E}na", "An\nna", "\u{1B}[31mAnna", "-a", "a/b", "age1abc",
+    "", " Anna", "Anna ", "An\u{202E}na", "An\nna", "\u{1B}[31mAnna", "-a", "a/b", "age1abc", "unsigned", "You",
+    "key 12",
     String(repeating: "a", count: 65), "a" + String(repeating: "\u{301}", count: 200),
   ])
   func `nobody is given a name that misleads`(_ name: String) {
