@@ -41,6 +41,8 @@ package struct ApplySettings {
   package var unsent: UnsentEdits?
   /// The id of the snapshot that is made anew when all is applied: until then what was applied is noted under it; nil for none.
   package var snapshot: String?
+  /// What is known of the senders of diffs.
+  package var senders = KnownSenders.nobody
   /// Is told of each row that is written; nil for none, which costs nothing.
   package var observer: (any RowEffectObserver)?
 

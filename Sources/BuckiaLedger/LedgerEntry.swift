@@ -20,7 +20,7 @@ public enum DiffState: String, Sendable, CaseIterable {
 public struct LedgerEntry: Sendable {
   /// The diff file's id; nil for a raw changeset without one.
   public let id: KSUID?
-  /// The sender, for people: "unsigned", or "key …" with the verified key in hex.
+  /// The sender, for people: a contact's name, "you", "unsigned", or "key …" with the verified key in hex.
   public let sender: String
   /// What became of it.
   public let state: DiffState

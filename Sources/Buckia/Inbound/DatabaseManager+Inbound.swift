@@ -106,6 +106,7 @@ extension DatabaseManager {
     settings.observer = changedRows
     settings.unsent = edits
     settings.snapshot = snapshot
+    settings.senders = try home.knownSenders()
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }

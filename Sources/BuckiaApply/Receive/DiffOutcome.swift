@@ -8,7 +8,7 @@ public struct DiffOutcome: Sendable {
   public var id: KSUID?
   /// The file.
   public var path: String
-  /// The sender, for people: "unsigned", or "key …" with the verified key.
+  /// The sender, for people: a trusted contact's name, "you", "unsigned", or "key …" with the verified key.
   public var sender: String
   /// What became of it.
   public var state: DiffState

@@ -41,7 +41,7 @@ struct InboundFileProcessor {
     self.usesSavepoint = usesSavepoint
     self.session = session
     outcome = DiffOutcome(
-      id: file.id, path: file.path, sender: LedgerEntries.shown(sender: file.sender), state: .rejected)
+      id: file.id, path: file.path, sender: settings.senders.shown(file.sender), state: .rejected)
   }
 
   /// Applies the file, or records why not.

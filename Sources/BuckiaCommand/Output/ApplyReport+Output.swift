@@ -292,7 +292,7 @@ extension TrustMode {
   var explanation: String {
     switch self {
     case .any: "any (diff files of any origin are applied; change it with --trust known)"
-    case .known: "known (only diff files signed by a known contact are applied)"
+    case .known: "known (only diff files signed by a trusted contact are applied)"
     }
   }
 }

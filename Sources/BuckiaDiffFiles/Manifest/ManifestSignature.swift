@@ -51,6 +51,11 @@ package struct ManifestSigner: Sendable {
     self.identity = identity
   }
 
+  /// Signs as a person.
+  ///
+  /// - Throws: `DiffFileError` with code `badSignature` when the identity holds no key.
+  package init(_ identity: Identity) throws(DiffFileError) { try self.init(seed: identity.signingSeed) }
+
   func signature(of manifest: [UInt8]) throws(DiffFileError) -> [UInt8] {
     do {
       return Array(try key.signature(for: ManifestSignature.message(manifest)))
