@@ -80,6 +80,7 @@ extension LedgerEntries {
     try body(
       LedgerEntry(
         id: row.text(at: 0).flatMap { KSUID($0) }, sender: senders.shown(row.text(at: 1) ?? ""),
+        senderKey: verifiedKey(of: row.text(at: 1) ?? ""),
         state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
         inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
         conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),

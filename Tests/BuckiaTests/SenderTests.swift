@@ -156,6 +156,7 @@ import Testing
     try exchange.folder.write(first.bytes, to: "inbound/\(first.name)")
     #expect(try exchange.apply(ApplyOptions(trust: .any)).diffs.map(\.state) == [.rejected, .rejected])
     #expect(try exchange.rows("SELECT id FROM t").isEmpty)
+    #expect(try exchange.database.status(home: exchange.home).ledger?.waiting == 0)
   }
 
   @Test(arguments: [TrustMode.any, .known])

@@ -17,6 +17,7 @@ package struct ReleasedDiff: Sendable {
   init(_ part: HeldPart, from senders: KnownSenders) {
     entry = part.entry
     outcome = DiffOutcome(id: part.diff, path: part.file, sender: senders.shown(part.senderKey), state: .applied)
+    outcome.senderKey = LedgerEntries.verifiedKey(of: part.senderKey)
   }
 
   /// Adds what applying a part did.

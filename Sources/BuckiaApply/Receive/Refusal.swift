@@ -58,6 +58,9 @@ extension Refusal: FileFault {
 
 /// What is said of a diff's sender.
 extension Refusal {
+  /// Whether it is about the sender, and not about the file.
+  var isAboutSender: Bool { code == .untrusted || code == .endedKey }
+
   private static let mode = "this database trusts known senders only"
 
   static let rawOfNobody = Refusal(

@@ -197,6 +197,7 @@ extension DiffOutcome {
       "id": .text(id?.description),
       "path": .string(path),
       "sender": .string(sender),
+      "senderKey": .text(senderKey),
       "state": .string(state.rawValue),
       "inserted": .number(inserted),
       "updated": .number(updated),
