@@ -10,9 +10,12 @@ extension BuckiaHome {
     var standings: [String: KnownSenders.Standing] = [:]
     if let own = try BuckiaError.wrapping({ try ownCard() }) { standings[own.key] = .own }
     for contact in contacts.all {
+      if let proposed = contact.proposal?.rotation.card {
+        standings[proposed.key] = .seen(name: contact.name, fingerprint: "\(proposed.fingerprint)")
+      }
       standings[contact.card.key] =
         switch contact.state {
-        case .seen: .seen(name: contact.name, fingerprint: "\(contact.fingerprintToConfirm)")
+        case .seen: .seen(name: contact.name, fingerprint: "\(contact.card.fingerprint)")
         case .trusted: .trusted(name: contact.name)
         }
     }

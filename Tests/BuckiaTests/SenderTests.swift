@@ -130,7 +130,9 @@ import Testing
     try exchange.home.addContact(rotation.text)
     // A proposal changes nothing yet.
     try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: after)
-    #expect(try exchange.apply(known).diffs.map(\.state) == [.quarantined])
+    let proposed = try #require(try exchange.apply(known).diffs.first)
+    #expect(proposed.state == .quarantined)
+    #expect(proposed.reason?.contains("compare the fingerprint \(after.fingerprint) with them") == true)
     try exchange.send("INSERT INTO notes VALUES (3, 3)", signedBy: before)
     #expect(try exchange.apply().diffs.map(\.state) == [.quarantined, .applied])
     try exchange.home.trustContact("Anna", fingerprint: after.fingerprint)
@@ -180,6 +182,21 @@ import Testing
     #expect(try exchange.rows("SELECT id, stars FROM notes ORDER BY id") == ["1|NULL", "2|NULL", "3|3"])
     #expect(try exchange.apply().diffs.map(\.state) == [.held])
     #expect(try exchange.rows("SELECT count(*) FROM buckia_held_part") == ["1"])
+  }
+
+  @Test
+  func `what is held of a contact who has other keys since is released`() throws {
+    let exchange = try Exchange(Self.schema)
+    let annas = BuckiaHome(path: exchange.folder.file("home of Anna"))
+    let before = try annas.makeIdentity(named: "Anna")
+    try trust(before, in: exchange.home)
+    try exchange.send("ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (2, 2, 2)", signedBy: before)
+    #expect(try exchange.apply(ApplyOptions(schema: .hold, trust: .known)).diffs.map(\.state) == [.held])
+    try exchange.home.addContact(try annas.rotateIdentity().text)
+    try exchange.home.trustContact("Anna", fingerprint: try annas.identity().fingerprint)
+    try TestDatabases.run("ALTER TABLE notes ADD COLUMN stars", on: exchange.mine)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT stars FROM notes WHERE id = 2") == ["2"])
   }
 
   @Test

@@ -66,7 +66,7 @@ struct HeldRelease {
       let name = TableName(part.table)
       if blocked[name]?.isWhole == true { continue }
       do {
-        let refusal = gate.refusal(of: part.senderKey, isRaw: part.isRaw)
+        let refusal = gate.refusal(of: part.senderKey, isRaw: part.isRaw, isHeld: true)
         if refusal == nil, let failure = session.heldFailures[part.number] { throw failure.refusal }
         let attempt = try attempt(part, after: blocked[name] ?? Blocked(), unless: refusal)
         blocked[name, default: Blocked()].add(attempt.rest)

@@ -87,11 +87,13 @@ package struct ReceiverGate: Sendable {
   /// - Parameters:
   ///   - sender: The verified key in hex, as the ledger has it.
   ///   - isRaw: Whether the changes came as a raw changeset.
-  func refusal(of sender: String, isRaw: Bool) -> Refusal? {
+  ///   - isHeld: Whether the diff was taken before, and the database has held this part of it since.
+  func refusal(of sender: String, isRaw: Bool, isHeld: Bool = false) -> Refusal? {
     switch senders.standing(of: sender) {
     // That a key has ended counts whatever is trusted otherwise.
     case .removed(let name): .removedSender(name)
-    case .replaced(let name): .replacedKey(of: name)
+    // When the diff was taken, the key counted.
+    case .replaced(let name): isHeld ? nil : .replacedKey(of: name)
     case .trusted, .own: nil
     case .seen(let name, let fingerprint):
       trust == .any ? nil : .unconfirmed(name, fingerprint: fingerprint)
