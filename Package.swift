@@ -64,7 +64,8 @@ let package = Package(
     .target(
       name: "Buckia",
       dependencies: [
-        "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaSharing",
+        "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaIdentities", "BuckiaJSON",
+        "BuckiaSharing",
       ]),
 
     // What is shared with others: scopes, and what is known of those who have it.
@@ -79,8 +80,16 @@ let package = Package(
     .target(
       name: "BuckiaDiffFiles",
       dependencies: [
-        "BuckiaByteStreams", "BuckiaJSON", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets", "SQLiteSchemas",
+        "BuckiaByteStreams", "BuckiaIdentities", "BuckiaJSON", "BuckiaKSUID", "CBuckiaZstd", "SQLiteChangesets",
+        "SQLiteSchemas",
         .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+
+    // Who people are and whom they trust: keys, cards, contacts.
+    .target(
+      name: "BuckiaIdentities",
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaJSON", "SQLiteSchemas", .product(name: "Crypto", package: "swift-crypto"),
       ]),
 
     // JSON as data, strictly read; hexadecimal text.
@@ -157,6 +166,7 @@ let package = Package(
       name: "BuckiaDiffFilesTests",
       dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "TestSupport"],
       resources: [.copy("Vectors")]),
+    .testTarget(name: "BuckiaIdentitiesTests", dependencies: ["BuckiaIdentities", "TestSupport"]),
     .testTarget(name: "BuckiaSchemaPlansTests", dependencies: ["BuckiaSchemaPlans", "SQLiteConnections"]),
     .testTarget(name: "BuckiaSharingTests", dependencies: ["BuckiaSharing", "ReplicationTestSupport", "TestSupport"]),
     .testTarget(name: "BuckiaDiffTests", dependencies: ["BuckiaDiff", "ReplicationTestSupport", "TestSupport"]),

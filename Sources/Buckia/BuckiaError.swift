@@ -1,5 +1,6 @@
 import BuckiaByteStreams
 import BuckiaDiffFiles
+import BuckiaIdentities
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -91,6 +92,8 @@ extension BuckiaError {
       return make(error.code.rawValue, error.description, Context(path: error.path))
     case let error as ChangesetError:
       return make(error.code.rawValue, error.description, Context(table: error.table, offset: error.offset))
+    case let error as IdentityError:
+      return make(error.code.rawValue, error.description, Context(path: error.path))
     case let error as KSUIDError: return make(error.code.rawValue, error.description)
     default: return error
     }

@@ -10,8 +10,8 @@ import BuckiaSchemaPlans
   import Darwin
 #endif
 
-/// The folder that holds what belongs to a person and not to one database, and what is known of databases outside of them: the clock
-/// of the person's ids, which files were made from which database, and which replicas there are.
+/// The folder that holds what belongs to a person and not to one database, and what is known of databases outside of them: the person's
+/// identity and contacts, the clock of their ids, which files were made from which database, and which replicas there are.
 public struct BuckiaHome: Sendable {
   /// Where it is. It is made when something is first kept in it.
   public let path: String
@@ -74,7 +74,8 @@ public struct BuckiaHome: Sendable {
     }
   }
 
-  private func makeFolders() {
+  /// Makes the folder where it is missing. Nobody else can look into it.
+  func makeFolders() {
     var prefix = path.hasPrefix("/") ? "" : "."
     for part in path.split(separator: "/") {
       prefix += "/\(part)"

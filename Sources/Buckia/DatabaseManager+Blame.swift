@@ -16,9 +16,14 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - table: The table. It must have a clock: see ``keepClocks(of:)``.
   ///   - key: A value for each column of its primary key, or for `_rowid_` where it has none.
-  /// - Throws: `BuckiaError`: `noSuchTable`; `noClock`; `columnsDiffer` where the values are not those of the key.
-  public func origin(ofRowIn table: String, key: [String: ChangesetValue]) throws -> RowOrigin {
-    try withReader { connection in
+  ///   - home: Where the contacts are, whose names senders have.
+  /// - Throws: `BuckiaError`: `noSuchTable`; `noClock`; `columnsDiffer` where the values are not those of the key; as
+  ///   ``BuckiaHome/contacts()``.
+  public func origin(
+    ofRowIn table: String, key: [String: ChangesetValue], home: BuckiaHome = .standard
+  ) throws -> RowOrigin {
+    let senders = try home.knownSenders()
+    return try withReader { connection in
       let schema = try SchemaReader(connection)
       guard let entry = schema.entry(named: TableName(table)), entry.kind == .table else {
         throw BuckiaError(.noSuchTable, "there is no table \"\(EscapedText(table, limit: 100))\"", path: path)
@@ -39,7 +44,7 @@ extension DatabaseManager {
       var sources: [Int64: RowOrigin.Source] = [:]
       for stamp in [history.stamp] + history.setters {
         guard let stamp, sources[stamp.number] == nil else { continue }
-        sources[stamp.number] = try Self.source(of: stamp, on: connection)
+        sources[stamp.number] = try Self.source(of: stamp, senders, on: connection)
       }
       return RowOrigin(
         table: definition.name, exists: history.values != nil, source: history.stamp.flatMap { sources[$0.number] },
@@ -51,13 +56,15 @@ extension DatabaseManager {
     }
   }
 
-  private static func source(of stamp: RowStamp, on connection: borrowing SQLiteConnection) throws -> RowOrigin.Source {
+  private static func source(
+    of stamp: RowStamp, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
+  ) throws -> RowOrigin.Source {
     if try RowClocks.isOwn(stamp.number, on: connection) {
       return RowOrigin.Source(
         diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), appliedAt: nil)
     }
     let entry = try LedgerEntries.applied(stamp.diff, on: connection)
     return RowOrigin.Source(
-      diff: stamp.diff, sender: LedgerEntries.shown(sender: entry?.sender ?? ""), appliedAt: entry?.time)
+      diff: stamp.diff, sender: senders.shown(entry?.sender ?? ""), appliedAt: entry?.time)
   }
 }

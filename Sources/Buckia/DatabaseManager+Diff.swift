@@ -1,8 +1,9 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaDiffFiles
-import BuckiaSchemaPlans
+import BuckiaIdentities
 import BuckiaKSUID
+import BuckiaSchemaPlans
 import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
@@ -25,18 +26,25 @@ extension DatabaseManager {
   ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
   ///   - output: Where the file goes.
   ///   - options: Which tables, which of their rows and columns, how, and whether a bare changeset is wanted.
+  ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which is not taken where
+  ///     only known senders are trusted.
   ///   - home: Where the clock of the ids is kept, which files were made from this database, and what is known of its replica.
   ///   - progress: Is told how far the comparison has come: before each table, and every few thousand rows. May throw to
   ///     stop.
   /// - Returns: What was found and written; `id` is nil when there is no difference, and then there is no file.
   /// - Throws: `BuckiaError` when a database cannot be read, a table is nowhere, a selection cannot be used, or the file
-  ///   cannot be written; with code `nothingInCommon` when the two share no table, unless the options allow it; whatever
+  ///   cannot be written; with code `cannotSign` when a bare changeset is to be signed; with code `nothingInCommon` when the two share no table, unless the options allow it; whatever
   ///   `progress` and a stream throw. No file then.
   @discardableResult
   public func createDatabaseDiff(
-    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
-    progress: @escaping (DiffProgress) throws -> Void = { _ in }
+    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), signedBy identity: Identity? = nil,
+    home: BuckiaHome = .standard, progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
+    if identity != nil, options.isRaw {
+      throw BuckiaError(
+        .cannotSign, "a bare changeset has no room for a signature; write a diff file, or leave it unsigned")
+    }
+    let signer = try BuckiaError.wrapping { try identity.map { try ManifestSigner($0) } }
     var (report, seconds) = try WallClock.timing {
       try withRows { newer in
         if let older { try DatabaseManager(older).requireFile() }
@@ -45,7 +53,8 @@ extension DatabaseManager {
         }
         var report = try Self.writeDiff(
           from: older.map { try RowSource(opening: $0) } ?? RowSource.empty(), to: newer,
-          kind: older == nil ? .snapshot : .delta, output: output, options: options, home: home, progress: progress)
+          kind: older == nil ? .snapshot : .delta, output: output, options: options, signer: signer, home: home,
+          progress: progress)
         if let repair { report.warnings.append(repair) }
         return report
       }
@@ -62,12 +71,12 @@ extension DatabaseManager {
   /// - Throws: As the synchronous call; `CancellationError`.
   @discardableResult
   public func createDatabaseDiff(
-    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), home: BuckiaHome = .standard,
-    progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
+    since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(), signedBy identity: Identity? = nil,
+    home: BuckiaHome = .standard, progress: @escaping @Sendable (DiffProgress) throws -> Void = { _ in }
   ) async throws -> DiffReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       try createDatabaseDiff(
-        since: older, output: output, options: options, home: home,
+        since: older, output: output, options: options, signedBy: identity, home: home,
         progress: {
           try cancellation.check()
           try progress($0)
@@ -86,10 +95,13 @@ extension DatabaseManager {
 
   /// Writes what turns one source of rows into another into a diff file.
   ///
-  /// - Parameter home: Gives the file its id.
+  /// - Parameters:
+  ///   - signer: Who signs it; nil for nobody.
+  ///   - home: Gives the file its id.
   package static func writeDiff(
     from older: RowSource, to newer: RowSource, kind: Manifest.Kind = .delta, output: DiffOutput,
-    options: DiffOptions = DiffOptions(), home: any OutgoingIDs = BuckiaHome.standard,
+    options: DiffOptions = DiffOptions(), signer: ManifestSigner? = nil,
+    home: any OutgoingIDs = BuckiaHome.standard,
     progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> DiffReport {
     if !options.allowsUnrelated { try older.requireRelation(to: newer) }
@@ -112,7 +124,8 @@ extension DatabaseManager {
     // Before there is a file: no crash must make one that nobody knows.
     let origin = try home.begin(id, from: newer)
     report.warnings += origin.remarks
-    try report.add(write(difference, id: id, kind: kind, from: origin.sender, to: output, isRaw: options.isRaw))
+    try report.add(
+      write(difference, id: id, kind: kind, from: origin.sender, signer, to: output, isRaw: options.isRaw))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
@@ -163,8 +176,7 @@ extension DatabaseManager {
 
   private static func write(
     _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, from sender: Manifest.Sender?,
-    to output: DiffOutput,
-    isRaw: Bool
+    _ signer: ManifestSigner?, to output: DiffOutput, isRaw: Bool
   ) throws -> (id: KSUID, path: String?, bytes: Int64) {
     let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
     if isRaw {
@@ -183,7 +195,9 @@ extension DatabaseManager {
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)), author: difference.author,
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))
-    let written = try DiffFileWriter().write(draft, changeset: difference.changeset, to: file)
+    var writer = DiffFileWriter()
+    writer.signer = signer
+    let written = try writer.write(draft, changeset: difference.changeset, to: file)
     return (id, file.path, written)
   }
 }

@@ -4,34 +4,43 @@ import SQLiteConnections
 extension DatabaseManager {
   /// Everything the ledger holds, oldest first. Empty for a database without one.
   ///
-  /// A ledger can have millions of entries: see ``forEachLogEntry(_:)`` and ``log(newest:)``.
+  /// A ledger can have millions of entries: see ``forEachLogEntry(home:_:)`` and ``log(newest:home:)``.
   ///
-  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
-  public func log() throws -> [LedgerEntry] {
+  /// - Parameter home: Where the contacts are, whose names entries have.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; as ``BuckiaHome/contacts()``.
+  public func log(home: BuckiaHome = .standard) throws -> [LedgerEntry] {
     var entries: [LedgerEntry] = []
-    try forEachLogEntry { entries.append($0) }
+    try forEachLogEntry(home: home) { entries.append($0) }
     return entries
   }
 
   /// Gives everything the ledger holds to `body`, oldest first, without having all of it in memory.
   ///
-  /// - Parameter body: Takes an entry. May throw to stop.
+  /// - Parameters:
+  ///   - home: Where the contacts are, whose names entries have.
+  ///   - body: Takes an entry. May throw to stop.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger; whatever `body` throws.
-  public func forEachLogEntry(_ body: (LedgerEntry) throws -> Void) throws {
+  public func forEachLogEntry(home: BuckiaHome = .standard, _ body: (LedgerEntry) throws -> Void) throws {
+    let senders = try home.knownSenders()
     try withReader { connection in
       guard try Ledger.exists(on: connection) else { return }
-      try LedgerEntries.forEach(on: connection, body)
+      try LedgerEntries.forEach(naming: senders, on: connection, body)
     }
   }
 
   /// The newest entries of the ledger, oldest first, and how many there are in all.
   ///
-  /// - Parameter count: How many are wanted at most.
+  /// - Parameters:
+  ///   - count: How many are wanted at most.
+  ///   - home: Where the contacts are, whose names entries have.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
-  public func log(newest count: Int) throws -> (entries: [LedgerEntry], total: Int) {
-    try withReader { connection in
+  public func log(
+    newest count: Int, home: BuckiaHome = .standard
+  ) throws -> (entries: [LedgerEntry], total: Int) {
+    let senders = try home.knownSenders()
+    return try withReader { connection in
       guard try Ledger.exists(on: connection) else { return ([], 0) }
-      return try (LedgerEntries.newest(count, on: connection), LedgerEntries.count(on: connection))
+      return try (LedgerEntries.newest(count, naming: senders, on: connection), LedgerEntries.count(on: connection))
     }
   }
 }

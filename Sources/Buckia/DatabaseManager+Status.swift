@@ -30,7 +30,7 @@ extension StatusReport {
     ledger = try LedgerCounts(on: connection)
     newest = try LedgerEntries.newestID(on: connection)
     recordedAt = try LedgerEntries.newestTime(on: connection)
-    streams = try StreamState.all(on: connection)
+    streams = try StreamState.all(naming: home.knownSenders(), on: connection)
     var selection = ConflictSelection()
     conflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
     selection.isOpen = true

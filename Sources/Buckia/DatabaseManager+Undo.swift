@@ -40,6 +40,7 @@ extension DatabaseManager {
       }
       let time = WallClock.unixMilliseconds
       var settings = ApplySettings(policies: options.conflicts, time: time)
+      settings.senders = try home.knownSenders()
       if connection.isInTransaction { settings.indexPolicy = .keep }
       let session = settings.session(on: connection)
       return try session.whileReady {

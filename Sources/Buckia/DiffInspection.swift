@@ -3,6 +3,7 @@ import BuckiaDiffFiles
 import BuckiaJSON
 import BuckiaApply
 import BuckiaKSUID
+import BuckiaLedger
 import SQLiteChangesets
 import SQLiteSchemas
 
@@ -10,20 +11,27 @@ import SQLiteSchemas
 public enum DiffInspection {
   /// Checks files and whole folders completely, and changes nothing.
   ///
-  /// - Throws: `BuckiaError` for a path that does not exist. What is wrong with a file is in the report.
-  public static func verify(_ paths: [String]) throws -> VerifyReport {
-    try verify(paths.map { InboundSource.path($0) })
+  /// - Parameters:
+  ///   - paths: The files and folders.
+  ///   - home: Where the contacts are, whose names senders have.
+  /// - Throws: `BuckiaError` for a path that does not exist; as ``BuckiaHome/contacts()``. What is wrong with a file is in the
+  ///   report.
+  public static func verify(_ paths: [String], home: BuckiaHome = .standard) throws -> VerifyReport {
+    try verify(paths.map { InboundSource.path($0) }, home: home)
   }
 
   /// The same for files, folders and bytes that came without a file.
   ///
-  /// - Parameter progress: Is told how far the file is read that is being checked.
+  /// - Parameters:
+  ///   - home: Where the contacts are, whose names senders have; nil where names do not matter.
+  ///   - progress: Is told how far the file is read that is being checked.
   package static func verify(
-    _ sources: [InboundSource], progress: ((InspectionProgress) -> Void)? = nil
+    _ sources: [InboundSource], home: BuckiaHome? = nil, progress: ((InspectionProgress) -> Void)? = nil
   ) throws -> VerifyReport {
+    let senders = try home?.knownSenders() ?? .nobody
     let listing = try InboundListing(sources)
     return VerifyReport(
-      files: listing.items.map { verify($0, progress: progress) }, misnamed: listing.misnamed)
+      files: listing.items.map { verify($0, senders, progress: progress) }, misnamed: listing.misnamed)
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -32,11 +40,12 @@ public enum DiffInspection {
   /// read.
   ///
   /// - Throws: As the synchronous call; `CancellationError`.
-  public static func verify(_ paths: [String]) async throws -> VerifyReport {
+  public static func verify(_ paths: [String], home: BuckiaHome = .standard) async throws -> VerifyReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
+      let senders = try home.knownSenders()
       let listing = try InboundListing(paths.map { .path($0) })
       let files = try listing.items.map { item in
-        let file = verify(item, isWanted: { !cancellation.isSet })
+        let file = verify(item, senders, isWanted: { !cancellation.isSet })
         try cancellation.check()
         return file
       }
@@ -45,7 +54,8 @@ public enum DiffInspection {
   }
 
   private static func verify(
-    _ item: InboundItem, isWanted: @escaping () -> Bool = { true }, progress: ((InspectionProgress) -> Void)? = nil
+    _ item: InboundItem, _ senders: KnownSenders, isWanted: @escaping () -> Bool = { true },
+    progress: ((InspectionProgress) -> Void)? = nil
   ) -> VerifyReport.File {
     func file(
       _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
@@ -68,7 +78,7 @@ public enum DiffInspection {
       case .diff:
         let diff = try DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted)
         let signature: VerifyReport.Signature = diff.signature == .unsigned ? .none : .valid
-        return file(diff.manifest.id, isGood: true, sender: diff.signature.shownSender, signature: signature)
+        return file(diff.manifest.id, isGood: true, sender: senders.shown(diff.signature.sender), signature: signature)
       }
     } catch {
       return file(
@@ -79,22 +89,31 @@ public enum DiffInspection {
 
   /// Opens a diff file or a raw changeset to be looked at.
   ///
-  /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order.
-  public static func open(_ path: String) throws -> InspectedFile { try open(.path(path)) }
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - home: Where the contacts are, whose names senders have.
+  /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order; as ``BuckiaHome/contacts()``.
+  public static func open(_ path: String, home: BuckiaHome = .standard) throws -> InspectedFile {
+    try open(.path(path), home: home)
+  }
 
   /// The same for a file, or bytes that came without one.
   ///
   /// - Parameters:
+  ///   - home: Where the contacts are, whose names senders have; nil where names do not matter.
   ///   - progress: Is told how far the file is read.
   ///   - poll: Is called every few thousand changes. May throw to stop.
   package static func open(
-    _ source: InboundSource, progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
+    _ source: InboundSource, home: BuckiaHome? = nil, progress: ((InspectionProgress) -> Void)? = nil,
+    poll: @escaping () throws -> Void = {}
   ) throws -> InspectedFile {
-    try BuckiaError.wrapping { try polling(poll) { try openVerified(source, isWanted: $0, progress) } }
+    let senders = try home?.knownSenders() ?? .nobody
+    return try BuckiaError.wrapping { try polling(poll) { try openVerified(source, senders, isWanted: $0, progress) } }
   }
 
   private static func openVerified(
-    _ source: InboundSource, isWanted: @escaping () -> Bool, _ progress: ((InspectionProgress) -> Void)?
+    _ source: InboundSource, _ senders: KnownSenders, isWanted: @escaping () -> Bool,
+    _ progress: ((InspectionProgress) -> Void)?
   ) throws -> InspectedFile {
     let item: InboundItem
     switch source {
@@ -112,7 +131,7 @@ public enum DiffInspection {
         return InspectedFile(try RawChangeset.verified(opened, isWanted: isWanted), path: item.path)
       case .diff:
         return try InspectedFile(
-          DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted), path: item.path)
+          DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted), path: item.path, senders)
       }
     } catch let error as DiffFileError {
       throw error.namingKind(of: item.path)
@@ -150,14 +169,14 @@ public struct InspectedFile {
   /// Whether it holds more than changes of one author: what a new file made of it could not keep.
   let carriesMore: Bool
 
-  init(_ diff: borrowing DiffFile, path: String) throws {
+  init(_ diff: borrowing DiffFile, path: String, _ senders: KnownSenders) throws {
     self.path = path
     id = diff.manifest.id
     byteCount = diff.fileBytes
     manifest = try JSONParser.parse(diff.manifestBytes)
     schema = diff.schema
     author = diff.author
-    sender = diff.signature.shownSender
+    sender = senders.shown(diff.signature.sender)
     isSigned = diff.signature != .unsigned
     changeset = diff.changeset
     summary = diff.inspection.summary

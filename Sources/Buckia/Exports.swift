@@ -1,6 +1,7 @@
 // `import Buckia` is enough for every name of the public interface. Of the modules below only what it names is public.
 @_exported import BuckiaApply
 @_exported import BuckiaDiff
+@_exported import BuckiaIdentities
 @_exported import BuckiaJSON
 @_exported import BuckiaKSUID
 @_exported import BuckiaLedger

@@ -174,6 +174,23 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     return done
   }
 
+  /// Who can reach the file, besides the user that this process works for.
+  package enum Privacy {
+    case isPrivate
+    /// Its permissions let others read or write it.
+    case isOpenToOthers
+    /// It is another user's.
+    case belongsToOthers
+  }
+
+  /// Who can reach the file, as its owner and its permissions say.
+  package func privacy() throws(ByteStreamError) -> Privacy {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw error("examined", .unreadable) }
+    if status.st_uid != geteuid() { return .belongsToOthers }
+    return status.st_mode & 0o077 == 0 ? .isPrivate : .isOpenToOthers
+  }
+
   // MARK: Writing
 
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {

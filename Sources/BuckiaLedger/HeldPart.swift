@@ -22,8 +22,8 @@ package struct HeldPart: Sendable {
   package let diff: KSUID?
   /// The verified key of its sender in hex, or empty for unsigned files.
   package let senderKey: String
-  /// Its sender, for people.
-  package var sender: String { LedgerEntries.shown(sender: senderKey) }
+  /// Whether it came as a raw changeset.
+  package let isRaw: Bool
   /// The name of its file, without its folder.
   package let file: String
   /// The table.
@@ -52,7 +52,7 @@ extension HeldPart {
     var parts: [HeldPart] = []
     let query = """
       SELECT entry, part, table_name, strict, whole, patchset, p.reason, diff,
-        (SELECT count(*) FROM main.buckia_held_change AS c WHERE c.part = p.part), sender, file, module
+        (SELECT count(*) FROM main.buckia_held_change AS c WHERE c.part = p.part), sender, file, module, raw
       FROM main.buckia_held_part AS p LEFT JOIN main.buckia_ledger USING (entry) ORDER BY entry, part
       """
     try connection.forEachRow(of: query) { row in
@@ -66,7 +66,7 @@ extension HeldPart {
           entry: row.integer(at: 0), number: row.integer(at: 1), definition: definition,
           columns: found.indices.filter { found[$0].isHeld }, isWhole: row.integer(at: 4) != 0,
           format: row.integer(at: 5) != 0 ? .patchset : .changeset, diff: row.text(at: 7).flatMap { KSUID($0) },
-          senderKey: row.text(at: 9) ?? "", file: row.text(at: 10) ?? "",
+          senderKey: row.text(at: 9) ?? "", isRaw: row.integer(at: 12) != 0, file: row.text(at: 10) ?? "",
           changeCount: Int(row.integer(at: 8)), reason: row.text(at: 6) ?? ""))
     }
     return parts

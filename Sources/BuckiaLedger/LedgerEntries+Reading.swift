@@ -20,20 +20,28 @@ extension LedgerEntries {
 
   /// Gives everything recorded to `body`, oldest first.
   ///
+  /// - Parameter senders: What is known of the senders, whose names entries have.
   /// - Throws: `SQLiteError`; whatever `body` throws.
   package static func forEach(
-    on connection: borrowing SQLiteConnection, _ body: (LedgerEntry) throws -> Void
+    naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection,
+    _ body: (LedgerEntry) throws -> Void
   ) throws {
-    try forEach("\(order) ORDER BY 1, 2, 3", on: connection, body)
+    try forEach("\(order) ORDER BY 1, 2, 3", senders, on: connection, body)
   }
 
   /// The newest entries, oldest first.
   ///
-  /// - Parameter count: How many.
+  /// - Parameters:
+  ///   - count: How many.
+  ///   - senders: What is known of the senders, whose names entries have.
   /// - Throws: `SQLiteError`.
-  package static func newest(_ count: Int, on connection: borrowing SQLiteConnection) throws -> [LedgerEntry] {
+  package static func newest(
+    _ count: Int, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+  ) throws -> [LedgerEntry] {
     var entries: [LedgerEntry] = []
-    try forEach("\(order) ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT \(count)", on: connection) { entries.append($0) }
+    try forEach("\(order) ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT \(count)", senders, on: connection) {
+      entries.append($0)
+    }
     return entries.reversed()
   }
 
@@ -48,27 +56,31 @@ extension LedgerEntries {
   }
 
   private static func forEach(
-    _ order: String, on connection: borrowing SQLiteConnection, _ body: (LedgerEntry) throws -> Void
+    _ order: String, _ senders: KnownSenders, on connection: borrowing SQLiteConnection,
+    _ body: (LedgerEntry) throws -> Void
   ) throws {
     let recorded = try connection.prepare(recorded)
     let refused = try connection.prepare(refused)
     try connection.forEachRow(of: order) { place in
       if place.isNull(at: 2) {
         try recorded.bind(place.integer(at: 1), at: 0)
-        try give(recorded, to: body)
+        try give(recorded, senders, to: body)
       } else {
         try refused.bind(column: 2, of: place, at: 0)
-        try give(refused, to: body)
+        try give(refused, senders, to: body)
       }
     }
   }
 
-  private static func give(_ row: borrowing SQLiteStatement, to body: (LedgerEntry) throws -> Void) throws {
+  private static func give(
+    _ row: borrowing SQLiteStatement, _ senders: KnownSenders, to body: (LedgerEntry) throws -> Void
+  ) throws {
     defer { row.reset() }
     guard try row.step() else { return }
     try body(
       LedgerEntry(
-        id: row.text(at: 0).flatMap { KSUID($0) }, sender: shown(sender: row.text(at: 1) ?? ""),
+        id: row.text(at: 0).flatMap { KSUID($0) }, sender: senders.shown(row.text(at: 1) ?? ""),
+        senderKey: verifiedKey(of: row.text(at: 1) ?? ""),
         state: DiffState(rawValue: row.text(at: 2) ?? "") ?? .applied, recordedAt: row.integer(at: 3),
         inserted: Int(row.integer(at: 4)), updated: Int(row.integer(at: 5)), deleted: Int(row.integer(at: 6)),
         conflicts: Int(row.integer(at: 7)), omitted: Int(row.integer(at: 8)), reason: row.text(at: 9),

@@ -104,17 +104,7 @@ package enum LedgerEntries {
     reason: String? = nil, at time: Int64, on connection: borrowing SQLiteConnection
   ) throws {
     let id = key.id?.description
-    if place != nil { try StreamEntries.removeWaiting(key, on: connection) }
-    // What identifies the file decides, as in `standing`: a raw changeset can have waited under another name.
-    if key.isRaw {
-      try connection.run(
-        cached: "DELETE FROM main.buckia_ledger WHERE raw AND digest = ?1 AND state = 'waiting'", key.digest)
-    } else {
-      try connection.run(
-        cached: """
-          DELETE FROM main.buckia_ledger WHERE diff = ?1 AND digest = ?2 AND NOT raw AND state = 'waiting'
-          """, id, key.digest)
-    }
+    try removeWaiting(key, isPlaced: place != nil, on: connection)
     try connection.run(
       cached: """
         INSERT INTO main.buckia_ledger(
@@ -124,6 +114,25 @@ package enum LedgerEntries {
       Int64(counts.inserted), Int64(counts.updated), Int64(counts.deleted), Int64(counts.conflicts),
       Int64(counts.omitted))
     if let place { try StreamEntries.record(place, of: key.sender, on: connection) }
+  }
+
+  /// Removes the entry of a file that has waited, and its place in a stream.
+  ///
+  /// - Parameter isPlaced: Whether it has one.
+  package static func removeWaiting(
+    _ key: LedgerKey, isPlaced: Bool, on connection: borrowing SQLiteConnection
+  ) throws {
+    if isPlaced { try StreamEntries.removeWaiting(key, on: connection) }
+    // What identifies the file decides, as in `standing`: a raw changeset can have waited under another name.
+    if key.isRaw {
+      try connection.run(
+        cached: "DELETE FROM main.buckia_ledger WHERE raw AND digest = ?1 AND state = 'waiting'", key.digest)
+    } else {
+      try connection.run(
+        cached: """
+          DELETE FROM main.buckia_ledger WHERE diff = ?1 AND digest = ?2 AND NOT raw AND state = 'waiting'
+          """, key.id?.description, key.digest)
+    }
   }
 
   /// Adds to an entry what was done when more of its diff could be applied.
@@ -158,6 +167,11 @@ package enum LedgerEntries {
 
   /// What the ledger has for a sender where the database itself has made the changes.
   package static let ownSender = "own"
+
+  /// The verified key in what the ledger has for a sender; nil where it has none.
+  package static func verifiedKey(of sender: String) -> String? {
+    ["", ownSender, LedgerKey.mergeSender].contains(sender) ? nil : sender
+  }
 
   /// A sender for people: "unsigned", "key …", "this database" or "a merge".
   package static func shown(sender: String) -> String {

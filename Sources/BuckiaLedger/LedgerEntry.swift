@@ -20,8 +20,10 @@ public enum DiffState: String, Sendable, CaseIterable {
 public struct LedgerEntry: Sendable {
   /// The diff file's id; nil for a raw changeset without one.
   public let id: KSUID?
-  /// The sender, for people: "unsigned", or "key …" with the verified key in hex.
+  /// The sender, for people: a contact's name, "you", "unsigned", or "key …" with the verified key in hex.
   public let sender: String
+  /// The verified key of the sender in hex; nil where no signature says whose it is.
+  public let senderKey: String?
   /// What became of it.
   public let state: DiffState
   /// When, in milliseconds since 1970.

@@ -4,7 +4,7 @@ import SQLiteConnections
 public enum TrustMode: String, Sendable, CaseIterable {
   /// Diff files of any origin are applied.
   case any
-  /// Only diff files signed by a known contact are applied.
+  /// Only diff files that a trusted contact has signed are applied, or the person themselves.
   case known
 }
 

@@ -3,7 +3,7 @@ import SQLiteConnections
 
 /// How far a stream of another replica has been received: what people see of it.
 public struct StreamState: Equatable, Sendable {
-  /// The sender, for people: "unsigned", or "key …" with the verified key in hex.
+  /// The sender, for people: a contact's name, "you", "unsigned", or "key …" with the verified key in hex.
   public let sender: String
   /// The stream: 32 digits.
   public let stream: String
@@ -45,8 +45,11 @@ extension StreamState {
 
   /// All streams of which something has come, those first from which something has come last.
   ///
+  /// - Parameter senders: What is known of the senders, whose names states have.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
-  package static func all(on connection: borrowing SQLiteConnection) throws -> [StreamState] {
+  package static func all(
+    naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+  ) throws -> [StreamState] {
     // In a ledger of an earlier format there is no such table.
     guard let format = try Ledger.format(on: connection), format >= 5 else { return [] }
     let first = try connection.prepare(missing)
@@ -59,7 +62,7 @@ extension StreamState {
       let isApplied = !row.isNull(at: 5)
       states.append(
         StreamState(
-          sender: LedgerEntries.shown(sender: row.text(at: 0) ?? ""), stream: row.text(at: 1) ?? "",
+          sender: senders.shown(row.text(at: 0) ?? ""), stream: row.text(at: 1) ?? "",
           incarnation: row.text(at: 2).flatMap { $0.isEmpty ? nil : $0 }, sequence: row.integer(at: 5),
           id: isApplied ? row.text(at: 3).flatMap { KSUID($0) } : nil,
           appliedAt: isApplied ? row.integer(at: 4) : nil, waiting: Int(row.integer(at: 6)), missing: waited,

@@ -55,6 +55,37 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   /// The file asks for something this version cannot do.
   public static let unsupported = Self(rawValue: "unsupported")
 
+  // MARK: Identities and contacts
+
+  /// No identity has been made.
+  public static let noIdentity = Self(rawValue: "no-identity")
+  /// There is an identity already.
+  public static let identityExists = Self(rawValue: "identity-exists")
+  /// Others can read or change a file that must be private.
+  public static let notPrivate = Self(rawValue: "not-private")
+  /// A file of Buckia's own is not as it writes it.
+  public static let invalidFile = Self(rawValue: "invalid-file")
+  /// A card or a rotation of keys is not in order.
+  public static let invalidCard = Self(rawValue: "invalid-card")
+  /// A signature is not that of the key.
+  public static let badSignature = Self(rawValue: "badSignature")
+  /// A newer version has made it.
+  public static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
+  /// A name that no identity and no contact may have.
+  public static let invalidName = Self(rawValue: "invalid-name")
+  /// There is no contact of that name.
+  public static let noSuchContact = Self(rawValue: "no-such-contact")
+  /// Another contact has that name or key.
+  public static let contactExists = Self(rawValue: "contact-exists")
+  /// The key of the sender was removed or replaced, which is final.
+  public static let endedKey = Self(rawValue: "ended-key")
+  /// The card is the person's own.
+  public static let ownKey = Self(rawValue: "own-key")
+  /// The contact has another fingerprint than the one that was compared.
+  public static let otherFingerprint = Self(rawValue: "other-fingerprint")
+  /// A raw changeset was to be signed, which it cannot be.
+  public static let cannotSign = Self(rawValue: "cannot-sign")
+
   // MARK: Undo
 
   /// No diff with this id is in the ledger.

@@ -218,7 +218,7 @@ struct ApplyVerbTests {
       Trust: any (…)
       $ buckia init new.db --trust known
       The ledger tables are there already.
-      Trust: known (only diff files signed by a known contact are applied)
+      Trust: known (only diff files signed by a trusted contact are applied)
       $ buckia log new.db
       The ledger is empty: no diff file has arrived yet.
       $ buckia conflicts new.db

@@ -78,7 +78,8 @@ struct ReportTests {
       id: 1, entry: 1, diff: evil, table: evil, key: [(evil, .text(evil))], kind: .data, outcome: .keptLocal,
       base: [(evil, .text(evil))], local: [(evil, .text("x"))], incoming: [(evil, nil)], reason: evil)
     let entry = LedgerEntry(
-      id: nil, sender: evil, state: .rejected, recordedAt: 0, inserted: 0, updated: 0, deleted: 0, conflicts: 0,
+      id: nil, sender: evil, senderKey: nil, state: .rejected, recordedAt: 0, inserted: 0, updated: 0, deleted: 0,
+      conflicts: 0,
       omitted: 0, reason: evil, file: evil, digest: "00")
     let file = VerifyReport.File(
       path: evil, id: nil, isGood: false, sender: evil, signature: .unknown, isEncrypted: false, reason: evil)

@@ -16,6 +16,8 @@ struct UsageTests {
       ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"], ["status"],
       ["ksuid", "new"],
       ["ksuid", "show"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
+      ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["contact", "add"], ["contact", "list"],
+      ["contact", "trust"], ["contact", "remove"],
     ])
   func help(verb: [String]) throws {
     let outcome = try Workbench().buckia(verb + ["--help"])

@@ -108,6 +108,7 @@ extension DatabaseManager {
     settings.unsent = edits
     settings.snapshot = snapshot
     settings.sharing = InboundShares(on: connection)
+    settings.senders = try home.knownSenders()
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }

@@ -75,9 +75,6 @@ extension DiffFile.Signature {
     case .signed(let key): key.description
     }
   }
-
-  /// The sender, for people.
-  var shownSender: String { LedgerEntries.shown(sender: sender) }
 }
 
 extension Manifest {

@@ -1,4 +1,5 @@
 import BuckiaDiffFiles
+import BuckiaJSON
 import BuckiaLedger
 import SQLiteConnections
 

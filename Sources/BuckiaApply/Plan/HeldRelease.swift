@@ -40,6 +40,11 @@ struct HeldRelease {
     let cause: any Error
   }
 
+  /// There is a place for a part, but its sender is not trusted any more.
+  private struct Unwelcome: Error {
+    let refusal: Refusal
+  }
+
   /// Applies what can be. A part that fails stays held, as do later ones of its table, and the others are applied.
   ///
   /// - Returns: The diffs of which something was applied, or could not be, in the order of arrival.
@@ -56,23 +61,31 @@ struct HeldRelease {
     try session.effects.write(on: session.connection)
     var released: [ReleasedDiff] = []
     var blocked: [TableName: Blocked] = [:]
+    let gate = try ReceiverGate(on: session.connection, senders: settings.senders)
     for part in try HeldPart.all(on: session.connection) {
       let name = TableName(part.table)
       if blocked[name]?.isWhole == true { continue }
       do {
-        if let failure = session.heldFailures[part.number] { throw failure.refusal }
-        let attempt = try attempt(part, after: blocked[name] ?? Blocked())
+        let refusal = gate.refusal(of: part.senderKey, isRaw: part.isRaw, isHeld: true)
+        if refusal == nil, let failure = session.heldFailures[part.number] { throw failure.refusal }
+        let attempt = try attempt(part, after: blocked[name] ?? Blocked(), unless: refusal)
         blocked[name, default: Blocked()].add(attempt.rest)
         if let result = attempt.result {
-          Self.release(of: part, in: &released) {
+          release(of: part, in: &released) {
             $0.add(result.counts, changedTables: result.changedTables, warnings: result.warnings)
           }
+        }
+      } catch let unwelcome as Unwelcome {
+        // Nobody waits for what may never come.
+        if session.heldFailures[part.number]?.isToldOf != true {
+          session.noteFailure(of: part.number, unwelcome.refusal)
+          release(of: part, in: &released) { $0.add(unwelcome.refusal, of: part) }
         }
       } catch {
         let refusal = try refusal(of: part, because: error)
         blocked[name, default: Blocked()].isWhole = true
         if session.heldFailures[part.number]?.isToldOf != true {
-          Self.release(of: part, in: &released) { $0.add(refusal, of: part) }
+          release(of: part, in: &released) { $0.add(refusal, of: part) }
         }
       }
     }
@@ -101,7 +114,9 @@ struct HeldRelease {
   /// Applies a part, if there is a place for any of it that there was not before.
   ///
   /// - Returns: What was done, if anything, and what still has no place.
-  private func attempt(_ part: HeldPart, after blocked: Blocked) throws -> (result: ApplyResult?, rest: HeldTable?) {
+  private func attempt(
+    _ part: HeldPart, after blocked: Blocked, unless refusal: Refusal?
+  ) throws -> (result: ApplyResult?, rest: HeldTable?) {
     let name = TableName(part.table)
     var withheld: [Int: String] = [:]
     for index in part.columns where blocked.columns.contains(part.foldedName(of: index)) {
@@ -112,6 +127,7 @@ struct HeldRelease {
       definitions: [part.definition], mode: .hold, withholding: [name: withheld], renames: renames,
       local: session.schema())
     guard part.isAnyNew(beside: plan.held[name]) else { return (nil, plan.held[name]) }
+    if let refusal { throw Unwelcome(refusal: refusal) }
     let admitted = try AdmittedChanges(held: part, on: session.connection)
     let checked = try ValueCompatibilityCheck(plan, .hold, renames, session, withholding: [name: withheld])
       .run(admitted.changes, admitted.changes.feed.summary())
@@ -146,10 +162,10 @@ struct HeldRelease {
     }
   }
 
-  private static func release(
+  private func release(
     of part: HeldPart, in released: inout [ReleasedDiff], _ change: (inout ReleasedDiff) -> Void
   ) {
-    if released.last?.entry != part.entry { released.append(ReleasedDiff(part)) }
+    if released.last?.entry != part.entry { released.append(ReleasedDiff(part, from: settings.senders)) }
     change(&released[released.count - 1])
   }
 }

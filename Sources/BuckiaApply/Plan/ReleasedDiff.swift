@@ -14,9 +14,10 @@ package struct ReleasedDiff: Sendable {
   /// The parts that could not be applied, although there is a place for them.
   private(set) var failures: [Remark] = []
 
-  init(_ part: HeldPart) {
+  init(_ part: HeldPart, from senders: KnownSenders) {
     entry = part.entry
-    outcome = DiffOutcome(id: part.diff, path: part.file, sender: part.sender, state: .applied)
+    outcome = DiffOutcome(id: part.diff, path: part.file, sender: senders.shown(part.senderKey), state: .applied)
+    outcome.senderKey = LedgerEntries.verifiedKey(of: part.senderKey)
   }
 
   /// Adds what applying a part did.

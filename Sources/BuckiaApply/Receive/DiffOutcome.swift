@@ -8,8 +8,10 @@ public struct DiffOutcome: Sendable {
   public var id: KSUID?
   /// The file.
   public var path: String
-  /// The sender, for people: "unsigned", or "key …" with the verified key.
+  /// The sender, for people: a trusted contact's name, "you", "unsigned", or "key …" with the verified key.
   public var sender: String
+  /// The verified key of the sender in hex; nil where no signature says whose it is.
+  public var senderKey: String?
   /// What became of it.
   public var state: DiffState
   /// Rows inserted.

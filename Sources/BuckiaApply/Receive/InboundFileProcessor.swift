@@ -41,7 +41,8 @@ struct InboundFileProcessor {
     self.usesSavepoint = usesSavepoint
     self.session = session
     outcome = DiffOutcome(
-      id: file.id, path: file.path, sender: LedgerEntries.shown(sender: file.sender), state: .rejected)
+      id: file.id, path: file.path, sender: settings.senders.shown(file.sender), state: .rejected)
+    outcome.senderKey = LedgerEntries.verifiedKey(of: file.sender)
   }
 
   /// Applies the file, or records why not.
@@ -113,7 +114,13 @@ struct InboundFileProcessor {
         at: settings.time, on: session.connection)
       return .done(outcome)
     case .refused(let refusal):
-      guard refusal.state == .waiting else { throw refusal }
+      guard refusal.state == .waiting else {
+        // Whose sender is not trusted any more does not wait.
+        if refusal.isAboutSender {
+          try LedgerEntries.removeWaiting(changes.key, isPlaced: changes.place != nil, on: session.connection)
+        }
+        throw refusal
+      }
       note(refusal)
       if refusal.isRecorded {
         try LedgerEntries.record(

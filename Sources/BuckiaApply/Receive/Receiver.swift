@@ -63,7 +63,7 @@ package struct Receiver {
       let transaction = try SQLiteTransaction(on: connection)
       ledger = try session.requireLedger()
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
-      gate = try ReceiverGate(on: connection)
+      gate = try ReceiverGate(on: connection, senders: settings.senders)
       firstEntry = try LedgerEntries.nextNumber(on: connection)
       try transaction.commit()
     } catch {
@@ -353,7 +353,8 @@ extension Receiver {
     _ changes: IncomingChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
     session: ApplySession? = nil
   ) throws -> ApplyPlan {
-    switch try ReceiverGate(on: connection).admit(changes, at: settings.time, on: connection) {
+    let gate = try ReceiverGate(on: connection, senders: settings.senders)
+    switch try gate.admit(changes, at: settings.time, on: connection) {
     case .admitted(let admitted):
       return try ApplyPlan(
         admitted, settings: settings,

@@ -43,12 +43,17 @@ package struct ReceiverGate: Sendable {
   /// Who is trusted.
   package let trust: TrustMode
 
+  private let senders: KnownSenders
   private let hasLedger: Bool
 
   /// Makes the gate of a database. One without ledger tables has applied nothing, and trusts any sender.
   ///
+  /// - Parameters:
+  ///   - connection: The database.
+  ///   - senders: What is known of the senders of diffs.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
-  package init(on connection: borrowing SQLiteConnection) throws {
+  package init(on connection: borrowing SQLiteConnection, senders: KnownSenders) throws {
+    self.senders = senders
     hasLedger = try Ledger.exists(on: connection)
     trust = hasLedger ? try LedgerSettings.trust(on: connection) : .any
   }
@@ -68,13 +73,37 @@ package struct ReceiverGate: Sendable {
     case .recorded: return .alreadyRecorded
     case .equivocation: return .refused(.equivocation)
     }
-    guard trust == .any else { return .refused(.untrusted) }
+    if let refusal = refusal(of: changes.key.sender, isRaw: changes.key.isRaw) { return .refused(refusal) }
     let seconds = time / 1_000
     if let id = changes.key.id, id.unixSeconds > seconds + KSUIDClock.tolerance {
       return .refused(.waiting(seconds: id.unixSeconds - seconds))
     }
     guard let place = changes.place else { return .admitted(AdmittedChanges(changes)) }
     return try admit(changes, at: place, on: connection)
+  }
+
+  /// Why nothing is taken from a sender now; nil where it is.
+  ///
+  /// - Parameters:
+  ///   - sender: The verified key in hex, as the ledger has it.
+  ///   - isRaw: Whether the changes came as a raw changeset.
+  ///   - isHeld: Whether the diff was taken before, and the database has held this part of it since.
+  func refusal(of sender: String, isRaw: Bool, isHeld: Bool = false) -> Refusal? {
+    switch senders.standing(of: sender) {
+    // That a key has ended counts whatever is trusted otherwise.
+    case .removed(let name): .removedSender(name)
+    // When the diff was taken, the key counted.
+    case .replaced(let name): isHeld ? nil : .replacedKey(of: name)
+    case .trusted, .own: nil
+    case .seen(let name, let fingerprint):
+      trust == .any ? nil : .unconfirmed(name, fingerprint: fingerprint)
+    case .stranger:
+      if trust == .any || sender == LedgerEntries.ownSender {
+        nil
+      } else {
+        isRaw ? .rawOfNobody : sender.isEmpty ? .unsigned : .stranger(key: sender)
+      }
+    }
   }
 
   /// Decides about changes that may be applied as far as they themselves go: a diff comes after those it builds on.

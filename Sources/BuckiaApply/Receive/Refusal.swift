@@ -3,6 +3,7 @@ import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteSchemas
 
 /// Why a file is not applied: what the report and the ledger say.
 package struct Refusal: Error, Sendable {
@@ -41,10 +42,6 @@ extension Refusal: FileFault {
   static let equivocation = Refusal(
     .rejected, code: .equivocation,
     reason: "another file with the same sender and id was applied before; its sender made two of them")
-  static let untrusted = Refusal(
-    .quarantined, code: .untrusted,
-    reason: "this database trusts known senders only, and the sender of this file is not one of them")
-
   static func waiting(seconds: Int64) -> Refusal {
     Refusal(
       .waiting, code: .fromTheFuture,
@@ -56,6 +53,53 @@ extension Refusal: FileFault {
       .waiting, code: .behindUnread,
       reason: "it waits for \(name), which cannot be read for now: it may build on what that file does",
       isRecorded: false)
+  }
+}
+
+/// What is said of a diff's sender.
+extension Refusal {
+  /// Whether it is about the sender, and not about the file.
+  var isAboutSender: Bool { code == .untrusted || code == .endedKey }
+
+  private static let mode = "this database trusts known senders only"
+
+  static let rawOfNobody = Refusal(
+    .quarantined, code: .untrusted,
+    reason: "\(mode), and a raw changeset has none; ask its sender for a signed diff file")
+  static let unsigned = Refusal(
+    .quarantined, code: .untrusted,
+    reason: "\(mode), and this file is unsigned; ask its sender for a signed one")
+
+  static func stranger(key: String) -> Refusal {
+    Refusal(
+      .quarantined, code: .untrusted,
+      reason:
+        "\(mode), and nobody here knows the key \(key.prefix(16))… that has signed this file; ask its sender for their card, "
+        + "then `buckia contact add CARD` and `buckia contact trust NAME`, and it is applied the next time")
+  }
+
+  static func unconfirmed(_ name: String, fingerprint: String) -> Refusal {
+    Refusal(
+      .quarantined, code: .untrusted,
+      reason:
+        "\(mode), and the contact \(EscapedText.quoted(name)) is not trusted yet; compare the fingerprint \(fingerprint) with "
+        + "them, then `buckia contact trust NAME`, and it is applied the next time")
+  }
+
+  static func removedSender(_ name: String) -> Refusal {
+    Refusal(
+      .rejected, code: .endedKey,
+      reason:
+        "the contact \(EscapedText.quoted(name)), whose key has signed it, was removed: nothing is taken from that key any more"
+    )
+  }
+
+  static func replacedKey(of name: String) -> Refusal {
+    Refusal(
+      .rejected, code: .endedKey,
+      reason:
+        "it is signed with a key that the contact \(EscapedText.quoted(name)) has replaced; ask them to send it again, signed "
+        + "with the new one")
   }
 }
 

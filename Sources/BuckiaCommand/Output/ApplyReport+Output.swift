@@ -197,6 +197,7 @@ extension DiffOutcome {
       "id": .text(id?.description),
       "path": .string(path),
       "sender": .string(sender),
+      "senderKey": .text(senderKey),
       "state": .string(state.rawValue),
       "inserted": .number(inserted),
       "updated": .number(updated),
@@ -292,7 +293,7 @@ extension TrustMode {
   var explanation: String {
     switch self {
     case .any: "any (diff files of any origin are applied; change it with --trust known)"
-    case .known: "known (only diff files signed by a known contact are applied)"
+    case .known: "known (only diff files signed by a trusted contact are applied)"
     }
   }
 }

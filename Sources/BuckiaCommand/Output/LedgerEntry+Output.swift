@@ -6,6 +6,7 @@ extension LedgerEntry {
     [
       "id": .text(id?.description),
       "sender": .string(sender),
+      "senderKey": .text(senderKey),
       "state": .string(state.rawValue),
       "appliedAt": .string(Moment(unixMilliseconds: recordedAt).rfc3339),
       "inserted": .number(inserted),

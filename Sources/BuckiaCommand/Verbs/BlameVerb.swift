@@ -25,6 +25,8 @@ struct BlameVerb: Verb {
     transform: KeyArgument.init(parsing:))
   var key: [KeyArgument]
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -35,7 +37,7 @@ struct BlameVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let values = Dictionary(key.map { ($0.column, $0.value) }) { _, last in last }
-    let origin = try target.manager.origin(ofRowIn: table, key: values)
+    let origin = try target.manager.origin(ofRowIn: table, key: values, home: home.folder)
     try console.document(origin.json)
     try console.say(origin.lines(style: console.style))
     return .done

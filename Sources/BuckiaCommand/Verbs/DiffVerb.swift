@@ -70,6 +70,15 @@ struct DiffVerb: Verb {
     ))
   var again = false
 
+  @Flag(
+    help:
+      "Sign the file with your identity: who trusts only known senders takes nothing else. `buckia identity new` makes one."
+  )
+  var sign = false
+
+  @Option(help: ArgumentHelp("Sign with another identity than that of your home folder.", valueName: "file"))
+  var identity: String?
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
@@ -78,6 +87,9 @@ struct DiffVerb: Verb {
     let tables = conditions.map(\.table)
     guard Set(tables).count == tables.count else {
       throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
+    }
+    if raw, sign || identity != nil {
+      throw ValidationError("A bare changeset has no room for a signature: leave out --raw or --sign.")
     }
     try OutputPath.validate(path, output)
   }
@@ -99,8 +111,10 @@ struct DiffVerb: Verb {
       keyless: keyless)
     options.allowsUnrelated = force
     options.includesSent = again
+    let signer = try identity.map { try Identity(contentsOf: $0) } ?? (sign ? home.folder.identity() : nil)
     let report = try DatabaseManager(new).createDatabaseDiff(
-      since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, home: home.folder,
+      since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: signer,
+      home: home.folder,
       progress: { now in progress.update(now.line) })
     progress.clear()
     try console.document(report.json)

@@ -24,6 +24,8 @@ struct ShowVerb: Verb {
   @Flag(help: "Show all changes.")
   var all = false
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -34,7 +36,7 @@ struct ShowVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let name = ArgumentFile.name(of: file)
     let inspected = try DiffInspection.open(
-      ArgumentFile.source(file), progress: { console.progress.update($0.line) })
+      ArgumentFile.source(file), home: home.folder, progress: { console.progress.update($0.line) })
     if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {

@@ -25,7 +25,8 @@ struct UndoVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Take back all that came from a sender: the key that log shows, or unsigned.", valueName: "key"))
+      "Take back all that came from a sender: a contact's name, removed ones included, the key that log shows, or unsigned.",
+      valueName: "sender"))
   var sender: [String] = []
 
   @Option(help: ArgumentHelp("What to do about rows that have been changed since.", valueName: "policy"))
@@ -43,7 +44,12 @@ struct UndoVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let senders = sender.map { $0 == "unsigned" ? UndoSubject.unsigned : .sender($0) }
+    let contacts = try sender.isEmpty ? nil : home.folder.contacts()
+    let senders = sender.flatMap { sender -> [UndoSubject] in
+      if sender == "unsigned" { return [.unsigned] }
+      let keys = contacts?.keys(named: sender) ?? []
+      return keys.isEmpty ? [.sender(sender)] : keys.map { .sender($0) }
+    }
     let report = try target.manager.undo(
       ids.map { .diff($0) } + senders,
       options: UndoOptions(conflicts: ConflictPolicies(onConflict), isDryRun: dryRun), home: home.folder)

@@ -1,4 +1,5 @@
 import BuckiaByteStreams
+import BuckiaIdentities
 import SQLiteChangesets
 import SQLiteSchemas
 

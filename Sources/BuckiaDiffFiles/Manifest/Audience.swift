@@ -1,3 +1,5 @@
+import BuckiaJSON
+
 /// Whom a diff is for.
 package enum Audience: Equatable, Sendable {
   /// People, known by salted hashes of their keys: readers find themselves, others learn only how many there are.

@@ -1,3 +1,4 @@
+import BuckiaIdentities
 import BuckiaJSON
 import BuckiaKSUID
 import SQLiteSchemas

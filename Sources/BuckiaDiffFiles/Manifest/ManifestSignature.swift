@@ -1,3 +1,4 @@
+import BuckiaIdentities
 import Crypto
 
 #if canImport(FoundationEssentials)
@@ -49,6 +50,11 @@ package struct ManifestSigner: Sendable {
     }
     self.identity = identity
   }
+
+  /// Signs as a person.
+  ///
+  /// - Throws: `DiffFileError` with code `badSignature` when the identity holds no key.
+  package init(_ identity: Identity) throws(DiffFileError) { try self.init(seed: identity.signingSeed) }
 
   func signature(of manifest: [UInt8]) throws(DiffFileError) -> [UInt8] {
     do {

@@ -1,4 +1,5 @@
 import BuckiaByteStreams
+import BuckiaIdentities
 import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteSchemas

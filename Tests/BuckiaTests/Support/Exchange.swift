@@ -34,11 +34,14 @@ struct Exchange {
 
   /// Somebody changes a copy of the base and sends what changed.
   @discardableResult
-  func send(_ edits: String, raw: Bool = false, to output: DiffOutput? = nil) throws -> DiffReport {
+  func send(
+    _ edits: String, raw: Bool = false, to output: DiffOutput? = nil, signedBy identity: Identity? = nil
+  ) throws -> DiffReport {
     let theirs = try folder.copy("base.sqlite", to: "theirs-\(UInt64.random(in: 0...UInt64.max)).sqlite")
     try TestDatabases.run(edits, on: theirs)
     return try DatabaseManager(theirs).createDatabaseDiff(
-      since: base, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), home: home)
+      since: base, output: output ?? .folder(inbound), options: DiffOptions(isRaw: raw), signedBy: identity,
+      home: home)
   }
 
   /// Applies the inbound folder.

@@ -1,3 +1,4 @@
+import Buckia
 import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaKSUID
@@ -25,6 +26,8 @@ struct StreamAuthor {
   let stream: StreamID
   /// Who signs; nil for nobody.
   var person: UInt8?
+  /// Who signs instead, with keys of their own.
+  var identity: Identity?
   /// The seconds of the next id.
   var time: Int64 = 1_600_000_000
 
@@ -47,7 +50,7 @@ struct StreamAuthor {
     let id = Exchange.id(at: time)
     time += 1
     var writer = DiffFileWriter()
-    writer.signer = try person.map { try signer($0) }
+    writer.signer = try identity.map { try ManifestSigner($0) } ?? person.map { try signer($0) }
     let manifest = Manifest(
       id: id, kind: kind,
       chain: Manifest.Chain(

@@ -1,0 +1,65 @@
+import BuckiaByteStreams
+import BuckiaIdentities
+
+/// A person's own keys, in the file `identity`.
+extension BuckiaHome {
+  private var identityFile: IdentityFile { IdentityFile(path: "\(path)/identity") }
+
+  /// The person's identity.
+  ///
+  /// - Throws: `BuckiaError`: `noIdentity` when none has been made; `notPrivate` when others can read or change the file.
+  public func identity() throws -> Identity { try BuckiaError.wrapping { try identityFile.read() } }
+
+  /// The card to give to others; nil where no identity has been made.
+  func ownCard() throws -> IdentityCard? { try identityFile.readIfPresent()?.card }
+
+  /// Makes an identity: new keys, in a file that only its owner can read. One that is there is never replaced.
+  ///
+  /// ```swift
+  /// let me = try BuckiaHome.standard.makeIdentity(named: "Anna")
+  /// print(me.card)
+  /// ```
+  ///
+  /// - Parameter name: What its owner is called, for others to see: 1 to 64 characters.
+  /// - Throws: `BuckiaError`: `identityExists`; `invalidName`; when the file cannot be written.
+  @discardableResult
+  public func makeIdentity(named name: String) throws -> Identity {
+    try BuckiaError.wrapping {
+      makeFolders()
+      var generator = SystemRandomNumberGenerator()
+      let identity = try Identity(named: name, at: WallClock.unixMilliseconds, using: &generator)
+      try identityFile.create(identity)
+      return identity
+    }
+  }
+
+  /// Puts new keys in the place of the old ones. What the old key has signed is refused by all who accept the rotation.
+  ///
+  /// - Returns: What to send to everybody who has the card: they add it, and confirm the new fingerprint.
+  /// - Throws: As ``identity()``; when the file cannot be written. The old keys are in force then.
+  public func rotateIdentity() throws -> KeyRotation {
+    try BuckiaError.wrapping {
+      var generator = SystemRandomNumberGenerator()
+      return try identityFile.rotate(at: WallClock.unixMilliseconds, using: &generator).rotation
+    }
+  }
+}
+
+extension Identity {
+  /// Reads an identity from a file that only its owner can read.
+  ///
+  /// - Throws: `BuckiaError` as ``BuckiaHome/identity()``.
+  public init(contentsOf path: String) throws {
+    self = try BuckiaError.wrapping { try IdentityFile(path: path).read() }
+  }
+}
+
+extension IdentityCard {
+  /// Reads a card and verifies its signature.
+  ///
+  /// - Parameter text: The line that begins with `buckia-card-1:`. White space in it is ignored.
+  /// - Throws: `BuckiaError`: `invalidCard`, `badSignature`, or `unsupportedFormat` for one of a newer version.
+  public init(_ text: String) throws {
+    self = try BuckiaError.wrapping { try IdentityCard(verifying: text) }
+  }
+}

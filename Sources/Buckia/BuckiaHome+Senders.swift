@@ -1,0 +1,27 @@
+import BuckiaIdentities
+import BuckiaLedger
+
+extension BuckiaHome {
+  /// What the person knows of those who sign diffs: from the contacts and the person's own identity.
+  ///
+  /// - Throws: `BuckiaError` as ``contacts()`` and ``identity()``. Who is trusted is not guessed.
+  func knownSenders() throws -> KnownSenders {
+    let contacts = try contacts()
+    var standings: [String: KnownSenders.Standing] = [:]
+    if let own = try BuckiaError.wrapping({ try ownCard() }) { standings[own.key] = .own }
+    for contact in contacts.all {
+      if let proposed = contact.proposal?.rotation.card {
+        standings[proposed.key] = .seen(name: contact.name, fingerprint: "\(proposed.fingerprint)")
+      }
+      standings[contact.card.key] =
+        switch contact.state {
+        case .seen: .seen(name: contact.name, fingerprint: "\(contact.card.fingerprint)")
+        case .trusted: .trusted(name: contact.name)
+        }
+    }
+    for key in contacts.ended {
+      standings[key.key] = key.reason == .removed ? .removed(name: key.name) : .replaced(name: key.name)
+    }
+    return KnownSenders(standings)
+  }
+}

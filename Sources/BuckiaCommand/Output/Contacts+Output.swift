@@ -1,0 +1,78 @@
+import Buckia
+
+extension IdentityCard {
+  /// The card as `--json` has it.
+  var json: JSONValue {
+    [
+      "name": .string(name),
+      "fingerprint": .string("\(fingerprint)"),
+      "key": .string(key),
+      "madeAt": .string(Moment(unixMilliseconds: madeAt).rfc3339),
+      "card": .string(text),
+    ]
+  }
+}
+
+extension Identity {
+  /// The public part of the identity as `--json` has it.
+  var json: JSONValue {
+    [
+      "version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) }),
+    ]
+  }
+}
+
+extension Contact {
+  /// The contact as `--json` has it.
+  var json: JSONValue {
+    [
+      "name": .string(name),
+      "state": .string(state.rawValue),
+      "fingerprint": .string("\(card.fingerprint)"),
+      "firstSeen": .string(Moment(unixMilliseconds: firstSeen).rfc3339),
+      "trustedAt": .text(trustedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "card": card.json,
+      "proposal": proposal.map {
+        ["seenAt": .string(Moment(unixMilliseconds: $0.seenAt).rfc3339), "card": $0.rotation.card.json]
+      } ?? .null,
+    ]
+  }
+}
+
+extension EndedKey {
+  fileprivate var json: JSONValue {
+    [
+      "name": .string(name), "reason": .string(reason.rawValue), "fingerprint": .string("\(fingerprint)"),
+      "key": .string(key), "endedAt": .string(Moment(unixMilliseconds: endedAt).rfc3339),
+    ]
+  }
+}
+
+extension Contacts {
+  /// The contacts as `--json` has them.
+  var json: JSONValue {
+    ["version": 1, "contacts": .array(all.map(\.json)), "ended": .array(ended.map(\.json))]
+  }
+
+  /// The contacts for people.
+  func lines(style: Style) -> [String] {
+    guard !all.isEmpty || !ended.isEmpty else { return ["There are no contacts. `buckia contact add` takes a card."] }
+    var table = TextTable([.text("name"), "state", "fingerprint", "since", .prose("")])
+    for contact in all {
+      let proposal = contact.proposal.map { "proposes new keys: \($0.rotation.card.fingerprint)" } ?? ""
+      table.add([
+        .init(contact.name.escaped(limit: 40), .strong),
+        .init(contact.state.rawValue, contact.state == .trusted ? .good : .notable),
+        .init("\(contact.card.fingerprint)"),
+        .init("\(Moment(unixMilliseconds: contact.trustedAt ?? contact.firstSeen))", .faint), .init(proposal, .notable),
+      ])
+    }
+    for key in ended {
+      table.add([
+        .init(key.name.escaped(limit: 40), .faint), .init(key.reason.rawValue, .faint),
+        .init("\(key.fingerprint)", .faint), .init("\(Moment(unixMilliseconds: key.endedAt))", .faint), .init(""),
+      ])
+    }
+    return table.lines(style: style, indent: 0)
+  }
+}

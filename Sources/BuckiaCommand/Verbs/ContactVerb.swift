@@ -1,0 +1,185 @@
+import ArgumentParser
+import Buckia
+
+/// `buckia contact`: whom a person trusts.
+struct ContactVerb: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "contact",
+    abstract: "Keeps the cards of others, and says who is trusted.",
+    discussion: """
+      Adding a card trusts nobody. Compare the fingerprint with its owner, over the phone for instance, and trust it then.
+
+      Example:
+        buckia contact add anna.card
+        buckia contact trust Anna
+      """,
+    subcommands: [ContactAddVerb.self, ContactListVerb.self, ContactTrustVerb.self, ContactRemoveVerb.self])
+}
+
+/// `buckia contact add`
+struct ContactAddVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "add",
+    abstract: "Keeps a card, or the new keys that a contact proposes. Neither is trusted by that.",
+    discussion: """
+      Example:
+        buckia contact add anna.card --name "Anna from work"
+      """)
+
+  @Argument(help: "The file of a card or a rotation, the line itself, or - for standard input.")
+  var card: String
+
+  @Option(help: ArgumentHelp("What to call the contact here. What the card says by default.", valueName: "name"))
+  var name: String?
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let addition = try added
+    let (contact, outcome): (Contact, String) =
+      switch addition {
+      case .added(let contact): (contact, "added")
+      case .known(let contact): (contact, "known")
+      case .proposed(let contact): (contact, "proposed")
+      }
+    try console.document(["version": 1, "outcome": .string(outcome), "contact": contact.json])
+    try console.say(lines(addition, contact, style: console.style))
+    return .done
+  }
+
+  private var added: Contacts.Addition {
+    get throws {
+      if card == "-" {
+        var text = ""
+        while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine() { text += line }
+        return try home.folder.addContact(text, named: name)
+      }
+      if card.hasPrefix("buckia-") && card.contains(":") { return try home.folder.addContact(card, named: name) }
+      return try home.folder.addContact(contentsOf: card, named: name)
+    }
+  }
+
+  private func lines(_ addition: Contacts.Addition, _ contact: Contact, style: Style) -> [String] {
+    let name = contact.name.escaped
+    let trust = style.suggestion(
+      "Compare it with what \(name) reads to you, then trust it", "buckia contact trust \(contact.name.shellQuoted)")
+    return switch addition {
+    case .added:
+      ["\(name) is a contact now, and not trusted yet. The fingerprint of the card is", ""]
+        + ["  \(contact.card.fingerprint)", ""] + trust
+    case .known: ["\(name) is a contact already (\(contact.state.rawValue)): \(contact.card.fingerprint)"]
+    case .proposed:
+      [
+        "Somebody who has the keys of \(name) proposes new ones. Until you confirm them the old ones count. The new fingerprint is",
+        "", "  \(contact.fingerprintToConfirm)", "",
+      ] + trust
+    }
+  }
+}
+
+/// `buckia contact list`
+struct ContactListVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list",
+    abstract: "Lists all contacts, who of them is trusted, and the keys that were removed.",
+    discussion: """
+      Example:
+        buckia contact list
+      """)
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let contacts = try home.folder.contacts()
+    try console.document(contacts.json)
+    try console.say(contacts.lines(style: console.style))
+    return .done
+  }
+}
+
+/// `buckia contact trust`
+struct ContactTrustVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "trust",
+    abstract: "Trusts a contact: shows the fingerprint of their keys, and confirms it.",
+    discussion: """
+      Where the contact proposes new keys, those are confirmed, and the old ones end for good. On a terminal you are asked; elsewhere \
+      --fingerprint says what you have compared.
+
+      Example:
+        buckia contact trust Anna --fingerprint mzxw-6ytb-oi5d-2qkr-7a3e
+      """)
+
+  @Argument(help: "The contact.")
+  var name: String
+
+  @Option(help: ArgumentHelp("The fingerprint that its owner has told you.", valueName: "fingerprint"))
+  var fingerprint: FingerprintArgument?
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let seen = try home.folder.contact(named: name)
+    let compared = fingerprint?.fingerprint ?? seen.fingerprintToConfirm
+    if fingerprint == nil, Confirmation.isPossible {
+      console.remark(
+        seen.proposal == nil
+          ? "The fingerprint of \(seen.name.escaped) is \(compared)"
+          : "\(seen.name.escaped) proposes new keys. Their fingerprint is \(compared)")
+      guard Confirmation.ask("Is that what \(seen.name.escaped) reads to you? [y/N] ") else {
+        try console.say("Nothing has been changed.")
+        return .needsPerson
+      }
+    }
+    // Whoever changed the contact since it was shown has changed the fingerprint, too: nothing is trusted then.
+    let contact = try home.folder.trustContact(name, fingerprint: compared)
+    try console.document(["version": 1, "contact": contact.json])
+    try console.say("\(contact.name.escaped) is trusted: \(contact.card.fingerprint)")
+    return .done
+  }
+}
+
+/// `buckia contact remove`
+struct ContactRemoveVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "remove",
+    abstract: "Removes a contact. Nothing from their key is ever taken again.",
+    discussion: """
+      That is final: the card cannot be added again, and the person needs new keys. What was applied stays; `buckia undo --sender` takes \
+      it back.
+
+      Example:
+        buckia contact remove Anna
+      """)
+
+  @Argument(help: "The contact.")
+  var name: String
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let contact = try home.folder.removeContact(name)
+    try console.document(["version": 1, "removed": contact.json])
+    try console.say(
+      "\(contact.name.escaped) is removed. Nothing from the key \(contact.card.fingerprint) is taken any more.")
+    return .done
+  }
+}
+
+/// The value of `--fingerprint`.
+struct FingerprintArgument: ExpressibleByArgument {
+  let fingerprint: Fingerprint
+
+  init?(argument: String) {
+    guard let fingerprint = Fingerprint(argument) else { return nil }
+    self.fingerprint = fingerprint
+  }
+}

@@ -1,0 +1,46 @@
+/// A person whose card is kept.
+///
+/// Being kept means nothing yet: whose card it is tells only the fingerprint, compared with its owner. A contact is trusted once
+/// somebody has said so.
+public struct Contact: Equatable, Sendable {
+  /// Whether a contact's diffs are applied where only known senders are trusted.
+  public enum State: String, Sendable {
+    /// Their card was seen.
+    case seen
+    /// Their fingerprint was confirmed.
+    case trusted
+  }
+
+  /// New keys that somebody who has the old ones proposes.
+  public struct Proposal: Equatable, Sendable {
+    /// What was proposed.
+    public let rotation: KeyRotation
+    /// When it was seen first, in milliseconds since 1970.
+    public let seenAt: Int64
+  }
+
+  /// What the contact is called here: no two have the same name.
+  public internal(set) var name: String
+  /// Their keys.
+  public internal(set) var card: IdentityCard
+  /// Whether they are trusted.
+  public internal(set) var state: State
+  /// When their card was seen first, in milliseconds since 1970.
+  public let firstSeen: Int64
+  /// When they were trusted, in milliseconds since 1970; nil if they are not.
+  public internal(set) var trustedAt: Int64?
+  /// New keys that wait to be confirmed; nil for none.
+  public internal(set) var proposal: Proposal?
+
+  /// What to compare with the contact: the proposed keys', where some are.
+  public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
+
+  init(name: String, card: IdentityCard, state: State, firstSeen: Int64, trustedAt: Int64?, proposal: Proposal?) {
+    self.name = name
+    self.card = card
+    self.state = state
+    self.firstSeen = firstSeen
+    self.trustedAt = trustedAt
+    self.proposal = proposal
+  }
+}

@@ -1,0 +1,125 @@
+import Crypto
+import SQLiteSchemas
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A small signed document as one line of text, which survives being pasted into a message:
+/// `buckia-KIND-1:` and, in base64url with full stops between them, the document and its signatures.
+///
+/// Every signature is Ed25519 over `buckia/KIND/v1\n` and the document's exact bytes, so that none can be used for another kind.
+/// White space is ignored, since programs for mail break long lines.
+struct SignedText {
+  /// What a document is.
+  enum Kind: String, CaseIterable {
+    case card, rotation
+  }
+
+  /// A whole text has at most so many bytes.
+  static let byteLimit = 8_192
+
+  let kind: Kind
+  /// The document, exactly as it was signed.
+  let document: [UInt8]
+  let signatures: [[UInt8]]
+
+  /// Signs a document.
+  ///
+  /// - Throws: `IdentityError` with code `invalidFile` when a key is none.
+  init(_ kind: Kind, _ document: [UInt8], signedBy keys: [PrivateKey]) throws(IdentityError) {
+    self.kind = kind
+    self.document = document
+    do {
+      signatures = try keys.map { key in
+        let signer = try Curve25519.Signing.PrivateKey(rawRepresentation: key.bytes)
+        return Array(try signer.signature(for: Self.message(kind, document)))
+      }
+    } catch {
+      throw IdentityError(.invalidFile, "it cannot be signed: \(error)")
+    }
+  }
+
+  /// Takes a text apart. Nothing is verified yet.
+  ///
+  /// - Throws: `IdentityError` with code `invalidCard`, or `unsupportedFormat` for one of a newer version.
+  init(_ text: String) throws(IdentityError) {
+    guard text.utf8.count <= Self.byteLimit else {
+      throw IdentityError(.invalidCard, "it is longer than a card can be (\(Self.byteLimit) bytes)")
+    }
+    let bytes = text.utf8.filter { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw Self.isNone }
+    let label = String(decoding: bytes[..<colon], as: UTF8.self)
+    guard let kind = Kind.allCases.first(where: { label == "buckia-\($0.rawValue)-1" }) else {
+      guard let newer = Kind.allCases.first(where: { label.hasPrefix("buckia-\($0.rawValue)-") }) else {
+        throw Self.isNone
+      }
+      throw IdentityError(
+        .unsupportedFormat, "it is a \(newer.rawValue) that a newer version of Buckia made; update Buckia")
+    }
+    let parts = bytes[(colon + 1)...].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+      .map { Self.decoded(Array($0)) }
+    guard let document = parts.first ?? nil, parts.count == (kind == .card ? 2 : 3) else { throw Self.isDamaged }
+    self.kind = kind
+    self.document = document
+    var signatures: [[UInt8]] = []
+    for part in parts.dropFirst() {
+      guard let part, part.count == 64 else { throw Self.isDamaged }
+      signatures.append(part)
+    }
+    self.signatures = signatures
+  }
+
+  /// The line, without a line end.
+  var text: String {
+    "buckia-\(kind.rawValue)-1:" + ([document] + signatures).map(Self.encoded).joined(separator: ".")
+  }
+
+  /// Requires that a signature is a key's.
+  ///
+  /// - Throws: `IdentityError` with code `badSignature`.
+  func requireSignature(_ index: Int, by key: SigningKey) throws(IdentityError) {
+    do {
+      let publicKey = try Curve25519.Signing.PublicKey(rawRepresentation: key.bytes)
+      if publicKey.isValidSignature(signatures[index], for: Self.message(kind, document)) { return }
+    } catch {
+      // No point of the curve: no signature is by such a key.
+    }
+    throw IdentityError(
+      .badSignature, "its signature is not its key's: it was changed or made up; ask its owner to send it again")
+  }
+
+  private static func message(_ kind: Kind, _ document: [UInt8]) -> [UInt8] {
+    Array("buckia/\(kind.rawValue)/v1\n".utf8) + document
+  }
+
+  // MARK: base64url
+
+  private static func encoded(_ bytes: [UInt8]) -> String {
+    var text = Data(bytes).base64EncodedString()
+    while text.last == "=" { text.removeLast() }
+    return String(text.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
+  }
+
+  private static func decoded(_ text: [UInt8]) -> [UInt8]? {
+    var standard = text.map {
+      $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? UInt8(ascii: "/") : $0
+    }
+    while standard.count % 4 != 0 { standard.append(UInt8(ascii: "=")) }
+    guard let data = Data(base64Encoded: Data(standard)) else { return nil }
+    let bytes = Array(data)
+    // Bits left over must be zero: one document has one text.
+    return encoded(bytes).utf8.elementsEqual(text) ? bytes : nil
+  }
+
+  private static var isNone: IdentityError {
+    IdentityError(
+      .invalidCard, "it is no card: one begins with buckia-card-1: (its owner prints it with `buckia identity show`)")
+  }
+
+  private static var isDamaged: IdentityError {
+    IdentityError(.invalidCard, "a part of the card is missing or damaged; ask its owner to send it again")
+  }
+}

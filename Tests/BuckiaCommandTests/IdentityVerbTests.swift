@@ -1,0 +1,150 @@
+import Foundation
+import Testing
+
+@Suite("buckia identity and contact")
+struct IdentityVerbTests {
+  private let bench: Workbench
+
+  init() throws { bench = try Workbench() }
+
+  /// Runs a verb as one of several people, each with a home of their own.
+  @discardableResult
+  private func run(_ person: String, _ arguments: [String], input: String = "") throws -> Workbench.Outcome {
+    try bench.buckia(arguments + ["--home", bench.path("home-\(person)")], input: Data(input.utf8))
+  }
+
+  /// Makes an identity and writes its card.
+  private func makeCard(_ person: String) throws -> (path: String, fingerprint: String) {
+    let made = try run(person, ["identity", "new", "--name", person, "--json"])
+    #expect(made.status == 0, "\(made.diagnostics)")
+    let shown = try run(person, ["identity", "show"])
+    let path = bench.path("\(person).card")
+    try Data(shown.output.utf8).write(to: URL(fileURLWithPath: path))
+    let card = try #require(try made.json["identity"] as? [String: Any])
+    return (path, try #require(card["fingerprint"] as? String))
+  }
+
+  @Test
+  func `an identity is made once, private, and shown as one line`() throws {
+    let made = try run("anna", ["identity", "new", "--name", "Anna"])
+    #expect(made.status == 0)
+    #expect(made.output.contains(/\n  [a-z2-7]{4}(-[a-z2-7]{4}){4}\n/))
+    let file = bench.path("home-anna/identity")
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    let again = try run("anna", ["identity", "new", "--name", "Anna"])
+    #expect(again.status == 1)
+    #expect(again.diagnostics.contains("there is an identity already"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == bytes)
+    let shown = try run("anna", ["identity", "show"])
+    #expect(shown.output.hasPrefix("buckia-card-1:"))
+    #expect(shown.output.split(separator: "\n").count == 1)
+    #expect(shown.diagnostics.contains("Anna"))
+    // No secret of the file is in anything that is printed.
+    let document = try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
+    let printed = try made.output + shown.output + run("anna", ["identity", "show", "--json"]).output
+    for name in ["signing", "encryption"] { #expect(!printed.contains(try #require(document[name] as? String))) }
+  }
+
+  @Test
+  func `an identity that others can read is not used`() throws {
+    let anna = try makeCard("Anna")
+    #expect(!anna.fingerprint.isEmpty)
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o644], ofItemAtPath: bench.path("home-Anna/identity"))
+    let shown = try run("Anna", ["identity", "show", "--json"])
+    #expect(shown.status == 1)
+    #expect((try shown.json["error"] as? [String: Any])?["code"] as? String == "not-private")
+  }
+
+  @Test
+  func `a card is seen, then trusted with its fingerprint, then removed for good`() throws {
+    let anna = try makeCard("Anna")
+    let added = try run("ben", ["contact", "add", anna.path])
+    #expect(added.status == 0)
+    #expect(added.output.contains(anna.fingerprint) && added.output.contains("not trusted yet"))
+    #expect(added.output.contains("buckia contact trust Anna"))
+    let wrong = try run(
+      "ben", ["contact", "trust", "Anna", "--fingerprint", "aaaa-aaaa-aaaa-aaaa-aaaa", "--json"])
+    #expect(wrong.status == 1)
+    #expect((try wrong.json["error"] as? [String: Any])?["code"] as? String == "other-fingerprint")
+    let trusted = try run("ben", ["contact", "trust", "anna"])
+    #expect(trusted.status == 0)
+    #expect(trusted.output == "Anna is trusted: \(anna.fingerprint)\n")
+    let list = try run("ben", ["contact", "list", "--json"])
+    let contacts = try #require(try list.json["contacts"] as? [[String: Any]])
+    #expect(contacts.map { $0["state"] as? String } == ["trusted"])
+    #expect(try run("ben", ["contact", "remove", "Anna"]).status == 0)
+    let again = try run("ben", ["contact", "add", anna.path])
+    #expect(again.status == 1)
+    #expect(again.diagnostics.contains("that is final"))
+    let rest = try run("ben", ["contact", "list"])
+    #expect(rest.output.contains("removed") && rest.output.contains(anna.fingerprint))
+  }
+
+  @Test
+  func `a card comes from standard input or as an argument, too, under another name`() throws {
+    let anna = try makeCard("Anna")
+    let card = try String(contentsOfFile: anna.path, encoding: .utf8)
+    #expect(try run("ben", ["contact", "add", "-", "--name", "Anna K"], input: card).status == 0)
+    let known = try run("ben", ["contact", "add", card, "--json"])
+    #expect(try known.json["outcome"] as? String == "known")
+    #expect((try known.json["contact"] as? [String: Any])?["name"] as? String == "Anna K")
+    let nothing = try run("ben", ["contact", "add", "-"], input: "nonsense")
+    #expect(nothing.status == 1)
+    #expect(nothing.diagnostics.contains("it is no card"))
+    #expect(try run("ben", ["contact", "trust", "Carla"]).diagnostics.contains("there is no contact \"Carla\""))
+  }
+
+  @Test
+  func `a rotation is proposed and confirmed`() throws {
+    let anna = try makeCard("Anna")
+    try run("ben", ["contact", "add", anna.path])
+    try run("ben", ["contact", "trust", "Anna"])
+    #expect(try run("Anna", ["identity", "show", "--rotation"]).status == 64)
+    let rotation = try run("Anna", ["identity", "rotate"])
+    #expect(rotation.output.hasPrefix("buckia-rotation-1:"))
+    #expect(try run("Anna", ["identity", "show", "--rotation"]).output == rotation.output)
+    let proposed = try run("ben", ["contact", "add", "-"], input: rotation.output)
+    #expect(proposed.status == 0)
+    #expect(proposed.output.contains("proposes new ones"))
+    #expect(try run("ben", ["contact", "list"]).output.contains("proposes new keys"))
+    let confirmed = try run("ben", ["contact", "trust", "Anna", "--json"])
+    let contact = try #require(try confirmed.json["contact"] as? [String: Any])
+    #expect(contact["fingerprint"] as? String != anna.fingerprint)
+    let shown = try run("Anna", ["identity", "show", "--json"])
+    #expect(
+      contact["fingerprint"] as? String == (try shown.json["identity"] as? [String: Any])?["fingerprint"] as? String)
+  }
+
+  @Test
+  func `diff --sign is what a database takes that trusts known senders only`() throws {
+    let anna = try makeCard("Anna")
+    try bench.sql("old.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'one')")
+    for name in ["new.db", "ben.db"] {
+      try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path(name))
+    }
+    try bench.sql("new.db", "INSERT INTO t VALUES (2, 'two')")
+    #expect(try run("nobody", ["diff", "old.db", "new.db", "-o", "in", "--sign"]).status == 1)
+    #expect(try run("Anna", ["diff", "old.db", "new.db", "-o", "in", "--sign", "--raw"]).status == 64)
+    let sent = try run("Anna", ["diff", "old.db", "new.db", "-o", "in", "--sign"])
+    #expect(sent.status == 0, "\(sent.diagnostics)")
+    #expect(try run("ben", ["init", "ben.db", "--trust", "known"]).status == 0)
+    let stranger = try run("ben", ["apply", "ben.db", "in"])
+    #expect(stranger.status == 2)
+    #expect(stranger.output.contains("buckia contact add CARD"))
+    #expect(try bench.names(in: "in").count == 1)
+    try run("ben", ["contact", "add", anna.path])
+    try run("ben", ["contact", "trust", "Anna"])
+    let applied = try run("ben", ["apply", "ben.db", "in"])
+    #expect(applied.status == 0, "\(applied.output)")
+    #expect(applied.output.contains("Anna"))
+    #expect(try run("ben", ["log", "ben.db"]).output.contains("Anna"))
+    #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one", "two"])
+    // What came from somebody can be taken back by their name, even when they are gone.
+    try run("ben", ["contact", "remove", "Anna"])
+    #expect(try run("ben", ["undo", "ben.db", "--sender", "Anna"]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one"])
+  }
+}

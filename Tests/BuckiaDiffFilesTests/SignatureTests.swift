@@ -1,0 +1,61 @@
+import Testing
+
+@testable import BuckiaDiffFiles
+
+/// What a sender's signature binds. Each of these could otherwise be changed on the way.
+struct SignatureTests {
+  /// Something that a manifest says, and what somebody on the way would rather have it say.
+  struct Change: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let make: @Sendable (inout Manifest) -> Void
+
+    init(_ what: String, _ make: @escaping @Sendable (inout Manifest) -> Void) {
+      testDescription = what
+      self.make = make
+    }
+  }
+
+  private static let changes = [
+    Change("the sender's replica") { $0.sender?.replica = .repeating(0x99) },
+    Change("the sender's incarnation") { $0.sender?.incarnation = .repeating(0x99) },
+    Change("the recipients") { $0.audience = .recipients(salt: .repeating(0x44), hashes: [.repeating(0x99)]) },
+    Change("no recipients") { $0.audience = nil },
+    Change("the id") { $0.id = Sample.later },
+    Change("the predecessor") { $0.chain?.follows?.manifestSHA256 = .repeating(0x99) },
+    Change("the place in the stream") { $0.chain?.sequence = 3 },
+    Change("the stream") { $0.chain?.stream = .repeating(0x99) },
+    Change("what was acknowledged") { $0.acknowledgements[0].through = 13 },
+    Change("the dataset") { $0.dataset = .repeating(0x99) },
+    Change("the kind") { $0.kind = .snapshot },
+    Change("the definitions") { $0.schema = .repeating(0x99) },
+    Change("the digest of a member") { $0.members[0].sha256 = .repeating(0x99) },
+    Change("a rename") { $0.renames = [] },
+  ]
+
+  @Test(arguments: changes)
+  func `a signature binds`(_ change: Change) throws {
+    let signer = try Sample.signer()
+    var manifest = Sample.fullManifest
+    manifest.sender?.identity = signer.identity
+    manifest.schema = .repeating(0x10)
+    manifest.members = [Manifest.Member(name: "changeset", size: 1, sha256: .repeating(0x12))]
+    let bytes = manifest.json.bytes()
+    let signature = try signer.signature(of: bytes)
+    #expect(ManifestSignature.isValid(signature, of: bytes, by: signer.identity))
+    change.make(&manifest)
+    let changed = manifest.json.bytes()
+    #expect(changed != bytes)
+    #expect(!ManifestSignature.isValid(signature, of: changed, by: signer.identity))
+  }
+
+  @Test
+  func `a manifest that names another sender has another signature`() throws {
+    let signer = try Sample.signer()
+    let other = try ManifestSigner(seed: [UInt8](repeating: 8, count: 32))
+    var manifest = Sample.fullManifest
+    manifest.sender?.identity = signer.identity
+    let signature = try signer.signature(of: manifest.json.bytes())
+    manifest.sender?.identity = other.identity
+    #expect(!ManifestSignature.isValid(signature, of: manifest.json.bytes(), by: other.identity))
+  }
+}

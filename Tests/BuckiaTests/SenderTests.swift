@@ -1,0 +1,237 @@
+import Buckia
+import BuckiaDiffFiles
+import Foundation
+@testable import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Whose files are applied, and what reports call them.
+@Suite struct SenderTests {
+  private static let schema = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO notes VALUES (1, 1)"
+
+  /// A person of their own, with a home of their own.
+  private func person(_ name: String, in folder: TemporaryFolder) throws -> Identity {
+    try BuckiaHome(path: folder.file("home of \(name)")).makeIdentity(named: name)
+  }
+
+  private func trust(_ identity: Identity, in home: BuckiaHome) throws {
+    try home.addContact(identity.card.text)
+    try home.trustContact(identity.name, fingerprint: identity.fingerprint)
+  }
+
+  private let known = ApplyOptions(trust: .known)
+
+  @Test
+  func `a trusted contact's file is applied, and reports have their name`() throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    try trust(anna, in: exchange.home)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna)
+    #expect(try DiffInspection.verify([exchange.inbound], home: exchange.home).files.map(\.sender) == ["Anna"])
+    let report = try exchange.apply(known)
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(report.diffs.map(\.sender) == ["Anna"])
+    #expect(try exchange.database.log(home: exchange.home).map(\.sender) == ["Anna"])
+    // Whoever does not know her sees the key.
+    let stranger = BuckiaHome(path: exchange.folder.file("other"))
+    #expect(try exchange.database.log(home: stranger).map(\.sender) == ["key \(anna.card.key)"])
+  }
+
+  @Test
+  func `a stranger's file is kept, says what to do, and is applied once that is done`() throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna)
+    let stranger = try #require(try exchange.apply(known).diffs.first)
+    #expect(stranger.state == .quarantined)
+    #expect(stranger.code == .untrusted)
+    #expect(
+      stranger.reason
+        == "this database trusts known senders only, and nobody here knows the key \(anna.card.key.prefix(16))… that has signed this "
+        + "file; ask its sender for their card, then `buckia contact add CARD` and `buckia contact trust NAME`, and it is "
+        + "applied the next time")
+    // Being seen is not enough.
+    try exchange.home.addContact(anna.card.text)
+    let seen = try #require(try exchange.apply().diffs.first)
+    #expect(seen.state == .quarantined)
+    #expect(
+      seen.reason
+        == "this database trusts known senders only, and the contact \"Anna\" is not trusted yet; compare the fingerprint "
+        + "\(anna.fingerprint) with them, then `buckia contact trust NAME`, and it is applied the next time")
+    #expect(seen.sender == "key \(anna.card.key) (claims to be Anna)")
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
+    try exchange.home.trustContact("Anna", fingerprint: anna.fingerprint)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "2"])
+    #expect(try exchange.database.log(home: exchange.home).map(\.state) == [.applied], "the refusal is forgotten")
+  }
+
+  @Test
+  func `unsigned diffs and raw changesets are refused from files, folders and on borrowed connections`() throws {
+    let exchange = try Exchange(Self.schema)
+    let unsigned = try #require(try exchange.send("INSERT INTO notes VALUES (2, 2)").path)
+    let raw = try #require(try exchange.send("INSERT INTO notes VALUES (3, 3)", raw: true).path)
+    let reasons = [
+      "this database trusts known senders only, and this file is unsigned; ask its sender for a signed one",
+      "this database trusts known senders only, and a raw changeset has none; ask its sender for a signed diff file",
+    ]
+    #expect(try exchange.apply(known).diffs.map(\.reason) == reasons)
+    let named = try exchange.database.processInboundChanges([unsigned, raw], options: known, home: exchange.home)
+    #expect(named.diffs.map(\.reason) == reasons)
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    let borrowed = try DatabaseManager.borrowing(connection.handle.pointer) {
+      try $0.processInboundChanges([exchange.inbound], options: known, home: exchange.home)
+    }
+    #expect(borrowed.diffs.map(\.reason) == reasons)
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
+    #expect(try exchange.folder.names(in: "inbound").count == 2)
+  }
+
+  @Test
+  func `a person's own files from another replica need no contact`() throws {
+    let exchange = try Exchange(Self.schema)
+    let me = try exchange.home.makeIdentity(named: "Me")
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: me)
+    let inbound = exchange.folder.file("elsewhere")
+    try exchange.folder.makeFolder("elsewhere")
+    let name = try #require(try exchange.folder.names(in: "inbound").first)
+    _ = try exchange.folder.copy("inbound/\(name)", to: "elsewhere/\(name)")
+    let report = try exchange.database.processInboundChanges([inbound], options: known, home: exchange.home)
+    #expect(report.diffs.map(\.state) == [.applied])
+    #expect(report.diffs.map(\.sender) == ["you"])
+  }
+
+  @Test(arguments: [TrustMode.any, .known])
+  func `nothing from a removed contact's key is applied, whoever else is trusted`(_ mode: TrustMode) throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    try trust(anna, in: exchange.home)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna)
+    try exchange.home.removeContact("Anna")
+    let outcome = try #require(try exchange.apply(ApplyOptions(trust: mode)).diffs.first)
+    #expect(outcome.state == .rejected)
+    #expect(outcome.code == .endedKey)
+    #expect(
+      outcome.reason
+        == "the contact \"Anna\", whose key has signed it, was removed: nothing is taken from that key any more")
+    #expect(outcome.sender == "key \(anna.card.key) (Anna, removed)")
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
+  }
+
+  @Test
+  func `after a rotation the new key counts, and the old one no more`() throws {
+    let exchange = try Exchange(Self.schema)
+    let annas = BuckiaHome(path: exchange.folder.file("home of Anna"))
+    let before = try annas.makeIdentity(named: "Anna")
+    try trust(before, in: exchange.home)
+    let rotation = try annas.rotateIdentity()
+    let after = try annas.identity()
+    try exchange.home.addContact(rotation.text)
+    // A proposal changes nothing yet.
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: after)
+    let proposed = try #require(try exchange.apply(known).diffs.first)
+    #expect(proposed.state == .quarantined)
+    #expect(proposed.reason?.contains("compare the fingerprint \(after.fingerprint) with them") == true)
+    try exchange.send("INSERT INTO notes VALUES (3, 3)", signedBy: before)
+    #expect(try exchange.apply().diffs.map(\.state) == [.quarantined, .applied])
+    try exchange.home.trustContact("Anna", fingerprint: after.fingerprint)
+    try exchange.send("INSERT INTO notes VALUES (4, 4)", signedBy: before)
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.state) == [.applied, .rejected])
+    #expect(report.diffs.last?.reason?.contains("is signed with a key that the contact \"Anna\" has replaced") == true)
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "2", "3"])
+  }
+
+  @Test
+  func `a waiting file of a contact who was removed meanwhile is not applied when its predecessor comes`() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    try trust(anna, in: exchange.home)
+    var author = try StreamAuthor()
+    author.identity = anna
+    let first = try author.next(after: nil)
+    let second = try author.next(after: first)
+    try exchange.folder.write(second.bytes, to: "inbound/\(second.name)")
+    #expect(try exchange.apply(known).diffs.map(\.state) == [.waiting])
+    try exchange.home.removeContact("Anna")
+    try exchange.folder.write(first.bytes, to: "inbound/\(first.name)")
+    #expect(try exchange.apply(ApplyOptions(trust: .any)).diffs.map(\.state) == [.rejected, .rejected])
+    #expect(try exchange.rows("SELECT id FROM t").isEmpty)
+    #expect(try exchange.database.status(home: exchange.home).ledger?.waiting == 0)
+  }
+
+  @Test(arguments: [TrustMode.any, .known])
+  func `what is held of a contact who was removed stays held when there is a place for it`(_ mode: TrustMode) throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    let ben = try person("Ben", in: exchange.folder)
+    for contact in [anna, ben] { try trust(contact, in: exchange.home) }
+    for (number, contact) in [(2, anna), (3, ben)] {
+      try exchange.send(
+        "ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (\(number), \(number), \(number))",
+        signedBy: contact)
+    }
+    #expect(try exchange.apply(ApplyOptions(schema: .hold, trust: .known)).diffs.map(\.state) == [.held, .held])
+    try exchange.home.removeContact("Anna")
+    try TestDatabases.run("ALTER TABLE notes ADD COLUMN stars", on: exchange.mine)
+    let report = try exchange.apply(ApplyOptions(trust: mode))
+    #expect(report.diffs.map(\.state) == [.held, .applied])
+    #expect(report.diffs.first?.reason?.contains("the contact \"Anna\", whose key has signed it, was removed") == true)
+    // Nor does it keep what others have sent from its place.
+    #expect(try exchange.rows("SELECT id, stars FROM notes ORDER BY id") == ["1|NULL", "2|NULL", "3|3"])
+    #expect(try exchange.apply().diffs.map(\.state) == [.held])
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_held_part") == ["1"])
+  }
+
+  @Test
+  func `what is held of a contact who has other keys since is released`() throws {
+    let exchange = try Exchange(Self.schema)
+    let annas = BuckiaHome(path: exchange.folder.file("home of Anna"))
+    let before = try annas.makeIdentity(named: "Anna")
+    try trust(before, in: exchange.home)
+    try exchange.send("ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (2, 2, 2)", signedBy: before)
+    #expect(try exchange.apply(ApplyOptions(schema: .hold, trust: .known)).diffs.map(\.state) == [.held])
+    try exchange.home.addContact(try annas.rotateIdentity().text)
+    try exchange.home.trustContact("Anna", fingerprint: try annas.identity().fingerprint)
+    try TestDatabases.run("ALTER TABLE notes ADD COLUMN stars", on: exchange.mine)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT stars FROM notes WHERE id = 2") == ["2"])
+  }
+
+  @Test
+  func `what was held of strangers stays held once only known senders are trusted`() throws {
+    let exchange = try Exchange(Self.schema)
+    try exchange.send("ALTER TABLE notes ADD COLUMN stars; INSERT INTO notes VALUES (2, 2, 2)")
+    #expect(try exchange.apply(ApplyOptions(schema: .hold)).diffs.map(\.state) == [.held])
+    try TestDatabases.run("ALTER TABLE notes ADD COLUMN stars", on: exchange.mine)
+    #expect(try exchange.apply(known).diffs.map(\.state) == [.held])
+    #expect(try exchange.rows("SELECT stars FROM notes WHERE id = 2") == ["NULL"])
+    #expect(try exchange.apply(ApplyOptions(trust: .any)).diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT stars FROM notes WHERE id = 2") == ["2"])
+  }
+
+  @Test
+  func `contacts that others can change stop the work, instead of trusting whom they say`() throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    try trust(anna, in: exchange.home)
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna)
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o666], ofItemAtPath: "\(exchange.home.path)/contacts.json")
+    let error = #expect(throws: BuckiaError.self) { try exchange.apply() }
+    #expect(error?.code == .notPrivate)
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
+  }
+
+  @Test
+  func `a bare changeset cannot be signed`() throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    let error = #expect(throws: BuckiaError.self) {
+      try exchange.send("INSERT INTO notes VALUES (2, 2)", raw: true, signedBy: anna)
+    }
+    #expect(error?.code == .cannotSign)
+    #expect(try exchange.folder.names(in: "inbound").isEmpty)
+  }
+}
