@@ -62,7 +62,19 @@ let package = Package(
 
     // The façade: inbound folders, making and reading diff files of databases.
     .target(
-      name: "Buckia", dependencies: ["BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON"]),
+      name: "Buckia",
+      dependencies: [
+        "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON",
+      ]),
+
+    // Encryption in age's format.
+    .target(
+      name: "BuckiaAge",
+      dependencies: [
+        "BuckiaByteStreams",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ]),
 
     // One shipment as a file: manifest, container, compression, signature.
     .target(
@@ -135,6 +147,7 @@ let package = Package(
       name: "ReplicationTestSupport", dependencies: ["BuckiaApply", "BuckiaDiff", "TestSupport"],
       path: "Tests/ReplicationTestSupport"),
     .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
+    .testTarget(name: "BuckiaAgeTests", dependencies: ["BuckiaAge", "BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),
