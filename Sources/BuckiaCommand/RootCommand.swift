@@ -24,7 +24,7 @@ struct RootCommand: ParsableCommand {
       InitVerb.self, DiffVerb.self, ApplyVerb.self, ShowVerb.self, VerifyVerb.self, LogVerb.self,
       ConflictsVerb.self, ResolveVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self, DoctorVerb.self,
       ChangesetVerb.self,
-      MergeVerb.self,
+      MergeVerb.self, EncryptVerb.self, DecryptVerb.self,
       GitVerb.self, KSUIDVerb.self, BenchVerb.self,
     ])
 }
