@@ -8,6 +8,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
 
   /// What is shown of it, which is not the secret.
   public var description: String { "an identity" }
+  /// The same for debuggers.
   public var debugDescription: String { description }
 
   /// Makes a new identity.

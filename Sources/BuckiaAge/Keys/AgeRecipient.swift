@@ -15,7 +15,8 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   /// - Throws: `AgeError` with code `invalidRecipient`.
   package init(parsing text: String) throws(AgeError) {
     guard let (prefix, isUppercase, bytes) = Bech32.decode(text) else {
-      throw AgeError(.invalidRecipient, "\(Self.shortened(text)) is no recipient: it is mistyped, or not as age writes them")
+      throw AgeError(
+        .invalidRecipient, "\(Self.shortened(text)) is no recipient: it is mistyped, or not as age writes them")
     }
     switch (prefix, bytes.count, isUppercase) {
     case (X25519Recipient.prefix, X25519Recipient.byteCount, false): self.init(X25519Recipient(bytes: bytes))
@@ -38,8 +39,10 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
     description = Bech32.encode(key.bytes, prefix: HybridRecipient.prefix)
   }
 
+  /// Whether two recipients are one key.
   public static func == (one: Self, other: Self) -> Bool { one.description == other.description }
 
+  /// Hashes the key.
   public func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
   private static func shortened(_ text: String) -> String {

@@ -11,7 +11,8 @@ package struct Encryption: Sendable {
     guard !recipients.isEmpty else { throw AgeError(.noRecipients, "there is nobody to encrypt for") }
     guard recipients.count <= AgeHeader.maximumStanzas else {
       throw AgeError(
-        .tooManyRecipients, "a file can have up to \(AgeHeader.maximumStanzas) recipients, and there are \(recipients.count)")
+        .tooManyRecipients,
+        "a file can have up to \(AgeHeader.maximumStanzas) recipients, and there are \(recipients.count)")
     }
     let safe = recipients.count { $0.isQuantumSafe }
     guard safe == 0 || safe == recipients.count else {

@@ -54,7 +54,8 @@ struct HybridIdentity: IdentityKind {
 
   func unwrap(_ stanza: Stanza) throws(ByteStreamError) -> FileKey? {
     guard #available(macOS 26, iOS 26, *) else {
-      throw ByteStreamError(.unsupportedEncryption, "it is encrypted for quantum-safe keys, which need macOS 26 or iOS 26")
+      throw ByteStreamError(
+        .unsupportedEncryption, "it is encrypted for quantum-safe keys, which need macOS 26 or iOS 26")
     }
     guard let share = Self.bytes(stanza.arguments[0], count: Self.shareByteCount) else { return nil }
     var recipient: HPKE.Recipient

@@ -52,7 +52,7 @@ struct CipherPath {
   /// Tells what was written.
   static func report(_ path: String, _ byteCount: Int64, _ verb: String, on console: Console) throws {
     guard path != standardStream else { return }
-    try console.say("\(verb) into \(path.escaped), \(byteCount) bytes.")
+    try console.say("\(verb) into \(path.escaped), \(byteCount.counted("byte")).")
     try console.document(["version": 1, "path": .text(path), "bytes": .integer(byteCount)])
   }
 }
