@@ -15,7 +15,8 @@ struct UsageTests {
     arguments: [
       ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"], ["status"],
       ["ksuid", "new"],
-      ["ksuid", "show"], ["encrypt"], ["decrypt"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
+      ["ksuid", "show"], ["encrypt"], ["decrypt"],
+      ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
     ])
   func help(verb: [String]) throws {
     let outcome = try Workbench().buckia(verb + ["--help"])
