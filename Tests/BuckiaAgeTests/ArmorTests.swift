@@ -45,7 +45,7 @@ struct ArmorTests {
     let rest = lines.dropFirst().joined()
     let unended = String(last.dropLast())
     let broken: [String] = [
-      begin, "\(begin)\(body)", "\(begin)\(end)", "\(begin)\(body)x", "\(begin)\(body)\(end)x",
+      begin, "\(begin)\(body)", "\(begin)\(body)x", "\(begin)\(body)\(end)x",
       "\(begin)\(body)\(end)\(begin)", "\(begin)\n\(body)\(end)", "\(begin)\(body)\n\(end)",
       "\(begin)Version: 1\n\n\(body)\(end)", "\(begin.lowercased())\(body)\(end)", "\(begin)\(body)\(end.lowercased())",
       "\(begin)\(most)\(last.dropLast(2))\n\(end)", "\(begin)\(most) \(last)\(end)",

@@ -60,7 +60,7 @@ struct MalformedHeaderTests {
     "a first line of another kind is refused",
     arguments: [
       ("age-encryption.org/v2\n", "notEncrypted"), ("age-encryption.org/v1\r\n", "notEncrypted"),
-      ("age-encryption.org/v1 \n", "notEncrypted"), ("age-encryption.org/v\n", "notEncrypted"), ("", "notEncrypted"),
+      ("age-encryption.org/v1 \n", "notEncrypted"), ("age-encryption.org/v\n", "notEncrypted"), ("", "malformedArmor"),
       ("Age-encryption.org/v1\n", "notEncrypted"), ("age-encryption.org/v1\n\n", "malformedHeader"),
     ])
   func intro(line: String, code: String) throws {
