@@ -25,7 +25,7 @@ PEERS := $(CURDIR)/.build/benchmarks/peers
 # How busy the machine is before anything is built.
 LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 2>/dev/null | cut -d' ' -f2)
 # Debian's names of the libraries, and of the program that tests of `buckia git` run.
-PACKAGES := libsqlite3-dev libzstd-dev git
+PACKAGES := libsqlite3-dev libzstd-dev git age
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)

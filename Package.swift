@@ -64,7 +64,8 @@ let package = Package(
     .target(
       name: "Buckia",
       dependencies: [
-        "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaIdentities", "BuckiaJSON",
+        "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaIdentities",
+        "BuckiaJSON",
         "BuckiaSharing",
       ]),
 
@@ -74,6 +75,15 @@ let package = Package(
       dependencies: [
         "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaJSON", "BuckiaKSUID", "BuckiaLedger",
         "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+      ]),
+
+    // Encryption in age's format.
+    .target(
+      name: "BuckiaAge",
+      dependencies: [
+        "BuckiaByteStreams",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
       ]),
 
     // One shipment as a file: manifest, container, compression, signature.
@@ -155,6 +165,7 @@ let package = Package(
       name: "ReplicationTestSupport", dependencies: ["BuckiaApply", "BuckiaDiff", "TestSupport"],
       path: "Tests/ReplicationTestSupport"),
     .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
+    .testTarget(name: "BuckiaAgeTests", dependencies: ["BuckiaAge", "BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
     .testTarget(
       name: "SQLiteChangesetsTests", dependencies: ["SQLiteChangesets", "SQLiteConnections", "TestSupport"]),

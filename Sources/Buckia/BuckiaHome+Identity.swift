@@ -10,6 +10,11 @@ extension BuckiaHome {
   /// - Throws: `BuckiaError`: `noIdentity` when none has been made; `notPrivate` when others can read or change the file.
   public func identity() throws -> Identity { try BuckiaError.wrapping { try identityFile.read() } }
 
+  /// The person's identity; nil where none has been made.
+  ///
+  /// - Throws: `BuckiaError` with `notPrivate` when others can read or change the file.
+  package func identityIfAny() throws -> Identity? { try BuckiaError.wrapping { try identityFile.readIfPresent() } }
+
   /// The card to give to others; nil where no identity has been made.
   func ownCard() throws -> IdentityCard? { try identityFile.readIfPresent()?.card }
 

@@ -1,4 +1,5 @@
 // `import Buckia` is enough for every name of the public interface. Of the modules below only what it names is public.
+@_exported import BuckiaAge
 @_exported import BuckiaApply
 @_exported import BuckiaDiff
 @_exported import BuckiaIdentities

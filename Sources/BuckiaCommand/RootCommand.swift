@@ -23,7 +23,7 @@ struct RootCommand: ParsableCommand {
     subcommands: [
       InitVerb.self, DiffVerb.self, ShareVerb.self, ApplyVerb.self, ShowVerb.self, VerifyVerb.self, LogVerb.self,
       ConflictsVerb.self, ResolveVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self, DoctorVerb.self,
-      ChangesetVerb.self, MergeVerb.self, IdentityVerb.self, ContactVerb.self,
+      ChangesetVerb.self, MergeVerb.self, EncryptVerb.self, DecryptVerb.self, IdentityVerb.self, ContactVerb.self,
       GitVerb.self, KSUIDVerb.self, BenchVerb.self,
     ])
 }

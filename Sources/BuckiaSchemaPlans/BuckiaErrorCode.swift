@@ -86,6 +86,21 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   /// A raw changeset was to be signed, which it cannot be.
   public static let cannotSign = Self(rawValue: "cannot-sign")
 
+  // MARK: Encryption
+
+  /// None of the identities, nor the passphrase, opens the encrypted file.
+  public static let noMatchingIdentity = Self(rawValue: "noMatchingIdentity")
+  /// The encrypted file is damaged, cut off or forged.
+  public static let alteredPayload = Self(rawValue: "alteredPayload")
+  /// The file is not encrypted, or in a way that is not known here.
+  public static let notEncrypted = Self(rawValue: "notEncrypted")
+  /// A text is no recipient.
+  public static let invalidRecipient = Self(rawValue: "invalidRecipient")
+  /// A text is no identity.
+  public static let invalidIdentity = Self(rawValue: "invalidIdentity")
+  /// Recipients that may not share a file.
+  public static let mixedRecipients = Self(rawValue: "mixedRecipients")
+
   // MARK: Undo
 
   /// No diff with this id is in the ledger.

@@ -15,7 +15,8 @@ struct UsageTests {
     arguments: [
       ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"], ["status"],
       ["ksuid", "new"],
-      ["ksuid", "show"], ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
+      ["ksuid", "show"], ["encrypt"], ["decrypt"], ["share"],
+      ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
       ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["contact", "add"], ["contact", "list"],
       ["contact", "trust"], ["contact", "remove"],
     ])

@@ -2,6 +2,7 @@ import BuckiaApply
 import BuckiaByteStreams
 import BuckiaDiff
 import BuckiaDiffFiles
+import BuckiaIdentities
 import BuckiaJSON
 import BuckiaKSUID
 import BuckiaLedger
@@ -28,6 +29,8 @@ extension DatabaseManager {
   ///   - recipients: With whom. All of them get the same file.
   ///   - output: Where the file goes.
   ///   - options: What becomes of rows that have left the scope, and more.
+  ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which is not taken where
+  ///     only known senders are trusted.
   ///   - home: Where the clock of the ids is kept, and what is known of the replica.
   ///   - progress: Is told how far the comparison has come. May throw to stop.
   /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
@@ -38,7 +41,8 @@ extension DatabaseManager {
   @discardableResult
   public func share(
     _ scope: ShareScope, to recipients: [ShareRecipient], output: DiffOutput, options: ShareOptions = ShareOptions(),
-    home: BuckiaHome = .standard, progress: @escaping (DiffProgress) throws -> Void = { _ in }
+    signedBy identity: Identity? = nil, home: BuckiaHome = .standard,
+    progress: @escaping (DiffProgress) throws -> Void = { _ in }
   ) throws -> ShareReport {
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
@@ -51,7 +55,8 @@ extension DatabaseManager {
             .unsupported,
             "this version of Buckia cannot encrypt what it shares; allow that it is not encrypted (--unencrypted)")
         }
-        return try ShareRun(scope, recipients, output, options, home, progress).run(on: connection)
+        let signer = try identity.map { try ManifestSigner($0) }
+        return try ShareRun(scope, recipients, output, options, signer, home, progress).run(on: connection)
       }
     }
     report.seconds = seconds

@@ -21,7 +21,7 @@ public struct ShareOptions: Sendable {
   public var onLeave = LeavePolicy.withdraw
   /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
   public var resyncs = false
-  /// Whether the file may be neither encrypted nor signed.
+  /// Whether the file may be left unencrypted.
   public var allowsUnencrypted = false
   /// Whether nothing is written or sent, and only the report is wanted.
   public var isDryRun = false

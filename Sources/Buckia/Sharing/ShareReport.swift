@@ -2,7 +2,7 @@ import BuckiaDiff
 import BuckiaKSUID
 import BuckiaSchemaPlans
 
-/// What ``DatabaseManager/share(_:to:output:options:home:progress:)`` did.
+/// What ``DatabaseManager/share(_:to:output:options:signedBy:home:progress:)`` did.
 public struct ShareReport: Sendable {
   /// What is sent of one table.
   public struct Table: Sendable, Equatable {

@@ -11,24 +11,26 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// One call of ``DatabaseManager/share(_:to:output:options:home:progress:)``.
+/// One call of ``DatabaseManager/share(_:to:output:options:signedBy:home:progress:)``.
 struct ShareRun {
   private let scope: ShareScope
   private let audience: String
   private let output: DiffOutput
   private let options: ShareOptions
+  private let signer: ManifestSigner?
   private let home: BuckiaHome
   private let progress: (DiffProgress) throws -> Void
 
   init(
     _ scope: ShareScope, _ recipients: [ShareRecipient], _ output: DiffOutput, _ options: ShareOptions,
-    _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
+    _ signer: ManifestSigner?, _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
   ) {
     self.scope = scope
     let names = Set(recipients.map(\.name)).sorted()
     audience = JSONValue.array(names.map { .string($0) }).text()
     self.output = output
     self.options = options
+    self.signer = signer
     self.home = home
     self.progress = progress
   }
@@ -168,7 +170,9 @@ struct ShareRun {
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),
       annotations: Annotations(marking: withdrawals, origin: id))
     let contents = TemporaryBuffer()
-    let written = try DiffFileWriter().write(draft, changeset: difference.changeset, to: contents)
+    var writer = DiffFileWriter()
+    writer.signer = signer
+    let written = try writer.write(draft, changeset: difference.changeset, to: contents)
     try contents.finish()
     share.sequence += 1
     share.last = (id, written.manifestDigest.bytes)

@@ -21,6 +21,7 @@ extension ErrorReport {
         switch error.code {
         case .busy: .busy
         case .nothingInCommon, .conflict: .needsPerson
+        case .invalidRecipient, .mixedRecipients: .usage
         // An id that was typed is the only error of this kind that a verb meets.
         default: error.cause is KSUIDError ? .usage : .failed
         }

@@ -13,7 +13,7 @@ struct ShareVerb: Verb {
       What the others have is kept in the database. The next share with the same people sends what has changed since, and withdraws \
       rows that are not shared any more. When nothing has changed, no file is written.
 
-      Examples:
+      Example:
         buckia share notes.db --to anna --table note --where 'topic = 7' --exclude note.draft -o outbox --unencrypted
         buckia share photos.db --to anna --to ben --scope album.json --dry-run
       """)
@@ -54,7 +54,7 @@ struct ShareVerb: Verb {
   @Option(help: "What becomes of rows that are not shared any more: withdraw removes them there, keep leaves them.")
   var onLeave = LeavePolicy.withdraw
 
-  @Flag(help: "Write a file that is neither encrypted nor signed.")
+  @Flag(help: "Write a file that is not encrypted. It is signed if you have an identity.")
   var unencrypted = false
 
   @Flag(help: "Replace the file named with -o when it is there already.")
@@ -115,7 +115,8 @@ struct ShareVerb: Verb {
     options.isDryRun = dryRun
     let report = try DatabaseManager(database).share(
       chosenScope(), to: to.map { ShareRecipient($0) },
-      output: OutputPath.diffOutput(path, replacing: force), options: options, home: home.folder,
+      output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: home.folder.identityIfAny(),
+      home: home.folder,
       progress: { now in progress.update(now.line) })
     progress.clear()
     try console.document(report.json)
