@@ -55,7 +55,7 @@ package struct ByteStreamError: Error, Equatable, Sendable, CustomStringConverti
   }
 
   /// Whether there is no file of that name, or no folder that it could be in.
-  package var isMissingFile: Bool { errno == ENOENT }
+  package var isMissingFile: Bool { errno == ENOENT || errno == ENOTDIR }
 
   /// What happened and the system's reason, without the file.
   package var message: String { errno.map { "\(action): \(String(cString: strerror($0)))" } ?? action }
