@@ -12,6 +12,8 @@ public struct ApplyOptions: Sendable {
   public var triggers: Bool
   /// Who is trusted from now on; nil leaves it as the database says.
   public var trust: TrustMode?
+  /// What opens encrypted files beside the person's own identity; nil for nothing else.
+  public var decryption: FileDecryption?
   /// Whether applied files stay in their folders.
   public var keepsFiles: Bool
   /// Whether applied files that were named by themselves are removed too.

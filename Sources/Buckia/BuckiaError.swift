@@ -55,9 +55,6 @@ public struct BuckiaError: Error, Sendable, CustomStringConvertible {
     self.cause = cause
   }
 
-  /// What this version says of every encrypted file.
-  static let encryptedReason = "it is encrypted, and this version of Buckia cannot open encrypted files"
-
   /// The sentence, with the file before it where the sentence does not name it.
   public var description: String {
     guard cause == nil, let path = context.path else { return message }

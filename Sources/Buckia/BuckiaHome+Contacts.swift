@@ -38,16 +38,7 @@ extension BuckiaHome {
   /// - Throws: As ``addContact(_:named:)``; `BuckiaError` when the file cannot be read.
   @discardableResult
   public func addContact(contentsOf path: String, named name: String? = nil) throws -> Contacts.Addition {
-    let text = try BuckiaError.wrapping {
-      let file = try PosixFile(reading: path)
-      guard file.initialByteCount <= IdentityCard.textByteLimit else {
-        throw IdentityError(.invalidCard, "it is no card: no card is that long", path: path)
-      }
-      let bytes = try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
-        count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
-      }
-      return String(decoding: bytes, as: UTF8.self)
-    }
+    let text = try BuckiaError.wrapping { try IdentityCard.text(inFile: path) }
     return try addContact(text, named: name)
   }
 

@@ -67,4 +67,25 @@ extension IdentityCard {
   public init(_ text: String) throws {
     self = try BuckiaError.wrapping { try IdentityCard(verifying: text) }
   }
+
+  /// Reads the card in a file and verifies its signature.
+  ///
+  /// - Throws: As for its text; `BuckiaError` when the file cannot be read.
+  public init(contentsOf path: String) throws {
+    self = try BuckiaError.wrapping { try IdentityCard(verifying: Self.text(inFile: path)) }
+  }
+
+  /// The text in the file of a card or a rotation.
+  ///
+  /// - Throws: `IdentityError` when it is too long for one; `ByteStreamError`.
+  static func text(inFile path: String) throws -> String {
+    let file = try PosixFile(reading: path)
+    guard file.initialByteCount <= textByteLimit else {
+      throw IdentityError(.invalidCard, "it is no card: no card is that long", path: path)
+    }
+    let bytes = try [UInt8](unsafeUninitializedCapacity: Int(file.initialByteCount)) { buffer, count in
+      count = try file.readFully(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
 }

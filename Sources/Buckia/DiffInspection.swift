@@ -13,23 +13,28 @@ public enum DiffInspection {
   ///
   /// - Parameters:
   ///   - paths: The files and folders.
-  ///   - home: Where the contacts are, whose names senders have.
-  /// - Throws: `BuckiaError` for a path that does not exist; as ``BuckiaHome/contacts()``. What is wrong with a file is in the
-  ///   report.
-  public static func verify(_ paths: [String], home: BuckiaHome = .standard) throws -> VerifyReport {
-    try verify(paths.map { InboundSource.path($0) }, home: home)
+  ///   - home: Where the contacts are, whose names senders have, and the identity, which opens what is encrypted for it.
+  ///   - decryption: What else opens encrypted files.
+  /// - Throws: `BuckiaError` for a path that does not exist; as ``BuckiaHome/contacts()`` and ``BuckiaHome/identity()``. What is
+  ///   wrong with a file is in the report.
+  public static func verify(
+    _ paths: [String], home: BuckiaHome = .standard, decryption: FileDecryption? = nil
+  ) throws -> VerifyReport {
+    try verify(paths.map { InboundSource.path($0) }, home: home, decryption: decryption)
   }
 
   /// The same for files, folders and bytes that came without a file.
   ///
   /// - Parameters:
-  ///   - home: Where the contacts are, whose names senders have; nil where names do not matter.
+  ///   - home: Where the contacts are, whose names senders have, and the identity; nil where neither matters.
+  ///   - decryption: What else opens encrypted files.
   ///   - progress: Is told how far the file is read that is being checked.
   package static func verify(
-    _ sources: [InboundSource], home: BuckiaHome? = nil, progress: ((InspectionProgress) -> Void)? = nil
+    _ sources: [InboundSource], home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
+    progress: ((InspectionProgress) -> Void)? = nil
   ) throws -> VerifyReport {
     let senders = try home?.knownSenders() ?? .nobody
-    let listing = try InboundListing(sources)
+    let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: decryption))
     return VerifyReport(
       files: listing.items.map { verify($0, senders, progress: progress) }, misnamed: listing.misnamed)
   }
@@ -40,10 +45,12 @@ public enum DiffInspection {
   /// read.
   ///
   /// - Throws: As the synchronous call; `CancellationError`.
-  public static func verify(_ paths: [String], home: BuckiaHome = .standard) async throws -> VerifyReport {
+  public static func verify(
+    _ paths: [String], home: BuckiaHome = .standard, decryption: FileDecryption? = nil
+  ) async throws -> VerifyReport {
     try await CancellationFlag.onThreadOfItsOwn { cancellation in
       let senders = try home.knownSenders()
-      let listing = try InboundListing(paths.map { .path($0) })
+      let listing = try InboundListing(paths.map { .path($0) }, openedWith: ReaderKeys(of: home, and: decryption))
       let files = try listing.items.map { item in
         let file = verify(item, senders, isWanted: { !cancellation.isSet })
         try cancellation.check()
@@ -57,9 +64,10 @@ public enum DiffInspection {
     _ item: InboundItem, _ senders: KnownSenders, isWanted: @escaping () -> Bool = { true },
     progress: ((InspectionProgress) -> Void)? = nil
   ) -> VerifyReport.File {
+    var isEncrypted = item.namedKind == .encrypted
     func file(
       _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
-      isEncrypted: Bool = false, reason: String? = nil
+      reason: String? = nil
     ) -> VerifyReport.File {
       VerifyReport.File(
         path: item.path, id: id, isGood: isGood, sender: sender, signature: signature, isEncrypted: isEncrypted,
@@ -67,23 +75,22 @@ public enum DiffInspection {
     }
     do throws(DiffFileError) {
       let (opened, kind) = try item.open(telling: progress)
-      switch kind {
-      case .encrypted:
-        return file(
-          item.id, isGood: false, sender: "unknown", signature: .unknown, isEncrypted: true,
-          reason: BuckiaError.encryptedReason)
-      case .changeset:
+      isEncrypted = kind == .encrypted
+      guard kind != .changeset else {
         let raw = try RawChangeset.verified(opened, isWanted: isWanted)
         return file(raw.id, isGood: true)
-      case .diff:
-        let diff = try DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted)
-        let signature: VerifyReport.Signature = diff.signature == .unsigned ? .none : .valid
-        return file(diff.manifest.id, isGood: true, sender: senders.shown(diff.signature.sender), signature: signature)
       }
+      let opening = Opening(with: item.keys)
+      let diff = try DiffFile.verified(
+        opened, name: item.nameRule, isWanted: isWanted, decryptedBy: isEncrypted ? opening.decrypt : nil)
+      let refusal = opening.refusal(of: diff.manifest, diff.signature)
+      return file(
+        diff.manifest.id, isGood: refusal == nil, sender: senders.shown(diff.signature.sender),
+        signature: diff.signature == .unsigned ? .none : .valid, reason: refusal?.reason)
     } catch {
       return file(
         item.id, isGood: false, sender: "unknown", signature: error.code == .badSignature ? .invalid : .unknown,
-        isEncrypted: item.namedKind == .encrypted, reason: error.namingKind(of: item.path).description)
+        reason: error.namingKind(of: item.path).description)
     }
   }
 
@@ -91,47 +98,56 @@ public enum DiffInspection {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - home: Where the contacts are, whose names senders have.
-  /// - Throws: `BuckiaError` when the file is missing, encrypted or not entirely in order; as ``BuckiaHome/contacts()``.
-  public static func open(_ path: String, home: BuckiaHome = .standard) throws -> InspectedFile {
-    try open(.path(path), home: home)
+  ///   - home: Where the contacts are, whose names senders have, and the identity, which opens what is encrypted for it.
+  ///   - decryption: What else opens encrypted files.
+  /// - Throws: `BuckiaError` when the file is missing, encrypted for others or not entirely in order; as
+  ///   ``BuckiaHome/contacts()`` and ``BuckiaHome/identity()``.
+  public static func open(
+    _ path: String, home: BuckiaHome = .standard, decryption: FileDecryption? = nil
+  ) throws -> InspectedFile {
+    try open(.path(path), home: home, decryption: decryption)
   }
 
   /// The same for a file, or bytes that came without one.
   ///
   /// - Parameters:
-  ///   - home: Where the contacts are, whose names senders have; nil where names do not matter.
+  ///   - home: Where the contacts are, whose names senders have, and the identity; nil where neither matters.
+  ///   - decryption: What else opens encrypted files.
   ///   - progress: Is told how far the file is read.
   ///   - poll: Is called every few thousand changes. May throw to stop.
   package static func open(
-    _ source: InboundSource, home: BuckiaHome? = nil, progress: ((InspectionProgress) -> Void)? = nil,
-    poll: @escaping () throws -> Void = {}
+    _ source: InboundSource, home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
+    progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
   ) throws -> InspectedFile {
     let senders = try home?.knownSenders() ?? .nobody
-    return try BuckiaError.wrapping { try polling(poll) { try openVerified(source, senders, isWanted: $0, progress) } }
+    let keys = try ReaderKeys(of: home, and: decryption)
+    return try BuckiaError.wrapping {
+      try polling(poll) { try openVerified(source, keys, senders, isWanted: $0, progress) }
+    }
   }
 
   private static func openVerified(
-    _ source: InboundSource, _ senders: KnownSenders, isWanted: @escaping () -> Bool,
+    _ source: InboundSource, _ keys: ReaderKeys, _ senders: KnownSenders, isWanted: @escaping () -> Bool,
     _ progress: ((InspectionProgress) -> Void)?
   ) throws -> InspectedFile {
-    let item: InboundItem
+    var item: InboundItem
     switch source {
     case .path(let path):
       guard FileSystem.exists(path) else { throw BuckiaError(.noSuchFile, "there is no such file", path: path) }
       item = InboundItem(named: path)
     case .spooled(let input): item = InboundItem(input)
     }
+    item.keys = keys
     do {
       let (opened, kind) = try item.open(telling: progress)
-      switch kind {
-      case .encrypted:
-        throw BuckiaError(.encrypted, BuckiaError.encryptedReason, path: item.path)
-      case .changeset:
+      guard kind != .changeset else {
         return InspectedFile(try RawChangeset.verified(opened, isWanted: isWanted), path: item.path)
-      case .diff:
+      }
+      return try Opening.sealing(kind == .encrypted) {
+        let decrypt = kind == .encrypted ? Opening(with: keys).decrypt : nil
         return try InspectedFile(
-          DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted), path: item.path, senders)
+          DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted, decryptedBy: decrypt), path: item.path,
+          senders)
       }
     } catch let error as DiffFileError {
       throw error.namingKind(of: item.path)

@@ -9,15 +9,18 @@
 /// Bytes on their way from one stage to the next: in memory while they are few, in an unnamed temporary file beyond.
 ///
 /// Everything is written first and then read any number of times, through buffers of the reader's: the file is never
-/// mapped. It holds whole segments of 64 KiB, each written once and at its own place, while the rest stays in memory. So
-/// segments can be encrypted one by one when the contents must not lie on disk as they are. One thread at a time, unless it
-/// was made for two.
+/// mapped. It holds whole segments of 64 KiB, each written once and at its own place, while the rest stays in memory. Buffers that
+/// are made while ``sealing`` is set encrypt what goes to the file. One thread at a time, unless it was made for two.
 package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   package static let segmentBytes = 64 << 10
   /// How many bytes stay in memory, where nothing else is said, before a file takes over.
   package static let usualMemoryLimit = 4 << 20
   /// How many bytes are gathered for one write to the file.
   private static let writeBytes = 4 * segmentBytes
+
+  /// Makes the ciphers of the buffers that this task makes, each of which gets its own; nil where contents may lie on disk as they
+  /// are.
+  @TaskLocal package static var sealing: (@Sendable () -> any SpoolCipher)?
 
   /// How many bytes it holds.
   package private(set) var count = 0
@@ -29,6 +32,9 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   private let folder: String
   private let memoryLimit: Int
   private var file: PosixFile?
+  private let makeCipher: (@Sendable () -> any SpoolCipher)?
+  /// What encrypts the bytes of the file; nil until there is one, and where it may hold them as they are.
+  private var cipher: (any SpoolCipher)?
   /// What follows those in the file.
   private var memory: [UInt8] = []
   /// How many bytes there will be, where one thread reads while another writes.
@@ -40,13 +46,20 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   ///   - folder: Where the temporary file goes, if one is needed.
   ///   - memoryLimit: How many bytes stay in memory before a file takes over.
   ///   - windowBytes: How much of the file its readers take at once.
-  package init(
+  package convenience init(
     folder: String = TemporaryBuffer.standardFolder, memoryLimit: Int = TemporaryBuffer.usualMemoryLimit,
     windowBytes: Int = 512 << 10
+  ) {
+    self.init(folder: folder, memoryLimit: memoryLimit, windowBytes: windowBytes, sealing: Self.sealing)
+  }
+
+  private init(
+    folder: String, memoryLimit: Int, windowBytes: Int, sealing makeCipher: (@Sendable () -> any SpoolCipher)?
   ) {
     self.folder = folder
     self.memoryLimit = memoryLimit
     self.windowBytes = windowBytes
+    self.makeCipher = makeCipher
     arriving = nil
   }
 
@@ -67,14 +80,18 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
     memoryLimit = 0
     self.windowBytes = windowBytes
     arriving = expected
+    makeCipher = Self.sealing
+    cipher = makeCipher?()
     file = try PosixFile(temporaryIn: folder)
   }
 
-  /// An empty buffer that keeps its file in the same folder and is read in the same way.
+  /// An empty buffer that keeps its file in the same folder, encrypted if this one is, and is read in the same way.
   ///
   /// - Parameter memoryLimit: How many bytes stay in memory before a file takes over.
   package func makeEmpty(memoryLimit: Int = TemporaryBuffer.usualMemoryLimit) -> TemporaryBuffer {
-    TemporaryBuffer(folder: folder, memoryLimit: min(memoryLimit, self.memoryLimit), windowBytes: windowBytes)
+    TemporaryBuffer(
+      folder: folder, memoryLimit: min(memoryLimit, self.memoryLimit), windowBytes: windowBytes,
+      sealing: makeCipher ?? Self.sealing)
   }
 
   /// `TMPDIR`, or `/tmp`.
@@ -101,7 +118,10 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   ///
   /// - Throws: `ByteStreamError` when the temporary file cannot be made or written; the buffer is then of no more use.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
-    if file == nil, bytes.count > memoryLimit - count { file = try PosixFile(temporaryIn: folder) }
+    if file == nil, bytes.count > memoryLimit - count {
+      cipher = makeCipher?()
+      file = try PosixFile(temporaryIn: folder)
+    }
     var rest = bytes
     if file != nil, bytes.count >= Self.writeBytes {
       // What comes in large pieces need not be gathered, only the segment be filled that has begun.
@@ -127,8 +147,30 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
 
   private func store(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
     guard let file else { return }
-    try file.write(bytes, at: storedCount)
-    storedCount += bytes.count
+    if let cipher {
+      try store(bytes, in: file, through: cipher)
+    } else {
+      try file.write(bytes, at: storedCount)
+      storedCount += bytes.count
+    }
+  }
+
+  /// Stores bytes encrypted, a piece at a time.
+  private func store(
+    _ bytes: UnsafeRawBufferPointer, in file: PosixFile, through cipher: any SpoolCipher
+  ) throws(ByteStreamError) {
+    let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: min(bytes.count, Self.writeBytes), alignment: 16)
+    defer { piece.deallocate() }
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = min(rest.count, piece.count)
+      piece.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      let filled = UnsafeMutableRawBufferPointer(rebasing: piece[..<count])
+      try cipher.apply(to: filled, at: storedCount)
+      try file.write(UnsafeRawBufferPointer(filled), at: storedCount)
+      storedCount += count
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
   }
 
   /// Stores what has been gathered first.
@@ -155,12 +197,17 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   /// - Throws: `ByteStreamError` when the temporary file cannot be read.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ByteStreamError) -> Int {
     // What is still in memory is not looked at while the other thread may be changing it.
-    if arriving != nil { return try file?.read(into: buffer, at: offset) ?? 0 }
+    if arriving != nil {
+      let count = try file?.read(into: buffer, at: offset) ?? 0
+      try decrypt(buffer, count, at: offset)
+      return count
+    }
     let total = min(buffer.count, max(0, count - offset))
     let stored = min(total, max(0, storedCount - offset))
     if let file, stored > 0 {
       let window = UnsafeMutableRawBufferPointer(rebasing: buffer[..<stored])
       guard try file.read(into: window, at: offset) == stored else { throw lostEnd }
+      try decrypt(window, stored, at: offset)
     }
     if total > stored {
       let start = offset + stored - storedCount
@@ -170,6 +217,13 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
       }
     }
     return total
+  }
+
+  private func decrypt(
+    _ buffer: UnsafeMutableRawBufferPointer, _ count: Int, at offset: Int
+  ) throws(ByteStreamError) {
+    guard let cipher, count > 0 else { return }
+    try cipher.apply(to: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: offset)
   }
 
   private var lostEnd: ByteStreamError {

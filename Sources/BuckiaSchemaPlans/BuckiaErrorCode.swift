@@ -98,6 +98,10 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let invalidRecipient = Self(rawValue: "invalidRecipient")
   /// A text is no identity.
   public static let invalidIdentity = Self(rawValue: "invalidIdentity")
+  /// The diff was made for others.
+  public static let notAddressed = Self(rawValue: "not-addressed")
+  /// Somebody has no key that could be encrypted for.
+  public static let cannotEncrypt = Self(rawValue: "cannot-encrypt")
   /// Recipients that may not share a file.
   public static let mixedRecipients = Self(rawValue: "mixedRecipients")
 

@@ -33,6 +33,8 @@ extension Remark {
     case clockNotKept, outgoingNotNoted, clockBehind
     // Which replica a database is.
     case replicaRestored, replicaCopied, replicaUnknown, replicaMissing, replicaNotKept, replicaUnsettled, diffNotNoted
+    // Shares.
+    case recipientUnconfirmed
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -115,6 +117,10 @@ extension Remark {
         "this database was restored or copied, which cannot be settled while it is only read, so the file does not say which replica it is from"
       case .diffNotNoted:
         "that this file was made could not be noted in the database, so it would not be noticed if an earlier state were restored: $1"
+
+      case .recipientUnconfirmed:
+        "the card of $1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and "
+          + "trust it then"
 
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "

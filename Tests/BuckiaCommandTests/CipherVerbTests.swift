@@ -51,6 +51,23 @@ struct CipherVerbTests {
     #expect(try bytes("again") == content)
   }
 
+  @Test("a contact is a recipient, and opens it with their own identity")
+  func contacts() throws {
+    let home = ["--home", bench.path("ben")]
+    #expect(try bench.buckia(["identity", "new", "--name", "Ben"] + home).status == 0)
+    let card = try bench.buckia(["identity", "show"] + home).output
+    try Data(card.utf8).write(to: bench.folder.appendingPathComponent("ben.card"))
+    #expect(try bench.buckia(["encrypt", "photo.jpg", "--to", "ben.card", "-o", "by-card.age"]).status == 0)
+    #expect(try bench.buckia(["contact", "add", "ben.card"]).status == 0)
+    #expect(try bench.buckia(["encrypt", "photo.jpg", "--to", "ben"]).status == 0)
+    for name in ["by-card.age", "photo.jpg.age"] {
+      #expect(try bench.buckia(["decrypt", name, "-o", "again", "--force"] + home).status == 0)
+      #expect(try bytes("again") == content)
+    }
+    let named = try bench.buckia(["decrypt", "by-card.age", "--identity", "ben/identity", "-o", "again", "--force"])
+    #expect(named.status == 0, "\(named.diagnostics)")
+  }
+
   @Test("a file that is cut off leaves nothing behind")
   func truncated() throws {
     #expect(try bench.buckia(["encrypt", "photo.jpg", "--to", identity.recipient().description]).status == 0)
@@ -75,8 +92,11 @@ struct CipherVerbTests {
     try Transcript(
       """
       $ buckia encrypt photo.jpg --to anna
+      ? 1
+      2> buckia: there is no contact "anna"; `buckia contact list` shows all
+      $ buckia encrypt photo.jpg --to age1anna
       ? 64
-      2> buckia: "anna" is no recipient: it is mistyped, or not as age writes them
+      2> buckia: "age1anna" is no recipient: it is mistyped, or not as age writes them
       $ buckia encrypt photo.jpg --to anna --passphrase-file passphrase
       ? 64
       2> Error: A file is encrypted for recipients or with a passphrase; give --to or --passphrase-file.

@@ -37,6 +37,34 @@ struct ShareVerbTests {
     #expect(unchanged.status == 0 && unchanged.output.hasPrefix("No changes"), "\(unchanged.output)")
   }
 
+  @Test func `a share is for contacts, cards and age recipients, and applied by those who can open it`() throws {
+    let bench = try bench()
+    let homes = ["anna", "ben"].map { ["--home", bench.path("home of \($0)")] }
+    for (name, home) in zip(["Anna", "Ben"], homes) {
+      #expect(try bench.buckia(["identity", "new", "--name", name] + home).status == 0)
+      let card = try bench.buckia(["identity", "show"] + home).output
+      try card.write(toFile: bench.path("\(name).card"), atomically: true, encoding: .utf8)
+    }
+    let share = ["share", "anna.db", "--table", "topic", "-o", "inbound"] + homes[0]
+    let stranger = try bench.buckia(share + ["--to", "ben"])
+    #expect(stranger.status == 1 && stranger.diagnostics.contains("no contact"), "\(stranger.diagnostics)")
+    #expect(try bench.buckia(share + ["--to", "Ben.card"]).status == 0)
+    #expect(try bench.buckia(["contact", "add", "Ben.card"] + homes[0]).status == 0)
+    let contact = try bench.buckia(share + ["--to", "ben", "--json"])
+    #expect(try contact.json["snapshot"] as? Bool == true)
+    #expect((try contact.json["remarks"] as? [[String: Any]])?.first?["code"] as? String == "recipientUnconfirmed")
+    // The contact's card is the contact.
+    #expect(try bench.buckia(share + ["--to", "Ben.card"]).output.hasPrefix("No changes"))
+    let files = try FileManager.default.contentsOfDirectory(atPath: bench.path("inbound"))
+    #expect(files.count == 2 && files.allSatisfy { $0.hasSuffix(".bdiff.age") })
+    let file = "inbound/\(files[0])"
+    #expect(try bench.buckia(["apply", "ben.db", file] + homes[0]).status == 1)
+    #expect(try bench.buckia(["show", file] + homes[1]).output.contains("house"))
+    #expect(try bench.buckia(["verify", file, "--identity", "home of ben/identity"]).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"] + homes[1]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT name FROM topic") == ["house", "garden"])
+  }
+
   @Test func `each --where belongs to the --table before it`() throws {
     let bench = try bench()
     let share = [

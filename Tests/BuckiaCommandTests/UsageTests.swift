@@ -35,7 +35,7 @@ struct UsageTests {
       ["frobnicate"], ["diff"], ["diff", "one"], ["diff", "a", "b", "--method", "bytes"], ["apply", "db"],
       ["apply", "db", "f", "--on-conflict", "newest"], ["apply", "db", "f", "--schema", "nothing"],
       ["apply", "db", "f", "--memory", "0"], ["apply", "db", "f", "--memory", "2X"],
-      ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "f", "--identity", "key"],
+      ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "-", "--passphrase-file", "-"],
       ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],
       ["show", "a", "--html", "b"], ["bench", "--rows", "19"], ["bench", "db", "--rows", "0"],
     ])

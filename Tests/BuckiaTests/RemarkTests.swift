@@ -91,6 +91,10 @@ struct RemarkTests {
       .diffNotNoted,
       "that this file was made could not be noted in the database, so it would not be noticed if an earlier state were restored: 1"
     ),
+    (
+      .recipientUnconfirmed,
+      "the card of 1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and trust it then"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .sentBefore,

@@ -38,7 +38,7 @@ import Testing
     _ scope: ShareScope = scope, to names: [String] = ["ben"], _ change: (inout ShareOptions) -> Void = { _ in }
   ) throws -> ShareReport {
     var options = ShareOptions()
-    options.allowsUnencrypted = true
+    options.isUnencrypted = true
     change(&options)
     return try DatabaseManager(path).share(
       scope, to: names.map { ShareRecipient($0) }, output: .folder(outbox), options: options, home: home)
@@ -125,7 +125,7 @@ import Testing
     let blocked = folder.file("blocked")
     try TestDatabases.run("CREATE TABLE t(x)", on: blocked)
     var options = ShareOptions()
-    options.allowsUnencrypted = true
+    options.isUnencrypted = true
     #expect(throws: (any Error).self) {
       try DatabaseManager(path).share(
         Self.scope, to: [ShareRecipient("ben")], output: .file(blocked, replacing: false), options: options, home: home)

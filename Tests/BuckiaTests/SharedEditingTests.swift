@@ -28,7 +28,7 @@ import Testing
       _ scope: ShareScope, with other: Person, _ change: (inout ShareOptions) -> Void = { _ in }
     ) throws -> ShareReport {
       var options = ShareOptions()
-      options.allowsUnencrypted = true
+      options.isUnencrypted = true
       change(&options)
       return try DatabaseManager(path).share(
         scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options,

@@ -3,15 +3,14 @@ import TestSupport
 import Testing
 
 /// Shares some rows with somebody.
-private func share(photos: String, outbox: String) throws {
+private func share(photos: String, outbox: String, home: BuckiaHome) throws {
   let scope = ShareScope(name: "summer") {
     SharedTable("album").where("id = :album", ["album": 7]).omitting("note")
     SharedTable("photo").children(of: "album").rewriting("owner", to: .null)
   }
-  var options = ShareOptions()
-  options.allowsUnencrypted = true
+  let ben = try ShareRecipient(home.contact(named: "Ben"))
   let report = try DatabaseManager(photos).share(
-    scope, to: [ShareRecipient("ben")], output: .folder(outbox), options: options)
+    scope, to: [ben], output: .folder(outbox), signedBy: home.identity(), home: home)
   for table in report.tables { print(table.name, table.columns, table.inserted) }
 }
 
@@ -26,7 +25,11 @@ struct SharingSamples {
       INSERT INTO album VALUES (7, 'summer', 'private'), (8, 'winter', 'private');
       INSERT INTO photo VALUES (1, 7, 3), (2, 8, 3);
       """, on: folder.file("photos.sqlite"))
-    let printed = try Printed.lines { try share(photos: photos, outbox: folder.file("outbox")) }
+    let home = BuckiaHome(path: folder.file("home of Anna"))
+    try home.makeIdentity(named: "Anna")
+    let ben = try BuckiaHome(path: folder.file("home of Ben")).makeIdentity(named: "Ben")
+    try home.addContact(ben.card.text)
+    let printed = try Printed.lines { try share(photos: photos, outbox: folder.file("outbox"), home: home) }
     #expect(printed == [#"album ["id", "name"] 1"#, #"photo ["id", "album", "owner"] 1"#])
   }
 }

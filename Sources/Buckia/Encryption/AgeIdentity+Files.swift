@@ -1,5 +1,6 @@
 import BuckiaAge
 import BuckiaByteStreams
+import BuckiaIdentities
 
 extension AgeIdentity {
   /// Reads an identity.
@@ -15,13 +16,21 @@ extension AgeIdentity {
   /// - Throws: `BuckiaError` for a quantum-safe one on a system that has no such keys.
   public func recipient() throws -> AgeRecipient { try BuckiaError.wrapping { try makeRecipient() } }
 
-  /// Reads a file of identities as `age-keygen` writes it.
+  /// The keys that a person decrypts with: the present one, and those before it.
+  public static func identities(of identity: Identity) -> [AgeIdentity] {
+    identity.decryptionSeeds.compactMap { AgeIdentity(x25519: $0) }
+  }
+
+  /// Reads a file of identities: one that `age-keygen` writes, or the identity of a person, with the keys before the present ones.
   ///
-  /// - Parameter path: The file: one identity a line; lines that begin with # are comments. At most 1 MB.
-  /// - Throws: `BuckiaError` with code ``BuckiaErrorCode/invalidIdentity``, or when the file cannot be read.
+  /// - Parameter path: The file. Of `age-keygen`'s, one identity a line; lines that begin with # are comments. At most 1 MB.
+  /// - Throws: `BuckiaError` with code ``BuckiaErrorCode/invalidIdentity``, or when the file cannot be read; as
+  ///   ``BuckiaHome/identity()`` for a person's.
   public static func identities(inFile path: String) throws -> [AgeIdentity] {
     try BuckiaError.wrapping {
-      try parse(SecretFile.bytes(of: .path(path), limit: IdentityLines.maximumBytes), path: path)
+      let bytes = try SecretFile.bytes(of: .path(path), limit: IdentityLines.maximumBytes)
+      if bytes.first == UInt8(ascii: "{") { return identities(of: try Identity(contentsOf: path)) }
+      return try parse(bytes, path: path)
     }
   }
 

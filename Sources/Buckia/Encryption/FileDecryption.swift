@@ -10,7 +10,9 @@ import BuckiaByteStreams
 ///
 /// That a file can be decrypted does not say who has encrypted it: everybody who knows the recipient can.
 public struct FileDecryption: Sendable {
-  private let decryption: Decryption
+  let decryption: Decryption
+  /// The public keys of the identities.
+  let publicKeys: [[UInt8]]
 
   /// Decrypts with whichever fits.
   ///
@@ -25,6 +27,7 @@ public struct FileDecryption: Sendable {
   /// The same with the passphrase byte by byte.
   package init(identities: [AgeIdentity], passphraseBytes: [UInt8]?) throws {
     decryption = try BuckiaError.wrapping { try Decryption(identities: identities, passphrase: passphraseBytes) }
+    publicKeys = try identities.map { try $0.recipient().keyBytes }
   }
 
   /// Decrypts a file, armored or not.

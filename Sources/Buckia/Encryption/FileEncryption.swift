@@ -10,7 +10,7 @@ import BuckiaByteStreams
 ///
 /// Files of any size take the same memory; the plaintext goes nowhere else.
 public struct FileEncryption: Sendable {
-  private let encryption: Encryption
+  let encryption: Encryption
   /// Whether the encrypted file is text, for places that take no other bytes. It is a third larger then.
   public var isArmored = false
 

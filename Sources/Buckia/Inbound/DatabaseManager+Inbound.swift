@@ -44,7 +44,16 @@ extension DatabaseManager {
     resolver: ConflictResolver? = nil, progress: ApplyProgressHandler? = nil
   ) throws -> ApplyReport {
     try requireFile()
-    let listing = try InboundListing(sources)
+    let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: options.decryption))
+    return try Opening.sealing(listing.items.contains { $0.namedKind ?? .encrypted == .encrypted }) {
+      try apply(listing, options: options, home: home, resolver: resolver, progress: progress)
+    }
+  }
+
+  private func apply(
+    _ listing: InboundListing, options: ApplyOptions, home: BuckiaHome, resolver: ConflictResolver?,
+    progress: ApplyProgressHandler?
+  ) throws -> ApplyReport {
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
         // What may still be rolled back is neither streamed nor removed.

@@ -23,6 +23,8 @@ struct InboundItem: Sendable {
   let origin: Origin
   /// What its name says that it is; nil when only its bytes can tell.
   let namedKind: InboundKind?
+  /// What opens it if it is encrypted.
+  var keys = ReaderKeys.none
   private let spooled: SpooledInput?
 
   private init(path: String, name: String, origin: Origin, spooled: SpooledInput? = nil) {
@@ -57,15 +59,10 @@ struct InboundItem: Sendable {
     self.init(path: spooled.name, name: spooled.name, origin: .bytes, spooled: spooled)
   }
 
-  private static let encryptedSuffix = ".bdiff.age"
-
   private static func known(_ name: String) -> (id: KSUID, kind: InboundKind)? {
     if let id = DiffFileName.diffID(name) { return (id, .diff) }
     if let id = DiffFileName.changesetID(name) { return (id, .changeset) }
-    guard name.hasSuffix(encryptedSuffix), let id = KSUID(String(name.dropLast(encryptedSuffix.count))) else {
-      return nil
-    }
-    return (id, .encrypted)
+    return DiffFileName.encryptedID(name).map { ($0, .encrypted) }
   }
 
   /// Whether it was found in a folder.
@@ -85,7 +82,7 @@ struct InboundItem: Sendable {
     if let namedKind { return (file, namedKind) }
     let beginning = try file.beginning(8)
     // A changeset without changes is an empty file.
-    if beginning.isEmpty, !name.hasSuffix(DiffFileName.diffSuffix), !name.hasSuffix(Self.encryptedSuffix) {
+    if beginning.isEmpty, !name.hasSuffix(DiffFileName.diffSuffix), !name.hasSuffix(DiffFileName.encryptedSuffix) {
       return (file, .changeset)
     }
     return (file, InboundKind(beginning: beginning) ?? .diff)

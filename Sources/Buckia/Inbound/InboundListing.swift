@@ -11,8 +11,9 @@ struct InboundListing: Sendable {
 
   /// Lists folders whole and takes files as they are.
   ///
+  /// - Parameter keys: What opens encrypted files.
   /// - Throws: `BuckiaError` when a path does not exist, or a folder cannot be read to its end.
-  init(_ sources: [InboundSource]) throws(BuckiaError) {
+  init(_ sources: [InboundSource], openedWith keys: ReaderKeys) throws(BuckiaError) {
     var items: [InboundItem] = []
     var ignored = 0
     var misnamed: [String] = []
@@ -43,7 +44,11 @@ struct InboundListing: Sendable {
         guard let one = first.id, let other = second.id, one != other else { return first.path < second.path }
         return one < other
       }
-    self.items = named + items.filter { $0.id == nil }
+    self.items = (named + items.filter { $0.id == nil }).map { item in
+      var item = item
+      item.keys = keys
+      return item
+    }
     self.ignored = ignored
     self.misnamed = misnamed.sorted()
   }

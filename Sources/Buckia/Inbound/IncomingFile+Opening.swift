@@ -27,21 +27,31 @@ extension IncomingFile {
     _ handOn: @escaping (IncomingFile) -> Void
   ) {
     do throws(DiffFileError) {
-      if item.namedKind == .encrypted { return handOn(IncomingFile(item, .encrypted, Self.digest(of: item))) }
       let (opened, kind) = try item.open()
-      guard kind == .diff else {
+      guard kind != .changeset else {
         return handOn(IncomingFile(item, opened, kind, cache: cache, isWanted: isWanted))
       }
-      do throws(DiffFileError) {
-        let file = try DiffFile.verified(opened, name: item.nameRule, cache: cache, isWanted: isWanted) {
-          handOn(IncomingFile(item, $0, opened.identity))
-        }
-        if let file { handOn(IncomingFile(item, file, opened.identity)) }
-      } catch {
-        handOn(IncomingFile(item, error, opened))
+      Opening.sealing(kind == .encrypted) {
+        stream(item, opened, isEncrypted: kind == .encrypted, cache: cache, isWanted: isWanted, handOn)
       }
     } catch {
       handOn(IncomingFile(item, error, nil))
+    }
+  }
+
+  private static func stream(
+    _ item: InboundItem, _ opened: OpenedFile, isEncrypted: Bool, cache: OpeningCache,
+    isWanted: @escaping () -> Bool, _ handOn: @escaping (IncomingFile) -> Void
+  ) {
+    let opening = Opening(with: item.keys)
+    do throws(DiffFileError) {
+      let file = try DiffFile.verified(
+        opened, name: item.nameRule, cache: cache, isWanted: isWanted,
+        decryptedBy: isEncrypted ? opening.decrypt : nil
+      ) { handOn(IncomingFile(item, $0, opening, opened.identity)) }
+      if let file { handOn(IncomingFile(item, file, opening, opened.identity)) }
+    } catch {
+      handOn(IncomingFile(item, error, opened))
     }
   }
 
@@ -53,11 +63,9 @@ extension IncomingFile {
   /// Opens and verifies a file completely.
   init(_ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool) {
     do throws(DiffFileError) {
-      if item.namedKind == .encrypted {
-        self.init(item, .encrypted, Self.digest(of: item))
-      } else {
-        let (opened, kind) = try item.open()
-        self.init(item, opened, kind, cache: cache, isWanted: isWanted)
+      let (opened, kind) = try item.open()
+      self = Opening.sealing(kind == .encrypted) {
+        IncomingFile(item, opened, kind, cache: cache, isWanted: isWanted)
       }
     } catch {
       self.init(item, error, nil)
@@ -71,10 +79,12 @@ extension IncomingFile {
   ) {
     do throws(DiffFileError) {
       switch kind {
-      case .encrypted: self.init(item, .encrypted, Self.digest(of: opened))
-      case .diff:
-        self.init(
-          item, try DiffFile.verified(opened, name: item.nameRule, cache: cache, isWanted: isWanted), opened.identity)
+      case .encrypted, .diff:
+        let opening = Opening(with: item.keys)
+        let diff = try DiffFile.verified(
+          opened, name: item.nameRule, cache: cache, isWanted: isWanted,
+          decryptedBy: kind == .encrypted ? opening.decrypt : nil)
+        self.init(item, diff, opening, opened.identity)
       case .changeset:
         self.init(item, try RawChangeset.verified(opened, isWanted: isWanted), opened.identity)
       }
@@ -83,24 +93,24 @@ extension IncomingFile {
     }
   }
 
-  private init(_ item: InboundItem, _ diff: borrowing DiffFile, _ identity: FileIdentity?) {
+  private init(_ item: InboundItem, _ diff: borrowing DiffFile, _ opening: Opening, _ identity: FileIdentity?) {
     let changes = IncomingChanges(diff, file: item.name)
     let digest = diff.fileDigest.bytes
     let remarks = Self.remarks(attachments: diff.attachments.count)
-    let unsupported = Self.unsupported(diff.manifest, diff.schema)
+    let refusal = opening.refusal(of: diff.manifest, diff.signature) ?? Self.unsupported(diff.manifest, diff.schema)
     self.init(
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
-      content: unsupported.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
+      content: refusal.map { .failed($0) } ?? .verified(changes), byteCount: diff.changeset.count,
       documentBytes: diff.manifest.documentBytes,
       digest: { digest }, remarks: { remarks })
   }
 
-  private init(_ item: InboundItem, _ diff: StreamedDiffFile, _ identity: FileIdentity?) {
+  private init(_ item: InboundItem, _ diff: StreamedDiffFile, _ opening: Opening, _ identity: FileIdentity?) {
     let finish = { _ = try diff.file() }
-    let unsupported = Self.unsupported(diff.manifest, diff.schema)
+    let refusal = opening.refusal(of: diff.manifest, diff.signature) ?? Self.unsupported(diff.manifest, diff.schema)
     self.init(
       path: item.path, name: item.name, id: diff.manifest.id, sender: diff.signature.sender, identity: identity,
-      content: unsupported.map { .failed($0, finish: finish) }
+      content: refusal.map { .failed($0, finish: finish) }
         ?? .arriving(IncomingChanges(diff, file: item.name), finish: finish),
       byteCount: diff.changeset.expectedCount, documentBytes: diff.manifest.documentBytes,
       digest: { try diff.file().file.fileDigest.bytes },
@@ -130,13 +140,6 @@ extension IncomingFile {
       byteCount: 0, digest: Self.digest(of: opened, refusedBy: error))
   }
 
-  /// A file of a kind that is not read.
-  private init(_ item: InboundItem, _ refusal: Refusal, _ digest: @escaping () throws -> [UInt8]) {
-    self.init(
-      path: item.path, name: item.name, id: item.id, sender: "", isSenderKnown: false, content: .failed(refusal),
-      byteCount: 0, digest: digest)
-  }
-
   /// SHA-256 of a file that is refused, taken at once from the file that was read: another one may have its name by the time
   /// the refusal is recorded.
   private static func digest(of opened: OpenedFile) -> () throws -> [UInt8] {
@@ -147,10 +150,6 @@ extension IncomingFile {
   private static func digest(of opened: OpenedFile?, refusedBy error: DiffFileError) -> () throws -> [UInt8] {
     guard let opened, error.refusal?.isRecorded == true else { return { throw error } }
     return digest(of: opened)
-  }
-
-  private static func digest(of item: InboundItem) -> () throws -> [UInt8] {
-    do throws(DiffFileError) { return digest(of: try item.open().file) } catch { return { throw error } }
   }
 
   private static func remarks(attachments count: Int) -> [Remark] {
@@ -166,10 +165,6 @@ extension IncomingFile {
     }
     return nil
   }
-}
-
-extension Refusal {
-  fileprivate static let encrypted = Refusal(.rejected, code: .encrypted, reason: BuckiaError.encryptedReason)
 }
 
 extension DiffFileError: FileFault {

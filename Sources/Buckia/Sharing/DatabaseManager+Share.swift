@@ -19,22 +19,27 @@ extension DatabaseManager {
   /// nothing, or a file that the next call delivers, with the same id and the same bytes.
   ///
   /// ```swift
+  /// let home = BuckiaHome.standard
   /// let scope = ShareScope { SharedTable("album").where("id = :album", ["album": 7]) }
-  /// let report = try database.share(scope, to: [ShareRecipient("anna")], output: .path("outbox"), options: options)
+  /// let anna = try ShareRecipient(home.contact(named: "anna"))
+  /// let report = try database.share(scope, to: [anna], output: .path("outbox"), signedBy: home.identity())
   /// print(report.path ?? "nothing has changed")
   /// ```
   ///
+  /// The file is encrypted for the recipients and says, signed, that it is for them; whoever passes it on cannot pass it off as meant
+  /// for others.
+  ///
   /// - Parameters:
   ///   - scope: What is shared. If it has a name, and had another content before, what was sent is adjusted.
-  ///   - recipients: With whom. All of them get the same file.
+  ///   - recipients: With whom: up to 64, unless the file is left unencrypted. All of them get the same file.
   ///   - output: Where the file goes.
   ///   - options: What becomes of rows that have left the scope, and more.
-  ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which is not taken where
-  ///     only known senders are trusted.
+  ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which can only be one that is
+  ///     left unencrypted, and is not taken where only known senders are trusted.
   ///   - home: Where the clock of the ids is kept, and what is known of the replica.
   ///   - progress: Is told how far the comparison has come. May throw to stop.
   /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
-  /// - Throws: `BuckiaError`: `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
+  /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
   ///   `danglingReference` when a shared row refers to one that is not; `misuse` for a borrowed database inside a transaction of the
   ///   app, which may still roll back; when the database cannot be written. Nothing is sent then. When the file cannot be written,
   ///   the next call delivers it.
@@ -50,13 +55,10 @@ extension DatabaseManager {
           throw BuckiaError(.misuse, "nothing can be shared inside a transaction of the app, which may still roll back")
         }
         guard !recipients.isEmpty else { throw BuckiaError(.misuse, "nobody is named to share with") }
-        guard options.allowsUnencrypted else {
-          throw BuckiaError(
-            .unsupported,
-            "this version of Buckia cannot encrypt what it shares; allow that it is not encrypted (--unencrypted)")
+        let sealing = try ShareSealing(of: options, for: recipients, signedBy: identity)
+        return try Opening.sealing(!options.isUnencrypted) {
+          try ShareRun(scope, recipients, output, options, sealing, home, progress).run(on: connection)
         }
-        let signer = try identity.map { try ManifestSigner($0) }
-        return try ShareRun(scope, recipients, output, options, signer, home, progress).run(on: connection)
       }
     }
     report.seconds = seconds

@@ -1,12 +1,3 @@
-/// Somebody a part of a database is shared with.
-public struct ShareRecipient: Hashable, Sendable {
-  /// What they are called here.
-  public let name: String
-
-  /// Names somebody.
-  public init(_ name: String) { self.name = name }
-}
-
 /// What becomes of a row at the receivers once it is no longer in the scope, while it is still in the database.
 public enum LeavePolicy: String, Sendable, CaseIterable {
   /// It is withdrawn: it goes there, too, unless others have shared it as well.
@@ -21,8 +12,8 @@ public struct ShareOptions: Sendable {
   public var onLeave = LeavePolicy.withdraw
   /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
   public var resyncs = false
-  /// Whether the file may be left unencrypted.
-  public var allowsUnencrypted = false
+  /// Whether the file is left as it is, neither encrypted nor signed by all means: everybody who gets hold of it can read it.
+  public var isUnencrypted = false
   /// Whether nothing is written or sent, and only the report is wanted.
   public var isDryRun = false
 

@@ -17,20 +17,20 @@ struct ShareRun {
   private let audience: String
   private let output: DiffOutput
   private let options: ShareOptions
-  private let signer: ManifestSigner?
+  private let sealing: ShareSealing
   private let home: BuckiaHome
   private let progress: (DiffProgress) throws -> Void
 
   init(
     _ scope: ShareScope, _ recipients: [ShareRecipient], _ output: DiffOutput, _ options: ShareOptions,
-    _ signer: ManifestSigner?, _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
+    _ sealing: ShareSealing, _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
   ) {
     self.scope = scope
     let names = Set(recipients.map(\.name)).sorted()
     audience = JSONValue.array(names.map { .string($0) }).text()
     self.output = output
     self.options = options
-    self.signer = signer
+    self.sealing = sealing
     self.home = home
     self.progress = progress
   }
@@ -66,7 +66,7 @@ struct ShareRun {
 
   private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws {
     let registration = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
-    report.warnings = registration.remarks
+    report.warnings = registration.remarks + sealing.remarks
     guard let replica = registration.replica else {
       throw BuckiaError(
         .unwritable, "it cannot be settled which replica this database is, and nothing is shared before",
@@ -163,25 +163,24 @@ struct ShareRun {
       stream: stream, sequence: share.sequence + 1, follows: isSnapshot ? nil : follows, replaces: replaced)
     let manifest = Manifest(
       id: id, kind: isSnapshot ? .snapshot : .delta,
-      sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation), chain: chain,
+      sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
+      audience: sealing.audience(), chain: chain,
       acknowledgements: try Self.acknowledgements(on: source.connection))
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),
       annotations: Annotations(marking: withdrawals, origin: id))
     let contents = TemporaryBuffer()
-    var writer = DiffFileWriter()
-    writer.signer = signer
-    let written = try writer.write(draft, changeset: difference.changeset, to: contents)
+    let written = try sealing.write(draft, changeset: difference.changeset, to: contents)
     try contents.finish()
     share.sequence += 1
     share.last = (id, written.manifestDigest.bytes)
     try share.write(on: source.connection)
     let entry = OutboxEntry(
       id: id, share: share.number, sequence: share.sequence, digest: written.manifestDigest.bytes,
-      file: DiffFileName.diff(id))
+      file: sealing.name(of: id))
     if !options.isDryRun { try entry.write(contents, at: WallClock.unixMilliseconds, on: source.connection) }
-    report.bytes = Int(written.bytes)
+    report.bytes = contents.count
     report.sequence = share.sequence
     guard !options.isDryRun else { return }
     report.id = id

@@ -19,6 +19,12 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     kind = isQuantumSafe ? HybridIdentity() : X25519Identity()
   }
 
+  /// Takes the 32 bytes of a private key on Curve25519; nil when they are none.
+  package init?(x25519 bytes: [UInt8]) {
+    guard let key = X25519Identity(bytes) else { return nil }
+    kind = key
+  }
+
   /// Reads an identity.
   ///
   /// - Throws: `AgeError` with code `invalidIdentity`.

@@ -29,6 +29,21 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
+  /// Takes the 32 bytes of a public key on Curve25519; nil for any other number of bytes.
+  package init?(x25519 bytes: [UInt8]) {
+    guard bytes.count == X25519Recipient.byteCount else { return nil }
+    self.init(X25519Recipient(bytes: bytes))
+  }
+
+  /// The bytes of the public key: 32 of an X25519 key, 1216 of one that is safe from quantum computers.
+  package var keyBytes: [UInt8] {
+    switch kind {
+    case let key as X25519Recipient: key.bytes
+    case let key as HybridRecipient: key.bytes
+    default: []
+    }
+  }
+
   init(_ key: X25519Recipient) {
     kind = key
     description = Bech32.encode(key.bytes, prefix: X25519Recipient.prefix)

@@ -14,10 +14,14 @@ package struct Decryption: Sendable {
     self.kinds = kinds
   }
 
+  /// All that some hold.
+  package init(joining decryptions: [Decryption]) { kinds = decryptions.flatMap(\.kinds) }
+
   /// Unwraps the key of a file and checks that whoever knew it wrote the header.
   ///
+  /// - Returns: The key, and whether it was the passphrase that unwrapped it.
   /// - Throws: `ByteStreamError`.
-  func key(of header: AgeHeader) throws(ByteStreamError) -> FileKey {
+  func key(of header: AgeHeader) throws(ByteStreamError) -> (key: FileKey, isByPassphrase: Bool) {
     let needsPassphrase = header.stanzas.contains { $0.kind == Passphrase.stanzaKind }
     guard !needsPassphrase || header.stanzas.count == 1 else {
       throw HeaderReader.malformed("who opens a file with a passphrase must be the only recipient")
@@ -27,7 +31,7 @@ package struct Decryption: Sendable {
       guard key.hasSealed(header) else {
         throw ByteStreamError(.alteredHeader, "its header has been altered since it was encrypted; ask for it again")
       }
-      return key
+      return (key, kind is Passphrase)
     }
     throw ByteStreamError(.noMatchingIdentity, noMatch(needsPassphrase: needsPassphrase))
   }

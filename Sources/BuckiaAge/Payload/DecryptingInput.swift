@@ -31,6 +31,8 @@ package final class DecryptingInput: ByteInput {
   /// How many bytes of the plaintext were handed out.
   private var position = 0
   private var state = State.reading
+  /// Whether a passphrase has opened it, and no identity.
+  package let isByPassphrase: Bool
 
   /// Reads the header and unwraps the file's key.
   ///
@@ -42,7 +44,8 @@ package final class DecryptingInput: ByteInput {
     sealed = UnsafeMutableRawBufferPointer(rebasing: box[ChunkNonce.byteCount...])
     let lines = LineInput(input)
     let binary = try DearmoringInput.isArmored(lines) ? LineInput(DearmoringInput(lines)) : lines
-    let fileKey = try decryption.key(of: HeaderReader.read(binary))
+    let (fileKey, isByPassphrase) = try decryption.key(of: HeaderReader.read(binary))
+    self.isByPassphrase = isByPassphrase
     self.input = binary
     key = fileKey.payloadKey(nonce: try Self.payloadNonce(binary))
   }

@@ -7,7 +7,7 @@ struct ApplyVerb: Verb {
     commandName: "apply",
     abstract: "Applies diff files to a database, each exactly once.",
     discussion: """
-      A PATH is a diff file, a raw changeset, or an inbound folder, of which every <KSUID>.bdiff and \
+      A PATH is a diff file, a raw changeset, or an inbound folder, of which every <KSUID>.bdiff, <KSUID>.bdiff.age and \
       <KSUID>.changeset is applied in the order of their ids. Applied files are removed from folders; refused ones \
       stay, with the reason in the ledger. Nothing is removed from a folder that holds files made from the same database.
 
@@ -66,11 +66,14 @@ struct ApplyVerb: Verb {
   @Flag(help: "Exit with 2 when there were conflicts.")
   var failOnConflict = false
 
+  @OptionGroup var decryption: DecryptionOptions
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    try decryption.validate(besides: paths)
     if keep && remove { throw ValidationError("--keep and --remove contradict each other.") }
   }
 
@@ -80,6 +83,7 @@ struct ApplyVerb: Verb {
       conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
       keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
+    options.decryption = try decryption.decryption
     options.snapshot = snapshot
     options.memoryLimit = memory.bytes
     var failure: ErrorReport?

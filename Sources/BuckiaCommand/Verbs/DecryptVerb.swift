@@ -7,8 +7,8 @@ struct DecryptVerb: Verb {
     commandName: "decrypt",
     abstract: "Decrypts a file that buckia or age has encrypted.",
     discussion: """
-      Identity files are those of `age-keygen`, with lines that begin with AGE-SECRET-KEY-1. Without --identity and \
-      --passphrase-file, the passphrase is asked for.
+      Identity files are those of `age-keygen`, with lines that begin with AGE-SECRET-KEY-1, and those of `buckia identity new`. Without \
+      --identity and --passphrase-file, your own identity is used; if you have none, the passphrase is asked for.
 
       The file appears when all of it has been found to be authentic. Standard output gets each part as soon as that holds for \
       the part: when the command fails, something is missing.
@@ -36,6 +36,8 @@ struct DecryptVerb: Verb {
   @Flag(help: "Replace a file that is there already.")
   var force = false
 
+  @OptionGroup var home: HomeOptions
+
   @OptionGroup var output: OutputOptions
 
   private var cipherPath: CipherPath { CipherPath(input: file, output: path) }
@@ -58,6 +60,9 @@ struct DecryptVerb: Verb {
   }
 
   private func makeDecryption() throws -> FileDecryption {
+    if identity.isEmpty, passphraseFile == nil, let own = try home.folder.identityIfAny() {
+      return try FileDecryption(identities: AgeIdentity.identities(of: own))
+    }
     let identities = try identity.flatMap { try AgeIdentity.identities(inFile: $0) }
     return try FileDecryption(identities: identities, passphraseBytes: passphrase())
   }

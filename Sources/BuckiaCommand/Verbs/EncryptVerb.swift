@@ -7,8 +7,9 @@ struct EncryptVerb: Verb {
     commandName: "encrypt",
     abstract: "Encrypts a file of any kind, for recipients or with a passphrase.",
     discussion: """
-      The file is one of age's (https://age-encryption.org/v1): `age -d` opens it as `buckia decrypt` does. Recipients are \
-      public keys that begin with age1; `age-keygen` makes them. Without --to and --passphrase-file, a passphrase is asked for.
+      The file is one of age's (https://age-encryption.org/v1): `age -d` opens it as `buckia decrypt` does. Recipients are your \
+      contacts, and public keys that begin with age1, which `age-keygen` makes. Without --to and --passphrase-file, a passphrase is \
+      asked for.
 
       Example:
         buckia encrypt notes.sqlite --to age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj
@@ -18,7 +19,9 @@ struct EncryptVerb: Verb {
   var file: String
 
   @Option(
-    help: ArgumentHelp("A recipient, age1…. May be given several times: each can open the file.", valueName: "who"))
+    help: ArgumentHelp(
+      "A contact, the file of a card, or a recipient age1…. May be given several times: each can open the file.",
+      valueName: "who"))
   var to: [String] = []
 
   @Option(help: ArgumentHelp("A file with the passphrase, or - for standard input.", valueName: "file"))
@@ -36,6 +39,8 @@ struct EncryptVerb: Verb {
 
   @Flag(help: "Replace a file that is there already.")
   var force = false
+
+  @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
@@ -60,7 +65,10 @@ struct EncryptVerb: Verb {
   }
 
   private func makeEncryption() throws -> FileEncryption {
-    if !to.isEmpty { return try FileEncryption(to: to.map { try AgeRecipient($0) }) }
+    if !to.isEmpty {
+      let recipients = Recipients(in: home.folder)
+      return try FileEncryption(to: to.map { try recipients.key($0) })
+    }
     if let passphraseFile {
       return try FileEncryption(passphrase: SecretFile.passphrase(in: CipherPath.source(passphraseFile)))
     }

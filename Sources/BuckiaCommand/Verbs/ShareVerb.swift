@@ -13,15 +13,21 @@ struct ShareVerb: Verb {
       What the others have is kept in the database. The next share with the same people sends what has changed since, and withdraws \
       rows that are not shared any more. When nothing has changed, no file is written.
 
+      The file is encrypted for those named with --to, and signed by you: make an identity first (buckia identity new), and add their \
+      cards (buckia contact add).
+
       Example:
-        buckia share notes.db --to anna --table note --where 'topic = 7' --exclude note.draft -o outbox --unencrypted
+        buckia share notes.db --to anna --table note --where 'topic = 7' --exclude note.draft -o outbox
         buckia share photos.db --to anna --to ben --scope album.json --dry-run
       """)
 
   @Argument(help: "The database.")
   var database: String
 
-  @Option(help: ArgumentHelp("Whom it is for. May be given several times: all get the same file.", valueName: "who"))
+  @Option(
+    help: ArgumentHelp(
+      "Whom it is for: a contact, the file of a card, or a recipient age1…. May be given several times: all get the same file.",
+      valueName: "who"))
   var to: [String]
 
   @Option(
@@ -54,7 +60,7 @@ struct ShareVerb: Verb {
   @Option(help: "What becomes of rows that are not shared any more: withdraw removes them there, keep leaves them.")
   var onLeave = LeavePolicy.withdraw
 
-  @Flag(help: "Write a file that is not encrypted. It is signed if you have an identity.")
+  @Flag(help: "Write a file that everybody can read. It is signed if you have an identity; --to may be any name.")
   var unencrypted = false
 
   @Flag(help: "Replace the file named with -o when it is there already.")
@@ -111,10 +117,11 @@ struct ShareVerb: Verb {
     var options = ShareOptions()
     options.onLeave = onLeave
     options.resyncs = resync
-    options.allowsUnencrypted = unencrypted
+    options.isUnencrypted = unencrypted
     options.isDryRun = dryRun
+    let recipients = Recipients(in: home.folder)
     let report = try DatabaseManager(database).share(
-      chosenScope(), to: to.map { ShareRecipient($0) },
+      chosenScope(), to: to.map { try recipients.recipient($0) },
       output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: home.folder.identityIfAny(),
       home: home.folder,
       progress: { now in progress.update(now.line) })

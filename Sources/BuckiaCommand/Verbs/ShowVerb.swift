@@ -24,11 +24,14 @@ struct ShowVerb: Verb {
   @Flag(help: "Show all changes.")
   var all = false
 
+  @OptionGroup var decryption: DecryptionOptions
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    try decryption.validate(besides: [file])
     if let limit, limit < 0 { throw ValidationError("--limit must not be negative.") }
     if limit != nil && all { throw ValidationError("--limit and --all contradict each other.") }
   }
@@ -36,7 +39,8 @@ struct ShowVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let name = ArgumentFile.name(of: file)
     let inspected = try DiffInspection.open(
-      ArgumentFile.source(file), home: home.folder, progress: { console.progress.update($0.line) })
+      ArgumentFile.source(file), home: home.folder, decryption: decryption.decryption,
+      progress: { console.progress.update($0.line) })
     if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {

@@ -16,14 +16,18 @@ struct VerifyVerb: Verb {
   @Argument(help: "Diff files, raw changesets and inbound folders, or - for standard input.")
   var paths: [String]
 
+  @OptionGroup var decryption: DecryptionOptions
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
+  func validate() throws { try decryption.validate(besides: paths) }
+
   func perform(on console: Console) throws -> ExitStatus {
-    let report = try DiffInspection.verify(ArgumentFile.sources(paths), home: home.folder) {
-      console.progress.update($0.line)
-    }
+    let report = try DiffInspection.verify(
+      ArgumentFile.sources(paths), home: home.folder, decryption: decryption.decryption
+    ) { console.progress.update($0.line) }
     try console.document(report.json)
     try console.say(report.lines(style: console.style))
     return report.files.allSatisfy(\.isGood) ? .done : .failed

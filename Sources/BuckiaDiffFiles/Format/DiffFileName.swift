@@ -15,11 +15,17 @@ package enum DiffFileName {
   /// The name of the diff file with that id.
   package static func diff(_ id: KSUID) -> String { "\(id)\(diffSuffix)" }
 
+  /// The name of the encrypted diff file with that id.
+  package static func encrypted(_ id: KSUID) -> String { "\(id)\(encryptedSuffix)" }
+
   /// The name of the raw changeset with that id.
   package static func changeset(_ id: KSUID) -> String { "\(id)\(changesetSuffix)" }
 
   /// The id of a file called `<KSUID>.bdiff`, or nil. `path` may have folders in front.
   package static func diffID(_ path: String) -> KSUID? { id(path, suffix: diffSuffix) }
+
+  /// The id of a file called `<KSUID>.bdiff.age`, or nil. `path` may have folders in front.
+  package static func encryptedID(_ path: String) -> KSUID? { id(path, suffix: encryptedSuffix) }
 
   /// The id of a file called `<KSUID>.changeset`, or nil. `path` may have folders in front.
   package static func changesetID(_ path: String) -> KSUID? { id(path, suffix: changesetSuffix) }

@@ -7,6 +7,9 @@ package enum Audience: Equatable, Sendable {
   /// Whoever follows a stream.
   case broadcast(StreamID)
 
+  /// How many recipients can be named.
+  package static let limit = 64
+
   /// 16 random bytes, new for each diff, so that one recipient looks different in each.
   package struct Salt: FixedBytes {
     /// 16
@@ -20,14 +23,14 @@ package enum Audience: Equatable, Sendable {
     }
   }
 
-  /// The entry of one recipient: SHA-256 over `buckia/audience/v1\n`, the salt and the X25519 public key.
+  /// The entry of one recipient: SHA-256 over `buckia/audience/v1\n`, the salt and the public key.
   package static func hash(of key: [UInt8], salt: Salt) -> ContentDigest {
     var hasher = ContentHasher()
     hasher.update(Array("buckia/audience/v1\n".utf8) + salt.bytes + key)
     return hasher.digest
   }
 
-  /// Whether the owner of an X25519 key is among the recipients. False for a broadcast.
+  /// Whether the owner of a public key is among the recipients. False for a broadcast.
   package func addresses(_ key: [UInt8]) -> Bool {
     guard case .recipients(let salt, let hashes) = self else { return false }
     return hashes.contains(Self.hash(of: key, salt: salt))

@@ -21,11 +21,15 @@ package struct DiffFile: ~Copyable {
 
   /// Whether a file's name must be its diff's id.
   package enum NameRule: Sendable {
-    /// The name must be `<KSUID>.bdiff` with the id of the manifest. The rule of inbound folders.
+    /// The name must be `<KSUID>.bdiff`, or `<KSUID>.bdiff.age` where it is encrypted, with the id of the manifest. The rule of
+    /// inbound folders.
     case mustMatch
-    /// A name that is `<KSUID>.bdiff` must have the manifest's id; any other name is fine.
+    /// A name that is one of these must have the manifest's id; any other name is fine.
     case ifNamedByID
   }
+
+  /// Takes the bytes of an encrypted file and gives those that were encrypted.
+  package typealias Decrypting = (any ByteInput) throws(ByteStreamError) -> any ByteInput
 
   /// Whether a file begins as a diff file does: compressed, with a manifest as its first member.
   package static func begins(at path: String) -> Bool {
@@ -73,7 +77,7 @@ package struct DiffFile: ~Copyable {
   package let manifestBytes: [UInt8]
   /// SHA-256 of the manifest's bytes, which identifies the diff.
   package let manifestDigest: ContentDigest
-  /// SHA-256 of the file's bytes.
+  /// SHA-256 of the file's bytes, as they were encrypted where they are.
   package let fileDigest: ContentDigest
   /// The size of the file in bytes.
   package let fileBytes: Int64

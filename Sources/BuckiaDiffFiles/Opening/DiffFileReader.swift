@@ -15,6 +15,8 @@ struct DiffFileReader {
   let cache: OpeningCache?
   /// Is asked every few thousand changes whether to go on.
   var isWanted: () -> Bool = { true }
+  /// Decrypts the file; nil for one that is not encrypted.
+  var decrypt: DiffFile.Decrypting?
   /// Called for a file with many changes as soon as these begin to arrive.
   var announce: ((StreamedDiffFile) -> Void)?
 
@@ -28,7 +30,7 @@ struct DiffFileReader {
     _ source: any ByteInput, byteCount: Int64?, name: Name?
   ) throws(DiffFileError) -> DiffFile {
     let file = DigestingInput(source, ContentHasher())
-    let archive = try ArchiveReader(file, workspace: cache?.workspace ?? ZstdWorkspace())
+    let archive = try ArchiveReader(decrypted(file), workspace: cache?.workspace ?? ZstdWorkspace())
 
     let size = try archive.firstMember(named: MemberName.manifest, limit: DiffFileLimits.manifestBytes)
     let manifestBytes = try archive.content(of: MemberName.manifest, size: size)
@@ -45,6 +47,12 @@ struct DiffFileReader {
       if case .signed(let key) = signature { signed.signer = key }
       throw signed
     }
+  }
+
+  /// What the archive is read from: the file, or what it was before it was encrypted.
+  private func decrypted(_ file: any ByteInput) throws(DiffFileError) -> any ByteInput {
+    guard let decrypt else { return file }
+    do throws(ByteStreamError) { return try decrypt(file) } catch { throw DiffFileError(error) }
   }
 
   /// Reads and checks everything behind the signature.
@@ -135,10 +143,12 @@ struct DiffFileReader {
   }
 
   private static func check(_ name: Name, id: KSUID) throws(DiffFileError) {
-    let named = DiffFileName.diffID(name.name)
+    let encrypted = DiffFileName.encryptedID(name.name)
+    let named = encrypted ?? DiffFileName.diffID(name.name)
     guard named == id || (named == nil && name.rule == .ifNamedByID) else {
+      let own = encrypted == nil ? DiffFileName.diff(id) : DiffFileName.encrypted(id)
       throw DiffFileError(
-        .idMismatch, "the diff inside has the id \(id), so the file's name should be \(DiffFileName.diff(id))",
+        .idMismatch, "the diff inside has the id \(id), so the file's name should be \(own)",
         member: MemberName.manifest)
     }
   }
@@ -242,12 +252,15 @@ extension DiffFile {
   ///   - name: Whether the file's name must be the diff's id.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
-    _ file: OpenedFile, name: NameRule, cache: OpeningCache? = nil, isWanted: @escaping () -> Bool = { true }
+    _ file: OpenedFile, name: NameRule, cache: OpeningCache? = nil, isWanted: @escaping () -> Bool = { true },
+    decryptedBy decrypt: Decrypting? = nil
   ) throws(DiffFileError) -> DiffFile {
     try DiffFileReader(
-      limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted
+      limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
+      decrypt: decrypt
     ).read(file, rule: name)
   }
 
@@ -258,17 +271,19 @@ extension DiffFile {
   ///   - name: Whether the file's name must be the diff's id.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
   ///   - announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is then
   ///     reported through the streamed file, and nothing is thrown.
   /// - Returns: The file; nil when it was announced.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     _ file: OpenedFile, name: NameRule, cache: OpeningCache, isWanted: @escaping () -> Bool,
-    announce: @escaping (StreamedDiffFile) -> Void
+    decryptedBy decrypt: Decrypting? = nil, announce: @escaping (StreamedDiffFile) -> Void
   ) throws(DiffFileError) -> DiffFile? {
     var announced: StreamedDiffFile?
     let reader = DiffFileReader(
       limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
+      decrypt: decrypt,
       announce: { streamed in
         announced = streamed
         announce(streamed)

@@ -1,0 +1,87 @@
+import BuckiaAge
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaDiffFiles
+import BuckiaIdentities
+import BuckiaSchemaPlans
+
+/// What opens files that are encrypted for somebody here, and tells which diffs are for them.
+struct ReaderKeys: Sendable {
+  /// No keys.
+  static let none = ReaderKeys(decryptions: [], publicKeys: [])
+
+  private let decryptions: [Decryption]
+  private let publicKeys: [[UInt8]]
+
+  private init(decryptions: [Decryption], publicKeys: [[UInt8]]) {
+    self.decryptions = decryptions
+    self.publicKeys = publicKeys
+  }
+
+  /// The keys of a person, and whatever else opens files.
+  ///
+  /// - Throws: `BuckiaError` as ``BuckiaHome/identity()``.
+  init(of home: BuckiaHome?, and decryption: FileDecryption?) throws {
+    let own = try home?.identityIfAny().map { try FileDecryption(identities: AgeIdentity.identities(of: $0)) }
+    let all = [own, decryption].compactMap { $0 }
+    self.init(decryptions: all.map(\.decryption), publicKeys: all.flatMap(\.publicKeys))
+  }
+
+  /// Begins to decrypt a file.
+  ///
+  /// - Throws: `ByteStreamError`, with code `noMatchingIdentity` when it is for others.
+  fileprivate func open(_ input: any ByteInput) throws(ByteStreamError) -> DecryptingInput {
+    guard !decryptions.isEmpty else {
+      throw ByteStreamError(
+        .encrypted, "it is encrypted, and there is neither an identity nor a passphrase here to open it with")
+    }
+    return try DecryptingInput(input, with: Decryption(joining: decryptions))
+  }
+
+  /// Whether a diff says that it is for one of these keys.
+  fileprivate func isAddressed(by audience: Audience) -> Bool { publicKeys.contains { audience.addresses($0) } }
+}
+
+extension ByteStreamError.Code {
+  /// It is encrypted, and there is nothing to decrypt it with.
+  fileprivate static let encrypted = Self(rawValue: BuckiaErrorCode.encrypted.rawValue)
+}
+
+/// One file that is being opened: what decrypts it if it is encrypted, and whether it is for somebody here.
+final class Opening {
+  private let keys: ReaderKeys
+  private var input: DecryptingInput?
+
+  init(with keys: ReaderKeys) { self.keys = keys }
+
+  /// Decrypts the file.
+  func decrypt(_ source: any ByteInput) throws(ByteStreamError) -> any ByteInput {
+    let input = try keys.open(source)
+    self.input = input
+    return input
+  }
+
+  /// Runs a call that reads the file: nothing of one that is encrypted lies in temporary files as it is.
+  static func sealing<Result>(_ isEncrypted: Bool, _ body: () throws -> Result) rethrows -> Result {
+    guard isEncrypted else { return try body() }
+    return try TemporaryBuffer.$sealing.withValue({ OneTimeSpoolKey() }, operation: body)
+  }
+
+  /// Refuses a diff for others, whoever has passed it on: its author meant them, and would not know that it is applied here.
+  func refusal(of manifest: Manifest, _ signature: DiffFile.Signature) -> Refusal? {
+    switch manifest.audience {
+    case .broadcast: return nil
+    case .some(let audience):
+      guard !keys.isAddressed(by: audience) else { return nil }
+      return refusal(
+        "it was made for others, and has been passed on; ask its sender to share with you, or name the identity that it is for"
+      )
+    case nil:
+      // Whoever can open a signed file could encrypt it for somebody else, and it would look as if its author had done so.
+      guard let input, !input.isByPassphrase, case .signed = signature else { return nil }
+      return refusal("it is encrypted and signed, but does not say for whom, so anybody may have passed it on")
+    }
+  }
+
+  private func refusal(_ reason: String) -> Refusal { Refusal(.rejected, code: .notAddressed, reason: reason) }
+}

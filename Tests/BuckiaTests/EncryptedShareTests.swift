@@ -1,0 +1,251 @@
+import Buckia
+import BuckiaByteStreams
+import BuckiaDiffFiles
+import BuckiaKSUID
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Shares that only those can open who they are for.
+@Suite struct EncryptedShareTests {
+  private let folder: TemporaryFolder
+  private let path: String
+  private let scope = ShareScope(name: "all") { SharedTable("note") }
+
+  init() throws {
+    folder = try TemporaryFolder()
+    path = try TestDatabases.run(
+      "CREATE TABLE note(id INTEGER PRIMARY KEY, text); INSERT INTO note VALUES (1,'canary')",
+      on: folder.file("anna.sqlite"))
+    for name in ["Anna", "Ben", "Cara"] {
+      try home(name).makeIdentity(named: name)
+      try TestDatabases.run("VACUUM", on: folder.file("\(name).sqlite"))
+    }
+    try know("Ben", in: home("Anna"))
+    try know("Anna", in: home("Ben"))
+  }
+
+  private var outbox: String { folder.file("outbox") }
+
+  private func home(_ name: String) -> BuckiaHome { BuckiaHome(path: folder.file("home of \(name)")) }
+
+  private func know(_ name: String, in other: BuckiaHome) throws {
+    let card = try home(name).identity().card
+    try other.addContact(card.text)
+    try other.trustContact(name, fingerprint: card.fingerprint)
+  }
+
+  @discardableResult
+  private func share(to recipients: [ShareRecipient]? = nil, output: DiffOutput? = nil) throws -> ShareReport {
+    let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
+    return try DatabaseManager(path).share(
+      scope, to: recipients ?? [ben], output: output ?? .folder(outbox), signedBy: home("Anna").identity(),
+      home: home("Anna"))
+  }
+
+  private func received(
+    _ source: String? = nil, by name: String, _ decryption: FileDecryption? = nil, trust: TrustMode? = nil
+  ) throws -> DiffOutcome {
+    var options = ApplyOptions(trust: trust)
+    options.keepsFiles = true
+    options.decryption = decryption
+    let report = try DatabaseManager(folder.file("\(name).sqlite")).processInboundChanges(
+      [source ?? outbox], options: options, home: home(name))
+    return try #require(report.diffs.first)
+  }
+
+  private func texts(_ name: String) throws -> [String] {
+    let connection = try SQLiteConnection(opening: folder.file("\(name).sqlite"), as: .readOnly)
+    var found: [String] = []
+    try connection.forEachRow(of: "SELECT text FROM note ORDER BY id") { found.append($0.text(at: 0) ?? "NULL") }
+    return found
+  }
+
+  @Test func `whoever it is for applies it, and whoever it is not for cannot open it`() throws {
+    let report = try share()
+    let file = try #require(report.path)
+    let id = try #require(report.id)
+    #expect(file.hasSuffix("/\(id).bdiff.age"))
+    #expect(try report.bytes == fileBytes(file).count)
+    #expect(try received(by: "Ben", trust: .known).state == .applied)
+    #expect(try texts("Ben") == ["canary"])
+    let other = try received(by: "Cara")
+    #expect(other.state == .rejected && other.code == .noMatchingIdentity, "\(other)")
+    let nobody = try DatabaseManager(folder.file("Cara.sqlite")).processInboundChanges(
+      [outbox], options: ApplyOptions(), home: BuckiaHome(path: folder.file("nobody's")))
+    #expect(nobody.diffs.map(\.code) == [.encrypted])
+    #expect(nobody.diffs.first?.reason?.contains("neither an identity nor a passphrase") == true)
+
+    try TestDatabases.run("UPDATE note SET text = 'next'", on: path)
+    try FileManager.default.removeItem(atPath: file)
+    try share()
+    #expect(try received(by: "Ben").updated == 1)
+    #expect(try texts("Ben") == ["next"])
+  }
+
+  @Test func `it is opened with the key it was made for, when another is in use by now`() throws {
+    try share()
+    _ = try home("Ben").rotateIdentity()
+    #expect(try received(by: "Ben").state == .applied)
+  }
+
+  @Test func `an age identity can be a recipient, and opens it`() throws {
+    let identity = AgeIdentity()
+    try share(to: [ShareRecipient(identity.recipient())])
+    #expect(try received(by: "Cara").code == .noMatchingIdentity)
+    #expect(try received(by: "Cara", FileDecryption(identities: [identity])).state == .applied)
+  }
+
+  @Test func `what was passed on to others is refused by them, encrypted or not`() throws {
+    let file = try #require(try share().path)
+    let plain = folder.file("passed on")
+    try FileDecryption(identities: AgeIdentity.identities(of: home("Ben").identity())).decrypt(file, to: plain)
+    #expect(try received(plain, by: "Cara").code == .notAddressed)
+    let cara = try ShareRecipient(home("Cara").identity().card)
+    let again = folder.file("again")
+    try FileEncryption(to: [#require(cara.key)]).encrypt(plain, to: again)
+    let refused = try received(again, by: "Cara")
+    #expect(refused.state == .rejected && refused.code == .notAddressed, "\(refused)")
+    #expect(try DiffInspection.verify([again], home: home("Cara")).files.map(\.isGood) == [false])
+    // It is still for the one it was made for.
+    #expect(try received(plain, by: "Ben").state == .applied)
+  }
+
+  @Test func `a signed file that says for nobody is refused when it comes encrypted, unless by a passphrase`() throws {
+    let before = try TestDatabases.run(
+      "CREATE TABLE note(id INTEGER PRIMARY KEY, text)", on: folder.file("before.sqlite"))
+    let made = try DatabaseManager(path).createDatabaseDiff(
+      since: before, output: .folder(folder.file("diffs")), signedBy: home("Anna").identity(), home: home("Anna"))
+    let plain = try #require(made.path)
+    let sealed = folder.file("sealed")
+    try FileEncryption(to: [#require(ShareRecipient(home("Ben").identity().card).key)]).encrypt(plain, to: sealed)
+    #expect(try received(sealed, by: "Ben").code == .notAddressed)
+    let secret = folder.file("secret")
+    try FileEncryption(passphrase: Array("sword fish".utf8), workFactor: 10).encrypt(plain, to: secret)
+    #expect(try received(secret, by: "Ben", FileDecryption(identities: [], passphrase: "sword fish")).state == .applied)
+  }
+
+  @Test func `without a key to encrypt for, or one to sign with, nothing is shared`() throws {
+    for recipients in [
+      [ShareRecipient("dora")], [try ShareRecipient(home("Ben").identity().card), ShareRecipient("dora")],
+    ] {
+      #expect { try share(to: recipients) } throws: { ($0 as? BuckiaError)?.code == .cannotEncrypt }
+    }
+    let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
+    #expect {
+      try DatabaseManager(path).share(scope, to: [ben], output: .folder(outbox), home: home("Anna"))
+    } throws: {
+      ($0 as? BuckiaError)?.code == .noIdentity
+    }
+    #expect(!FileManager.default.fileExists(atPath: outbox))
+    #expect(try share().isSnapshot)
+  }
+
+  @Test func `a card that nobody has compared is remarked`() throws {
+    try home("Anna").addContact(home("Cara").identity().card.text)
+    let cara = try ShareRecipient(home("Anna").contact(named: "Cara"))
+    #expect(try share(to: [cara]).warnings.map(\.code) == [.recipientUnconfirmed])
+    #expect(try share().warnings.isEmpty)
+  }
+
+  @Test
+  func
+    `a file that could not be written is delivered with the very same bytes, and the database does not hold them in clear`()
+    throws
+  {
+    let text = "canary \(UUID().uuidString)"
+    try TestDatabases.run("UPDATE note SET text = '\(text)'", on: path)
+    let blocked = folder.file("blocked")
+    try folder.write(Array("taken".utf8), to: "blocked")
+    #expect(throws: (any Error).self) { try share(output: .file(blocked, replacing: false)) }
+    let report = try share()
+    #expect(report.delivered.count == 1)
+    #expect(report.id == nil)
+    #expect(try received(by: "Ben").state == .applied)
+    #expect(try texts("Ben") == [text])
+  }
+
+  @Test(arguments: [0, 1])
+  func `a file that is cut off or has another's name is refused, and the good one behind it applied`(
+    kind: Int
+  ) throws {
+    let first = try #require(try share().path)
+    let bytes = try fileBytes(first)
+    try FileManager.default.removeItem(atPath: first)
+    let name = kind == 0 ? URL(fileURLWithPath: first).lastPathComponent : "000000000000000000000000000.bdiff.age"
+    try folder.write(kind == 0 ? Array(bytes.dropLast()) : bytes, to: "outbox/\(name)")
+    let refused = try received(by: "Ben")
+    #expect(refused.code == (kind == 0 ? .alteredPayload : BuckiaErrorCode(rawValue: "idMismatch")), "\(refused)")
+    try folder.write(bytes, to: "outbox/\(URL(fileURLWithPath: first).lastPathComponent)")
+    var options = ApplyOptions()
+    options.keepsFiles = true
+    let report = try DatabaseManager(folder.file("Ben.sqlite")).processInboundChanges(
+      [outbox], options: options, home: home("Ben"))
+    #expect(report.diffs.contains { $0.state == .applied })
+  }
+
+  @Test func `it can be looked into and checked by those who can open it`() throws {
+    let file = try #require(try share().path)
+    let checked = try DiffInspection.verify([file], home: home("Ben")).files
+    #expect(checked.map(\.isGood) == [true] && checked.map(\.isEncrypted) == [true])
+    #expect(checked.map(\.sender) == ["Anna"])
+    #expect(try DiffInspection.open(file, home: home("Ben")).summary.changeCount == 1)
+    #expect { try DiffInspection.open(file, home: home("Cara")) } throws: {
+      ($0 as? BuckiaError)?.code == .noMatchingIdentity
+    }
+  }
+
+  #if os(Linux)
+    /// Whether a file without a name that this process has open holds some bytes.
+    private func openFilesHold(_ text: String) -> Bool {
+      let folder = "/proc/self/fd"
+      let wanted = Data(text.utf8)
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+      return names.contains { name in
+        guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)"),
+          target.hasSuffix("(deleted)"), let bytes = FileManager.default.contents(atPath: "\(folder)/\(name)")
+        else { return false }
+        return bytes.range(of: wanted) != nil
+      }
+    }
+
+    @Test(arguments: [false, true])
+    func `nothing of what is encrypted lies in temporary files as it is, on either side`(isUnencrypted: Bool) throws {
+      let canary = "canary \(UUID().uuidString)"
+      try TestDatabases.run(
+        """
+        WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+        INSERT INTO note SELECT i, '\(canary) ' || hex(randomblob(200)) FROM n;
+        """, on: path)
+      var found = (sending: false, receiving: false)
+      var options = ShareOptions()
+      options.isUnencrypted = isUnencrypted
+      let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
+      let seen = Seen()
+      let report = try DatabaseManager(path).share(
+        scope, to: [ben], output: .folder(outbox), options: options, signedBy: home("Anna").identity(),
+        home: home("Anna"),
+        progress: { _ in seen.look { openFilesHold(canary) } })
+      found.sending = seen.isFound
+      let again = Seen()
+      try DatabaseManager(folder.file("Ben.sqlite")).processInboundChanges(
+        [outbox], home: home("Ben"), progress: { _ in again.look { openFilesHold(canary) } })
+      found.receiving = again.isFound
+      #expect(try texts("Ben").count == 30_000)
+      #expect(report.bytes > 5_000_000)
+      #expect(found.sending == isUnencrypted && found.receiving == isUnencrypted, "\(found)")
+    }
+  #endif
+}
+
+/// Looks for something now and then until it is found.
+private final class Seen {
+  private(set) var isFound = false
+  private var calls = 0
+
+  func look(_ body: () -> Bool) {
+    calls += 1
+    if !isFound, calls % 4 == 0 || calls < 20 { isFound = body() }
+  }
+}
