@@ -27,6 +27,8 @@ package struct IncomingChanges {
   /// Which of the changes are withdrawals: how many neighbours are, or are not, in their order. Empty where none is. Only to be asked
   /// when all changes are there.
   package var withdrawals: () throws -> [(count: Int64, isWithdrawal: Bool)] = { [] }
+  /// What other replicas call the rows. Only to be asked when all changes are there.
+  package var naming: () throws -> RowNaming = { RowNaming() }
   /// How many changes of each table the author says there are; nil where nobody does.
   private let claimed: [TableName: ApplyCounts]?
   /// The place of each table among the definitions.

@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8]
+  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormat9]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -256,5 +256,23 @@ enum LedgerMigration {
       key TEXT NOT NULL,
       UNIQUE (sender, stream, table_name)
     );
+    """
+
+  /// A row may have another key here than where it comes from.
+  private static let toFormat9 = """
+    CREATE TABLE main.buckia_row_name(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      replica BLOB NOT NULL,
+      key INTEGER NOT NULL,
+      local INTEGER NOT NULL,
+      PRIMARY KEY (table_name, replica, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_row_name_local ON buckia_row_name(table_name, local);
+    CREATE TABLE main.buckia_stream_author(
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      replica BLOB NOT NULL,
+      PRIMARY KEY (sender, stream)
+    ) WITHOUT ROWID;
     """
 }

@@ -239,4 +239,30 @@ import Testing
     #expect(try ben.rows() == ["x|NULL|own"])
     #expect(try ben.rows("SELECT * FROM album") == [])
   }
+
+  @Test func `what somebody changes before they share back for the first time is no conflict`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.run("UPDATE photo SET title = 'by ben' WHERE id = 'a'; INSERT INTO photo VALUES ('d',1,'new')")
+    try anna.run("UPDATE album SET name = 'by anna' WHERE id = 1; DELETE FROM photo WHERE id = 'b'")
+    try ben.share(Self.album(1), with: anna)
+    #expect(try anna.receive().diffs.map(\.conflicts) == [0])
+    // What she has deleted does not come back, and her own edit stays.
+    #expect(try anna.rows() == ["a|1|by ben", "c|2|snow", "d|1|new"])
+    #expect(try anna.rows("SELECT name FROM album WHERE id = 1") == ["by anna"])
+    try anna.share(Self.album(1), with: ben)
+    #expect(try ben.receive().diffs.map(\.conflicts) == [0])
+    #expect(try ben.rows() == ["a|1|by ben", "d|1|new"])
+    #expect(try ben.rows("SELECT name FROM album") == ["by anna"])
+  }
+
+  @Test func `a row that both have changed before is a conflict of the column that both have changed`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.run("UPDATE photo SET title = 'by ben'")
+    try anna.run("UPDATE photo SET title = 'by anna' WHERE id = 'a'")
+    try ben.share(Self.album(1), with: anna)
+    #expect(try anna.receive().diffs.map(\.conflicts) == [1])
+    #expect(try anna.rows() == ["a|1|by anna", "b|1|by ben", "c|2|snow"])
+  }
 }

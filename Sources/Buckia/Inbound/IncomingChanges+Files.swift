@@ -18,8 +18,9 @@ extension IncomingChanges {
       placed: diff.manifest.place, file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
       renames: diff.manifest.renames, changeset: diff.changeset, feed: ChangesetFeed(diff.inspection.summary))
     claims = diff.manifest.claims
-    let runs = diff.annotations?.withdrawals ?? []
-    withdrawals = { runs }
+    let annotations = diff.annotations
+    withdrawals = { annotations?.withdrawals ?? [] }
+    naming = { annotations?.keys.map { RowNaming($0) } ?? RowNaming() }
   }
 
   /// Takes the changes of a verified raw changeset.
@@ -40,6 +41,7 @@ extension IncomingChanges {
       renames: diff.manifest.renames, claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
     claims = diff.manifest.claims
     withdrawals = { try diff.file().file.annotations?.withdrawals ?? [] }
+    naming = { try diff.file().file.annotations?.keys.map { RowNaming($0) } ?? RowNaming() }
   }
 }
 
@@ -87,6 +89,7 @@ extension Manifest {
         stream: $0.stream.bytes, incarnation: $0.incarnation.bytes, through: $0.through)
     }
     claims.withdraws = tables.contains { $0.withdrawn > 0 }
+    claims.ownKeys = Set(ownKeys)
     return claims
   }
 }
@@ -95,5 +98,21 @@ extension Annotations {
   /// How many neighbouring changes are withdrawals, or are not.
   fileprivate var withdrawals: [(count: Int64, isWithdrawal: Bool)] {
     runs.map { ($0.count, $0.kind == .withdraw) }
+  }
+}
+
+extension RowNaming {
+  /// Takes what the annotations of a diff say.
+  fileprivate init(_ keys: RowKeys) {
+    self.init()
+    runs = keys.runs.map { run in
+      Run(count: run.count, replica: run.replica.map { keys.replicas[$0].bytes }, keys: run.keys)
+    }
+    references = keys.references.map { row in
+      Reference(table: row.table, key: row.key, replica: keys.replicas[row.replica].bytes, name: row.name)
+    }
+    links = keys.links.map { link in
+      (link.table, ForeignKey(columns: link.columns, parent: link.parent.text, parentColumns: link.parentColumns))
+    }
   }
 }

@@ -1,3 +1,4 @@
+import BuckiaApply
 import BuckiaDiff
 import BuckiaDiffFiles
 import BuckiaKSUID
@@ -40,11 +41,46 @@ extension ShareReport {
 }
 
 extension Annotations {
-  /// Marks the changes that withdraw rows; nil where none does.
-  init?(marking runs: [(count: Int64, isWithdrawal: Bool)], origin id: KSUID) {
-    guard runs.contains(where: { $0.isWithdrawal }) else { return nil }
+  /// Marks the changes that withdraw rows, and says what others call the rows; nil where there is nothing to say.
+  init?(marking runs: [(count: Int64, isWithdrawal: Bool)], naming: RowNaming, origin id: KSUID) throws {
+    let withdraws = runs.contains { $0.isWithdrawal }
+    let keys = try RowKeys(naming)
+    guard withdraws || !keys.isEmpty else { return nil }
     self.init(
-      origins: [id], runs: runs.map { Run(count: $0.count, origin: 0, kind: $0.isWithdrawal ? .withdraw : .edit) })
+      origins: withdraws ? [id] : [],
+      runs: withdraws ? runs.map { Run(count: $0.count, origin: 0, kind: $0.isWithdrawal ? .withdraw : .edit) } : [],
+      keys: keys.isEmpty ? nil : keys)
+  }
+}
+
+extension RowKeys {
+  /// What the annotations of a share say of its rows.
+  ///
+  /// - Throws: `BuckiaError` when the ledger is damaged.
+  fileprivate init(_ naming: RowNaming) throws {
+    self.init()
+    var places: [[UInt8]: Int] = [:]
+    func place(of replica: [UInt8]) throws -> Int {
+      if let known = places[replica] { return known }
+      guard let id = ReplicaID(replica) else {
+        throw BuckiaError(.alteredLedger, "the names of rows in the ledger are not as Buckia makes them")
+      }
+      replicas.append(id)
+      places[replica] = replicas.count - 1
+      return replicas.count - 1
+    }
+    for run in naming.runs {
+      runs.append(Run(count: run.count, replica: try run.replica.map { try place(of: $0) }, keys: run.keys))
+    }
+    for row in naming.references {
+      references.append(
+        Reference(table: row.table, key: row.key, replica: try place(of: row.replica), name: row.name))
+    }
+    links = naming.links.map { link in
+      Link(
+        table: link.table, columns: link.key.columns, parent: TableName(link.key.parent),
+        parentColumns: link.key.parentColumns)
+    }
   }
 }
 

@@ -100,8 +100,10 @@ struct ShareRun {
     // Those who have something may have to be told that there is nothing any more.
     if !sent.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
       let withdrawals = departed.withdrawals(keeping: keeps)
+      let names = try SentNames(
+        in: sent.changeset, of: sent.tables.map(\.definition), share, scope, schema, on: connection)
       try send(
-        sent, withdrawals, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica, &report)
+        sent, withdrawals, names, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica, &report)
     }
     try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.
@@ -147,7 +149,8 @@ struct ShareRun {
 
   /// Writes the file into the outbox.
   private func send(
-    _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)], of share: inout ShareEntry,
+    _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)], _ names: SentNames,
+    of share: inout ShareEntry,
     replacing replaced: StreamID?, isSnapshot: Bool, from source: RowSource, by replica: Replica,
     _ report: inout ShareReport
   ) throws {
@@ -165,11 +168,11 @@ struct ShareRun {
       id: id, kind: isSnapshot ? .snapshot : .delta,
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
-      acknowledgements: try Self.acknowledgements(on: source.connection))
+      acknowledgements: try Self.acknowledgements(on: source.connection), ownKeys: names.ownKeys)
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),
-      annotations: Annotations(marking: withdrawals, origin: id))
+      annotations: try Annotations(marking: withdrawals, naming: names.naming, origin: id))
     let contents = TemporaryBuffer()
     let written = try sealing.write(draft, changeset: difference.changeset, to: contents)
     try contents.finish()

@@ -20,7 +20,7 @@ struct ShareSealing {
   init(of options: ShareOptions, for recipients: [ShareRecipient], signedBy identity: Identity?) throws {
     signer = try identity.map { try ManifestSigner($0) }
     let found = recipients.compactMap(\.key)
-    let isAddressed = found.count == recipients.count && found.count <= Audience.limit
+    let isAddressed = found.count == recipients.count && found.count <= DiffFileLimits.recipients
     keys = isAddressed ? Set(found.map(\.keyBytes)).sorted { $0.lexicographicallyPrecedes($1) } : []
     remarks =
       options.isUnencrypted

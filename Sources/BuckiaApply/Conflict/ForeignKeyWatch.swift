@@ -119,7 +119,7 @@ struct ForeignKeyWatch {
 
 extension TableDefinition {
   /// The columns that another table's foreign key refers to, in the order of the key; fewer when there are none such.
-  func columns(referredToBy key: ForeignKey) -> [Int] {
+  package func columns(referredToBy key: ForeignKey) -> [Int] {
     key.parentColumns.isEmpty ? primaryKey : key.parentColumns.compactMap { column(named: $0) }
   }
 }

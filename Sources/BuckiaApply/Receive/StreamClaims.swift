@@ -1,3 +1,5 @@
+import SQLiteSchemas
+
 /// What a diff says of its sender and of streams, beside its own place in one.
 package struct StreamClaims: Equatable, Sendable {
   /// How far its sender has applied a stream.
@@ -23,6 +25,8 @@ package struct StreamClaims: Equatable, Sendable {
   package var acknowledgements: [Acknowledgement] = []
   /// Whether it withdraws rows.
   package var withdraws = false
+  /// Tables whose rows have integer keys that its sender's replica has given out itself.
+  package var ownKeys: Set<TableName> = []
 
   /// Says nothing.
   package init() {}

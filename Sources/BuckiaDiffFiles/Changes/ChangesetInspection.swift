@@ -54,6 +54,17 @@ package struct ChangesetInspection: Equatable, Sendable {
     var scanner = Scanner(of: spool, in: container, annotations: annotations)
     try scanner.advance(to: spool.count, isLast: true, isWanted: isWanted)
     self = try scanner.finish()
+    try check(annotations?.keys)
+  }
+
+  /// Checks that what is said of the keys of the rows is about as many changes as there are.
+  ///
+  /// - Throws: `DiffFileError` with code `contradiction`.
+  func check(_ keys: RowKeys?) throws(DiffFileError) {
+    guard let count = keys?.changeCount, count != changes else { return }
+    throw DiffFileError(
+      .contradiction, "the annotations name the rows of \(count) changes, and there are \(changes)",
+      member: MemberName.annotations)
   }
 
   /// The pass over the changes. It can stop where the bytes end so far and continue when there are more.

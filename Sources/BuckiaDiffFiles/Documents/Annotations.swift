@@ -4,7 +4,7 @@ import BuckiaKSUID
 /// Where the changes of a diff come from, when not all of them are its sender's own edits.
 ///
 /// Runs follow the order of the changeset: the first run describes the first `count` changes, and so on to the last
-/// change. Without annotations every change has the diff's own id as its origin and is an edit.
+/// change. Without runs every change has the diff's own id as its origin and is an edit.
 package struct Annotations: Equatable, Sendable {
   /// What a change means.
   package enum Kind: String, Sendable {
@@ -52,13 +52,16 @@ package struct Annotations: Equatable, Sendable {
 
   /// The ids of the diffs that the changes come from, none twice.
   package var origins: [KSUID]
-  /// The runs, in the order of the changes.
+  /// The runs, in the order of the changes; empty where all are the sender's own edits.
   package var runs: [Run]
+  /// How other replicas call the rows; nil where none calls one otherwise, or has given it its key.
+  package var keys: RowKeys?
 
   /// Makes annotations.
-  package init(origins: [KSUID], runs: [Run]) {
+  package init(origins: [KSUID], runs: [Run], keys: RowKeys? = nil) {
     self.origins = origins
     self.runs = runs
+    self.keys = keys
   }
 
   /// The document in its canonical form; a run has `kind` and `columns` only where they differ from the default.
@@ -74,12 +77,12 @@ package struct Annotations: Equatable, Sendable {
       }
       return .object(object)
     }
-    let document: JSONValue = [
-      "format": .integer(Self.format),
-      "origins": .array(origins.map { .string($0.description) }),
-      "runs": .array(runs),
-    ]
-    return document.bytes()
+    var document = JSONObject()
+    document.append("format", .integer(Self.format))
+    document.append("origins", .array(origins.map { .string($0.description) }))
+    document.append("runs", .array(runs))
+    if let keys { document.append("keys", keys.json) }
+    return JSONValue.object(document).bytes()
   }
 
   /// Reads annotations and checks what can be checked without the changeset.
@@ -107,9 +110,10 @@ package struct Annotations: Equatable, Sendable {
       guard last >= 0 else { throw document.invalid("origins", "is empty") }
       return try Run(value, at: path, lastOrigin: last)
     }
+    let keys = try fields.take("keys").map { (value) throws(DiffFileError) in try RowKeys(value, at: "keys") }
     try fields.finish()
     guard Set(origins).count == origins.count else { throw document.invalid("origins", "holds an id twice") }
-    self.init(origins: origins, runs: runs)
+    self.init(origins: origins, runs: runs, keys: keys)
   }
 
   /// Checks that no origin is later than the diff, whose sender had seen them all when it got its id.
@@ -152,7 +156,7 @@ struct AnnotationCursor {
   private var index = 0
   private var left: Int64 = 0
 
-  init(_ annotations: Annotations?) { self.annotations = annotations }
+  init(_ annotations: Annotations?) { self.annotations = annotations?.runs.isEmpty == false ? annotations : nil }
 
   /// The run that describes the next change; nil without annotations.
   mutating func next() throws(DiffFileError) -> Annotations.Run? {

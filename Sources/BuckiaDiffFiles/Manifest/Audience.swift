@@ -7,9 +7,6 @@ package enum Audience: Equatable, Sendable {
   /// Whoever follows a stream.
   case broadcast(StreamID)
 
-  /// How many recipients can be named.
-  package static let limit = 64
-
   /// 16 random bytes, new for each diff, so that one recipient looks different in each.
   package struct Salt: FixedBytes {
     /// 16

@@ -7,7 +7,7 @@ extension Manifest {
   /// The names of fields this version understands; `critical` may name no others.
   static let knownFields: Set<String> = [
     "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "schema",
-    "renames", "tables", "members",
+    "renames", "ownKeys", "tables", "members",
   ]
 
   /// Reads and checks a manifest.
@@ -61,6 +61,11 @@ extension Manifest {
         try ColumnRename(value, at: path, of: document)
       }
     }
+    var ownKeys: [TableName] = []
+    if fields.remaining["ownKeys"] != nil {
+      ownKeys = try fields.strings("ownKeys", limit: DiffFileLimits.tables).map { TableName($0) }
+      guard Set(ownKeys).count == ownKeys.count else { throw fields.invalid("ownKeys", "names a table twice") }
+    }
     let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
       try Table(value, at: path, of: document)
     }
@@ -69,7 +74,7 @@ extension Manifest {
     }
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
-      acknowledgements: acknowledgements, schema: schema, renames: renames, tables: tables, members: members,
+      acknowledgements: acknowledgements, schema: schema, renames: renames, ownKeys: ownKeys, tables: tables, members: members,
       additional: fields.remaining)
     try check(splitBytes: splitBytes)
   }

@@ -18,6 +18,7 @@ extension Manifest {
     if !acknowledgements.isEmpty { object.append("acks", .array(acknowledgements.map(\.json))) }
     if let schema { object.append("schema", .string(schema.description)) }
     if !renames.isEmpty { object.append("renames", .array(renames.map(\.json))) }
+    if !ownKeys.isEmpty { object.append("ownKeys", .array(ownKeys.map { .string($0.text) })) }
     object.append("tables", .array(tables.map(\.json)))
     object.append("members", .array(members.map(\.json)))
     object.members += additional.members

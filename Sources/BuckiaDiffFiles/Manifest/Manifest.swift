@@ -41,6 +41,9 @@ package struct Manifest: Equatable, Sendable {
   package var schema: ContentDigest?
   /// Columns that have other names in the newer database than in the older one.
   package var renames: [ColumnRename]
+  /// Tables whose rows have integer keys that the sender's replica gives out itself: another replica may have given the same to
+  /// another row.
+  package var ownKeys: [TableName]
   /// The tables with changes, in the order in which they first appear in the changeset.
   package var tables: [Table]
   /// Every other member of the file but the signature, in order.
@@ -52,7 +55,8 @@ package struct Manifest: Equatable, Sendable {
   package init(
     id: KSUID, kind: Kind = .delta, critical: [String] = [], dataset: DatasetID? = nil, sender: Sender? = nil,
     audience: Audience? = nil, chain: Chain? = nil, acknowledgements: [Acknowledgement] = [],
-    schema: ContentDigest? = nil, renames: [ColumnRename] = [], tables: [Table] = [], members: [Member] = [],
+    schema: ContentDigest? = nil, renames: [ColumnRename] = [], ownKeys: [TableName] = [], tables: [Table] = [],
+    members: [Member] = [],
     additional: JSONObject = JSONObject()
   ) {
     self.id = id
@@ -65,6 +69,7 @@ package struct Manifest: Equatable, Sendable {
     self.acknowledgements = acknowledgements
     self.schema = schema
     self.renames = renames
+    self.ownKeys = ownKeys
     self.tables = tables
     self.members = members
     self.additional = additional

@@ -120,8 +120,9 @@ struct DiffFileReader {
     let annotations = try annotationBytes.map { (bytes) throws(DiffFileError) in try Annotations(parsing: bytes) }
     try annotations?.check(id: manifest.id)
     let inspection: ChangesetInspection
-    if let publisher, annotations == nil {
+    if let publisher, annotations?.runs.isEmpty ?? true {
       inspection = try publisher.finish()
+      try inspection.check(annotations?.keys)
     } else {
       inspection = try ChangesetInspection(changeset, annotations: annotations, isWanted: isWanted)
     }

@@ -5,7 +5,7 @@ import SQLiteSchemas
 /// brought of a table.
 ///
 /// As long as one stream has a row, the others may withdraw it and it stays.
-package struct VouchEntry: Equatable, Sendable {
+package struct VouchEntry: Hashable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_vouch(
       vouch INTEGER PRIMARY KEY,

@@ -14,6 +14,9 @@ package final class InboundShares: SharingParticipant {
   private let vouchers: Vouchers
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
   private var own: [TableName: Set<[UInt8]>] = [:]
+  private let names: RowNames
+  /// What the changes that were prepared last become in the keys that their rows have here; nil where these are the same.
+  private var translation: (keys: KeyTranslation, changes: IncomingChanges?)?
   /// Whether anything is shared; nil until somebody has looked.
   private var shares: Bool?
 
@@ -21,6 +24,7 @@ package final class InboundShares: SharingParticipant {
   package init(on connection: borrowing SQLiteConnection) {
     self.connection = SQLiteConnection(sharing: connection)
     vouchers = Vouchers(on: connection)
+    names = RowNames(vouchers, on: connection)
   }
 
   package func concerns(_ changes: IncomingChanges) throws -> Bool {
@@ -36,10 +40,16 @@ package final class InboundShares: SharingParticipant {
 
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
+    translation = nil
     vouchers.reload()
+    names.reload()
     guard let place = changes.place else { return changes }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
+    if let keys = try KeyTranslation(changes, tables, schema, names, on: connection) {
+      translation = (keys, try keys.translated())
+    }
+    let changes = translation?.changes ?? changes
     var runs = WithdrawalRuns(try changes.withdrawals())
     var staying: Set<Int64> = []
     var ordinal: Int64 = 0
@@ -57,7 +67,8 @@ package final class InboundShares: SharingParticipant {
       }
     }
     if place.isSnapshot {
-      let snapshot = SnapshotChanges(place, from: changes.key.sender, tables, vouchers, on: connection)
+      let snapshot = SnapshotChanges(
+        place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), on: connection)
       return try snapshot.changes(of: changes, schema) ?? changes
     }
     guard !staying.isEmpty else { return changes }
@@ -70,10 +81,28 @@ package final class InboundShares: SharingParticipant {
     return try changes.replacing(changeset: rest)
   }
 
+  /// What the sender of a diff has got from here, as far as they say that they have got all of it: else it is not known which state
+  /// of a row they had before them.
+  private func sent(to changes: IncomingChanges) throws -> [PeerShadow] {
+    guard !changes.claims.acknowledgements.isEmpty else { return [] }
+    return try ShareEntry.all(on: connection).filter { share in
+      share.sequence > 0
+        && changes.claims.acknowledgements.contains {
+          $0.stream == share.stream && $0.incarnation == share.incarnation && $0.through >= share.sequence
+        }
+    }.map { try PeerShadow(of: $0, on: connection) }
+  }
+
   // MARK: Afterwards
 
   package func finish(_ changes: IncomingChanges) throws {
     try noteAcknowledgements(of: changes)
+    let changes = translation?.changes ?? changes
+    try translation?.keys.finish()
+    translation = nil
+    if let place = changes.place, let replica = changes.claims.replica {
+      try RowNameEntry.note(author: replica, of: place.stream, from: changes.key.sender, on: connection)
+    }
     let tables = try KeyedTables(changes.definitions ?? [], SchemaReader(connection))
     let peers = try peerShares(of: changes)
     let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
@@ -84,9 +113,11 @@ package final class InboundShares: SharingParticipant {
       guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
       for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
       if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender) }
-      guard isWithdrawal, table.hasKey(reader.old) else { return }
+      guard change.operation == .delete, table.hasKey(reader.old) else { return }
       let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
       guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      try names.forget(reader.old, bytes, of: table)
+      guard isWithdrawal else { return }
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }

@@ -46,6 +46,34 @@ final class PeerShadow {
       "SELECT 1 FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))", row, bytes, on: connection)
   }
 
+  /// The values that a row was sent with, in the columns of a changeset and in its format: nil for those that were not sent.
+  ///
+  /// - Returns: nil where the row was not sent.
+  func values(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> [[UInt8]?]? {
+    guard let entry = entries[table.name] else { return nil }
+    let name = "main.\(entry.name.quoted)"
+    var sent: Set<String> = []
+    let query = "SELECT name FROM pragma_table_info(?1, 'main')"
+    try connection.forEachRow(ofCached: query, binding: [entry.name.text]) {
+      sent.insert(ASCIIName.folded($0.text(at: 0) ?? ""))
+    }
+    let columns = table.columns.map { sent.contains(ASCIIName.folded($0)) ? SQLText.identifier($0) : nil }
+    let results = columns.map { $0 ?? "NULL" }.joined(separator: ", ")
+    let prepared = try connection.cached("SELECT \(results) FROM \(name) WHERE \(table.condition(from: 1))")
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try table.bindKey(row, bytes, to: prepared.statement)
+    guard try prepared.statement.step() else { return nil }
+    return columns.enumerated().map { index, column in
+      guard column != nil else { return nil }
+      var writer = ChangesetWriter()
+      writer.append(column: index, of: prepared.statement)
+      return writer.bytes
+    }
+  }
+
   /// The columns that others get as they are here, with their places in the changeset; nil where the diff does not have all of them.
   private func columns(of table: KeyedTable) -> [(name: String, place: Int?)] {
     let shared = scope.table(table.name)

@@ -6,21 +6,25 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What a snapshot of a stream changes for those who have got the stream before.
+/// What a snapshot of a stream changes for those who have got the stream before, or have shared rows of it with its sender.
 ///
 /// It holds all rows of the scope as INSERTs. What has not changed since it came is left out, so that what was edited here stays. A row
-/// that has, and was not edited here, is an UPDATE. What the stream had and has no more is a DELETE.
+/// that has, and was not edited here, is an UPDATE. What the stream had and has no more is a DELETE. A row that its sender has got from
+/// here is an UPDATE of what was sent: what is the same is left out, also where it has been deleted here since.
 final class SnapshotChanges {
   private let connection: SQLiteConnection
   private let vouchers: Vouchers
   private let tables: KeyedTables
   private let place: StreamPlace
   private let sender: String
+  /// What its sender is known to have got from here.
+  private let sent: [PeerShadow]
 
   init(
-    _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
+    _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers, sent: [PeerShadow],
     on connection: borrowing SQLiteConnection
   ) {
+    self.sent = sent
     self.place = place
     self.sender = sender
     self.tables = tables
@@ -34,12 +38,12 @@ final class SnapshotChanges {
   /// Turns the changes of a snapshot into those.
   ///
   /// - Parameter schema: The schema of the database.
-  /// - Returns: nil where nothing of the stream has come before.
+  /// - Returns: nil where nothing of the stream has come before, and nothing was sent.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
     var brought: [TableName] = []
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
-    guard !brought.isEmpty else { return nil }
+    guard !brought.isEmpty || !sent.isEmpty else { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: Set<[UInt8]>] = [:]
     var last: ChangesetTable?
@@ -83,7 +87,9 @@ final class SnapshotChanges {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable,
     into writer: inout ChangesetWriter
   ) throws -> Bool {
-    guard let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) else { return false }
+    guard let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) else {
+      return try writeReturned(row, bytes, of: table, header, into: &writer)
+    }
     // Whoever has lost a row gets it back.
     guard let here = try LocalRow(row, bytes, of: table, on: connection) else { return false }
     // What has been edited here since is for the next share from here to say.
@@ -109,6 +115,39 @@ final class SnapshotChanges {
       }
       return true
     }
+  }
+
+  /// Writes what the sender has changed of a row that they have got from here.
+  ///
+  /// - Returns: Whether they have got it from here.
+  private func writeReturned(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable,
+    into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    for shadow in sent {
+      guard let base = try shadow.values(row, bytes, of: table) else { continue }
+      let changed = row.indices.filter { place in
+        guard !header.isKey(place), let value = base[place] else { return false }
+        return value != bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
+      }
+      guard !changed.isEmpty else { return true }
+      let isChanged = Set(changed)
+      writer.beginChange(.update)
+      for place in row.indices {
+        if header.isKey(place) {
+          writer.append(row[place], of: bytes)
+        } else if isChanged.contains(place), let value = base[place] {
+          writer.append(encoded: value)
+        } else {
+          writer.appendUndefined()
+        }
+      }
+      for place in row.indices {
+        if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
+      }
+      return true
+    }
+    return false
   }
 
   /// Deletes the rows that the stream had, and that are here on its account alone.

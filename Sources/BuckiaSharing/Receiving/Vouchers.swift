@@ -17,7 +17,8 @@ final class Vouchers {
   /// Forgets what has been looked up: it may have been rolled back.
   func reload() { known = [:] }
 
-  private func entries(of table: KeyedTable) throws -> [VouchEntry] {
+  /// What streams have brought of a table.
+  func entries(of table: KeyedTable) throws -> [VouchEntry] {
     if let found = known[table.name] { return found }
     let found = try VouchEntry.all(of: table.local, on: connection)
     known[table.name] = found

@@ -1,0 +1,51 @@
+import SQLiteSchemas
+
+/// What other replicas call the rows of a diff, as far as its sender knows.
+package struct RowNaming: Sendable {
+  /// Neighbouring changes whose rows are called something by one replica, or by none but the sender.
+  package struct Run: Sendable {
+    /// How many changes.
+    package let count: Int64
+    /// The replica; nil for the sender alone.
+    package let replica: [UInt8]?
+    /// What it calls each of the rows; empty where it calls them as the changes do.
+    package let keys: [Int64]
+
+    /// Names some rows.
+    package init(count: Int64, replica: [UInt8]?, keys: [Int64]) {
+      self.count = count
+      self.replica = replica
+      self.keys = keys
+    }
+  }
+
+  /// A row that rows of the diff refer to, and that a replica calls otherwise than the sender.
+  package struct Reference: Sendable {
+    /// Its table.
+    package let table: TableName
+    /// Its key at the sender.
+    package let key: Int64
+    /// The replica.
+    package let replica: [UInt8]
+    /// Its key there.
+    package let name: Int64
+
+    /// Names a row.
+    package init(table: TableName, key: Int64, replica: [UInt8], name: Int64) {
+      self.table = table
+      self.key = key
+      self.replica = replica
+      self.name = name
+    }
+  }
+
+  /// The changes, in their order; empty where the sender alone has given all keys.
+  package var runs: [Run] = []
+  /// Rows that are referred to.
+  package var references: [Reference] = []
+  /// References that no foreign key declares, with the table that refers.
+  package var links: [(table: TableName, key: ForeignKey)] = []
+
+  /// Names nothing.
+  package init() {}
+}

@@ -1,0 +1,160 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A row of the table `buckia_row_name`: what another replica calls a row that has another key here, or that came by way of a third one.
+///
+/// The table is sparse: what has the same key at the replica that brought it has no entry.
+package struct RowNameEntry: Hashable, Sendable {
+  static let definition = """
+    CREATE TABLE main.buckia_row_name(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      replica BLOB NOT NULL,
+      key INTEGER NOT NULL,
+      local INTEGER NOT NULL,
+      PRIMARY KEY (table_name, replica, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_row_name_local ON buckia_row_name(table_name, local);
+    CREATE TABLE main.buckia_stream_author(
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      replica BLOB NOT NULL,
+      PRIMARY KEY (sender, stream)
+    ) WITHOUT ROWID;
+    """
+
+  /// The table.
+  package let table: TableName
+  /// The replica: 16 bytes.
+  package let replica: [UInt8]
+  /// The row's key there.
+  package let key: Int64
+  /// The row's key here.
+  package let local: Int64
+
+  /// Says what a replica calls a row.
+  package init(table: TableName, replica: [UInt8], key: Int64, local: Int64) {
+    self.table = table
+    self.replica = replica
+    self.key = key
+    self.local = local
+  }
+
+  // MARK: Looking
+
+  /// Whether any row of a table has another name.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func exist(of table: TableName, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let query = try connection.cached("SELECT 1 FROM main.buckia_row_name WHERE table_name = ?1 LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.text, at: 0)
+    return try query.statement.step()
+  }
+
+  /// The tables of which a replica calls rows otherwise.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func tables(
+    of replica: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> Set<TableName> {
+    let query = try connection.prepare("SELECT DISTINCT table_name FROM main.buckia_row_name WHERE replica = ?1")
+    try query.bind(replica, at: 0)
+    var found: Set<TableName> = []
+    while try query.step() { found.insert(TableName(query.text(at: 0) ?? "")) }
+    return found
+  }
+
+  /// The key here of a row that a replica calls something; nil where there is no entry.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func local(
+    of key: Int64, at replica: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> Int64? {
+    let query = try connection.cached(
+      "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.text, at: 0)
+    try query.statement.bind(replica, at: 1)
+    try query.statement.bind(key, at: 2)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+  }
+
+  /// What replicas call a row, as far as there are entries.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func all(
+    of local: Int64, in table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> [RowNameEntry] {
+    let query = try connection.cached(
+      "SELECT replica, key FROM main.buckia_row_name WHERE table_name = ?1 AND local = ?2 ORDER BY replica, key")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.text, at: 0)
+    try query.statement.bind(local, at: 1)
+    var found: [RowNameEntry] = []
+    while try query.statement.step() {
+      found.append(
+        RowNameEntry(
+          table: table, replica: query.statement.blob(at: 0), key: query.statement.integer(at: 1), local: local))
+    }
+    return found
+  }
+
+  /// The greatest key here that an entry of a table names; nil for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func greatest(
+    in table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> Int64? {
+    let query = try connection.cached(
+      "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 ORDER BY local DESC LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.text, at: 0)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+  }
+
+  // MARK: Writing
+
+  /// Writes the entry, in the place of one for the same name.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func write(on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: "INSERT OR REPLACE INTO main.buckia_row_name VALUES (?1, ?2, ?3, ?4)", table.text, replica, key, local)
+  }
+
+  /// Forgets what others call a row, which is gone here.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func remove(
+    _ local: Int64, of table: TableName, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_row_name WHERE table_name = ?1 AND local = ?2", table.text, local)
+  }
+
+  // MARK: Authors
+
+  /// Notes which replica a stream is of.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func note(
+    author replica: [UInt8], of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "INSERT OR REPLACE INTO main.buckia_stream_author VALUES (?1, ?2, ?3)", sender, stream, replica)
+  }
+
+  /// The replica that a stream is of; nil where that is not known.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func author(
+    of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> [UInt8]? {
+    let query = try connection.cached(
+      "SELECT replica FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(sender, at: 0)
+    try query.statement.bind(stream, at: 1)
+    return try query.statement.step() ? query.statement.blob(at: 0) : nil
+  }
+}

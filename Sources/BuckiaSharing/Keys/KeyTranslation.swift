@@ -1,0 +1,322 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Puts the changes of a share into the keys that its rows have here.
+///
+/// Two replicas give the same integer key to different rows. A row whose key is taken here by another gets a new one, and everything
+/// that refers to it in the sender's diffs follows, now and later. Rows that are equal in every column are one row.
+final class KeyTranslation {
+  private let sender: [UInt8]
+  private let own: [UInt8]?
+  private let names: RowNames
+  private let connection: SQLiteConnection
+  private let changes: IncomingChanges
+  private let naming: RowNaming
+  private let tables: KeyedTables
+  private let columns: KeyColumns
+  /// The columns of each table of the diff, in its order.
+  private let layouts: [TableName: [TableName?]]
+  /// The tables of which the sender calls rows otherwise, as the ledger has it.
+  private let known: Set<TableName>
+
+  /// The keys here of rows that the sender calls otherwise, as far as this diff tells of them.
+  private var found: [TableName: [Int64: Int64]] = [:]
+  private var entries: Set<RowNameEntry> = []
+  /// Keys that rows of this diff have here, where some of them are called by others' names.
+  private var taken: [TableName: Set<Int64>] = [:]
+  private var greatest: [TableName: Int64]?
+  private var next: [TableName: Int64] = [:]
+  /// Tables with rows that were taken for those that are here, because they are equal.
+  private var equal: Set<TableName> = []
+
+  /// - Returns: nil for a diff that has nothing to translate.
+  /// - Throws: `SQLiteError`, whatever the diff throws where it is damaged.
+  init?(
+    _ changes: IncomingChanges, _ tables: KeyedTables, _ schema: SchemaReader, _ names: RowNames,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let sender = changes.claims.replica, changes.place != nil else { return nil }
+    let known = try RowNameEntry.tables(of: sender, on: connection)
+    guard !changes.claims.ownKeys.isEmpty || !known.isEmpty else { return nil }
+    self.sender = sender
+    self.known = known
+    self.names = names
+    self.changes = changes
+    self.tables = tables
+    self.connection = SQLiteConnection(sharing: connection)
+    own = try ReplicaIdentity.read(on: connection)?.replica
+    naming = try changes.naming()
+    let authors = changes.definitions ?? []
+    let here = try schema.definitions(
+      of: authors.map { TableName($0.name) }
+        + authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } } + naming.links.map { TableName($0.key.parent) },
+      with: naming.links)
+    // Where both say what refers to what, both count.
+    var merged = Dictionary(authors.map { (TableName($0.name), $0) }) { first, _ in first }
+    for table in here {
+      let name = TableName(table.name)
+      if merged[name] == nil { merged[name] = table } else { merged[name]?.foreignKeys += table.foreignKeys }
+    }
+    columns = KeyColumns(
+      Array(merged.values), keyed: changes.claims.ownKeys.union(known), links: naming.links)
+    var layouts: [TableName: [TableName?]] = [:]
+    for table in authors {
+      let name = TableName(table.name)
+      layouts[name] = columns.tables(in: name, columns: table.changesetColumns)
+    }
+    self.layouts = layouts
+  }
+
+  // MARK: Deciding
+
+  /// Finds the keys of all rows, and puts the changes into them.
+  ///
+  /// - Returns: nil where they stay as they are.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
+  func translated() throws -> IncomingChanges? {
+    for row in naming.references { try take(row) }
+    // A row that was taken for one that is here is another one, if what it refers to has got another key.
+    while true {
+      let before = found.mapValues(\.count)
+      equal = []
+      try decideAll()
+      let moved = Set(found.keys.filter { found[$0]?.count != before[$0] })
+      guard equal.contains(where: { !columns.referred(by: $0).subtracting([$0]).isDisjoint(with: moved) || moved.contains($0) })
+      else { break }
+    }
+    guard !found.isEmpty || !known.isEmpty else { return nil }
+    return try rewritten()
+  }
+
+  /// Learns what the sender calls a row that others refer to.
+  private func take(_ row: RowNaming.Reference) throws {
+    guard let table = tables[row.table], let local = try local(RowNames.Name(replica: row.replica, key: row.name), table)
+    else { return }
+    note(row.key, is: local, in: row.table)
+  }
+
+  private func local(_ name: RowNames.Name, _ table: KeyedTable) throws -> Int64? {
+    try names.local(name, in: table, own: own)
+  }
+
+  /// Notes the key here of a row of the sender's.
+  private func note(_ key: Int64, is local: Int64, in table: TableName) {
+    guard key != local || found[table]?[key] != nil || known.contains(table) else { return }
+    found[table, default: [:]][key] = local
+    entries.insert(RowNameEntry(table: table, replica: sender, key: key, local: local))
+  }
+
+  private func decideAll() throws {
+    var runs = NameRuns(naming.runs)
+    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+      let name = runs.next()
+      guard let header = reader.table, changes.claims.ownKeys.contains(TableName(header.name)),
+        let table = tables[TableName(header.name)], table.keyPlaces.count == 1
+      else { return }
+      let row = change.operation == .insert ? reader.new : reader.old
+      let value = row[table.keyPlaces[0]]
+      guard value.kind == .integer else { return }
+      let key = value.integer(in: bytes)
+      let known = name.flatMap { run in run.replica.map { RowNames.Name(replica: $0, key: run.key ?? key) } }
+      try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
+    }
+  }
+
+  /// Finds the key here of one row.
+  ///
+  /// - Parameters:
+  ///   - key: Its key at the sender.
+  ///   - name: What another replica calls it, where the sender says so.
+  ///   - row: The whole row, for an INSERT.
+  private func decide(
+    _ key: Int64, _ name: RowNames.Name?, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+  ) throws {
+    if let local = found[table.name]?[key] {
+      taken[table.name, default: []].insert(local)
+      return
+    }
+    let origin = name ?? RowNames.Name(replica: sender, key: key)
+    if let local = try local(origin, table) {
+      if name == nil {
+        // What is known of it is in the ledger, or implied.
+        if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
+      } else if try names.entry(of: RowNames.Name(replica: sender, key: key), in: table.name) != local {
+        note(key, is: local, in: table.name)
+        taken[table.name, default: []].insert(local)
+      }
+      return
+    }
+    guard let (values, bytes) = row else { return }
+    let candidates = origin.key == key ? [key] : [origin.key, key]
+    var chosen: Int64?
+    for candidate in candidates where taken[table.name]?.contains(candidate) != true {
+      guard try isFree(candidate, for: values, bytes, table) else { continue }
+      chosen = candidate
+      break
+    }
+    guard let local = try chosen ?? newKey(in: table) else { return }
+    if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
+    note(key, is: local, in: table.name)
+    if origin.replica != sender {
+      entries.insert(RowNameEntry(table: table.name, replica: origin.replica, key: origin.key, local: local))
+    }
+  }
+
+  /// Whether no other row has a key here: none at all, or one that is equal.
+  private func isFree(
+    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable
+  ) throws -> Bool {
+    var writer = ChangesetWriter()
+    writer.append(integer: key)
+    let here = try writer.bytes.withRawSpan { own in
+      let keyRow = table.row(withKey: own)
+      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
+      guard try table.finds(isHere, keyRow, own, on: connection) else { return (isHere: false, row: LocalRow?.none) }
+      return (true, try LocalRow(keyRow, own, of: table, on: connection))
+    }
+    guard here.isHere else { return true }
+    guard let local = here.row else { return false }
+    let targets = layouts[table.name] ?? []
+    for place in row.indices where !table.keyPlaces.contains(place) {
+      var value = bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
+      if row[place].kind == .integer, place < targets.count, let target = targets[place] {
+        var writer = ChangesetWriter()
+        writer.append(integer: try translated(row[place].integer(in: bytes), target))
+        value = writer.bytes
+      }
+      guard local.encoded(place) == value else { return false }
+    }
+    equal.insert(table.name)
+    return true
+  }
+
+  /// A key that no row has, here or in the diff; nil when there are none left.
+  private func newKey(in table: KeyedTable) throws -> Int64? {
+    let last: Int64
+    if let known = next[table.name] {
+      last = known
+    } else {
+      let column = table.local.keySQL[0]
+      let mine = try connection.cachedInteger("SELECT max(\(column)) FROM \(table.sql)") ?? 0
+      var sequence: Int64 = 0
+      if table.local.isAutoIncrement {
+        let query = "SELECT seq FROM main.sqlite_sequence WHERE name = ?1 COLLATE NOCASE"
+        try connection.forEachRow(ofCached: query, binding: [table.local.name]) { sequence = $0.integer(at: 0) }
+      }
+      let named = try RowNameEntry.greatest(in: table.name, on: connection) ?? 0
+      last = max(0, mine, sequence, named, try greatestIncoming()[table.name] ?? 0)
+    }
+    guard last < Int64.max else { return nil }
+    next[table.name] = last + 1
+    return last + 1
+  }
+
+  /// The greatest key of each table that the diff names.
+  private func greatestIncoming() throws -> [TableName: Int64] {
+    if let greatest { return greatest }
+    var found: [TableName: Int64] = [:]
+    var runs = NameRuns(naming.runs)
+    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+      let other = runs.next()?.key
+      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }), table.keyPlaces.count == 1 else { return }
+      let value = (change.operation == .insert ? reader.new : reader.old)[table.keyPlaces[0]]
+      guard value.kind == .integer else { return }
+      let key = value.integer(in: bytes)
+      found[table.name] = max(found[table.name] ?? key, key, other ?? key)
+    }
+    greatest = found
+    return found
+  }
+
+  // MARK: Rewriting
+
+  /// The key here of a row of the sender's.
+  private func translated(_ key: Int64, _ table: TableName) throws -> Int64 {
+    if let local = found[table]?[key] { return local }
+    guard known.contains(table) else { return key }
+    return try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) ?? key
+  }
+
+  /// The changes with the keys that their rows have here.
+  private func rewritten() throws -> IncomingChanges? {
+    let moved = known.union(found.keys)
+    let output = changes.changeset.makeEmpty()
+    var last: ChangesetTable?
+    var isChanged = false
+    var writer = ChangesetWriter()
+    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+      guard let header = reader.table else { return }
+      writer.removeAll()
+      if last != header {
+        writer.beginTable(header)
+        last = header
+      }
+      let targets = (layouts[TableName(header.name)] ?? []).map { $0.flatMap { moved.contains($0) ? $0 : nil } }
+      if targets.allSatisfy({ $0 == nil }) || targets.count != header.columnCount {
+        writer.append(change.range, of: bytes)
+      } else {
+        writer.beginChange(change.operation, isIndirect: change.isIndirect)
+        if change.operation != .insert { isChanged = try write(reader.old, bytes, targets, to: &writer) || isChanged }
+        if change.operation != .delete { isChanged = try write(reader.new, bytes, targets, to: &writer) || isChanged }
+      }
+      try output.write(writer.bytes)
+    }
+    guard isChanged else { return nil }
+    var result = try changes.replacing(changeset: output)
+    result.withdrawals = changes.withdrawals
+    return result
+  }
+
+  /// - Returns: Whether any value is another one.
+  private func write(
+    _ row: [ValueSlice], _ bytes: RawSpan, _ targets: [TableName?], to writer: inout ChangesetWriter
+  ) throws -> Bool {
+    var isChanged = false
+    for (value, target) in zip(row, targets) {
+      guard let target, value.kind == .integer else {
+        writer.append(value, of: bytes)
+        continue
+      }
+      let key = value.integer(in: bytes)
+      let local = try translated(key, target)
+      if local != key { isChanged = true }
+      writer.append(integer: local)
+    }
+    return isChanged
+  }
+
+  // MARK: Afterwards
+
+  /// Writes down what has been found out, when the changes have been applied.
+  ///
+  /// - Throws: `SQLiteError`.
+  func finish() throws {
+    for entry in entries { try entry.write(on: connection) }
+    if !entries.isEmpty { names.reload() }
+  }
+}
+
+/// Goes through the names of the rows of a diff, change by change.
+private struct NameRuns {
+  private let runs: [RowNaming.Run]
+  private var index = 0
+  private var place = 0
+
+  init(_ runs: [RowNaming.Run]) { self.runs = runs }
+
+  /// What the row of the next change is called, and by whom; a key is given where it is another one than in the change.
+  mutating func next() -> (replica: [UInt8]?, key: Int64?)? {
+    while index < runs.count, Int64(place) == runs[index].count {
+      index += 1
+      place = 0
+    }
+    guard index < runs.count else { return nil }
+    defer { place += 1 }
+    return (runs[index].replica, runs[index].keys.isEmpty ? nil : runs[index].keys[place])
+  }
+}

@@ -1,0 +1,141 @@
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What other replicas call the rows of this database.
+///
+/// A row is known by the replica that gave it its key, and that key. As long as nobody had to deviate, that is implied: what a
+/// replica's stream has brought is called there as it is here. For everything else there is an entry.
+final class RowNames {
+  /// What a replica calls a row.
+  struct Name: Hashable {
+    let replica: [UInt8]
+    let key: Int64
+  }
+
+  private let connection: SQLiteConnection
+  private let vouchers: Vouchers
+  private var authors: [VouchEntry: [UInt8]?] = [:]
+  private var hasEntries: [TableName: Bool] = [:]
+
+  init(_ vouchers: Vouchers, on connection: borrowing SQLiteConnection) {
+    self.connection = SQLiteConnection(sharing: connection)
+    self.vouchers = vouchers
+  }
+
+  /// Forgets what has been looked up: it may have been rolled back.
+  func reload() {
+    authors = [:]
+    hasEntries = [:]
+  }
+
+  /// The replica whose stream has brought something.
+  private func author(of entry: VouchEntry) throws -> [UInt8]? {
+    if let known = authors[entry] { return known }
+    let found = try RowNameEntry.author(of: entry.stream, from: entry.sender, on: connection)
+    authors[entry] = found
+    return found
+  }
+
+  private func hasEntries(of table: TableName) throws -> Bool {
+    if let known = hasEntries[table] { return known }
+    let found = try RowNameEntry.exist(of: table, on: connection)
+    hasEntries[table] = found
+    return found
+  }
+
+  // MARK: From others' names
+
+  /// The key here of a row that a replica calls something, where there is an entry.
+  func entry(of name: Name, in table: TableName) throws -> Int64? {
+    guard try hasEntries(of: table) else { return nil }
+    return try RowNameEntry.local(of: name.key, at: name.replica, in: table, on: connection)
+  }
+
+  /// The key here of a row that a replica calls something; nil where that is not known.
+  ///
+  /// - Parameter own: The replica that this database is.
+  func local(_ name: Name, in table: KeyedTable, own: [UInt8]?) throws -> Int64? {
+    if name.replica == own { return try isOwn(name.key, in: table) ? name.key : nil }
+    if let found = try entry(of: name, in: table.name) { return found }
+    // What is here under another name of the same replica is another row.
+    guard try isBrought(name.key, in: table, by: name.replica) else { return nil }
+    return try names(of: name.key, in: table.name).contains { $0.replica == name.replica } ? nil : name.key
+  }
+
+  /// Whether a row is here, and not on account of others alone.
+  private func isOwn(_ key: Int64, in table: KeyedTable) throws -> Bool {
+    var writer = ChangesetWriter()
+    writer.append(integer: key)
+    return try writer.bytes.withRawSpan { try vouchers.isOwn(table.row(withKey: $0), $0, of: table) }
+  }
+
+  private func isBrought(_ key: Int64, in table: KeyedTable, by replica: [UInt8]) throws -> Bool {
+    for entry in try vouchers.entries(of: table) where try author(of: entry) == replica {
+      if try has(key, entry) { return true }
+    }
+    return false
+  }
+
+  private func has(_ key: Int64, _ entry: VouchEntry) throws -> Bool {
+    let query = try connection.cached("SELECT 1 FROM \(entry.name) WHERE k0 = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(key, at: 0)
+    return try query.statement.step()
+  }
+
+  private func names(of local: Int64, in table: TableName) throws -> [RowNameEntry] {
+    guard try hasEntries(of: table) else { return [] }
+    return try RowNameEntry.all(of: local, in: table, on: connection)
+  }
+
+  /// Forgets what others call a row that is gone.
+  func forget(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws {
+    guard table.keyPlaces.count == 1, row[table.keyPlaces[0]].kind == .integer, try hasEntries(of: table.name) else {
+      return
+    }
+    try RowNameEntry.remove(row[table.keyPlaces[0]].integer(in: bytes), of: table.name, on: connection)
+  }
+
+  /// The same where it is gone.
+  func forget(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, unlessHereOn connection: borrowing SQLiteConnection
+  ) throws {
+    guard try hasEntries(of: table.name) else { return }
+    let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
+    guard try !table.finds(isHere, row, bytes, on: connection) else { return }
+    try forget(row, bytes, of: table)
+  }
+
+  // MARK: To others' names
+
+  /// Whether others may call rows of a table anything.
+  func mayName(_ table: KeyedTable) throws -> Bool {
+    try hasEntries(of: table.name) || !vouchers.entries(of: table).isEmpty
+  }
+
+  /// What to call a row, so that others know which it is.
+  ///
+  /// - Parameter readers: The replicas that will read it: best is what they call it themselves.
+  /// - Returns: nil for a row that only this database has given a key.
+  func name(of local: Int64, in table: KeyedTable, for readers: [[UInt8]]) throws -> Name? {
+    let entries = try names(of: local, in: table.name)
+    var found = entries.map { Name(replica: $0.replica, key: $0.key) }
+    for entry in try vouchers.entries(of: table) where try has(local, entry) {
+      guard let author = try author(of: entry), !found.contains(where: { $0.replica == author }) else { continue }
+      found.append(Name(replica: author, key: local))
+    }
+    for reader in readers { if let name = found.first(where: { $0.replica == reader }) { return name } }
+    return found.first
+  }
+
+  /// What a replica calls a row that has another key here; nil for all others.
+  ///
+  /// - Parameter readers: The replicas that will read it.
+  func otherName(of local: Int64, in table: TableName, for readers: [[UInt8]]) throws -> Name? {
+    let found = try names(of: local, in: table)
+    let best = readers.lazy.compactMap { reader in found.first { $0.replica == reader } }.first ?? found.first
+    return best.flatMap { $0.key == local ? nil : Name(replica: $0.replica, key: $0.key) }
+  }
+}

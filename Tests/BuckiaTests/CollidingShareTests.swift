@@ -1,0 +1,302 @@
+import Buckia
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// People who give the same integer keys to different rows, and share them.
+@Suite struct CollidingShareTests {
+  /// One of them.
+  private final class Person {
+    let name: String
+    let path: String
+    let home: BuckiaHome
+    let folder: TemporaryFolder
+
+    init(_ name: String, in folder: TemporaryFolder, _ sql: String) throws {
+      self.name = name
+      self.folder = folder
+      path = try TestDatabases.run(sql, on: folder.file("\(name).sqlite"))
+      home = BuckiaHome(path: folder.file("home of \(name)"))
+    }
+
+    func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+
+    @discardableResult
+    func share(_ scope: ShareScope, with other: Person, resyncing: Bool = false) throws -> ShareReport {
+      var options = ShareOptions()
+      options.isUnencrypted = true
+      options.resyncs = resyncing
+      return try DatabaseManager(path).share(
+        scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options,
+        home: home)
+    }
+
+    @discardableResult
+    func receive() throws -> ApplyReport {
+      try folder.makeFolder("for \(name)")
+      let report = try DatabaseManager(path).processInboundChanges([folder.file("for \(name)")], home: home)
+      #expect(report.diffs.allSatisfy { $0.state == .applied }, "\(report.diffs.map { $0.reason ?? "" })")
+      let conflicts = try DatabaseManager(path).conflicts()
+      #expect(report.diffs.allSatisfy { $0.conflicts == 0 }, "\(name): \(conflicts)")
+      return report
+    }
+
+    func rows(_ query: String) throws -> [String] {
+      let connection = try SQLiteConnection(opening: path, as: .readOnly)
+      var found: [String] = []
+      try connection.forEachRow(of: query) { row in
+        found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+      }
+      #expect(try connection.integer("SELECT count(*) FROM pragma_foreign_key_check") == 0)
+      return found
+    }
+
+    /// The photos with their comments, by content alone.
+    func album() throws -> [String] {
+      try rows(
+        """
+        SELECT p.title, coalesce((SELECT group_concat(text, ',') FROM
+          (SELECT text FROM comment WHERE photo = p.id ORDER BY text)), '') FROM photo AS p ORDER BY 1, 2
+        """)
+    }
+  }
+
+  private static let schema = """
+    CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT);
+    CREATE TABLE comment(id INTEGER PRIMARY KEY, photo INTEGER REFERENCES photo(id), text TEXT);
+    """
+  private static let scope = ShareScope(name: "album") {
+    SharedTable("photo")
+    SharedTable("comment")
+  }
+
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func people(_ schema: String = schema, _ rows: String...) throws -> [Person] {
+    try zip(["anna", "ben", "cara"], rows).map { try Person($0, in: folder, schema + $1) }
+  }
+
+  private func rows(of name: String) -> String {
+    """
+    INSERT INTO photo VALUES (1,'beach of \(name)'),(2,'sea of \(name)');
+    INSERT INTO comment VALUES (1,1,'nice \(name)'),(2,2,'blue \(name)'),(3,2,'deep \(name)');
+    """
+  }
+
+  private static let both = [
+    "beach of anna|nice anna", "beach of ben|nice ben", "sea of anna|blue anna,deep anna", "sea of ben|blue ben,deep ben",
+  ]
+
+  @Test(arguments: ["", " AUTOINCREMENT"])
+  func `both have all photos, each with its own comments, and later edits and deletions find the right rows`(
+    kind: String
+  ) throws {
+    let schema = Self.schema.replacingOccurrences(of: "PRIMARY KEY", with: "PRIMARY KEY\(kind)")
+    let people = try people(schema, rows(of: "anna"), rows(of: "ben"))
+    let (anna, ben) = (people[0], people[1])
+    try anna.share(Self.scope, with: ben)
+    try ben.receive()
+    #expect(try ben.album() == Self.both)
+    // Nobody's rows have moved.
+    #expect(try ben.rows("SELECT title FROM photo WHERE id < 3 ORDER BY id") == ["beach of ben", "sea of ben"])
+    try ben.share(Self.scope, with: anna)
+    try anna.receive()
+    #expect(try anna.album() == Self.both)
+    #expect(try anna.rows("SELECT title FROM photo WHERE id < 3 ORDER BY id") == ["beach of anna", "sea of anna"])
+    // They go on with each other's rows.
+    try anna.run("UPDATE photo SET title = 'beach!' WHERE title = 'beach of ben'; DELETE FROM comment WHERE text = 'blue ben'")
+    try anna.run("INSERT INTO comment(photo, text) SELECT id, 'by anna' FROM photo WHERE title = 'sea of ben'")
+    try anna.share(Self.scope, with: ben)
+    try ben.run("UPDATE comment SET text = 'deep!' WHERE text = 'deep anna'")
+    try ben.run("INSERT INTO comment(photo, text) SELECT id, 'by ben' FROM photo WHERE title = 'sea of anna'")
+    try ben.receive()
+    #expect(try ben.rows("SELECT title FROM photo WHERE id = 1") == ["beach!"])
+    try ben.share(Self.scope, with: anna)
+    try anna.receive()
+    let expected = [
+      "beach of anna|nice anna", "beach!|nice ben", "sea of anna|blue anna,by ben,deep!", "sea of ben|by anna,deep ben",
+    ]
+    #expect(try anna.album() == expected)
+    #expect(try ben.album() == expected)
+    // There is nothing left to say.
+    #expect(try anna.share(Self.scope, with: ben).id == nil)
+    #expect(try ben.share(Self.scope, with: anna).id == nil)
+  }
+
+  @Test func `a third who gets the rows from both, in any order, has each once`() throws {
+    for order in [[0, 1], [1, 0]] {
+      let folder = try TemporaryFolder()
+      let names = ["anna", "ben", "cara"]
+      let people = try names.map { try Person($0, in: folder, Self.schema + ($0 == "cara" ? "" : rows(of: $0))) }
+      let (anna, ben, cara) = (people[0], people[1], people[2])
+      try anna.share(Self.scope, with: ben)
+      try ben.receive()
+      try ben.share(Self.scope, with: anna)
+      try anna.receive()
+      for place in order {
+        try people[place].share(Self.scope, with: cara)
+        try cara.receive()
+        #expect(try cara.album() == Self.both)
+      }
+      // What she changes finds the right rows at both.
+      try cara.run("UPDATE photo SET title = 'by cara' WHERE title = 'beach of ben'")
+      try cara.run("DELETE FROM comment WHERE text = 'deep anna'")
+      try cara.share(Self.scope, with: anna)
+      try cara.share(Self.scope, with: ben)
+      try anna.receive()
+      try ben.receive()
+      let expected = ["beach of anna|nice anna", "by cara|nice ben", "sea of anna|blue anna", "sea of ben|blue ben,deep ben"]
+      #expect(try anna.album() == expected)
+      #expect(try ben.album() == expected)
+      #expect(try ben.rows("SELECT title FROM photo WHERE id = 1") == ["by cara"])
+    }
+  }
+
+  @Test func `rows that are equal in every column are one row, and so they stay`() throws {
+    let people = try people(
+      Self.schema, rows(of: "both") + "INSERT INTO photo VALUES (3,'anna')", rows(of: "both") + "INSERT INTO photo VALUES (3,'ben')"
+    )
+    let (anna, ben) = (people[0], people[1])
+    try anna.share(Self.scope, with: ben)
+    try ben.receive()
+    #expect(try ben.rows("SELECT count(*) FROM photo") == ["4"])
+    #expect(try ben.rows("SELECT count(*) FROM comment") == ["3"])
+    // She has got both of these from him, or had them: what he changes is no conflict in his first share either.
+    try ben.run("UPDATE photo SET title = 'by ben' WHERE title = 'beach of both'")
+    try ben.share(Self.scope, with: anna)
+    try anna.receive()
+    #expect(try anna.rows("SELECT title FROM photo ORDER BY 1") == ["anna", "ben", "by ben", "sea of both"])
+  }
+
+  @Test func `an equal child of a parent that got another key is another row`() throws {
+    let people = try people(
+      Self.schema, "INSERT INTO photo VALUES (1,'of anna'); INSERT INTO comment VALUES (1,1,'nice')",
+      "INSERT INTO photo VALUES (1,'of ben'); INSERT INTO comment VALUES (1,1,'nice')")
+    let (anna, ben) = (people[0], people[1])
+    try anna.share(Self.scope, with: ben)
+    try ben.receive()
+    #expect(try ben.album() == ["of anna|nice", "of ben|nice"])
+  }
+
+  @Test func `self references and cycles of foreign keys follow`() throws {
+    let schema = """
+      CREATE TABLE folder(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES folder(id), cover INTEGER REFERENCES item(id), name TEXT);
+      CREATE TABLE item(id INTEGER PRIMARY KEY, folder INTEGER REFERENCES folder(id), name TEXT);
+      """
+    func rows(_ name: String) -> String {
+      """
+      INSERT INTO folder VALUES (1,NULL,2,'top \(name)'),(2,1,1,'sub \(name)'),(3,3,NULL,'loop \(name)');
+      INSERT INTO item VALUES (1,2,'one \(name)'),(2,1,'two \(name)');
+      """
+    }
+    let scope = ShareScope(name: "tree") {
+      SharedTable("folder")
+      SharedTable("item")
+    }
+    let query = """
+      SELECT f.name, p.name, c.name, (SELECT group_concat(name) FROM item WHERE folder = f.id) FROM folder AS f
+      LEFT JOIN folder AS p ON p.id = f.parent LEFT JOIN item AS c ON c.id = f.cover ORDER BY 1
+      """
+    let people = try people(schema, rows("a"), rows("b"))
+    try people[0].share(scope, with: people[1])
+    try people[1].receive()
+    try people[1].share(scope, with: people[0])
+    try people[0].receive()
+    let expected = [
+      "loop a|loop a|NULL|NULL", "loop b|loop b|NULL|NULL", "sub a|top a|one a|one a", "sub b|top b|one b|one b",
+      "top a|NULL|two a|two a", "top b|NULL|two b|two b",
+    ]
+    #expect(try people[0].rows(query) == expected)
+    #expect(try people[1].rows(query) == expected)
+  }
+
+  @Test func `composite keys that contain one follow, and so do keys that are references themselves`() throws {
+    let schema = """
+      CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT);
+      CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE photo_tag(photo INTEGER REFERENCES photo(id), tag INTEGER REFERENCES tag(id), since TEXT, PRIMARY KEY (photo, tag)) WITHOUT ROWID;
+      CREATE TABLE vote(photo INTEGER, tag INTEGER, who TEXT, PRIMARY KEY (photo, tag, who), FOREIGN KEY (photo, tag) REFERENCES photo_tag(photo, tag));
+      CREATE TABLE place(photo INTEGER PRIMARY KEY REFERENCES photo(id), name TEXT);
+      """
+    func rows(_ name: String) -> String {
+      """
+      INSERT INTO photo VALUES (1,'p1 \(name)'),(2,'p2 \(name)'); INSERT INTO tag VALUES (1,'t1 \(name)'),(2,'shared');
+      INSERT INTO photo_tag VALUES (1,1,'\(name)'),(1,2,'\(name)'),(2,2,'\(name)');
+      INSERT INTO vote VALUES (1,1,'x'),(2,2,'y'); INSERT INTO place VALUES (1,'at \(name)');
+      """
+    }
+    let scope = ShareScope(name: "all") {
+      for table in ["photo", "tag", "photo_tag", "vote", "place"] { SharedTable(TableName(table)) }
+    }
+    let query = """
+      SELECT p.title, t.name, pt.since, (SELECT who FROM vote WHERE photo = p.id AND tag = t.id), (SELECT name FROM place WHERE photo = p.id)
+      FROM photo_tag AS pt JOIN photo AS p ON p.id = pt.photo JOIN tag AS t ON t.id = pt.tag ORDER BY 1, 2
+      """
+    let people = try people(schema, rows("a"), rows("b"))
+    try people[0].share(scope, with: people[1])
+    try people[1].receive()
+    try people[1].share(scope, with: people[0])
+    try people[0].receive()
+    let expected = [
+      "p1 a|shared|a|NULL|at a", "p1 a|t1 a|a|x|at a", "p1 b|shared|b|NULL|at b", "p1 b|t1 b|b|x|at b",
+      "p2 a|shared|a|y|NULL", "p2 b|shared|b|y|NULL",
+    ]
+    #expect(try people[0].rows(query) == expected)
+    #expect(try people[1].rows(query) == expected)
+    #expect(try people[0].rows("SELECT count(*) FROM tag") == ["3"])
+  }
+
+  @Test func `references that only the scope declares are followed`() throws {
+    let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title); CREATE TABLE comment(id INTEGER PRIMARY KEY, photo INTEGER, text);"
+    let people = try people(schema, rows(of: "anna"), rows(of: "ben"))
+    let scope = ShareScope(
+      name: "album", tables: [SharedTable("photo"), SharedTable("comment")],
+      references: [SharedReference("comment", ["photo"], to: "photo")])
+    try people[0].share(scope, with: people[1])
+    try people[1].receive()
+    #expect(try people[1].album() == Self.both)
+  }
+
+  @Test func `a snapshot sent anew finds the rows that it brought before`() throws {
+    let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"))
+    let (anna, ben) = (people[0], people[1])
+    try anna.share(Self.scope, with: ben)
+    try ben.receive()
+    try anna.run("UPDATE photo SET title = 'sand' WHERE id = 1; DELETE FROM comment WHERE id = 3")
+    try anna.share(Self.scope, with: ben, resyncing: true)
+    try ben.receive()
+    #expect(
+      try ben.album() == ["beach of ben|nice ben", "sand|nice anna", "sea of anna|blue anna", "sea of ben|blue ben,deep ben"])
+  }
+
+  @Test func `a row that was deleted leaves no name behind for the next one with its key`() throws {
+    let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"))
+    let (anna, ben) = (people[0], people[1])
+    try anna.share(Self.scope, with: ben)
+    try ben.receive()
+    try ben.share(Self.scope, with: anna)
+    try anna.receive()
+    try ben.run("DELETE FROM comment WHERE photo = 4; DELETE FROM photo WHERE id = 4")
+    try ben.share(Self.scope, with: anna)
+    try anna.receive()
+    #expect(try anna.rows("SELECT id, title FROM photo WHERE id < 3") == ["1|beach of anna"])
+    try ben.run("INSERT INTO photo VALUES (4,'new of ben')")
+    try ben.share(Self.scope, with: anna)
+    try anna.receive()
+    #expect(try anna.rows("SELECT title FROM photo ORDER BY 1") == ["beach of anna", "beach of ben", "new of ben", "sea of ben"])
+    #expect(try ben.rows("SELECT title FROM photo ORDER BY 1") == ["beach of anna", "beach of ben", "new of ben", "sea of ben"])
+  }
+
+  @Test func `where no other key is left, the row is a conflict as before`() throws {
+    let people = try people(
+      Self.schema, "INSERT INTO photo VALUES (\(Int64.max),'of anna')", "INSERT INTO photo VALUES (\(Int64.max),'of ben')")
+    try people[0].share(Self.scope, with: people[1])
+    let report = try DatabaseManager(people[1].path).processInboundChanges(
+      [folder.file("for ben")], home: people[1].home)
+    #expect(report.diffs.map(\.conflicts) == [1])
+    #expect(try people[1].rows("SELECT title FROM photo") == ["of ben"])
+  }
+}
