@@ -106,7 +106,7 @@ extension RowNaming {
   fileprivate init(_ keys: RowKeys) {
     self.init()
     runs = keys.runs.map { run in
-      Run(count: run.count, replica: run.replica.map { keys.replicas[$0].bytes }, keys: run.keys)
+      Run(count: run.count, names: run.names.map { Names(replica: keys.replicas[$0.replica].bytes, keys: $0.keys) })
     }
     references = keys.references.map { row in
       Reference(table: row.table, key: row.key, replica: keys.replicas[row.replica].bytes, name: row.name)

@@ -70,7 +70,8 @@ extension RowKeys {
       return replicas.count - 1
     }
     for run in naming.runs {
-      runs.append(Run(count: run.count, replica: try run.replica.map { try place(of: $0) }, keys: run.keys))
+      let names = try run.names.map { Names(replica: try place(of: $0.replica), keys: $0.keys) }
+      runs.append(Run(count: run.count, names: names))
     }
     for row in naming.references {
       references.append(

@@ -103,7 +103,8 @@ struct ShareRun {
       let names = try SentNames(
         in: sent.changeset, of: sent.tables.map(\.definition), share, scope, schema, on: connection)
       try send(
-        sent, withdrawals, names, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica, &report)
+        sent, withdrawals, names, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica,
+        &report)
     }
     try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.

@@ -2,18 +2,29 @@ import SQLiteSchemas
 
 /// What other replicas call the rows of a diff, as far as its sender knows.
 package struct RowNaming: Sendable {
-  /// Neighbouring changes whose rows are called something by one replica, or by none but the sender.
+  /// Neighbouring changes whose rows the same replicas call something.
   package struct Run: Sendable {
     /// How many changes.
     package let count: Int64
-    /// The replica; nil for the sender alone.
-    package let replica: [UInt8]?
-    /// What it calls each of the rows; empty where it calls them as the changes do.
+    /// What replicas call the rows; empty where the sender alone does.
+    package let names: [Names]
+
+    /// Names some rows.
+    package init(count: Int64, names: [Names]) {
+      self.count = count
+      self.names = names
+    }
+  }
+
+  /// What a replica calls the rows of a run.
+  package struct Names: Sendable {
+    /// The replica.
+    package let replica: [UInt8]
+    /// Its key of each row; empty where it calls them as the changes do.
     package let keys: [Int64]
 
     /// Names some rows.
-    package init(count: Int64, replica: [UInt8]?, keys: [Int64]) {
-      self.count = count
+    package init(replica: [UInt8], keys: [Int64]) {
       self.replica = replica
       self.keys = keys
     }

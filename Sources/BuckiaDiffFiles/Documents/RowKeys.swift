@@ -4,18 +4,29 @@ import SQLiteSchemas
 /// What other replicas call the rows of a diff, as far as the sender knows: a replica gives integer keys to its rows by itself, so one
 /// key can mean different rows, and one row have different keys.
 package struct RowKeys: Equatable, Sendable {
-  /// Neighbouring changes whose rows are called something by one replica, or by none but the sender.
+  /// Neighbouring changes whose rows the same replicas call something.
   package struct Run: Equatable, Sendable {
     /// How many changes, at least 1.
     package var count: Int64
-    /// The replica: an index into ``RowKeys/replicas``; nil for the sender alone.
-    package var replica: Int?
-    /// What it calls each of the rows; empty where it calls them as the changes do.
-    package var keys: [Int64]
+    /// What replicas call the rows; empty where the sender alone does.
+    package var names: [Names]
 
     /// Makes a run.
-    package init(count: Int64, replica: Int? = nil, keys: [Int64] = []) {
+    package init(count: Int64, names: [Names] = []) {
       self.count = count
+      self.names = names
+    }
+  }
+
+  /// What a replica calls the rows of a run.
+  package struct Names: Equatable, Sendable {
+    /// The replica: an index into ``RowKeys/replicas``.
+    package var replica: Int
+    /// Its key of each row; empty where it calls them as the changes do.
+    package var keys: [Int64]
+
+    /// Names rows.
+    package init(replica: Int, keys: [Int64] = []) {
       self.replica = replica
       self.keys = keys
     }
@@ -102,8 +113,7 @@ extension RowKeys {
           runs.map { run -> JSONValue in
             var object = JSONObject()
             object.append("count", .integer(run.count))
-            if let replica = run.replica { object.append("replica", .number(replica)) }
-            if !run.keys.isEmpty { object.append("keys", .array(run.keys.map { Self.json($0) })) }
+            if !run.names.isEmpty { object.append("names", .array(run.names.map(Self.json))) }
             return .object(object)
           }))
     }
@@ -175,6 +185,13 @@ extension RowKeys {
     try fields.finish()
   }
 
+  private static func json(_ names: Names) -> JSONValue {
+    var object = JSONObject()
+    object.append("replica", .number(names.replica))
+    if !names.keys.isEmpty { object.append("keys", .array(names.keys.map { json($0) })) }
+    return .object(object)
+  }
+
   /// A key as JSON has it: as text beyond what every reader of JSON counts exactly.
   fileprivate static func json(_ key: Int64) -> JSONValue {
     key.magnitude <= UInt64(DiffFileLimits.number) ? .integer(key) : .string("\(key)")
@@ -193,18 +210,31 @@ extension RowKeys.Run {
   fileprivate init(_ value: JSONValue, at path: String, lastReplica: Int64) throws(DiffFileError) {
     var fields = try JSONFields(value, at: path, of: .annotations)
     self.init(count: try fields.integer("count", in: 1...DiffFileLimits.number))
-    if fields.remaining["replica"] != nil {
-      guard lastReplica >= 0 else { throw fields.invalid("replica", "is not listed") }
-      replica = Int(try fields.integer("replica", in: 0...lastReplica))
+    if fields.remaining["names"] != nil {
+      let count = count
+      names = try fields.list("names", limit: Int(lastReplica + 1)) { (value, path) throws(DiffFileError) in
+        try RowKeys.Names(value, at: path, lastReplica: lastReplica, count: count)
+      }
+      guard Set(names.map(\.replica)).count == names.count else {
+        throw fields.invalid("names", "has a replica twice")
+      }
     }
+    try fields.finish()
+  }
+}
+
+extension RowKeys.Names {
+  fileprivate init(
+    _ value: JSONValue, at path: String, lastReplica: Int64, count: Int64
+  ) throws(DiffFileError) {
+    var fields = try JSONFields(value, at: path, of: .annotations)
+    self.init(replica: Int(try fields.integer("replica", in: 0...lastReplica)))
     if fields.remaining["keys"] != nil {
       keys = try fields.list("keys", limit: Int.max) { (value, path) throws(DiffFileError) in
         guard let key = RowKeys.key(value) else { throw JSONMember.annotations.invalid(path, "is no integer key") }
         return key
       }
-      guard replica != nil, Int64(keys.count) == count else {
-        throw fields.invalid("keys", "does not have one for each change of a replica")
-      }
+      guard Int64(keys.count) == count else { throw fields.invalid("keys", "does not have one for each change") }
     }
     try fields.finish()
   }

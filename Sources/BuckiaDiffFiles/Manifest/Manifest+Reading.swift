@@ -74,7 +74,8 @@ extension Manifest {
     }
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
-      acknowledgements: acknowledgements, schema: schema, renames: renames, ownKeys: ownKeys, tables: tables, members: members,
+      acknowledgements: acknowledgements, schema: schema, renames: renames, ownKeys: ownKeys, tables: tables,
+      members: members,
       additional: fields.remaining)
     try check(splitBytes: splitBytes)
   }

@@ -37,7 +37,7 @@ final class KeyTranslation {
   /// - Returns: nil for a diff that has nothing to translate.
   /// - Throws: `SQLiteError`, whatever the diff throws where it is damaged.
   init?(
-    _ changes: IncomingChanges, _ tables: KeyedTables, _ schema: SchemaReader, _ names: RowNames,
+    _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames,
     on connection: borrowing SQLiteConnection
   ) throws {
     guard let sender = changes.claims.replica, changes.place != nil else { return nil }
@@ -47,14 +47,14 @@ final class KeyTranslation {
     self.known = known
     self.names = names
     self.changes = changes
-    self.tables = tables
     self.connection = SQLiteConnection(sharing: connection)
-    own = try ReplicaIdentity.read(on: connection)?.replica
+    self.own = try ReplicaIdentity.read(on: connection)?.replica
     naming = try changes.naming()
     let authors = changes.definitions ?? []
     let here = try schema.definitions(
       of: authors.map { TableName($0.name) }
-        + authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } } + naming.links.map { TableName($0.key.parent) },
+        + authors.flatMap { $0.foreignKeys.map { TableName($0.parent) } }
+        + naming.links.map { TableName($0.key.parent) },
       with: naming.links)
     // Where both say what refers to what, both count.
     var merged = Dictionary(authors.map { (TableName($0.name), $0) }) { first, _ in first }
@@ -62,6 +62,8 @@ final class KeyTranslation {
       let name = TableName(table.name)
       if merged[name] == nil { merged[name] = table } else { merged[name]?.foreignKeys += table.foreignKeys }
     }
+    let sent = Set(authors.map { TableName($0.name) })
+    tables = try KeyedTables(authors + here.filter { !sent.contains(TableName($0.name)) }, schema)
     columns = KeyColumns(
       Array(merged.values), keyed: changes.claims.ownKeys.union(known), links: naming.links)
     var layouts: [TableName: [TableName?]] = [:]
@@ -79,14 +81,17 @@ final class KeyTranslation {
   /// - Returns: nil where they stay as they are.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   func translated() throws -> IncomingChanges? {
-    for row in naming.references { try take(row) }
+    for row in naming.references where found[row.table]?[row.key] == nil { try take(row) }
     // A row that was taken for one that is here is another one, if what it refers to has got another key.
     while true {
       let before = found.mapValues(\.count)
       equal = []
       try decideAll()
       let moved = Set(found.keys.filter { found[$0]?.count != before[$0] })
-      guard equal.contains(where: { !columns.referred(by: $0).subtracting([$0]).isDisjoint(with: moved) || moved.contains($0) })
+      guard
+        equal.contains(where: {
+          !columns.referred(by: $0).subtracting([$0]).isDisjoint(with: moved) || moved.contains($0)
+        })
       else { break }
     }
     guard !found.isEmpty || !known.isEmpty else { return nil }
@@ -95,9 +100,10 @@ final class KeyTranslation {
 
   /// Learns what the sender calls a row that others refer to.
   private func take(_ row: RowNaming.Reference) throws {
-    guard let table = tables[row.table], let local = try local(RowNames.Name(replica: row.replica, key: row.name), table)
+    guard let table = tables[row.table],
+      let local = try local(RowNames.Name(replica: row.replica, key: row.name), table)
     else { return }
-    note(row.key, is: local, in: row.table)
+    try note(row.key, is: local, in: row.table)
   }
 
   private func local(_ name: RowNames.Name, _ table: KeyedTable) throws -> Int64? {
@@ -105,8 +111,9 @@ final class KeyTranslation {
   }
 
   /// Notes the key here of a row of the sender's.
-  private func note(_ key: Int64, is local: Int64, in table: TableName) {
-    guard key != local || found[table]?[key] != nil || known.contains(table) else { return }
+  private func note(_ key: Int64, is local: Int64, in table: TableName) throws {
+    // What is implied, or written down, need not be.
+    guard try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) ?? key != local else { return }
     found[table, default: [:]][key] = local
     entries.insert(RowNameEntry(table: table, replica: sender, key: key, local: local))
   }
@@ -114,7 +121,7 @@ final class KeyTranslation {
   private func decideAll() throws {
     var runs = NameRuns(naming.runs)
     try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
-      let name = runs.next()
+      let called = runs.next()
       guard let header = reader.table, changes.claims.ownKeys.contains(TableName(header.name)),
         let table = tables[TableName(header.name)], table.keyPlaces.count == 1
       else { return }
@@ -122,7 +129,7 @@ final class KeyTranslation {
       let value = row[table.keyPlaces[0]]
       guard value.kind == .integer else { return }
       let key = value.integer(in: bytes)
-      let known = name.flatMap { run in run.replica.map { RowNames.Name(replica: $0, key: run.key ?? key) } }
+      let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
       try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
     }
   }
@@ -131,28 +138,25 @@ final class KeyTranslation {
   ///
   /// - Parameters:
   ///   - key: Its key at the sender.
-  ///   - name: What another replica calls it, where the sender says so.
+  ///   - others: What other replicas call it, where the sender says so.
   ///   - row: The whole row, for an INSERT.
   private func decide(
-    _ key: Int64, _ name: RowNames.Name?, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+    _ key: Int64, _ others: [RowNames.Name], _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
   ) throws {
     if let local = found[table.name]?[key] {
       taken[table.name, default: []].insert(local)
       return
     }
-    let origin = name ?? RowNames.Name(replica: sender, key: key)
-    if let local = try local(origin, table) {
-      if name == nil {
-        // What is known of it is in the ledger, or implied.
-        if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
-      } else if try names.entry(of: RowNames.Name(replica: sender, key: key), in: table.name) != local {
-        note(key, is: local, in: table.name)
-        taken[table.name, default: []].insert(local)
-      }
+    let mine = RowNames.Name(replica: sender, key: key)
+    for name in others.isEmpty ? [mine] : others {
+      guard let local = try local(name, table) else { continue }
+      if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
+      try note(key, is: local, in: table.name)
       return
     }
     guard let (values, bytes) = row else { return }
-    let candidates = origin.key == key ? [key] : [origin.key, key]
+    var candidates = others.map(\.key)
+    if !candidates.contains(key) { candidates.append(key) }
     var chosen: Int64?
     for candidate in candidates where taken[table.name]?.contains(candidate) != true {
       guard try isFree(candidate, for: values, bytes, table) else { continue }
@@ -161,9 +165,9 @@ final class KeyTranslation {
     }
     guard let local = try chosen ?? newKey(in: table) else { return }
     if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
-    note(key, is: local, in: table.name)
-    if origin.replica != sender {
-      entries.insert(RowNameEntry(table: table.name, replica: origin.replica, key: origin.key, local: local))
+    try note(key, is: local, in: table.name)
+    for name in others where name.replica != sender && name.replica != own {
+      entries.insert(RowNameEntry(table: table.name, replica: name.replica, key: name.key, local: local))
     }
   }
 
@@ -222,12 +226,12 @@ final class KeyTranslation {
     var found: [TableName: Int64] = [:]
     var runs = NameRuns(naming.runs)
     try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
-      let other = runs.next()?.key
+      let others = runs.next()
       guard let table = reader.table.flatMap({ tables[TableName($0.name)] }), table.keyPlaces.count == 1 else { return }
       let value = (change.operation == .insert ? reader.new : reader.old)[table.keyPlaces[0]]
       guard value.kind == .integer else { return }
       let key = value.integer(in: bytes)
-      found[table.name] = max(found[table.name] ?? key, key, other ?? key)
+      found[table.name] = others.reduce(max(found[table.name] ?? key, key)) { max($0, $1.key ?? $0) }
     }
     greatest = found
     return found
@@ -310,13 +314,13 @@ private struct NameRuns {
   init(_ runs: [RowNaming.Run]) { self.runs = runs }
 
   /// What the row of the next change is called, and by whom; a key is given where it is another one than in the change.
-  mutating func next() -> (replica: [UInt8]?, key: Int64?)? {
+  mutating func next() -> [(replica: [UInt8], key: Int64?)] {
     while index < runs.count, Int64(place) == runs[index].count {
       index += 1
       place = 0
     }
-    guard index < runs.count else { return nil }
+    guard index < runs.count else { return [] }
     defer { place += 1 }
-    return (runs[index].replica, runs[index].keys.isEmpty ? nil : runs[index].keys[place])
+    return runs[index].names.map { ($0.replica, $0.keys.isEmpty ? nil : $0.keys[place]) }
   }
 }

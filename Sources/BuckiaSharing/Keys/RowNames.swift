@@ -57,18 +57,18 @@ final class RowNames {
   ///
   /// - Parameter own: The replica that this database is.
   func local(_ name: Name, in table: KeyedTable, own: [UInt8]?) throws -> Int64? {
-    if name.replica == own { return try isOwn(name.key, in: table) ? name.key : nil }
+    if name.replica == own { return try isHere(name.key, in: table) ? name.key : nil }
     if let found = try entry(of: name, in: table.name) { return found }
     // What is here under another name of the same replica is another row.
     guard try isBrought(name.key, in: table, by: name.replica) else { return nil }
     return try names(of: name.key, in: table.name).contains { $0.replica == name.replica } ? nil : name.key
   }
 
-  /// Whether a row is here, and not on account of others alone.
-  private func isOwn(_ key: Int64, in table: KeyedTable) throws -> Bool {
+  private func isHere(_ key: Int64, in table: KeyedTable) throws -> Bool {
     var writer = ChangesetWriter()
     writer.append(integer: key)
-    return try writer.bytes.withRawSpan { try vouchers.isOwn(table.row(withKey: $0), $0, of: table) }
+    let query = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
+    return try writer.bytes.withRawSpan { try table.finds(query, table.row(withKey: $0), $0, on: connection) }
   }
 
   private func isBrought(_ key: Int64, in table: KeyedTable, by replica: [UInt8]) throws -> Bool {
@@ -115,27 +115,27 @@ final class RowNames {
     try hasEntries(of: table.name) || !vouchers.entries(of: table).isEmpty
   }
 
-  /// What to call a row, so that others know which it is.
+  /// How many replicas' names of a row are sent: any that a reader knows will do.
+  private static let limit = 4
+
+  /// What others call a row, so that whoever has it knows which it is.
   ///
-  /// - Parameter readers: The replicas that will read it: best is what they call it themselves.
-  /// - Returns: nil for a row that only this database has given a key.
-  func name(of local: Int64, in table: KeyedTable, for readers: [[UInt8]]) throws -> Name? {
-    let entries = try names(of: local, in: table.name)
-    var found = entries.map { Name(replica: $0.replica, key: $0.key) }
+  /// - Parameter readers: The replicas that will read it, whose own names come first.
+  /// - Returns: None for a row that only this database has given a key.
+  func names(of local: Int64, in table: KeyedTable, for readers: [[UInt8]]) throws -> [Name] {
+    var found = try names(of: local, in: table.name).map { Name(replica: $0.replica, key: $0.key) }
     for entry in try vouchers.entries(of: table) where try has(local, entry) {
       guard let author = try author(of: entry), !found.contains(where: { $0.replica == author }) else { continue }
       found.append(Name(replica: author, key: local))
     }
-    for reader in readers { if let name = found.first(where: { $0.replica == reader }) { return name } }
-    return found.first
+    return Self.best(found, for: readers)
   }
 
-  /// What a replica calls a row that has another key here; nil for all others.
-  ///
-  /// - Parameter readers: The replicas that will read it.
-  func otherName(of local: Int64, in table: TableName, for readers: [[UInt8]]) throws -> Name? {
-    let found = try names(of: local, in: table)
-    let best = readers.lazy.compactMap { reader in found.first { $0.replica == reader } }.first ?? found.first
-    return best.flatMap { $0.key == local ? nil : Name(replica: $0.replica, key: $0.key) }
+  /// The names that are sent: one of each replica.
+  private static func best(_ names: [Name], for readers: [[UInt8]]) -> [Name] {
+    var seen: Set<[UInt8]> = []
+    let once = names.filter { seen.insert($0.replica).inserted }
+    return Array(
+      (once.filter { readers.contains($0.replica) } + once.filter { !readers.contains($0.replica) }).prefix(limit))
   }
 }

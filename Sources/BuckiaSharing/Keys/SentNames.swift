@@ -41,12 +41,9 @@ package struct SentNames {
     let tables = try KeyedTables(definitions, schema)
     let names = RowNames(Vouchers(on: connection), on: connection)
     var named: Set<TableName> = []
+    let parents = try KeyedTables(here, schema)
     for name in keyed {
-      if let table = tables[name] {
-        if try names.mayName(table) { named.insert(name) }
-      } else if try RowNameEntry.exist(of: name, on: connection) {
-        named.insert(name)
-      }
+      if let table = parents[name], try names.mayName(table) { named.insert(name) }
     }
     guard !named.isEmpty else { return }
     let readers = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.replica)
@@ -57,37 +54,42 @@ package struct SentNames {
         return (name, targets.map { target in target.flatMap { named.contains($0) ? $0 : nil } })
       }, uniquingKeysWith: { first, _ in first })
     var runs = NamedRuns()
-    var references: [TableName: [Int64: RowNames.Name]] = [:]
+    // Rows of the diff are named where they are.
+    var changed: [TableName: Set<Int64>] = [:]
+    var references: [TableName: [Int64: [RowNames.Name]]] = [:]
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       guard let header = reader.table else { return }
       let name = TableName(header.name)
       let row = change.operation == .insert ? reader.new : reader.old
-      var found: (RowNames.Name, Int64)?
+      var found: [RowNames.Name] = []
+      var key: Int64?
       if named.contains(name), let table = tables[name], table.keyPlaces.count == 1,
         row[table.keyPlaces[0]].kind == .integer
       {
-        let key = row[table.keyPlaces[0]].integer(in: bytes)
-        found = try names.name(of: key, in: table, for: readers).map { ($0, key) }
+        let local = row[table.keyPlaces[0]].integer(in: bytes)
+        found = try names.names(of: local, in: table, for: readers)
+        key = local
+        if change.operation != .delete { changed[name, default: []].insert(local) }
         // What is gone may give its key to another row.
         if change.operation == .delete { try names.forget(row, bytes, of: table, unlessHereOn: connection) }
       }
-      runs.add(found?.0, for: found?.1)
+      runs.add(found, for: key)
       guard let targets = layouts[name] else { return }
       for values in [reader.old, reader.new] {
         for (place, target) in targets.enumerated() where place < values.count && values[place].kind == .integer {
-          guard let target, tables[name].map({ target != name || !$0.keyPlaces.contains(place) }) ?? true else { continue }
+          guard let target, tables[name].map({ target != name || !$0.keyPlaces.contains(place) }) ?? true else {
+            continue
+          }
           let key = values[place].integer(in: bytes)
-          guard references[target]?[key] == nil,
-            let other = try names.otherName(of: key, in: target, for: readers)
-          else { continue }
-          references[target, default: [:]][key] = other
+          guard references[target]?[key] == nil, let parent = parents[target] else { continue }
+          references[target, default: [:]][key] = try names.names(of: key, in: parent, for: readers)
         }
       }
     }
     naming.runs = runs.finished
     naming.references = references.sorted { $0.key.text < $1.key.text }.flatMap { table, rows in
-      rows.sorted { $0.key < $1.key }.map { key, name in
-        RowNaming.Reference(table: table, key: key, replica: name.replica, name: name.key)
+      rows.filter { changed[table]?.contains($0.key) != true }.sorted { $0.key < $1.key }.flatMap { key, names in
+        names.map { RowNaming.Reference(table: table, key: key, replica: $0.replica, name: $0.key) }
       }
     }
   }
@@ -95,28 +97,41 @@ package struct SentNames {
 
 /// Gathers what neighbouring rows are called.
 private struct NamedRuns {
-  private var runs: [(count: Int64, replica: [UInt8]?, keys: [Int64])] = []
+  private struct Run {
+    var count: Int64 = 0
+    /// The replicas, and whether they call the rows otherwise than this database does.
+    let shape: [Shape]
+    var keys: [[Int64]]
+  }
+
+  private struct Shape: Equatable {
+    let replica: [UInt8]
+    let isOther: Bool
+  }
+
+  private var runs: [Run] = []
   private var isNamed = false
 
   /// Adds a row.
   ///
   /// - Parameters:
-  ///   - name: What it is called; nil where this database alone calls it anything.
+  ///   - names: What it is called; empty where this database alone calls it anything.
   ///   - key: Its key here.
-  mutating func add(_ name: RowNames.Name?, for key: Int64?) {
-    if name != nil { isNamed = true }
-    let isOther = name.map { $0.key != key } ?? false
-    let keys = isOther ? name.map { [$0.key] } ?? [] : []
-    if let last = runs.last, last.replica == name?.replica, last.keys.isEmpty == keys.isEmpty {
-      runs[runs.count - 1].count += 1
-      runs[runs.count - 1].keys += keys
-    } else {
-      runs.append((1, name?.replica, keys))
-    }
+  mutating func add(_ names: [RowNames.Name], for key: Int64?) {
+    if !names.isEmpty { isNamed = true }
+    let shape = names.map { Shape(replica: $0.replica, isOther: $0.key != key) }
+    if runs.last?.shape != shape { runs.append(Run(shape: shape, keys: shape.map { _ in [] })) }
+    let last = runs.count - 1
+    runs[last].count += 1
+    for (place, name) in names.enumerated() where shape[place].isOther { runs[last].keys[place].append(name.key) }
   }
 
   /// The runs; none where no row has a name.
   var finished: [RowNaming.Run] {
-    isNamed ? runs.map { RowNaming.Run(count: $0.count, replica: $0.replica, keys: $0.keys) } : []
+    guard isNamed else { return [] }
+    return runs.map { run in
+      RowNaming.Run(
+        count: run.count, names: zip(run.shape, run.keys).map { RowNaming.Names(replica: $0.replica, keys: $1) })
+    }
   }
 }

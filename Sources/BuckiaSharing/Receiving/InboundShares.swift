@@ -46,7 +46,7 @@ package final class InboundShares: SharingParticipant {
     guard let place = changes.place else { return changes }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
-    if let keys = try KeyTranslation(changes, tables, schema, names, on: connection) {
+    if let keys = try KeyTranslation(changes, schema, names, on: connection) {
       translation = (keys, try keys.translated())
     }
     let changes = translation?.changes ?? changes
@@ -66,19 +66,20 @@ package final class InboundShares: SharingParticipant {
         staying.insert(ordinal)
       }
     }
-    if place.isSnapshot {
-      let snapshot = SnapshotChanges(
-        place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), on: connection)
-      return try snapshot.changes(of: changes, schema) ?? changes
+    var wanted = changes
+    if !staying.isEmpty, !place.isSnapshot {
+      let rest = changes.changeset.makeEmpty()
+      ordinal = 0
+      try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
+        ordinal += 1
+        return !staying.contains(ordinal)
+      }
+      wanted = try changes.replacing(changeset: rest)
     }
-    guard !staying.isEmpty else { return changes }
-    let rest = changes.changeset.makeEmpty()
-    ordinal = 0
-    try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
-      ordinal += 1
-      return !staying.contains(ordinal)
-    }
-    return try changes.replacing(changeset: rest)
+    guard place.isSnapshot || !changes.claims.ownKeys.isEmpty else { return wanted }
+    let snapshot = SnapshotChanges(
+      place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), on: connection)
+    return try snapshot.changes(of: wanted, schema) ?? wanted
   }
 
   /// What the sender of a diff has got from here, as far as they say that they have got all of it: else it is not known which state

@@ -10,7 +10,8 @@ import SQLiteSchemas
 ///
 /// It holds all rows of the scope as INSERTs. What has not changed since it came is left out, so that what was edited here stays. A row
 /// that has, and was not edited here, is an UPDATE. What the stream had and has no more is a DELETE. A row that its sender has got from
-/// here is an UPDATE of what was sent: what is the same is left out, also where it has been deleted here since.
+/// here is an UPDATE of what was sent: what is the same is left out, also where it has been deleted here since. And a row that is known
+/// to be one that is here, whoever has brought it, is an UPDATE of what nobody knows to have been there.
 final class SnapshotChanges {
   private let connection: SQLiteConnection
   private let vouchers: Vouchers
@@ -19,6 +20,8 @@ final class SnapshotChanges {
   private let sender: String
   /// What its sender is known to have got from here.
   private let sent: [PeerShadow]
+  /// The tables in which a row with the key of an incoming one is that row: others have got another key.
+  private var identified: Set<TableName> = []
 
   init(
     _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers, sent: [PeerShadow],
@@ -43,7 +46,8 @@ final class SnapshotChanges {
   func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
     var brought: [TableName] = []
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
-    guard !brought.isEmpty || !sent.isEmpty else { return nil }
+    guard !brought.isEmpty || !sent.isEmpty || !incoming.claims.ownKeys.isEmpty else { return nil }
+    identified = incoming.claims.ownKeys
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: Set<[UInt8]>] = [:]
     var last: ChangesetTable?
@@ -67,7 +71,8 @@ final class SnapshotChanges {
       try kept.write(writer.bytes)
     }
     var added: [TableDefinition] = []
-    for name in Set(brought).sorted(by: { $0.text < $1.text }) {
+    // Only a snapshot says what is not there any more.
+    for name in place.isSnapshot ? Set(brought).sorted(by: { $0.text < $1.text }) : [] {
       guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
       let local = try schema.definition(of: entry)
       let author = incoming.definitions?.first { TableName($0.name) == name }
@@ -89,6 +94,7 @@ final class SnapshotChanges {
   ) throws -> Bool {
     guard let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) else {
       return try writeReturned(row, bytes, of: table, header, into: &writer)
+        || writeIdentified(row, bytes, of: table, header, into: &writer)
     }
     // Whoever has lost a row gets it back.
     guard let here = try LocalRow(row, bytes, of: table, on: connection) else { return false }
@@ -115,6 +121,39 @@ final class SnapshotChanges {
       }
       return true
     }
+  }
+
+  /// Writes how a row differs from the one here that it is known to be.
+  ///
+  /// - Returns: Whether it is known to be one.
+  private func writeIdentified(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable,
+    into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    guard identified.contains(table.name), let here = try LocalRow(row, bytes, of: table, on: connection) else {
+      return false
+    }
+    let changed = row.indices.filter { place in
+      !header.isKey(place)
+        && here.encoded(place) != bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
+    }
+    guard !changed.isEmpty else { return true }
+    let isChanged = Set(changed)
+    writer.beginChange(.update)
+    for place in row.indices {
+      if header.isKey(place) {
+        writer.append(row[place], of: bytes)
+      } else if isChanged.contains(place) {
+        // It is not known what was there: where something is, it is a conflict.
+        writer.appendNull()
+      } else {
+        writer.appendUndefined()
+      }
+    }
+    for place in row.indices {
+      if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
+    }
+    return true
   }
 
   /// Writes what the sender has changed of a row that they have got from here.
