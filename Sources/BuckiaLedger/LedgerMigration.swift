@@ -4,7 +4,7 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8]
+  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toStateFormat]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -256,5 +256,31 @@ enum LedgerMigration {
       key TEXT NOT NULL,
       UNIQUE (sender, stream, table_name)
     );
+    """
+
+  /// What streams hold is summed up, so that a difference between sender and receiver is found.
+  private static let toStateFormat = """
+    CREATE TABLE main.buckia_state(
+      state INTEGER PRIMARY KEY,
+      share INTEGER,
+      sender TEXT,
+      stream BLOB NOT NULL,
+      replica BLOB,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      columns TEXT NOT NULL,
+      row_count INTEGER NOT NULL,
+      sums BLOB NOT NULL,
+      difference BLOB,
+      is_requested INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX main.buckia_state_share ON buckia_state(share, table_name) WHERE share IS NOT NULL;
+    CREATE UNIQUE INDEX main.buckia_state_sender ON buckia_state(sender, stream, table_name) WHERE sender IS NOT NULL;
+    CREATE TABLE main.buckia_aside(
+      share INTEGER NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      hash INTEGER,
+      PRIMARY KEY (share, table_name, key)
+    ) WITHOUT ROWID;
     """
 }

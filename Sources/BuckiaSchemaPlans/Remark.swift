@@ -45,6 +45,8 @@ extension Remark {
     case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
     case heldNotApplied
     case noOldValues
+    // Streams: the table, how many of 256 parts, and the stream.
+    case stateDiffers
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
       indexRebuiltWithoutOtherRows, functionsKept
@@ -156,6 +158,10 @@ extension Remark {
       case .noOldValues:
         "$1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed "
           + "here could not be seen, and such rows were overwritten without a conflict"
+
+      case .stateDiffers:
+        "table \"$1\": what has come by the stream $3 is not what its sender has sent: $2 of 256 parts of the keys differ; it is mended "
+          + "when they share everything anew"
 
       case .indexIncomplete: "the $1 index \"$2\" over \"$3\" $4"
       case .indexToRebuild: "the $1 index \"$2\" over \"$3\" $4: rebuild it"

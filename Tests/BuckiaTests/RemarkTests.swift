@@ -140,6 +140,10 @@ struct RemarkTests {
       .noOldValues,
       "1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed here could not be seen, and such rows were overwritten without a conflict"
     ),
+    (
+      .stateDiffers,
+      "table \"1\": what has come by the stream 3 is not what its sender has sent: 2 of 256 parts of the keys differ; it is mended when they share everything anew"
+    ),
     (.indexIncomplete, "the 1 index \"2\" over \"3\" 4"),
     (.indexToRebuild, "the 1 index \"2\" over \"3\" 4: rebuild it"),
     (.indexNotRebuilt, "the 1 index \"2\" over \"3\" 4, and cannot be rebuilt (5)"),

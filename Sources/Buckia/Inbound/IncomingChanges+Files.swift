@@ -86,6 +86,11 @@ extension Manifest {
       StreamClaims.Acknowledgement(
         stream: $0.stream.bytes, incarnation: $0.incarnation.bytes, through: $0.through)
     }
+    claims.states = states.map {
+      StreamClaims.State(
+        table: $0.table, rows: $0.rows, digest: $0.digest.bytes,
+        buckets: $0.buckets.map { Dictionary($0.map { ($0.bucket, $0.beginning) }) { first, _ in first } })
+    }
     claims.withdraws = tables.contains { $0.withdrawn > 0 }
     return claims
   }

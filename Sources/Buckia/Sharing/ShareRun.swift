@@ -77,7 +77,11 @@ struct ShareRun {
     let rows = try ScopeRows(scope, on: connection, schema)
     let shadow = try Shadow(of: share.number, on: connection)
     let isSnapshot = share.sequence == 0 || options.resyncs
-    if isSnapshot { try shadow.clear() }
+    let state = try SentState(of: share, on: connection)
+    if isSnapshot {
+      try shadow.clear()
+      try state.clear()
+    }
     var selections = rows.selections
     // Of tables that were shared, and are not any more, all rows have left the scope.
     let left = shadow.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
@@ -92,6 +96,7 @@ struct ShareRun {
       in: found.changeset, of: found.tables.map(\.definition), share, schema, on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
+    let states = try state.follow(found, leavingOut: leftOut, schema)
     let sent = leftOut.contains { $0.isLeftOut } ? try found.leavingOut(deletions: leftOut) : found
     report.tables = try ShareReport.tables(
       sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
@@ -101,7 +106,8 @@ struct ShareRun {
     if !sent.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
       let withdrawals = departed.withdrawals(keeping: keeps)
       try send(
-        sent, withdrawals, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica, &report)
+        sent, withdrawals, states, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica,
+        &report)
     }
     try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.
@@ -147,8 +153,9 @@ struct ShareRun {
 
   /// Writes the file into the outbox.
   private func send(
-    _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)], of share: inout ShareEntry,
-    replacing replaced: StreamID?, isSnapshot: Bool, from source: RowSource, by replica: Replica,
+    _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)],
+    _ states: [SentState.Claim], of share: inout ShareEntry, replacing replaced: StreamID?, isSnapshot: Bool,
+    from source: RowSource, by replica: Replica,
     _ report: inout ShareReport
   ) throws {
     let id = try nextID(from: source, &report)
@@ -165,7 +172,8 @@ struct ShareRun {
       id: id, kind: isSnapshot ? .snapshot : .delta,
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
-      acknowledgements: try Self.acknowledgements(on: source.connection))
+      acknowledgements: try Self.acknowledgements(on: source.connection),
+      states: Manifest.states(states, of: difference))
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),

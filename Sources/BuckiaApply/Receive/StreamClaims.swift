@@ -21,6 +21,28 @@ package struct StreamClaims: Equatable, Sendable {
   package var replica: [UInt8]?
   /// What its sender has applied.
   package var acknowledgements: [Acknowledgement] = []
+  /// What its stream holds of a table after it.
+  package struct State: Equatable, Sendable {
+    /// The table.
+    package let table: String
+    /// How many rows there are.
+    package let rows: Int64
+    /// The sum of the hashes of all rows: 16 bytes.
+    package let digest: [UInt8]
+    /// The first two bytes of the sums of the buckets that the diff has changed; nil where they are not said.
+    package let buckets: [UInt8: [UInt8]]?
+
+    /// Says what there is.
+    package init(table: String, rows: Int64, digest: [UInt8], buckets: [UInt8: [UInt8]]?) {
+      self.table = table
+      self.rows = rows
+      self.digest = digest
+      self.buckets = buckets
+    }
+  }
+
+  /// What its stream holds of the tables that it changes.
+  package var states: [State] = []
   /// Whether it withdraws rows.
   package var withdraws = false
 

@@ -19,6 +19,7 @@ extension Manifest {
     if let schema { object.append("schema", .string(schema.description)) }
     if !renames.isEmpty { object.append("renames", .array(renames.map(\.json))) }
     object.append("tables", .array(tables.map(\.json)))
+    if !states.isEmpty { object.append("state", .array(states.map(\.json))) }
     object.append("members", .array(members.map(\.json)))
     object.members += additional.members
     return .object(object)

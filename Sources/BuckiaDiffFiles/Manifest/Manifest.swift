@@ -43,6 +43,8 @@ package struct Manifest: Equatable, Sendable {
   package var renames: [ColumnRename]
   /// The tables with changes, in the order in which they first appear in the changeset.
   package var tables: [Table]
+  /// What the stream holds of the tables after this diff.
+  package var states: [State]
   /// Every other member of the file but the signature, in order.
   package var members: [Member]
   /// Fields this version does not know, kept as they are.
@@ -52,8 +54,8 @@ package struct Manifest: Equatable, Sendable {
   package init(
     id: KSUID, kind: Kind = .delta, critical: [String] = [], dataset: DatasetID? = nil, sender: Sender? = nil,
     audience: Audience? = nil, chain: Chain? = nil, acknowledgements: [Acknowledgement] = [],
-    schema: ContentDigest? = nil, renames: [ColumnRename] = [], tables: [Table] = [], members: [Member] = [],
-    additional: JSONObject = JSONObject()
+    schema: ContentDigest? = nil, renames: [ColumnRename] = [], tables: [Table] = [], states: [State] = [],
+    members: [Member] = [], additional: JSONObject = JSONObject()
   ) {
     self.id = id
     self.kind = kind
@@ -66,6 +68,7 @@ package struct Manifest: Equatable, Sendable {
     self.schema = schema
     self.renames = renames
     self.tables = tables
+    self.states = states
     self.members = members
     self.additional = additional
   }

@@ -83,6 +83,7 @@ package struct VouchEntry: Equatable, Sendable {
       number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, sender: sender, stream: stream,
       table: TableName(table.name), key: key.definition)
     try connection.execute(key.creation(of: entry.name, with: "is_own INTEGER NOT NULL, hash INTEGER NOT NULL"))
+    try SharedView.refresh(on: connection)
     return entry
   }
 
@@ -101,6 +102,8 @@ package struct VouchEntry: Equatable, Sendable {
     while try query.step() { numbers.append(query.integer(at: 0)) }
     query.reset()
     for number in numbers { try remove(number, on: connection) }
+    if !numbers.isEmpty { try SharedView.refresh(on: connection) }
+    try StateEntry.remove(stream, from: sender, table, on: connection)
   }
 
   private static func remove(_ number: Int64, on connection: borrowing SQLiteConnection) throws {

@@ -72,18 +72,19 @@ package final class InboundShares: SharingParticipant {
 
   // MARK: Afterwards
 
-  package func finish(_ changes: IncomingChanges) throws {
+  package func finish(_ changes: IncomingChanges) throws -> [Remark] {
     try noteAcknowledgements(of: changes)
     let tables = try KeyedTables(changes.definitions ?? [], SchemaReader(connection))
     let peers = try peerShares(of: changes)
     let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
     let others = try changes.claims.withdraws ? otherShares(than: peers) : []
+    let state = try changes.place.map { try ReceivedState($0, changes, tables, on: connection) }
     var runs = WithdrawalRuns(try changes.withdrawals())
     try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
       let isWithdrawal = runs.next()
       guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
       for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
-      if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender) }
+      if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender, state) }
       guard isWithdrawal, table.hasKey(reader.old) else { return }
       let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
       guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
@@ -93,6 +94,7 @@ package final class InboundShares: SharingParticipant {
     }
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     own = [:]
+    return try state?.finish(changes.claims.states) ?? []
   }
 
   /// Forgets what a stream had before its snapshot.
@@ -114,22 +116,29 @@ package final class InboundShares: SharingParticipant {
     for name in try VouchEntry.tables(of: replaced, from: sender, on: connection) {
       try vouchers.forget(replaced, from: sender, name)
     }
+    try StateEntry.remove(replaced, from: sender, nil, on: connection)
   }
 
   /// Notes which rows a stream has brought, or does not have any more.
   private func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
-    _ sender: String
+    _ sender: String, _ state: ReceivedState?
   ) throws {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard table.hasKey(row) else { return }
+    if let state {
+      let known =
+        try state.replacesRows ? vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender) : nil
+      state.follow(change, reader, bytes, of: table, after: known)
+    }
     switch change.operation {
-    case .insert where table.hasKey(reader.new):
+    case .insert:
       let isOwn = own[table.name]?.contains(table.key(reader.new, bytes)) == true
       try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
-    case .update where table.hasKey(reader.old):
+    case .update:
       try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)
-    case .delete where table.hasKey(reader.old):
+    case .delete:
       try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
-    default: break
     }
   }
 
@@ -167,13 +176,20 @@ package final class InboundShares: SharingParticipant {
 }
 
 extension ShareEntry {
+  /// The names of those that it is shared with.
+  ///
+  /// - Throws: `JSONError` when the ledger is damaged.
+  package var recipients: [String] {
+    get throws {
+      guard case .array(let names) = try JSONParser.parse(Array(audience.utf8)) else { return [] }
+      return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+    }
+  }
+
   /// Whether it is shared with one person alone.
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
-  func isForOne() throws -> Bool {
-    guard case .array(let names) = try JSONParser.parse(Array(audience.utf8)) else { return false }
-    return names.count == 1
-  }
+  func isForOne() throws -> Bool { try recipients.count == 1 }
 }
 
 /// Goes through the withdrawals of a diff, change by change.
