@@ -18,7 +18,7 @@ extension Ledger {
     StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
     ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
     OutboxEntry.definition, AcknowledgementEntry.definition, TakenBackRows.definition, VouchEntry.definition,
-    StateEntry.definition, AsideRows.definition,
+    StateEntry.definition, AsideRows.definition, ResendRequest.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

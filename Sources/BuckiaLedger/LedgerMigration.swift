@@ -282,5 +282,11 @@ enum LedgerMigration {
       hash INTEGER,
       PRIMARY KEY (share, table_name, key)
     ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_request(
+      share INTEGER NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      buckets BLOB,
+      PRIMARY KEY (share, table_name)
+    ) WITHOUT ROWID;
     """
 }

@@ -58,3 +58,47 @@ import Testing
     #expect(throws: DiffFileError.self) { try Manifest(parsing: manifest.json.bytes()) }
   }
 }
+
+/// What a manifest says of rows that are asked for, and of those that are sent anew.
+@Suite struct ManifestRowsTests {
+  private static func manifest() -> Manifest {
+    var manifest = Manifest(
+      id: Sample.id, critical: ["resent"], chain: Manifest.Chain(stream: .repeating(5), sequence: 1))
+    manifest.members = [Manifest.Member(name: "changeset", size: 0, sha256: .repeating(0))]
+    manifest.resent = [
+      Manifest.Rows(table: "notes", buckets: [1, 0xfe]), Manifest.Rows(table: "tags", buckets: nil),
+    ]
+    manifest.requests = [Manifest.Rows(of: .repeating(7), table: "photo", buckets: [0])]
+    return manifest
+  }
+
+  @Test func `they are read as they were written`() throws {
+    let manifest = Self.manifest()
+    guard case .object(let object) = manifest.json else { return #expect(Bool(false)) }
+    #expect(object["resent"]?.text() == #"[{"table":"notes","buckets":"01fe"},{"table":"tags"}]"#)
+    #expect(
+      object["requests"]?.text()
+        == #"[{"stream":"07070707070707070707070707070707","table":"photo","buckets":"00"}]"#)
+    #expect(try Manifest(parsing: manifest.json.bytes()) == manifest)
+  }
+
+  @Test(arguments: [
+    ("\"01fe\"", "\"fe01\"", "resent[0].buckets"), ("\"01fe\"", "\"\"", "resent[0].buckets"),
+    ("\"01fe\"", "\"0101\"", "resent[0].buckets"), ("\"01fe\"", "\"0\"", "resent[0].buckets"),
+    ("\"table\":\"tags\"", "\"table\":\"Notes\"", "resent"),
+    ("\"table\":\"tags\"", "\"table\":\"sqlite_x\"", "resent"),
+    ("\"table\":\"photo\"", "\"table\":\"buckia_x\"", "requests"),
+    ("\"stream\":\"0707", "\"stream\":\"07", "requests[0].stream"),
+    ("\"critical\":[\"resent\"]", "\"critical\":[]", "resent"),
+    ("\"kind\":\"delta\"", "\"kind\":\"snapshot\"", "resent"),
+  ])
+  func `a part of them that breaks its rule is named`(find: String, put: String, field: String) throws {
+    let text = Self.manifest().json.text()
+    #expect(text.contains(find))
+    let error = try #require(throws: DiffFileError.self) {
+      try Manifest(parsing: Array(text.replacing(find, with: put).utf8))
+    }
+    #expect(error.code == .badManifest, "\(error)")
+    #expect(error.description.hasPrefix("manifest.json: \"\(field)\" "), "\(error)")
+  }
+}

@@ -113,3 +113,66 @@ import Testing
     #expect(report.tables.map(\.name).sorted() == ["album", "mark", "photo"])
   }
 }
+
+/// What an examination says of references that keys cannot follow, and of what is kept of streams.
+@Suite struct SharingExaminationTests {
+  private static func hidden(_ sql: String) throws -> [[String]] {
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(sql, on: folder.file("a"))
+    return try DatabaseManager(path).examine().warnings.filter { $0.code == .hiddenReference }.map(\.arguments)
+  }
+
+  @Test(arguments: ["photo_id", "photoID", "id_photo", "PHOTO_ID"])
+  func `an integer column that is named after a table seems to refer to it`(_ name: String) throws {
+    #expect(
+      try Self.hidden(
+        "CREATE TABLE photos(id INTEGER PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, \(name) INT)")
+        == [["mark", name, "photos"]])
+  }
+
+  @Test(arguments: [
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INTEGER REFERENCES photos(id))",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id TEXT)", "CREATE TABLE mark(id TEXT PRIMARY KEY, photo INTEGER)",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, film_id INTEGER)",
+  ])
+  func `other columns do not`(_ sql: String) throws {
+    #expect(try Self.hidden("CREATE TABLE photos(id INTEGER PRIMARY KEY); \(sql)") == [])
+  }
+
+  @Test func `nor do columns that refer to keys which nobody has to change, or that are the key`() throws {
+    #expect(
+      try Self.hidden("CREATE TABLE photo(id TEXT PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INT)")
+        == [])
+    #expect(try Self.hidden("CREATE TABLE photo(photo_id INTEGER PRIMARY KEY)") == [])
+  }
+
+  @Test func `a reference that a scope declares is known`() throws {
+    let folder = try TemporaryFolder()
+    let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INTEGER);"
+    let anna = try SharingPerson("anna", in: folder, schema)
+    let ben = try SharingPerson("ben", in: folder, schema)
+    try anna.share(
+      ShareScope(
+        tables: [SharedTable("photo"), SharedTable("mark")],
+        references: [SharedReference("mark", ["photo_id"], to: "photo", ["id"])]), with: ben)
+    #expect(try DatabaseManager(anna.path).examine().warnings.filter { $0.code == .hiddenReference } == [])
+  }
+
+  @Test func `what another program has altered of a stream is named`() throws {
+    let folder = try TemporaryFolder()
+    let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT);"
+    let anna = try SharingPerson("anna", in: folder, schema + "INSERT INTO photo VALUES (1,'a'),(2,'b')")
+    let ben = try SharingPerson("ben", in: folder, schema)
+    try anna.share(ShareScope(name: "all") { SharedTable("photo") }, with: ben)
+    try ben.receive()
+    for (person, damage) in [
+      (anna, "UPDATE buckia_shadow_1 SET title = 'x' WHERE id = 1"), (ben, "DELETE FROM buckia_vouch_1 WHERE k0 = 2"),
+    ] {
+      #expect(try DatabaseManager(person.path).examine().warnings.filter { $0.code == .stateAltered } == [])
+      try person.run(damage)
+      #expect(
+        try DatabaseManager(person.path).examine().warnings.filter { $0.code == .stateAltered }.map { $0.arguments[0] }
+          == ["photo"])
+    }
+  }
+}

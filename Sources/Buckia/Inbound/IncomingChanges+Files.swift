@@ -91,6 +91,8 @@ extension Manifest {
         table: $0.table, rows: $0.rows, digest: $0.digest.bytes,
         buckets: $0.buckets.map { Dictionary($0.map { ($0.bucket, $0.beginning) }) { first, _ in first } })
     }
+    claims.resent = resent.map(\.claim)
+    claims.requests = requests.map(\.claim)
     claims.withdraws = tables.contains { $0.withdrawn > 0 }
     return claims
   }
@@ -100,5 +102,11 @@ extension Annotations {
   /// How many neighbouring changes are withdrawals, or are not.
   fileprivate var withdrawals: [(count: Int64, isWithdrawal: Bool)] {
     runs.map { ($0.count, $0.kind == .withdraw) }
+  }
+}
+
+extension Manifest.Rows {
+  fileprivate var claim: StreamClaims.Rows {
+    StreamClaims.Rows(of: stream?.bytes, table: table, buckets: buckets.map { Set($0) })
   }
 }

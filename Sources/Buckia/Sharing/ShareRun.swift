@@ -82,6 +82,8 @@ struct ShareRun {
       try shadow.clear()
       try state.clear()
     }
+    let requested = try ResendRequest.all(of: share.number, on: connection)
+    let resent = isSnapshot ? [] : try state.resend(requested, from: shadow, schema)
     var selections = rows.selections
     // Of tables that were shared, and are not any more, all rows have left the scope.
     let left = shadow.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
@@ -96,19 +98,25 @@ struct ShareRun {
       in: found.changeset, of: found.tables.map(\.definition), share, schema, on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
-    let states = try state.follow(found, leavingOut: leftOut, schema)
+    let states = try state.follow(found, leavingOut: leftOut, resending: resent, schema)
     let sent = leftOut.contains { $0.isLeftOut } ? try found.leavingOut(deletions: leftOut) : found
     report.tables = try ShareReport.tables(
       sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
     share.scope = scope.json
     try share.write(on: connection)
     // Those who have something may have to be told that there is nothing any more.
-    if !sent.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
-      let withdrawals = departed.withdrawals(keeping: keeps)
+    let asked = try StateEntry.toAskFor(share, repeating: isSnapshot, on: connection)
+    if !sent.isEmpty || !resent.isEmpty || !asked.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
+      let claims = ShareClaims(states: states, resent: resent, asked: asked)
       try send(
-        sent, withdrawals, states, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica,
-        &report)
+        sent, departed.withdrawals(keeping: keeps), claims, of: &share, replacing: replaced, isSnapshot: isSnapshot,
+        from: newer, by: replica, &report)
+      for var state in asked {
+        state.isRequested = true
+        try state.write(on: connection)
+      }
     }
+    try ResendRequest.clear(for: share.number, on: connection)
     try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.
     try shadow.move(by: found, to: selections, schema)
@@ -154,7 +162,7 @@ struct ShareRun {
   /// Writes the file into the outbox.
   private func send(
     _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)],
-    _ states: [SentState.Claim], of share: inout ShareEntry, replacing replaced: StreamID?, isSnapshot: Bool,
+    _ claims: ShareClaims, of share: inout ShareEntry, replacing replaced: StreamID?, isSnapshot: Bool,
     from source: RowSource, by replica: Replica,
     _ report: inout ShareReport
   ) throws {
@@ -168,12 +176,12 @@ struct ShareRun {
     }
     let chain = Manifest.Chain(
       stream: stream, sequence: share.sequence + 1, follows: isSnapshot ? nil : follows, replaces: replaced)
-    let manifest = Manifest(
+    var manifest = Manifest(
       id: id, kind: isSnapshot ? .snapshot : .delta,
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
-      acknowledgements: try Self.acknowledgements(on: source.connection),
-      states: Manifest.states(states, of: difference))
+      acknowledgements: try Self.acknowledgements(on: source.connection))
+    claims.write(into: &manifest, of: difference)
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),

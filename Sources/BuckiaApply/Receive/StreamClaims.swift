@@ -43,6 +43,27 @@ package struct StreamClaims: Equatable, Sendable {
 
   /// What its stream holds of the tables that it changes.
   package var states: [State] = []
+  /// Which rows of a table: those in some buckets, or all.
+  package struct Rows: Equatable, Sendable {
+    /// The stream that they are asked of; nil for the diff's own.
+    package let stream: [UInt8]?
+    /// The table.
+    package let table: String
+    /// The buckets of their keys; nil for all.
+    package let buckets: Set<UInt8>?
+
+    /// Names rows.
+    package init(of stream: [UInt8]?, table: String, buckets: Set<UInt8>?) {
+      self.stream = stream
+      self.table = table
+      self.buckets = buckets
+    }
+  }
+
+  /// Rows that it holds anew, in the place of all that its stream has had of them.
+  package var resent: [Rows] = []
+  /// Rows of the reader's streams of which its sender asks for all anew.
+  package var requests: [Rows] = []
   /// Whether it withdraws rows.
   package var withdraws = false
 

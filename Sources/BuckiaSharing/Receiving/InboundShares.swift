@@ -56,29 +56,36 @@ package final class InboundShares: SharingParticipant {
         staying.insert(ordinal)
       }
     }
-    if place.isSnapshot {
-      let snapshot = SnapshotChanges(place, from: changes.key.sender, tables, vouchers, on: connection)
-      return try snapshot.changes(of: changes, schema) ?? changes
+    let resent = ResentRows(changes.claims.resent, of: place.stream, isSnapshot: place.isSnapshot)
+    var result = changes
+    if !staying.isEmpty, !place.isSnapshot {
+      let rest = changes.changeset.makeEmpty()
+      ordinal = 0
+      try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
+        ordinal += 1
+        return !staying.contains(ordinal)
+      }
+      result = try changes.replacing(changeset: rest)
     }
-    guard !staying.isEmpty else { return changes }
-    let rest = changes.changeset.makeEmpty()
-    ordinal = 0
-    try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
-      ordinal += 1
-      return !staying.contains(ordinal)
-    }
-    return try changes.replacing(changeset: rest)
+    guard !resent.isEmpty else { return result }
+    let snapshot = SnapshotChanges(resent, place, from: changes.key.sender, tables, vouchers, on: connection)
+    return try snapshot.changes(of: result, schema) ?? result
   }
 
   // MARK: Afterwards
 
   package func finish(_ changes: IncomingChanges) throws -> [Remark] {
     try noteAcknowledgements(of: changes)
-    let tables = try KeyedTables(changes.definitions ?? [], SchemaReader(connection))
+    try noteRequests(of: changes)
+    let schema = try SchemaReader(connection)
+    let tables = try KeyedTables(changes.definitions ?? [], schema)
     let peers = try peerShares(of: changes)
     let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
     let others = try changes.claims.withdraws ? otherShares(than: peers) : []
-    let state = try changes.place.map { try ReceivedState($0, changes, tables, on: connection) }
+    let resent = changes.place.map {
+      ResentRows(changes.claims.resent, of: $0.stream, isSnapshot: $0.isSnapshot)
+    }
+    let state = try resent.flatMap { try ReceivedState(changes, $0, tables, schema, on: connection) }
     var runs = WithdrawalRuns(try changes.withdrawals())
     try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
       let isWithdrawal = runs.next()
@@ -93,6 +100,9 @@ package final class InboundShares: SharingParticipant {
       }
     }
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
+    if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
+      try noteResent(resent, changes, place, schema)
+    }
     own = [:]
     return try state?.finish(changes.claims.states) ?? []
   }
@@ -119,6 +129,47 @@ package final class InboundShares: SharingParticipant {
     try StateEntry.remove(replaced, from: sender, nil, on: connection)
   }
 
+  /// Forgets what a stream had before of the rows that a diff holds anew.
+  private func noteResent(
+    _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ schema: SchemaReader
+  ) throws {
+    var present: [TableName: Set<[UInt8]>] = [:]
+    let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
+    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+      guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
+        table.hasKey(reader.new)
+      else { return }
+      present[table.name, default: []].insert(table.key(reader.new, bytes))
+    }
+    let sender = changes.key.sender
+    for name in resent.tables {
+      guard let table = tables[name] else { continue }
+      for key in try vouchers.keys(of: table, streams: [place.stream], from: sender)
+      where resent.cover(key, of: name) && present[name]?.contains(key) != true {
+        try key.withRawSpan { bytes in
+          try vouchers.remove(table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
+        }
+      }
+    }
+  }
+
+  /// Notes which rows others ask for: those who have acknowledged the stream that these are of.
+  private func noteRequests(of changes: IncomingChanges) throws {
+    guard let replica = changes.claims.replica, !changes.claims.requests.isEmpty else { return }
+    for share in try ShareEntry.all(on: connection) {
+      let wanted = changes.claims.requests.filter { $0.stream == share.stream }
+      guard !wanted.isEmpty,
+        try AcknowledgementEntry.all(of: share.number, on: connection).contains(where: {
+          $0.sender == changes.key.sender && $0.replica == replica
+        })
+      else { continue }
+      let shared = Set(try ShadowEntry.all(of: share.number, on: connection).map(\.table))
+      for request in wanted where shared.contains(TableName(request.table)) {
+        try ResendRequest.note(TableName(request.table), request.buckets, of: share.number, on: connection)
+      }
+    }
+  }
+
   /// Notes which rows a stream has brought, or does not have any more.
   private func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
@@ -128,7 +179,8 @@ package final class InboundShares: SharingParticipant {
     guard table.hasKey(row) else { return }
     if let state {
       let known =
-        try state.replacesRows ? vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender) : nil
+        try state.isNew(table.key(row, bytes), of: table)
+        ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
       state.follow(change, reader, bytes, of: table, after: known)
     }
     switch change.operation {

@@ -6,9 +6,9 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What a snapshot of a stream changes for those who have got the stream before.
+/// What a snapshot of a stream, or rows that it holds anew, change for those who have got the stream before.
 ///
-/// It holds all rows of the scope as INSERTs. What has not changed since it came is left out, so that what was edited here stays. A row
+/// A snapshot holds all rows of the scope as INSERTs, another diff all those of some buckets. What has not changed since it came is left out, so that what was edited here stays. A row
 /// that has, and was not edited here, is an UPDATE. What the stream had and has no more is a DELETE.
 final class SnapshotChanges {
   private let connection: SQLiteConnection
@@ -16,11 +16,13 @@ final class SnapshotChanges {
   private let tables: KeyedTables
   private let place: StreamPlace
   private let sender: String
+  private let resent: ResentRows
 
   init(
-    _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
+    _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
     on connection: borrowing SQLiteConnection
   ) {
+    self.resent = resent
     self.place = place
     self.sender = sender
     self.tables = tables
@@ -39,6 +41,7 @@ final class SnapshotChanges {
   func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
     var brought: [TableName] = []
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
+    brought = brought.filter { resent.concern($0) }
     guard !brought.isEmpty else { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: Set<[UInt8]>] = [:]
@@ -48,7 +51,9 @@ final class SnapshotChanges {
       guard let header = reader.table else { return }
       var writer = ChangesetWriter()
       var isKnown = false
-      if change.operation == .insert, let table = tables[TableName(header.name)], table.hasKey(reader.new) {
+      if change.operation == .insert, let table = tables[TableName(header.name)], table.hasKey(reader.new),
+        resent.cover(table.key(reader.new, bytes), of: table.name)
+      {
         if let key = table.comparable(table.key(reader.new, bytes)) { present[table.name, default: []].insert(key) }
         isKnown = try write(reader.new, bytes, of: table, header, into: &writer)
       }
@@ -121,7 +126,8 @@ final class SnapshotChanges {
     writer.beginTable(ChangesetTable(name: author.name, keyFlags: author.keyFlags))
     let header = writer.count
     for key in try vouchers.keys(of: table, streams: streams, from: sender) {
-      guard let comparable = table.comparable(key), !present.contains(comparable) else { continue }
+      guard resent.cover(key, of: table.name), let comparable = table.comparable(key), !present.contains(comparable)
+      else { continue }
       try key.withRawSpan { bytes in
         let row = table.row(withKey: bytes)
         guard try !vouchers.stays(row, bytes, of: table, withoutStreams: streams, from: sender),

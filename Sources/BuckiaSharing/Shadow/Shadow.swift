@@ -38,6 +38,11 @@ package final class Shadow {
     entries = [:]
   }
 
+  /// Forgets the rows of a table.
+  package func forget(_ table: TableName) throws {
+    try entries.removeValue(forKey: table)?.remove(on: connection)
+  }
+
   // MARK: Moving
 
   /// Makes the shadow what it is once a difference from it has been applied.

@@ -15,14 +15,20 @@ final class ReceivedState {
   /// The tables of which rows were noted before there were sums, or with columns that are gone.
   private var unknown: Set<TableName> = []
 
+  private let resent: ResentRows
+
   /// Reads the sums of the tables of a diff, and brings them to the columns that the diff has.
   ///
+  /// - Returns: nil for a diff without a place in a stream.
   /// - Throws: `SQLiteError`; `LedgerError` when they are damaged.
-  init(
-    _ place: StreamPlace, _ changes: IncomingChanges, _ tables: KeyedTables, on connection: borrowing SQLiteConnection
+  init?(
+    _ changes: IncomingChanges, _ resent: ResentRows, _ tables: KeyedTables, _ schema: SchemaReader,
+    on connection: borrowing SQLiteConnection
   ) throws {
+    guard let place = changes.place else { return nil }
     sender = changes.key.sender
     self.place = place
+    self.resent = resent
     replica = changes.claims.replica
     self.connection = SQLiteConnection(sharing: connection)
     var known: [TableName: TableState] = [:]
@@ -34,38 +40,51 @@ final class ReceivedState {
       guard let table = tables[name] else { continue }
       try begin(table, definition, known[name])
     }
+    let others = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
+    for name in resent.tables where states[name] == nil {
+      if let table = others[name] { try begin(table, nil, known[name]) }
+    }
   }
 
-  private func begin(_ table: KeyedTable, _ definition: TableDefinition, _ known: TableState?) throws {
-    let columns = definition.changesetColumns
+  /// - Parameter definition: The table as it travels; nil where the diff has no rows of it.
+  private func begin(_ table: KeyedTable, _ definition: TableDefinition?, _ known: TableState?) throws {
     let vouch = try VouchEntry.all(of: table.local, on: connection).first {
       $0.stream == place.stream && $0.sender == sender
     }
     guard let known else {
-      if vouch != nil, !place.isSnapshot { unknown.insert(table.name) }
-      states[table.name] = TableState(.sender(sender), stream: place.stream, table.name, columns: columns)
+      if vouch != nil, !resent.coverAll(of: table.name) { unknown.insert(table.name) }
+      states[table.name] = TableState(
+        .sender(sender), stream: place.stream, table.name, columns: definition?.changesetColumns ?? table.columns)
       return
     }
     states[table.name] = known
-    // A snapshot says all rows.
-    if place.isSnapshot { return known.removeAll(columns: columns) }
-    switch try ColumnChange(from: known.columns, to: definition) {
-    case .none: break
-    case .removed: unknown.insert(table.name)
-    case .added(let shift):
+    let columns = try definition?.changesetColumns ?? known.columns
+    let change = try definition.map { try ColumnChange(from: known.columns, to: $0) } ?? .none
+    if resent.coverAll(of: table.name) {
       known.removeAll(columns: columns)
-      guard let vouch else { return }
-      var rows: [(key: [UInt8], hash: UInt64)] = []
-      try VouchedHashes.forEach(of: vouch, table, on: connection) { rows.append(($0, $1 &+ shift)) }
-      for row in rows {
-        known.replace(row.key, nil, by: row.hash)
-        try VouchedHashes.write(row.hash, row.key, of: vouch, table, on: connection)
-      }
+    } else if change == .removed {
+      unknown.insert(table.name)
+    } else if change != .none || resent.concern(table.name) {
+      try rebuild(known, of: table, columns, vouch, shift: change.shift)
     }
   }
 
-  /// Whether what is noted of a row counts, beside what it is now: a snapshot begins anew.
-  var replacesRows: Bool { !place.isSnapshot }
+  /// Makes the sums anew from the rows that stay, whose hashes are brought to the columns of today.
+  private func rebuild(
+    _ state: TableState, of table: KeyedTable, _ columns: [String], _ vouch: VouchEntry?, shift: UInt64
+  ) throws {
+    state.removeAll(columns: columns)
+    guard let vouch else { return }
+    var rows: [(key: [UInt8], hash: UInt64)] = []
+    try VouchedHashes.forEach(of: vouch, table, on: connection) { rows.append(($0, $1 &+ shift)) }
+    for row in rows {
+      if !resent.cover(row.key, of: table.name) { state.restore(row.key, row.hash) }
+      if shift != 0 { try VouchedHashes.write(row.hash, row.key, of: vouch, table, on: connection) }
+    }
+  }
+
+  /// Whether a row takes the place of whatever is noted under its key.
+  func isNew(_ key: [UInt8], of table: KeyedTable) -> Bool { resent.cover(key, of: table.name) }
 
   /// Follows a change, when it has been noted.
   ///
@@ -118,15 +137,21 @@ extension TableState {
   }
 }
 
+extension StateEntry {
+  /// The first digits of the stream, as people see them.
+  package var shortStream: String {
+    stream.prefix(4).map { byte in
+      let text = String(byte, radix: 16)
+      return text.count < 2 ? "0" + text : text
+    }.joined()
+  }
+}
+
 extension Remark {
   /// What is to be said of a table whose rows are other ones at their sender.
   package init(of entry: StateEntry) {
     let count = entry.difference.map { $0.isEmpty ? "an unknown number" : "\($0.count)" } ?? "0"
-    let stream = entry.stream.prefix(4).map { byte in
-      let text = String(byte, radix: 16)
-      return text.count < 2 ? "0" + text : text
-    }
-    self.init(.stateDiffers, entry.table.text, count, stream.joined())
+    self.init(.stateDiffers, entry.table.text, count, entry.shortStream)
   }
 }
 

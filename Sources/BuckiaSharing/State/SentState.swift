@@ -52,16 +52,80 @@ package final class SentState {
     shadows = [:]
   }
 
+  /// Takes rows out of the shadow that receivers have asked for, so that the next difference from it has them anew.
+  ///
+  /// - Returns: What is sent anew.
+  /// - Throws: `SQLiteError`; `LedgerError` when the sums are damaged.
+  package func resend(
+    _ requests: [ResendRequest], from shadow: Shadow, _ schema: SchemaReader
+  ) throws -> [ResendRequest] {
+    var sent: [ResendRequest] = []
+    for request in requests {
+      guard let entry = schema.entry(named: request.table), entry.kind == .table, let known = shadows[request.table]
+      else { continue }
+      let definition = try schema.definition(of: entry)
+      guard let table = KeyedTable(definition, definition) else { continue }
+      let asides = AsideRows(of: share.number, request.table)
+      if let buckets = request.buckets, let state = states[request.table] {
+        try resend(buckets, of: table, known, state, asides)
+        sent.append(request)
+      } else {
+        // All of it.
+        try shadow.forget(request.table)
+        try states.removeValue(forKey: request.table)?.entry.remove(on: connection)
+        for key in try asides.all(on: connection).keys { try asides.note(nil, key, on: connection) }
+        shadows[request.table] = nil
+        sent.append(ResendRequest(request.table, nil))
+      }
+    }
+    return sent
+  }
+
+  private func resend(
+    _ buckets: Set<UInt8>, of table: KeyedTable, _ shadow: ShadowEntry, _ state: TableState, _ asides: AsideRows
+  ) throws {
+    let columns = try state.columns
+    state.removeAll(columns: columns)
+    var others = try asides.all(on: connection)
+    for (key, row) in others {
+      if buckets.contains(state.bucket(key)) {
+        try asides.note(nil, key, on: connection)
+      } else if let hash = row.hash {
+        state.restore(key, hash)
+      }
+    }
+    var gone: [[UInt8]] = []
+    try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
+      if buckets.contains(state.bucket(key)) {
+        gone.append(key)
+      } else if others.removeValue(forKey: key) == nil {
+        state.restore(key, hash)
+      }
+    }
+    let delete = "DELETE FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
+    for key in gone {
+      let prepared = try connection.cached(delete)
+      defer { prepared.statement.clearBindings() }
+      try key.withRawSpan { bytes in
+        try table.bindKey(table.row(withKey: bytes), bytes, to: prepared.statement)
+        try prepared.statement.run()
+      }
+    }
+    try state.write(on: connection)
+  }
+
   /// Follows a difference that is sent, before the shadow does.
   ///
   /// - Parameters:
   ///   - difference: From the shadow to the rows that are shared now.
   ///   - leftOut: Which neighbouring changes of it are not sent.
+  ///   - resent: Of which tables rows are sent anew, whether there are any now or not.
   ///   - schema: The schema of the database.
   /// - Returns: The sums of its tables afterwards, but for those of which they are not known.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`, `LedgerError`.
   package func follow(
-    _ difference: DatabaseDifference, leavingOut leftOut: [(count: Int64, isLeftOut: Bool)], _ schema: SchemaReader
+    _ difference: DatabaseDifference, leavingOut leftOut: [(count: Int64, isLeftOut: Bool)],
+    resending resent: [ResendRequest], _ schema: SchemaReader
   ) throws -> [Claim] {
     let definitions = difference.tables.map(\.definition)
     let tables = try KeyedTables(definitions, schema)
@@ -82,6 +146,12 @@ package final class SentState {
       guard let state = followers[TableName(definition.name)]?.state else { continue }
       try state.write(on: connection)
       claims.append(Claim(state, table: definition.name, limit: Self.bucketLimit))
+    }
+    for request in resent where followers[request.table] == nil {
+      let state =
+        states[request.table]
+        ?? TableState(.share(share.number), stream: share.stream, request.table, columns: [])
+      claims.append(Claim(state, table: request.table.text, limit: Self.bucketLimit))
     }
     return claims
   }
@@ -110,10 +180,10 @@ package final class SentState {
       for (key, row) in others {
         guard let hash = row.hash else { continue }
         try asides.note(.present(hash &+ shift), key, on: connection)
-        known.replace(key, nil, by: hash &+ shift)
+        known.restore(key, hash &+ shift)
       }
       try rows?.forEach(of: table) { key, hash in
-        if others.removeValue(forKey: key) == nil { known.replace(key, nil, by: hash &+ shift) }
+        if others.removeValue(forKey: key) == nil { known.restore(key, hash &+ shift) }
       }
     }
     return TableFollower(known, table, rows, shift: change.shift, asides, on: connection)

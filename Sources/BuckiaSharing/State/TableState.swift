@@ -61,6 +61,12 @@ final class TableState {
     touched.insert(place.bucket)
   }
 
+  /// Adds a row that was there before, when the sums are made anew.
+  func restore(_ key: [UInt8], _ hash: UInt64) {
+    let place = hasher.place(key)
+    sums.add(hasher.row(place.key, hash), to: place.bucket)
+  }
+
   /// The bucket of a row.
   func bucket(_ key: [UInt8]) -> UInt8 { hasher.place(key).bucket }
 
