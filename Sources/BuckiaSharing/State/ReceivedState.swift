@@ -84,7 +84,9 @@ final class ReceivedState {
   }
 
   /// Whether a row takes the place of whatever is noted under its key.
-  func isNew(_ key: [UInt8], of table: KeyedTable) -> Bool { resent.cover(key, of: table.name) }
+  func isNew(_ key: @autoclosure () -> [UInt8], of table: KeyedTable) -> Bool {
+    place.isSnapshot || !resent.isEmpty && resent.cover(key(), of: table.name)
+  }
 
   /// Follows a change, when it has been noted.
   ///

@@ -195,11 +195,12 @@ extension SentState.Claim {
     self.table = table
     rows = state.sums.rowCount
     digest = state.sums.digest.bytes
-    guard state.touched.count <= limit else {
+    let touched = state.touched
+    guard touched.count <= limit else {
       buckets = nil
       return
     }
-    buckets = Dictionary(uniqueKeysWithValues: state.touched.map { ($0, Array(state.sums[$0].bytes.prefix(2))) })
+    buckets = Dictionary(uniqueKeysWithValues: touched.map { ($0, Array(state.sums[$0].bytes.prefix(2))) })
   }
 }
 

@@ -8,7 +8,7 @@ package struct StateSums: Equatable, Sendable {
   /// How many sums there are.
   package static let bucketCount = 256
 
-  private var buckets: [UInt8: Sum128] = [:]
+  private var buckets = [Sum128](repeating: Sum128(), count: bucketCount)
   /// How many rows there are.
   package private(set) var rowCount: Int64 = 0
 
@@ -19,42 +19,41 @@ package struct StateSums: Equatable, Sendable {
   package init?(rowCount: Int64, encoded bytes: [UInt8]) {
     guard bytes.count.isMultiple(of: 17) else { return nil }
     self.rowCount = rowCount
+    var last = -1
     for start in stride(from: 0, to: bytes.count, by: 17) {
-      guard let sum = Sum128(bytes[(start + 1)..<(start + 17)]), buckets.updateValue(sum, forKey: bytes[start]) == nil
-      else { return nil }
+      guard let sum = Sum128(bytes[(start + 1)..<(start + 17)]), Int(bytes[start]) > last else { return nil }
+      last = Int(bytes[start])
+      buckets[last] = sum
     }
   }
 
   /// The sums that are not zero: a byte that says which, and 16 bytes.
-  package var encoded: [UInt8] { buckets.sorted { $0.key < $1.key }.flatMap { [$0.key] + $0.value.bytes } }
+  package var encoded: [UInt8] {
+    buckets.enumerated().flatMap { $1 == Sum128() ? [] : [UInt8($0)] + $1.bytes }
+  }
 
   /// The sum of all.
   package var digest: Sum128 {
     var sum = Sum128()
-    for bucket in buckets.values { sum += bucket }
+    for bucket in buckets { sum += bucket }
     return sum
   }
 
-  subscript(bucket: UInt8) -> Sum128 { buckets[bucket] ?? Sum128() }
+  subscript(bucket: UInt8) -> Sum128 { buckets[Int(bucket)] }
 
   mutating func add(_ row: Sum128, to bucket: UInt8) {
-    buckets[bucket, default: Sum128()] += row
+    buckets[Int(bucket)] += row
     rowCount += 1
-    drop(bucket)
   }
 
   mutating func remove(_ row: Sum128, from bucket: UInt8) {
-    buckets[bucket, default: Sum128()] -= row
+    buckets[Int(bucket)] -= row
     rowCount -= 1
-    drop(bucket)
   }
-
-  /// A sum of zero is as good as none, and takes no room.
-  private mutating func drop(_ bucket: UInt8) { if buckets[bucket] == Sum128() { buckets[bucket] = nil } }
 
   /// The buckets in which two sides differ.
   func differences(from other: StateSums) -> [UInt8] {
-    Set(buckets.keys).union(other.buckets.keys).filter { self[$0] != other[$0] }.sorted()
+    (0...UInt8.max).filter { self[$0] != other[$0] }
   }
 }
 
@@ -72,9 +71,14 @@ struct StateHasher {
   }
 
   /// Where the sum is that a row belongs to, and what of the row depends on its key alone.
-  func place(_ key: [UInt8]) -> (bucket: UInt8, key: [UInt8]) {
-    let bytes = hash.hash(prefix + key).bytes
-    return (bytes[0], bytes)
+  func place(_ key: [UInt8]) -> (bucket: UInt8, key: Sum128) {
+    let count = prefix.count + key.count
+    let found = withUnsafeTemporaryAllocation(byteCount: count, alignment: 8) { bytes in
+      bytes.copyBytes(from: prefix)
+      UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]).copyBytes(from: key)
+      return hash.hash(UnsafeRawBufferPointer(bytes))
+    }
+    return (UInt8(truncatingIfNeeded: found.low), found)
   }
 
   /// What a row adds to its sum.
@@ -82,7 +86,5 @@ struct StateHasher {
   /// - Parameters:
   ///   - key: As ``place(_:)`` has it.
   ///   - content: The ``StreamRowHash``.
-  func row(_ key: [UInt8], _ content: UInt64) -> Sum128 {
-    hash.hash(key + (0..<8).map { UInt8(truncatingIfNeeded: content >> (8 * $0)) })
-  }
+  func row(_ key: Sum128, _ content: UInt64) -> Sum128 { hash.hash(key, content) }
 }

@@ -10,8 +10,7 @@ import SQLiteSchemas
 final class TableState {
   private(set) var entry: StateEntry
   private(set) var sums: StateSums
-  /// The buckets of the rows that have changed.
-  private(set) var touched: Set<UInt8> = []
+  private var isTouched = [Bool](repeating: false, count: StateSums.bucketCount)
   private let hasher: StateHasher
 
   /// - Parameters:
@@ -48,6 +47,9 @@ final class TableState {
     JSONValue.array(columns.map { .string($0) }).text()
   }
 
+  /// The buckets of the rows that have changed.
+  var touched: [UInt8] { (0...UInt8.max).filter { isTouched[Int($0)] } }
+
   /// Puts a row in the place of another one with the same key.
   ///
   /// - Parameters:
@@ -58,7 +60,7 @@ final class TableState {
     let place = hasher.place(key)
     if let old { sums.remove(hasher.row(place.key, old), from: place.bucket) }
     if let new { sums.add(hasher.row(place.key, new), to: place.bucket) }
-    touched.insert(place.bucket)
+    isTouched[Int(place.bucket)] = true
   }
 
   /// Adds a row that was there before, when the sums are made anew.
