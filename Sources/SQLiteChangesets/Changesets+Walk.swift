@@ -16,10 +16,11 @@ extension Changesets {
     for section in summary.sections {
       let table = summary.tables[section.table].table
       var stretches = ChangeStretches(section.changes, of: table, in: window)
+      var reader = ChangesetReader(at: 0, in: table)
       while try stretches.advance() {
         try window.withBytes { bytes in
           while let place = stretches.next(in: bytes) {
-            var reader = ChangesetReader(at: place.start, in: table)
+            reader.move(to: place.start)
             guard let change = try reader.next(in: bytes) else { return }
             try body(change, reader, bytes)
           }

@@ -46,7 +46,7 @@ package final class InboundShares: SharingParticipant {
     try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
       let isWithdrawal = runs.next()
       ordinal += 1
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
         own[table.name, default: []].insert(table.key(reader.new, bytes))
       }
@@ -81,39 +81,52 @@ package final class InboundShares: SharingParticipant {
     var runs = WithdrawalRuns(try changes.withdrawals())
     try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
       let isWithdrawal = runs.next()
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
       if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender) }
       guard isWithdrawal, table.hasKey(reader.old) else { return }
-      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }
     }
+    try vouchers.flush()
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     own = [:]
   }
 
   /// Forgets what a stream had before its snapshot.
   private func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
-    var present: [TableName: Set<[UInt8]>] = [:]
-    try Changesets.forEachChange(of: changes.changeset) { _, reader, bytes in
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }), table.hasKey(reader.new) else { return }
-      present[table.name, default: []].insert(table.key(reader.new, bytes))
-    }
     let sender = changes.key.sender
+    var earlier: [(TableName, KeyedTable)] = []
     for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
       if let table = tables[name] {
-        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
+        // What has just been noted for the first time is what the snapshot holds.
+        if try vouchers.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
       } else {
         try vouchers.forget(place.stream, from: sender, name)
+      }
+    }
+    if !earlier.isEmpty {
+      let present = try keys(in: changes, tables)
+      for (name, table) in earlier {
+        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
       }
     }
     guard let replaced = place.replaces else { return }
     for name in try VouchEntry.tables(of: replaced, from: sender, on: connection) {
       try vouchers.forget(replaced, from: sender, name)
     }
+  }
+
+  /// The keys of the rows that a snapshot holds.
+  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: Set<[UInt8]>] {
+    var present: [TableName: Set<[UInt8]>] = [:]
+    try Changesets.forEachChange(of: changes.changeset) { _, reader, bytes in
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
+      present[table.name, default: []].insert(table.key(reader.new, bytes))
+    }
+    return present
   }
 
   /// Notes which rows a stream has brought, or does not have any more.
@@ -123,7 +136,7 @@ package final class InboundShares: SharingParticipant {
   ) throws {
     switch change.operation {
     case .insert where table.hasKey(reader.new):
-      let isOwn = own[table.name]?.contains(table.key(reader.new, bytes)) == true
+      let isOwn = !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
       try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
     case .update where table.hasKey(reader.old):
       try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)

@@ -31,8 +31,7 @@ final class PeerShadow {
     case .insert: try insert(reader.new, bytes, of: table, into: shadow)
     case .update: try update(reader, bytes, of: table, in: shadow)
     case .delete:
-      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try run("DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", bytes) { statement in
         try table.bindKey(reader.old, bytes, to: statement)
       }

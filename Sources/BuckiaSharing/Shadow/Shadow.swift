@@ -67,9 +67,12 @@ package final class Shadow {
           of: schema.definition(of: local), into: entry.name, on: connection)
       }
     }
+    if followed.isEmpty { return }
+    var last: (table: ChangesetTable, writer: ShadowWriter?)?
     try Changesets.forEachChange(of: difference.changeset) { change, reader, bytes in
       guard let table = reader.table else { return }
-      try followed[TableName(table.name)]?.write(change, reader, bytes)
+      if last?.table != table { last = (table, followed[TableName(table.name)]) }
+      try last?.writer?.write(change, reader, bytes)
     }
   }
 
