@@ -40,10 +40,35 @@ package final class InboundShares: SharingParticipant {
     guard let place = changes.place else { return changes }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
-    var runs = WithdrawalRuns(try changes.withdrawals())
+    let withdrawals = try changes.withdrawals()
+    var staying: Set<Int64> = []
+    if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
+      staying = try look(at: changes, WithdrawalRuns(withdrawals), place, tables)
+    }
+    if place.isSnapshot {
+      let snapshot = SnapshotChanges(place, from: changes.key.sender, tables, vouchers, on: connection)
+      return try snapshot.changes(of: changes, schema) ?? changes
+    }
+    guard !staying.isEmpty else { return changes }
+    let rest = changes.changeset.makeEmpty()
+    var ordinal: Int64 = 0
+    try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
+      ordinal += 1
+      return !staying.contains(ordinal)
+    }
+    return try changes.replacing(changeset: rest)
+  }
+
+  /// Finds the rows that changes insert and that are here already.
+  ///
+  /// - Returns: The numbers of the changes that withdraw a row which stays, from 1.
+  private func look(
+    at changes: IncomingChanges, _ runs: WithdrawalRuns, _ place: StreamPlace, _ tables: KeyedTables
+  ) throws -> Set<Int64> {
+    var runs = runs
     var staying: Set<Int64> = []
     var ordinal: Int64 = 0
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
       ordinal += 1
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
@@ -56,18 +81,7 @@ package final class InboundShares: SharingParticipant {
         staying.insert(ordinal)
       }
     }
-    if place.isSnapshot {
-      let snapshot = SnapshotChanges(place, from: changes.key.sender, tables, vouchers, on: connection)
-      return try snapshot.changes(of: changes, schema) ?? changes
-    }
-    guard !staying.isEmpty else { return changes }
-    let rest = changes.changeset.makeEmpty()
-    ordinal = 0
-    try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
-      ordinal += 1
-      return !staying.contains(ordinal)
-    }
-    return try changes.replacing(changeset: rest)
+    return staying
   }
 
   // MARK: Afterwards
@@ -79,7 +93,7 @@ package final class InboundShares: SharingParticipant {
     let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
     let others = try changes.claims.withdraws ? otherShares(than: peers) : []
     var runs = WithdrawalRuns(try changes.withdrawals())
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
@@ -122,7 +136,7 @@ package final class InboundShares: SharingParticipant {
   /// The keys of the rows that a snapshot holds.
   private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: Set<[UInt8]>] {
     var present: [TableName: Set<[UInt8]>] = [:]
-    try Changesets.forEachChange(of: changes.changeset) { _, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
       guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
       present[table.name, default: []].insert(table.key(reader.new, bytes))
     }

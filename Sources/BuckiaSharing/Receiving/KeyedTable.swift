@@ -124,6 +124,11 @@ final class KeyedTables {
     }
   }
 
+  /// Whether a condition holds for any of the tables.
+  func contains(where condition: (KeyedTable) throws -> Bool) rethrows -> Bool {
+    try tables.values.contains(where: condition)
+  }
+
   subscript(name: TableName) -> KeyedTable? { tables[name] }
 
   /// The table of a change.

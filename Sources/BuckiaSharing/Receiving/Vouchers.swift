@@ -13,7 +13,7 @@ final class Vouchers {
   /// The table that was asked about last: its changes stand together.
   private var last: (table: KeyedTable, rows: [VouchedRows])?
   /// Whether tables had rows when that was asked first.
-  private var areEmpty: [TableName: Bool] = [:]
+  private var haveRows: [TableName: Bool] = [:]
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
@@ -21,7 +21,7 @@ final class Vouchers {
   func reload() {
     known = [:]
     last = nil
-    areEmpty = [:]
+    haveRows = [:]
   }
 
   /// Writes what waits to be written.
@@ -50,7 +50,7 @@ final class Vouchers {
   /// Whether a row that is about to be inserted is here already, and not only because streams have brought it. Only to be asked before
   /// anything is inserted.
   func isOwn(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
-    guard try !isEmpty(table), try table.finds(table.lookup, row, bytes, on: connection) else { return false }
+    guard try isHere(table), try table.finds(table.lookup, row, bytes, on: connection) else { return false }
     var isBrought = false
     for rows in try rows(of: table) where try rows.has(row, bytes, of: table) {
       if try rows.hasOwn(row, bytes, of: table) { return true }
@@ -59,11 +59,12 @@ final class Vouchers {
     return !isBrought
   }
 
-  private func isEmpty(_ table: KeyedTable) throws -> Bool {
-    if let known = areEmpty[table.name] { return known }
-    let isEmpty = try connection.integer("SELECT 1 FROM \(table.sql) LIMIT 1") == nil
-    areEmpty[table.name] = isEmpty
-    return isEmpty
+  /// Whether a table has any rows. Only to be asked before anything is inserted.
+  func isHere(_ table: KeyedTable) throws -> Bool {
+    if let known = haveRows[table.name] { return known }
+    let hasRows = try connection.integer("SELECT 1 FROM \(table.sql) LIMIT 1") != nil
+    haveRows[table.name] = hasRows
+    return hasRows
   }
 
   /// Whether a row stays when streams withdraw it: it was here before, or another stream has it, too.
