@@ -104,6 +104,7 @@ package final class InboundShares: SharingParticipant {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }
     }
+    for shadow in followed { try shadow.finish() }
     try vouchers.flush()
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     own = [:]

@@ -12,6 +12,8 @@ final class PeerShadow {
   private let connection: SQLiteConnection
   private let entries: [TableName: ShadowEntry]
   private let scope: ShareScope
+  /// The keys of rows that have been followed, in tables whose key is an integer.
+  private var followed: [TableName: Set<Int64>] = [:]
 
   /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
   init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
@@ -27,6 +29,7 @@ final class PeerShadow {
   func follow(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable) throws {
     guard let entry = entries[table.name] else { return }
     let shadow = "main.\(entry.name.quoted)"
+    noteKey(change.operation == .insert ? reader.new : reader.old, bytes, of: table)
     switch change.operation {
     case .insert: try insert(reader.new, bytes, of: table, into: shadow)
     case .update: try update(reader, bytes, of: table, in: shadow)
@@ -36,6 +39,30 @@ final class PeerShadow {
         try table.bindKey(reader.old, bytes, to: statement)
       }
     }
+  }
+
+  /// To be called behind the last change.
+  ///
+  /// - Throws: `SQLiteError`.
+  func finish() throws {
+    for (table, keys) in followed {
+      guard let shadow = entries[table]?.number else { continue }
+      if keys.count > Self.keyLimit {
+        try PrintEntry.remove(of: shadow, on: connection)
+      } else {
+        try ScopePrints.forget(keys, of: shadow, on: connection)
+      }
+    }
+    followed = [:]
+  }
+
+  /// How many keys are remembered: with more rows that have changed, nothing is known of any.
+  private static let keyLimit = 1 << 16
+
+  private func noteKey(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) {
+    guard table.keyPlaces.count == 1, row[table.keyPlaces[0]].kind == .integer else { return }
+    guard followed[table.name]?.count ?? 0 <= Self.keyLimit else { return }
+    followed[table.name, default: []].insert(row[table.keyPlaces[0]].integer(in: bytes))
   }
 
   /// Whether the shadow has a row.
