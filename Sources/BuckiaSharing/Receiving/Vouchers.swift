@@ -9,9 +9,11 @@ import SQLiteSchemas
 /// A row that one of them withdraws goes only when it is here on account of that stream alone.
 final class Vouchers {
   private let connection: SQLiteConnection
-  private var known: [TableName: [VouchedRows]] = [:]
+  private var known: [TableName: [any VouchedRows]] = [:]
   /// The table that was asked about last: its changes stand together.
-  private var last: (table: KeyedTable, rows: [VouchedRows])?
+  private var last: (table: KeyedTable, rows: [any VouchedRows])?
+  /// The rows that were asked for last.
+  private var lastOfStream: (table: KeyedTable, stream: [UInt8], sender: String, rows: any VouchedRows)?
   /// Whether tables had rows when that was asked first.
   private var haveRows: [TableName: Bool] = [:]
 
@@ -21,6 +23,7 @@ final class Vouchers {
   func reload() {
     known = [:]
     last = nil
+    lastOfStream = nil
     haveRows = [:]
   }
 
@@ -31,32 +34,36 @@ final class Vouchers {
     for rows in known.values.joined() { try rows.flush() }
   }
 
-  private func rows(of table: KeyedTable) throws -> [VouchedRows] {
+  private func open(_ entry: VouchEntry, of table: KeyedTable, isNew: Bool = false) throws -> any VouchedRows {
+    VouchEntry.hasBlocks(for: table.local)
+      ? try VouchedIntegers(entry, isNew: isNew, on: connection)
+      : VouchedKeys(entry, of: table, isNew: isNew, on: connection)
+  }
+
+  private func rows(of table: KeyedTable) throws -> [any VouchedRows] {
     if let last, last.table === table { return last.rows }
-    let found =
-      try known[table.name]
-      ?? VouchEntry.all(of: table.local, on: connection).map {
-        VouchedRows($0, of: table, isNew: false, on: connection)
-      }
+    let found = try known[table.name] ?? VouchEntry.all(of: table.local, on: connection).map { try open($0, of: table) }
     known[table.name] = found
     last = (table, found)
     return found
   }
 
-  private func rows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> VouchedRows? {
-    try rows(of: table).first { $0.entry.stream == stream && $0.entry.sender == sender }
+  private func rows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> (any VouchedRows)? {
+    if let found = lastOfStream, found.table === table, found.stream == stream, found.sender == sender {
+      return found.rows
+    }
+    guard let found = try rows(of: table).first(where: { $0.entry.stream == stream && $0.entry.sender == sender })
+    else { return nil }
+    lastOfStream = (table, stream, sender, found)
+    return found
   }
 
   /// Whether a row that is about to be inserted is here already, and not only because streams have brought it. Only to be asked before
   /// anything is inserted.
   func isOwn(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     guard try isHere(table), try table.finds(table.lookup, row, bytes, on: connection) else { return false }
-    var isBrought = false
-    for rows in try rows(of: table) where try rows.has(row, bytes, of: table) {
-      if try rows.hasOwn(row, bytes, of: table) { return true }
-      isBrought = true
-    }
-    return !isBrought
+    let found = try rows(of: table).compactMap { try $0.find(row, bytes, of: table) }
+    return found.isEmpty || found.contains { $0.isOwn }
   }
 
   /// Whether a table has any rows. Only to be asked before anything is inserted.
@@ -72,8 +79,9 @@ final class Vouchers {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, withoutStreams streams: [[UInt8]], from sender: String
   ) throws -> Bool {
     for rows in try rows(of: table) {
+      guard let found = try rows.find(row, bytes, of: table) else { continue }
       let isOfStream = rows.entry.sender == sender && streams.contains(rows.entry.stream)
-      if try isOfStream ? rows.hasOwn(row, bytes, of: table) : rows.has(row, bytes, of: table) { return true }
+      if !isOfStream || found.isOwn { return true }
     }
     return false
   }
@@ -81,7 +89,7 @@ final class Vouchers {
   /// Whether a row is here on account of a sender's streams.
   func brought(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by senders: Set<String>) throws -> Bool {
     for rows in try rows(of: table) where senders.contains(rows.entry.sender) {
-      if try rows.hasBrought(row, bytes, of: table) { return true }
+      if try rows.find(row, bytes, of: table)?.isOwn == false { return true }
     }
     return false
   }
@@ -91,7 +99,9 @@ final class Vouchers {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, streams: [[UInt8]], from sender: String
   ) throws -> UInt64? {
     for stream in streams {
-      if let found = try rows(of: table, stream: stream, from: sender)?.hash(row, bytes, of: table) { return found }
+      if let found = try rows(of: table, stream: stream, from: sender)?.find(row, bytes, of: table) {
+        return found.hash
+      }
     }
     return nil
   }
@@ -110,14 +120,16 @@ final class Vouchers {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String, isOwn: Bool
   ) throws {
     let rows = try rows(of: table, stream: stream, from: sender) ?? make(table, stream, sender)
-    try rows.add(row, bytes, of: table, isOwn: isOwn, hash: StreamRowHash(row, bytes, table.seeds).value)
+    let hash = StreamRowHash(row, bytes, table.seeds).value
+    try rows.add(row, bytes, of: table, VouchedRow(isOwn: isOwn, hash: hash))
   }
 
-  private func make(_ table: KeyedTable, _ stream: [UInt8], _ sender: String) throws -> VouchedRows {
+  private func make(_ table: KeyedTable, _ stream: [UInt8], _ sender: String) throws -> any VouchedRows {
     let entry = try VouchEntry.make(for: table.local, sender: sender, stream: stream, on: connection)
-    let made = VouchedRows(entry, of: table, isNew: true, on: connection)
+    let made = try open(entry, of: table, isNew: true)
     known[table.name, default: []].append(made)
     last = nil
+    lastOfStream = nil
     return made
   }
 
@@ -126,14 +138,15 @@ final class Vouchers {
     _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
   ) throws {
     guard let rows = try rows(of: table, stream: stream, from: sender),
-      let known = try rows.hash(reader.old, bytes, of: table)
+      let known = try rows.find(reader.old, bytes, of: table)
     else { return }
     var difference = StreamRowHash()
     for (place, seed) in table.seeds.enumerated() where reader.new[place].isDefined {
       if reader.old[place].isDefined { difference.remove(reader.old[place], bytes, seed) }
       difference.add(reader.new[place], bytes, seed)
     }
-    try rows.setHash(known &+ difference.value, of: reader.old, bytes, of: table)
+    try rows.add(
+      reader.old, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: known.hash &+ difference.value))
   }
 
   /// Notes that a stream does not have a row any more.
@@ -149,6 +162,7 @@ final class Vouchers {
     try VouchEntry.remove(stream, from: sender, table, on: connection)
     known[table] = nil
     last = nil
+    lastOfStream = nil
   }
 
   /// Whether a stream has brought rows of a table before the changes that are noted now.
