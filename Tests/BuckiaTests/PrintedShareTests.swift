@@ -15,7 +15,7 @@ import Testing
   @discardableResult
   private func share(_ path: String, _ scope: ShareScope = scope, isDryRun: Bool = false) throws -> ShareReport {
     var options = ShareOptions()
-    options.allowsUnencrypted = true
+    options.isUnencrypted = true
     options.isDryRun = isDryRun
     return try DatabaseManager(path).share(
       scope, to: [ShareRecipient("ben")], output: .folder(path + ".outbox"), options: options,
@@ -117,7 +117,7 @@ import Testing
     }
     func exchange(_ path: String, _ scope: ShareScope, with other: String, named name: String) throws -> [[Int]] {
       var options = ShareOptions()
-      options.allowsUnencrypted = true
+      options.isUnencrypted = true
       let report = try DatabaseManager(path).share(
         scope, to: [ShareRecipient(name)], output: .folder(path + ".outbox"), options: options,
         home: BuckiaHome(path: path + ".home"))

@@ -67,7 +67,7 @@ package enum EngineCalls {
   /// Shares the table `t`, as `buckia share --unencrypted` does: all of it first, then what has changed.
   static func share(_ database: String, into file: String, home: String) throws {
     var options = ShareOptions()
-    options.allowsUnencrypted = true
+    options.isUnencrypted = true
     try DatabaseManager(database).share(
       ShareScope { SharedTable(TableName(TableShape.table)) }, to: [ShareRecipient("ben")],
       output: .file(file, replacing: false), options: options, home: BuckiaHome(path: home))
