@@ -34,6 +34,7 @@ struct RowMerge {
 
   /// Writes the difference into the collector.
   mutating func run(older: DatabaseSnapshot, newer: DatabaseSnapshot) throws {
+    if intervals?.ranges.isEmpty == true { return }
     guard let new = try query(.keyed, of: pair.newer)?.scan(newer) else { return }
     if let table = pair.older, let old = try query(.keyed, of: table)?.scan(older) {
       if let intervals {

@@ -51,6 +51,20 @@ import Testing
     #expect(try counts(share(path)) == [[0, 299, 0, 0]])
   }
 
+  @Test(arguments: ["id TEXT PRIMARY KEY", "id INT", "id INTEGER PRIMARY KEY DESC"])
+  func `a table with another key is looked at once any page has changed`(key: String) throws {
+    let path = try database()
+    try run("CREATE TABLE u(\(key), v); INSERT INTO u SELECT id, v FROM t", on: path)
+    let scope = ShareScope(name: "other") { SharedTable("u") }
+    try share(path, scope)
+    try run("UPDATE buckia_shadow_1 SET v = 'other' WHERE id = 900", on: path)
+    #expect(try share(path, scope).id == nil)
+    try run("UPDATE u SET v = 'new' WHERE id = 3", on: path)
+    #expect(try counts(share(path, scope)).map { $0[0] + $0[1] } == [2])
+    #expect(
+      try TestDatabases.rows("SELECT v FROM buckia_shadow_1 WHERE id = 900", on: path) == ["'114.111.119.32.51.48.48'"])
+  }
+
   @Test func `with another definition of the table all rows are looked at`() throws {
     let path = try database()
     try share(path)

@@ -12,8 +12,10 @@ final class PeerShadow {
   private let connection: SQLiteConnection
   private let entries: [TableName: ShadowEntry]
   private let scope: ShareScope
-  /// The keys of rows that have been followed, in tables whose key is an integer.
+  /// The keys of rows that have been followed, as far as they are integers.
   private var followed: [TableName: Set<Int64>] = [:]
+  /// The tables in which other rows have been followed, or too many.
+  private var followedElsewhere: Set<TableName> = []
 
   /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
   init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
@@ -47,22 +49,28 @@ final class PeerShadow {
   func finish() throws {
     for (table, keys) in followed {
       guard let shadow = entries[table]?.number else { continue }
-      if keys.count > Self.keyLimit {
-        try PrintEntry.remove(of: shadow, on: connection)
-      } else {
-        try ScopePrints.forget(keys, of: shadow, on: connection)
-      }
+      if !followedElsewhere.contains(table) { try ScopePrints.forget(keys, of: shadow, on: connection) }
+    }
+    for table in followedElsewhere {
+      if let shadow = entries[table]?.number { try PrintEntry.remove(of: shadow, on: connection) }
     }
     followed = [:]
+    followedElsewhere = []
   }
 
   /// How many keys are remembered: with more rows that have changed, nothing is known of any.
   private static let keyLimit = 1 << 16
 
   private func noteKey(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) {
-    guard table.keyPlaces.count == 1, row[table.keyPlaces[0]].kind == .integer else { return }
-    guard followed[table.name]?.count ?? 0 <= Self.keyLimit else { return }
-    followed[table.name, default: []].insert(row[table.keyPlaces[0]].integer(in: bytes))
+    guard !followedElsewhere.contains(table.name) else { return }
+    if table.keyPlaces.count == 1, VouchEntry.hasBlocks(for: table.local), row[table.keyPlaces[0]].kind == .integer,
+      followed[table.name]?.count ?? 0 < Self.keyLimit
+    {
+      followed[table.name, default: []].insert(row[table.keyPlaces[0]].integer(in: bytes))
+    } else {
+      followedElsewhere.insert(table.name)
+      followed[table.name] = nil
+    }
   }
 
   /// Whether the shadow has a row.

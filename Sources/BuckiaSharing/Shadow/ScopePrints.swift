@@ -15,6 +15,8 @@ package struct ScopePrints {
     let basis: [UInt8]
     let key: [UInt8]
     let leaves: [LeafPrint]
+    /// Whether the key is the rowid, so that leaves tell which keys may differ. Otherwise they only tell whether any do.
+    let isKeyedByInteger: Bool
     /// The shadow whose prints were read, and these.
     let known: (shadow: Int64, entry: PrintEntry)?
   }
@@ -36,9 +38,9 @@ package struct ScopePrints {
     let schema = try SchemaReader(connection)
     let shadows = try share.map { try ShadowEntry.all(of: $0, on: connection) } ?? []
     for shared in candidates {
-      guard let entry = schema.entry(named: shared.name), entry.kind == .table,
-        try schema.definition(of: entry).isKeyedByInteger(on: connection)
-      else { continue }
+      guard let entry = schema.entry(named: shared.name), entry.kind == .table else { continue }
+      let definition = try schema.definition(of: entry)
+      guard !definition.isWithoutRowID else { continue }
       let shadow = shadows.first { $0.table == shared.name }?.number
       let known = try shadow.flatMap { number in
         try PrintEntry.read(of: number, on: connection).map { (shadow: number, entry: $0) }
@@ -46,7 +48,9 @@ package struct ScopePrints {
       let secret = known?.entry.key ?? key
       guard let leaves = try pages.leafPrints(of: shared.name, key: secret) else { continue }
       let basis = "\(pages.pageSize)\n\(entry.sql)\n\(ShareScope(tables: [shared]).json)"
-      tables[shared.name] = Table(basis: Array(basis.utf8), key: secret, leaves: leaves, known: known)
+      tables[shared.name] = Table(
+        basis: Array(basis.utf8), key: secret, leaves: leaves,
+        isKeyedByInteger: try definition.isKeyedByInteger(on: connection), known: known)
     }
   }
 
@@ -57,7 +61,8 @@ package struct ScopePrints {
       guard let known = table.known, known.shadow == shadow.entry(of: name)?.number,
         known.entry.basis == table.basis, let older = PrintPieces.prints(in: known.entry.pieces)
       else { continue }
-      intervals[name] = KeyIntervals(from: older, to: table.leaves)
+      let changed = KeyIntervals(from: older, to: table.leaves)
+      if table.isKeyedByInteger || changed.ranges.isEmpty { intervals[name] = changed }
     }
     return intervals
   }
