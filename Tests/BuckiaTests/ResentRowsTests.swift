@@ -8,7 +8,7 @@ import Testing
 @Suite struct ResentRowsTests {
   private static let schema = """
     CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
-    CREATE TABLE photo(id INTEGER PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT);
+    CREATE TABLE photo(id INTEGER PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT) WITHOUT ROWID;
     """
   private static let rows = """
     INSERT INTO album VALUES (1,'summer'),(2,'winter');
@@ -89,6 +89,7 @@ import Testing
 
   @Test func `a shadow that was altered is mended, too`() throws {
     try anna.run("UPDATE buckia_shadow_2 SET title = 'z' WHERE id = 7; DELETE FROM buckia_shadow_2 WHERE id = 8")
+    try anna.run("UPDATE photo SET title = title || '!' WHERE id = 9")
     #expect(try fromAnna().1.map(\.first) == ["photo"])
     _ = try fromBen()
     #expect(try fromAnna().1 == [])

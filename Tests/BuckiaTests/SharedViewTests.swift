@@ -68,6 +68,13 @@ import Testing
         try person.rows("SELECT key, key2, key3, key4 FROM buckia_shared WHERE table_name = 'mark'")
           == ["1|here|NULL|NULL"])
     }
+    // Integers are kept in blocks.
+    try anna.run("INSERT INTO album SELECT column1, 'x' FROM (VALUES (-129),(-1),(0),(127),(128),(1000000))")
+    try anna.share(ShareScope(name: "all albums") { SharedTable("album") }, with: ben)
+    try ben.receive()
+    #expect(
+      try ben.rows("SELECT DISTINCT key FROM buckia_shared WHERE table_name = 'album' ORDER BY 1")
+        == ["-129", "-1", "0", "1", "2", "127", "128", "1000000"])
   }
 
   @Test func `the example of the specification runs`() throws {
@@ -160,7 +167,7 @@ import Testing
 
   @Test func `what another program has altered of a stream is named`() throws {
     let folder = try TemporaryFolder()
-    let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT);"
+    let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT) WITHOUT ROWID;"
     let anna = try SharingPerson("anna", in: folder, schema + "INSERT INTO photo VALUES (1,'a'),(2,'b')")
     let ben = try SharingPerson("ben", in: folder, schema)
     try anna.share(ShareScope(name: "all") { SharedTable("photo") }, with: ben)

@@ -90,7 +90,7 @@ import Testing
   ])
   func `a sender whose shadow was altered is found out by the next diff`(_ sql: String) throws {
     #expect(try sharePhotos() == [])
-    try anna.run(sql)
+    try anna.run("\(sql); UPDATE photo SET title = 'q' WHERE id = 'a'")
     #expect(try sharePhotos() == [["photo", "1"]])
     #expect(try sharePhotos { $0.resyncs = true } == [])
     try expectAgreement()

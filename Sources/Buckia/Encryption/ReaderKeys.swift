@@ -64,7 +64,7 @@ final class Opening {
   /// Runs a call that reads the file: nothing of one that is encrypted lies in temporary files as it is.
   static func sealing<Result>(_ isEncrypted: Bool, _ body: () throws -> Result) rethrows -> Result {
     guard isEncrypted else { return try body() }
-    return try TemporaryBuffer.$sealing.withValue({ OneTimeSpoolKey() }, operation: body)
+    return try TemporaryBuffer.$sealing.withValue(TemporaryBuffer.Sealing { OneTimeSpoolKey() }, operation: body)
   }
 
   /// Refuses a diff for others, whoever has passed it on: its author meant them, and would not know that it is applied here.

@@ -44,8 +44,12 @@ struct ShareRun {
       return report
     }
     let transaction = try SQLiteTransaction(.immediate, on: connection)
+    // The pages are read before anything is written.
+    let prints = try ScopePrints(
+      of: scope, share: knownShare(on: connection)?.number, newKey: Self.randomBytes(PrintEntry.keyBytes),
+      on: connection)
     try Ledger.prepare(on: connection)
-    try make(&report, on: connection)
+    try make(&report, prints, on: connection)
     if options.isDryRun {
       transaction.rollback()
       return report
@@ -64,7 +68,14 @@ struct ShareRun {
 
   // MARK: Making
 
-  private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws {
+  private static func randomBytes(_ count: Int) -> [UInt8] {
+    var random = SystemRandomNumberGenerator()
+    return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+  }
+
+  private func make(_ report: inout ShareReport, _ prints: ScopePrints, on connection: borrowing SQLiteConnection)
+    throws
+  {
     let registration = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
     report.warnings = registration.remarks + sealing.remarks
     guard let replica = registration.replica else {
@@ -89,9 +100,14 @@ struct ShareRun {
     let left = shadow.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
     for table in left { selections[table] = RowSelection(where: "0") }
     let newer = RowSource(on: connection, selecting: selections)
+    var comparison = DiffOptions(tables: rows.tables + left, method: .rows, keyless: .content)
+    if !isSnapshot {
+      comparison.keyIntervals = prints.intervals(for: rows, shadow)
+      // Their shadow has been changed, not they.
+      for request in resent { comparison.keyIntervals[request.table] = nil }
+    }
     let found = try DatabaseComparison.run(
-      from: isSnapshot ? .empty() : shadow.source, to: newer,
-      options: DiffOptions(tables: rows.tables + left, method: .rows, keyless: .content), progress: progress)
+      from: isSnapshot ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
     report.skipped = found.skipped
     report.isSnapshot = isSnapshot
     let departed = try DepartedRows(
@@ -120,6 +136,7 @@ struct ShareRun {
     try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.
     try shadow.move(by: found, to: selections, schema)
+    try prints.write(for: rows, shadow, on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
   }
@@ -141,8 +158,7 @@ struct ShareRun {
   ) throws -> (ShareEntry, replaced: StreamID?) {
     let document = scope.json
     let known = try knownShare(on: connection)
-    var random = SystemRandomNumberGenerator()
-    let stream = (0..<StreamID.byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
+    let stream = Self.randomBytes(StreamID.byteCount)
     guard var share = known else {
       var share = ShareEntry(
         stream: stream, incarnation: replica.incarnation.bytes, name: scope.name, scope: document, audience: audience)

@@ -64,6 +64,7 @@ package struct ShadowEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package func remove(on connection: borrowing SQLiteConnection) throws {
+    try PrintEntry.remove(of: number, on: connection)
     try connection.execute("DROP TABLE IF EXISTS main.\(name.quoted)")
     try connection.run(cached: "DELETE FROM main.buckia_shadow WHERE shadow = ?1", number)
     try SharedView.refresh(on: connection)

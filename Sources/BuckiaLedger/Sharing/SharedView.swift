@@ -36,7 +36,8 @@ enum SharedView {
       row in
       let number = row.integer(at: 0)
       var key: [String] = []
-      let query = "SELECT 'r.' || name FROM pragma_table_info(?1, 'main') WHERE name GLOB 'k[0-9]*' ORDER BY cid"
+      let query =
+        "SELECT name FROM pragma_table_info(?1, 'main') WHERE name GLOB 'k[0-9]*' OR name = 'block' ORDER BY cid"
       try connection.forEachRow(of: query, binding: ["buckia_vouch_\(number)"]) { key.append($0.text(at: 0) ?? "") }
       if !key.isEmpty {
         terms.append(received(number, row.text(at: 1) ?? "", row.blob(at: 2), row.text(at: 3) ?? "", key))
@@ -86,6 +87,16 @@ enum SharedView {
     let others = [
       "'received'", "'\(hex)'", SQLText.literal(sender), newest("l.diff"), newest("p.sequence"), "NULL", "NULL",
     ]
-    return "\(term(table, key, others)) FROM buckia_vouch_\(vouch) AS r"
+    guard key == ["block"] else {
+      return "\(term(table, key.map { "r.\($0)" }, others)) FROM buckia_vouch_\(vouch) AS r"
+    }
+    // Each bit of the block that is set is a row.
+    let digit = "substr(hex(substr(r.vouched, 1 + (d.i >> 3), 1)), CASE WHEN d.i & 4 THEN 1 ELSE 2 END, 1)"
+    let numbers =
+      "(WITH RECURSIVE d(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM d WHERE i < \(VouchEntry.blockWidth - 1)) SELECT i FROM d)"
+    return """
+      \(term(table, ["(r.block << \(VouchEntry.blockBits)) | d.i"], others)) FROM buckia_vouch_\(vouch) AS r JOIN \(numbers) AS d \
+      WHERE (instr('0123456789ABCDEF', \(digit)) - 1) >> (d.i & 3) & 1
+      """
   }
 }

@@ -40,27 +40,16 @@ package final class InboundShares: SharingParticipant {
     guard let place = changes.place else { return changes }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
-    var runs = WithdrawalRuns(try changes.withdrawals())
+    let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
-    var ordinal: Int64 = 0
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
-      let isWithdrawal = runs.next()
-      ordinal += 1
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
-      if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
-        own[table.name, default: []].insert(table.key(reader.new, bytes))
-      }
-      if isWithdrawal, table.hasKey(reader.old),
-        try vouchers.stays(reader.old, bytes, of: table, withoutStreams: [place.stream], from: changes.key.sender)
-      {
-        staying.insert(ordinal)
-      }
+    if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
+      staying = try look(at: changes, WithdrawalRuns(withdrawals), place, tables)
     }
     let resent = ResentRows(changes.claims.resent, of: place.stream, isSnapshot: place.isSnapshot)
     var result = changes
     if !staying.isEmpty, !place.isSnapshot {
       let rest = changes.changeset.makeEmpty()
-      ordinal = 0
+      var ordinal: Int64 = 0
       try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
         ordinal += 1
         return !staying.contains(ordinal)
@@ -70,6 +59,31 @@ package final class InboundShares: SharingParticipant {
     guard !resent.isEmpty else { return result }
     let snapshot = SnapshotChanges(resent, place, from: changes.key.sender, tables, vouchers, on: connection)
     return try snapshot.changes(of: result, schema) ?? result
+  }
+
+  /// Finds the rows that changes insert and that are here already.
+  ///
+  /// - Returns: The numbers of the changes that withdraw a row which stays, from 1.
+  private func look(
+    at changes: IncomingChanges, _ runs: WithdrawalRuns, _ place: StreamPlace, _ tables: KeyedTables
+  ) throws -> Set<Int64> {
+    var runs = runs
+    var staying: Set<Int64> = []
+    var ordinal: Int64 = 0
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      let isWithdrawal = runs.next()
+      ordinal += 1
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
+      if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
+        own[table.name, default: []].insert(table.key(reader.new, bytes))
+      }
+      if isWithdrawal, table.hasKey(reader.old),
+        try vouchers.stays(reader.old, bytes, of: table, withoutStreams: [place.stream], from: changes.key.sender)
+      {
+        staying.insert(ordinal)
+      }
+    }
+    return staying
   }
 
   // MARK: Afterwards
@@ -85,41 +99,46 @@ package final class InboundShares: SharingParticipant {
     let resent = changes.place.map {
       ResentRows(changes.claims.resent, of: $0.stream, isSnapshot: $0.isSnapshot)
     }
-    let state = try resent.flatMap { try ReceivedState(changes, $0, tables, schema, on: connection) }
+    let state = try resent.flatMap { try ReceivedState(changes, $0, tables, vouchers, schema, on: connection) }
     var runs = WithdrawalRuns(try changes.withdrawals())
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
       if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender, state) }
       guard isWithdrawal, table.hasKey(reader.old) else { return }
-      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }
     }
+    for shadow in followed { try shadow.finish() }
+    try vouchers.flush()
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
       try noteResent(resent, changes, place, schema)
     }
+    try vouchers.flush()
     own = [:]
     return try state?.finish(changes.claims.states) ?? []
   }
 
   /// Forgets what a stream had before its snapshot.
   private func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
-    var present: [TableName: Set<[UInt8]>] = [:]
-    try Changesets.forEachChange(of: changes.changeset) { _, reader, bytes in
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }), table.hasKey(reader.new) else { return }
-      present[table.name, default: []].insert(table.key(reader.new, bytes))
-    }
     let sender = changes.key.sender
+    var earlier: [(TableName, KeyedTable)] = []
     for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
       if let table = tables[name] {
-        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
+        // What has just been noted for the first time is what the snapshot holds.
+        if try vouchers.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
       } else {
         try vouchers.forget(place.stream, from: sender, name)
+      }
+    }
+    if !earlier.isEmpty {
+      let present = try keys(in: changes, tables)
+      for (name, table) in earlier {
+        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
       }
     }
     guard let replaced = place.replaces else { return }
@@ -170,6 +189,16 @@ package final class InboundShares: SharingParticipant {
     }
   }
 
+  /// The keys of the rows that a snapshot holds.
+  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: Set<[UInt8]>] {
+    var present: [TableName: Set<[UInt8]>] = [:]
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
+      present[table.name, default: []].insert(table.key(reader.new, bytes))
+    }
+    return present
+  }
+
   /// Notes which rows a stream has brought, or does not have any more.
   private func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
@@ -185,7 +214,7 @@ package final class InboundShares: SharingParticipant {
     }
     switch change.operation {
     case .insert:
-      let isOwn = own[table.name]?.contains(table.key(reader.new, bytes)) == true
+      let isOwn = !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
       try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
     case .update:
       try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)

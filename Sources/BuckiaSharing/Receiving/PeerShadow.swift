@@ -17,6 +17,10 @@ final class PeerShadow {
   private var present: [TableName: [String]] = [:]
   /// The columns that the sums of the stream are of.
   private var hashedColumns: [TableName: [String]] = [:]
+  /// The keys of rows that have been followed, as far as they are integers.
+  private var followed: [TableName: Set<Int64>] = [:]
+  /// The tables in which other rows have been followed, or too many.
+  private var followedElsewhere: Set<TableName> = []
 
   /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
   init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
@@ -62,15 +66,45 @@ final class PeerShadow {
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in entry: ShadowEntry
   ) throws {
     let shadow = "main.\(entry.name.quoted)"
+    noteKey(change.operation == .insert ? reader.new : reader.old, bytes, of: table)
     switch change.operation {
     case .insert: try insert(reader.new, bytes, of: table, into: shadow)
     case .update: try update(reader, bytes, of: table, in: shadow)
     case .delete:
-      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try run("DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", bytes) { statement in
         try table.bindKey(reader.old, bytes, to: statement)
       }
+    }
+  }
+
+  /// To be called behind the last change.
+  ///
+  /// - Throws: `SQLiteError`.
+  func finish() throws {
+    for (table, keys) in followed {
+      guard let shadow = entries[table]?.number else { continue }
+      if !followedElsewhere.contains(table) { try ScopePrints.forget(keys, of: shadow, on: connection) }
+    }
+    for table in followedElsewhere {
+      if let shadow = entries[table]?.number { try PrintEntry.remove(of: shadow, on: connection) }
+    }
+    followed = [:]
+    followedElsewhere = []
+  }
+
+  /// How many keys are remembered: with more rows that have changed, nothing is known of any.
+  private static let keyLimit = 1 << 16
+
+  private func noteKey(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) {
+    guard !followedElsewhere.contains(table.name) else { return }
+    if table.keyPlaces.count == 1, VouchEntry.hasBlocks(for: table.local), row[table.keyPlaces[0]].kind == .integer,
+      followed[table.name]?.count ?? 0 < Self.keyLimit
+    {
+      followed[table.name, default: []].insert(row[table.keyPlaces[0]].integer(in: bytes))
+    } else {
+      followedElsewhere.insert(table.name)
+      followed[table.name] = nil
     }
   }
 

@@ -51,7 +51,7 @@ final class SnapshotChanges {
       guard let header = reader.table else { return }
       var writer = ChangesetWriter()
       var isKnown = false
-      if change.operation == .insert, let table = tables[TableName(header.name)], table.hasKey(reader.new),
+      if change.operation == .insert, let table = tables.table(of: header), table.hasKey(reader.new),
         resent.cover(table.key(reader.new, bytes), of: table.name)
       {
         if let key = table.comparable(table.key(reader.new, bytes)) { present[table.name, default: []].insert(key) }
@@ -92,7 +92,7 @@ final class SnapshotChanges {
     // Whoever has lost a row gets it back.
     guard let here = try LocalRow(row, bytes, of: table, on: connection) else { return false }
     // What has been edited here since is for the next share from here to say.
-    if known == StreamRowHash(row, bytes, of: table.columns).value { return true }
+    if known == StreamRowHash(row, bytes, table.seeds).value { return true }
     guard here.hash == known else { return false }
     return here.values.withRawSpan { mine in
       let changed = row.indices.filter { place in

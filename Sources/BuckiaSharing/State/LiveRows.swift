@@ -49,9 +49,10 @@ final class LiveRows {
     let rows = try ScopeRows(ShareScope(json: share.scope), on: connection, schema)
     for name in rows.tables {
       guard let (table, wanted) = try table(name) else { continue }
+      let seeds = wanted.map { StreamRowHash.Seed(of: $0) }
       let keys = table.local.primaryKey.map { table.local.columns[$0].name }
       try (rows.selections[name] ?? RowSelection()).forEachRow(of: table.local, keys + wanted, on: connection) { row in
-        add(row, of: table, wanted)
+        add(row, of: table, seeds)
       }
     }
     try rows.removeTables()
@@ -61,16 +62,17 @@ final class LiveRows {
   ///
   /// - Throws: `SQLiteError`.
   func add(_ state: StateEntry) throws {
-    guard case .sender(let sender) = state.owner, let (table, wanted) = try table(state.table),
-      let vouch = try VouchEntry.all(of: table.local, on: connection).first(where: {
-        $0.stream == state.stream && $0.sender == sender
-      })
-    else { return }
-    let keys = table.local.keySQL.map { "t.\($0)" }
-    let results = (keys + wanted.map { "t.\(SQLText.identifier($0))" }).joined(separator: ", ")
-    let condition = keys.enumerated().map { "\($1) = v.k\($0)" }.joined(separator: " AND ")
-    let query = "SELECT \(results) FROM \(vouch.name) AS v CROSS JOIN \(table.sql) AS t ON \(condition)"
-    try connection.forEachRow(of: query) { add($0, of: table, wanted) }
+    guard case .sender(let sender) = state.owner, let (table, wanted) = try table(state.table) else { return }
+    let results = (table.local.keySQL + wanted.map { SQLText.identifier($0) }).joined(separator: ", ")
+    let query = try connection.prepare("SELECT \(results) FROM \(table.sql) WHERE \(table.condition(from: 1))")
+    let seeds = wanted.map { StreamRowHash.Seed(of: $0) }
+    for key in try Vouchers(on: connection).keys(of: table, streams: [state.stream], from: sender) {
+      try key.withRawSpan { bytes in
+        try table.bindKey(table.row(withKey: bytes), bytes, to: query)
+        if try query.step() { add(query, of: table, seeds) }
+        query.reset()
+      }
+    }
   }
 
   /// A table whose rows have keys, and the columns that count.
@@ -84,9 +86,9 @@ final class LiveRows {
     return (table, wanted)
   }
 
-  private func add(_ row: borrowing SQLiteStatement, of table: KeyedTable, _ columns: [String]) {
+  private func add(_ row: borrowing SQLiteStatement, of table: KeyedTable, _ seeds: [StreamRowHash.Seed]) {
     guard let key = RowHash.key(in: row, count: table.keyPlaces.count) else { return }
     if isFromSeveral, !seen[table.name, default: []].insert(key).inserted { return }
-    states[table.name]?.replace(key, nil, by: RowHash.of(columns, in: row, from: table.keyPlaces.count))
+    states[table.name]?.replace(key, nil, by: RowHash.of(seeds, in: row, from: table.keyPlaces.count))
   }
 }

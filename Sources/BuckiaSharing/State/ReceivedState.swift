@@ -15,20 +15,25 @@ final class ReceivedState {
   /// The tables of which rows were noted before there were sums, or with columns that are gone.
   private var unknown: Set<TableName> = []
 
+  /// The table whose rows came last: its changes stand together.
+  private var last: (table: KeyedTable, state: TableState?)?
   private let resent: ResentRows
+  private let vouchers: Vouchers
 
   /// Reads the sums of the tables of a diff, and brings them to the columns that the diff has.
   ///
   /// - Returns: nil for a diff without a place in a stream.
   /// - Throws: `SQLiteError`; `LedgerError` when they are damaged.
   init?(
-    _ changes: IncomingChanges, _ resent: ResentRows, _ tables: KeyedTables, _ schema: SchemaReader,
+    _ changes: IncomingChanges, _ resent: ResentRows, _ tables: KeyedTables, _ vouchers: Vouchers,
+    _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
     guard let place = changes.place else { return nil }
     sender = changes.key.sender
     self.place = place
     self.resent = resent
+    self.vouchers = vouchers
     replica = changes.claims.replica
     self.connection = SQLiteConnection(sharing: connection)
     var known: [TableName: TableState] = [:]
@@ -65,21 +70,20 @@ final class ReceivedState {
     } else if change == .removed {
       unknown.insert(table.name)
     } else if change != .none || resent.concern(table.name) {
-      try rebuild(known, of: table, columns, vouch, shift: change.shift)
+      try rebuild(known, of: table, columns, shift: change.shift)
     }
   }
 
   /// Makes the sums anew from the rows that stay, whose hashes are brought to the columns of today.
-  private func rebuild(
-    _ state: TableState, of table: KeyedTable, _ columns: [String], _ vouch: VouchEntry?, shift: UInt64
-  ) throws {
+  private func rebuild(_ state: TableState, of table: KeyedTable, _ columns: [String], shift: UInt64) throws {
     state.removeAll(columns: columns)
-    guard let vouch else { return }
-    var rows: [(key: [UInt8], hash: UInt64)] = []
-    try VouchedHashes.forEach(of: vouch, table, on: connection) { rows.append(($0, $1 &+ shift)) }
-    for row in rows {
-      if !resent.cover(row.key, of: table.name) { state.restore(row.key, row.hash) }
-      if shift != 0 { try VouchedHashes.write(row.hash, row.key, of: vouch, table, on: connection) }
+    for (key, known) in try vouchers.hashes(of: table, stream: place.stream, from: sender) {
+      if !resent.cover(key, of: table.name) { state.restore(key, known &+ shift) }
+      guard shift != 0 else { continue }
+      try key.withRawSpan { bytes in
+        let row = table.row(withKey: bytes)
+        try vouchers.set(known &+ shift, row, bytes, of: table, stream: place.stream, from: sender)
+      }
     }
   }
 
@@ -94,7 +98,7 @@ final class ReceivedState {
   func follow(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, after known: UInt64?
   ) {
-    guard let state = states[table.name] else { return }
+    guard let state = state(of: table) else { return }
     switch change.operation {
     case .insert:
       state.replace(table.key(reader.new, bytes), known, by: table.contentHash(reader.new, bytes))
@@ -104,6 +108,13 @@ final class ReceivedState {
     case .delete:
       state.replace(table.key(reader.old, bytes), known, by: nil)
     }
+  }
+
+  private func state(of table: KeyedTable) -> TableState? {
+    if let last, last.table === table { return last.state }
+    let found = states[table.name]
+    last = (table, found)
+    return found
   }
 
   /// Compares the sums with those of the sender, and writes them.
@@ -157,33 +168,13 @@ extension Remark {
   }
 }
 
-/// The hashes of the rows that a stream has brought.
-enum VouchedHashes {
-  /// Gives the key and the hash of each row.
-  static func forEach(
-    of entry: VouchEntry, _ table: KeyedTable, on connection: borrowing SQLiteConnection,
-    _ body: ([UInt8], UInt64) throws -> Void
-  ) throws {
-    let keys = table.keyPlaces.indices.map { "k\($0)" }.joined(separator: ", ")
-    try connection.forEachRow(of: "SELECT \(keys), hash FROM \(entry.name)") { row in
-      guard let key = RowHash.key(in: row, count: table.keyPlaces.count) else { return }
-      try body(key, UInt64(bitPattern: row.integer(at: table.keyPlaces.count)))
-    }
-  }
-
-  /// Writes the hash of a row.
-  static func write(
-    _ hash: UInt64, _ key: [UInt8], of entry: VouchEntry, _ table: KeyedTable,
-    on connection: borrowing SQLiteConnection
-  ) throws {
-    let condition = table.keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
-    let count = table.keyPlaces.count
-    let prepared = try connection.cached("UPDATE \(entry.name) SET hash = ?\(count + 1) WHERE \(condition)")
-    defer { prepared.statement.clearBindings() }
-    try key.withRawSpan { bytes in
-      try table.bindKey(table.row(withKey: bytes), bytes, to: prepared.statement)
-      try prepared.statement.bind(Int64(bitPattern: hash), at: count)
-      try prepared.statement.run()
+extension Vouchers {
+  /// The keys of the rows that a stream has brought, in the format of changesets, and their hashes.
+  func hashes(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> [([UInt8], UInt64)] {
+    try keys(of: table, streams: [stream], from: sender).compactMap { key in
+      try key.withRawSpan { bytes in
+        try hash(table.row(withKey: bytes), bytes, of: table, streams: [stream], from: sender).map { (key, $0) }
+      }
     }
   }
 }

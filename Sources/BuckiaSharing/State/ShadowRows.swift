@@ -8,12 +8,14 @@ import SQLiteSchemas
 final class ShadowRows {
   private let entry: ShadowEntry
   private let columns: [String]
+  private let seeds: [StreamRowHash.Seed]
   private let connection: SQLiteConnection
 
   /// - Parameter columns: The columns that the hashes are of.
   init(_ entry: ShadowEntry, columns: [String], on connection: borrowing SQLiteConnection) {
     self.entry = entry
     self.columns = columns
+    seeds = columns.map { StreamRowHash.Seed(of: $0) }
     self.connection = SQLiteConnection(sharing: connection)
   }
 
@@ -31,7 +33,7 @@ final class ShadowRows {
     }
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
-    return RowHash.of(columns, in: prepared.statement, from: 0)
+    return RowHash.of(seeds, in: prepared.statement, from: 0)
   }
 
   /// Gives the key and the hash of each row that has a key without NULL.
@@ -42,7 +44,7 @@ final class ShadowRows {
     let query = "SELECT \(keys), \(results) FROM main.\(entry.name.quoted)"
     try connection.forEachRow(of: query) { row in
       guard let key = RowHash.key(in: row, count: table.keyPlaces.count) else { return }
-      try body(key, RowHash.of(columns, in: row, from: table.keyPlaces.count))
+      try body(key, RowHash.of(seeds, in: row, from: table.keyPlaces.count))
     }
   }
 }
@@ -50,13 +52,13 @@ final class ShadowRows {
 /// Keys and hashes of rows that a query gives.
 enum RowHash {
   /// The hash of some columns of a result.
-  static func of(_ columns: [String], in row: borrowing SQLiteStatement, from start: Int) -> UInt64 {
+  static func of(_ seeds: [StreamRowHash.Seed], in row: borrowing SQLiteStatement, from start: Int) -> UInt64 {
     var writer = ChangesetWriter()
-    for place in columns.indices { writer.append(column: start + place, of: row) }
+    for place in seeds.indices { writer.append(column: start + place, of: row) }
     return writer.bytes.withRawSpan { bytes in
       var hash = StreamRowHash()
       var position = 0
-      for column in columns { hash.add(ValueSlice(verified: bytes, at: &position), bytes, column) }
+      for seed in seeds { hash.add(ValueSlice(verified: bytes, at: &position), bytes, seed) }
       return hash.value
     }
   }

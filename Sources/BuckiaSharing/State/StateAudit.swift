@@ -20,10 +20,9 @@ package enum StateAudit {
       case .share(let share):
         guard try addSent(of: share, table, state.columns, to: fresh, on: connection) else { return false }
       case .sender(let sender):
-        let vouch = try VouchEntry.all(of: definition, on: connection).first {
-          $0.stream == entry.stream && $0.sender == sender
+        for (key, hash) in try Vouchers(on: connection).hashes(of: table, stream: entry.stream, from: sender) {
+          fresh.replace(key, nil, by: hash)
         }
-        if let vouch { try VouchedHashes.forEach(of: vouch, table, on: connection) { fresh.replace($0, nil, by: $1) } }
       }
       return fresh.sums != state.sums
     }

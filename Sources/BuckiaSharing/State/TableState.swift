@@ -127,7 +127,7 @@ enum ColumnChange: Equatable {
       try scratch.forEachRow(of: "SELECT \(literal)") { writer.append(column: 0, of: $0) }
       writer.bytes.withRawSpan { bytes in
         var position = 0
-        hash.add(ValueSlice(verified: bytes, at: &position), bytes, name)
+        hash.add(ValueSlice(verified: bytes, at: &position), bytes, StreamRowHash.Seed(of: name))
       }
     }
     self = .added(hash.value)
@@ -139,14 +139,14 @@ enum ColumnChange: Equatable {
 
 extension KeyedTable {
   /// The hash of a row of a changeset.
-  func contentHash(_ row: [ValueSlice], _ bytes: RawSpan) -> UInt64 { StreamRowHash(row, bytes, of: columns).value }
+  func contentHash(_ row: [ValueSlice], _ bytes: RawSpan) -> UInt64 { StreamRowHash(row, bytes, seeds).value }
 
   /// What an UPDATE adds to the hash of its row.
   func contentChange(_ reader: ChangesetReader, _ bytes: RawSpan) -> UInt64 {
     var difference = StreamRowHash()
-    for (place, column) in columns.enumerated() where reader.new[place].isDefined {
-      if reader.old[place].isDefined { difference.remove(reader.old[place], bytes, column) }
-      difference.add(reader.new[place], bytes, column)
+    for (place, seed) in seeds.enumerated() where reader.new[place].isDefined {
+      if reader.old[place].isDefined { difference.remove(reader.old[place], bytes, seed) }
+      difference.add(reader.new[place], bytes, seed)
     }
     return difference.value
   }
