@@ -32,6 +32,8 @@ extension IdentityError.Code {
   package static let invalidFile = Self(rawValue: "invalid-file")
   /// A card or rotation is not in order.
   package static let invalidCard = Self(rawValue: "invalid-card")
+  /// An invitation, or the answer to one, is not in order.
+  package static let invalidInvitation = Self(rawValue: "invalid-invitation")
   /// The signature of a card or rotation is not its key's.
   package static let badSignature = Self(rawValue: "badSignature")
   /// A newer version made it.

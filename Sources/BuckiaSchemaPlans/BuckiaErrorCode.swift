@@ -86,6 +86,19 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   /// A raw changeset was to be signed, which it cannot be.
   public static let cannotSign = Self(rawValue: "cannot-sign")
 
+  // MARK: Invitations
+
+  /// An invitation, or the answer to one, is not in order.
+  public static let invalidInvitation = Self(rawValue: "invalid-invitation")
+  /// An invitation is not taken any more.
+  public static let expiredInvitation = Self(rawValue: "expired-invitation")
+  /// Somebody else has used an invitation.
+  public static let usedInvitation = Self(rawValue: "used-invitation")
+  /// An answer does not prove that its author had the invitation.
+  public static let wrongProof = Self(rawValue: "wrong-proof")
+  /// An invitation was made before its database was copied or restored from a backup.
+  public static let voidInvitation = Self(rawValue: "void-invitation")
+
   // MARK: Encryption
 
   /// None of the identities, nor the passphrase, opens the encrypted file.

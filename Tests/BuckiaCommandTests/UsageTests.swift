@@ -18,7 +18,7 @@ struct UsageTests {
       ["ksuid", "show"], ["encrypt"], ["decrypt"], ["share"],
       ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
       ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["contact", "add"], ["contact", "list"],
-      ["contact", "trust"], ["contact", "remove"],
+      ["contact", "trust"], ["contact", "remove"], ["invite"], ["accept"],
     ])
   func help(verb: [String]) throws {
     let outcome = try Workbench().buckia(verb + ["--help"])
