@@ -28,6 +28,8 @@ extension IdentityError.Code {
   package static let identityExists = Self(rawValue: "identity-exists")
   /// Others than its owner can read or change a file that must be private.
   package static let notPrivate = Self(rawValue: "not-private")
+  /// The identity is protected by a passphrase, which was not given.
+  package static let passphraseNeeded = Self(rawValue: "passphrase-needed")
   /// A file of ours is not as Buckia writes it.
   package static let invalidFile = Self(rawValue: "invalid-file")
   /// A card or rotation is not in order.

@@ -63,6 +63,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let identityExists = Self(rawValue: "identity-exists")
   /// Others can read or change a file that must be private.
   public static let notPrivate = Self(rawValue: "not-private")
+  /// The identity is protected by a passphrase, which was not given.
+  public static let passphraseNeeded = Self(rawValue: "passphrase-needed")
   /// A file of Buckia's own is not as it writes it.
   public static let invalidFile = Self(rawValue: "invalid-file")
   /// A card or a rotation of keys is not in order.

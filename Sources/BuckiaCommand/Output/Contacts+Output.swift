@@ -22,6 +22,13 @@ extension Identity {
   }
 }
 
+extension PublicIdentity {
+  /// The identity as `--json` has it.
+  var json: JSONValue {
+    ["version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) })]
+  }
+}
+
 extension Contact {
   /// The contact as `--json` has it.
   var json: JSONValue {

@@ -83,7 +83,7 @@ struct ApplyVerb: Verb {
       conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
       keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
-    options.decryption = try decryption.decryption
+    options.decryption = try decryption.decryption(in: home)
     options.snapshot = snapshot
     options.memoryLimit = memory.bytes
     var failure: ErrorReport?
