@@ -117,6 +117,8 @@ import Testing
     #expect(try folder.names(in: "shared").isEmpty)
     #expect(try rows("SELECT audience, sequence FROM buckia_share", of: "anna") == [#"["Ben"]|0"#])
 
+    #expect(try database("anna").sharedScopes(with: [ShareRecipient(contact)]) == [Self.scope])
+    #expect(try database("anna").sharedScopes(with: [ShareRecipient(contact), ShareRecipient("x")]).isEmpty)
     // Encrypted for him, since his card came with the answer.
     let share = try database("anna").share(
       Self.scope, to: [ShareRecipient(contact)], output: .folder(shared), signedBy: anna, home: home("anna"))

@@ -137,7 +137,7 @@ extension InvitationAnswer {
       if isRemoved { lines += style.wrapped("The answer \(path.escaped) was removed.", hanging: 2) }
       return lines
         + style.suggestion(
-          "Make what they get", "buckia share \(database.shellQuoted) --scope SCOPE --to \(contact.name.shellQuoted)")
+          "Make what they get", "buckia share \(database.shellQuoted) --to \(contact.name.shellQuoted)")
     case .alreadyAccepted:
       return style.wrapped("\(file): it was taken before; nothing has been changed.", hanging: 2)
     case .notOurs:

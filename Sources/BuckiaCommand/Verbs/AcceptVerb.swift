@@ -48,13 +48,10 @@ struct AcceptVerb: Verb {
 
   private var read: Invitation {
     get throws {
-      if invitation == ArgumentFile.standardInput {
-        var text = ""
-        while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine() { text += line }
-        return try Invitation(text)
+      switch SignedLine(invitation) {
+      case .text(let text): try Invitation(text)
+      case .file(let path): try Invitation(contentsOf: path)
       }
-      if invitation.hasPrefix("buckia-"), invitation.contains(":") { return try Invitation(invitation) }
-      return try Invitation(contentsOf: invitation)
     }
   }
 

@@ -9,7 +9,7 @@ struct InviteVerb: Verb {
     discussion: """
       The invitation is one line of text, for a file, a message or a QR code. It holds a secret that is good for one answer: send it to \
       that person alone. They run `buckia accept`, and `buckia apply` takes their answer here: they are a trusted contact then, and \
-      `buckia share` with the same scope and their name makes what they get.
+      `buckia share --to` with their name makes what they get.
 
       Example:
         buckia invite photos.db --scope album.json --to ben -o ben.invitation

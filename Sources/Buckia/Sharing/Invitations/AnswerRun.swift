@@ -1,7 +1,6 @@
 import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaIdentities
-import BuckiaJSON
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -205,7 +204,7 @@ struct AnswerRun {
     of scope: ShareScope, _ entry: InvitationEntry, with contact: Contact, _ acceptance: Acceptance,
     on connection: borrowing SQLiteConnection
   ) throws {
-    let audience = JSONValue.array([.string(contact.name)]).text()
+    let audience = ShareEntry.audience(of: [contact.name])
     let known = try ShareEntry.all(on: connection).first { share in
       share.audience == audience && share.name == scope.name && (scope.name != nil || share.scope == entry.scope)
     }

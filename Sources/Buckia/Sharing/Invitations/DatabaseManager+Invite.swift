@@ -11,7 +11,7 @@ extension DatabaseManager {
   ///
   /// The invitation goes to that person, by a way that others do not read: whoever answers it first is taken for them. Their answer is a
   /// small file, which ``processInboundChanges(_:options:home:resolver:progress:)`` takes: then they are a trusted contact, and
-  /// ``share(_:to:output:options:signedBy:home:progress:)`` with this scope and their name makes what they get.
+  /// ``share(_:to:output:options:signedBy:home:progress:)`` with this scope and them makes what they get.
   ///
   /// ```swift
   /// let scope = ShareScope(name: "summer") { SharedTable("album").where("id = 7") }
