@@ -195,6 +195,19 @@ import Testing
     #expect(try rows("SELECT count(*) FROM buckia_share", of: "anna") == ["1"])
   }
 
+  @Test func `a crash between the contact and the database is made good by the next call`() throws {
+    try accept(invite(to: "Benno"))
+    // The contact is written first: this is what is left if the process dies behind that.
+    try home("anna").change { contacts in
+      _ = try contacts.admit(ben.card, preferring: ["Benno"], because: .invitation, besides: anna.card, at: 1)
+    }
+    let report = try apply()
+    #expect(report.answers.map(\.state) == [.accepted])
+    #expect(report.answers.first?.contact?.trustedAt == 1)
+    #expect(try home("anna").contacts().all.map(\.name) == ["Benno"])
+    #expect(try rows("SELECT count(used_at) FROM buckia_invitation", of: "anna") == ["1"])
+  }
+
   @Test func `a second person who has the invitation is refused, and named as a danger`() throws {
     let invitation = try invite()
     let carla = try home("carla").makeIdentity(named: "Carla")

@@ -39,6 +39,12 @@ struct AnswerRun {
     _ listing: InboundListing, for path: String, on connection: borrowing SQLiteConnection
   ) throws -> [InvitationAnswer] {
     guard !listing.answers.isEmpty else { return [] }
+    return try CommitDurability.raised(on: connection) { try takeAll(listing, for: path, on: connection) }
+  }
+
+  private func takeAll(
+    _ listing: InboundListing, for path: String, on connection: borrowing SQLiteConnection
+  ) throws -> [InvitationAnswer] {
     let replica = try Replica.read(on: connection)?.id
     let removal =
       options.isDryRun
