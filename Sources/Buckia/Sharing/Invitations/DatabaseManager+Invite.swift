@@ -10,7 +10,7 @@ extension DatabaseManager {
   /// Invites one person to get a part of the database.
   ///
   /// The invitation goes to that person, by a way that others do not read: whoever answers it first is taken for them. Their answer is a
-  /// small file, which ``processInboundChanges(_:options:home:resolver:progress:)`` takes: then they are a trusted contact, and
+  /// small file, which `processInboundChanges` takes: then they are a trusted contact, and
   /// ``share(_:to:output:options:signedBy:home:progress:)`` with this scope and them makes what they get.
   ///
   /// ```swift
