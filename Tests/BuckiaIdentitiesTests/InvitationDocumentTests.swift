@@ -92,6 +92,25 @@ import Testing
     #expect(!"\(made)".contains(secret), "a description of the invitation shows no secret outside its text")
   }
 
+  @Test func `the proof is as another program computes it`() throws {
+    // From Python's hashlib and hmac, by the words of the specification alone.
+    let card = try IdentityCard(
+      verifying: """
+        buckia-card-1:eyJuYW1lIjoiQmVuIiwibWFkZSI6MTc5NTQ3NjY0OTc2NSwic2lnbmluZyI6ImY3NTQ1MDAxOGE0NDAxNTQxOWRhM2VkMzhj
+        ZTk3ZjFlOWQ2YmEyNTdjMDJkOTkyNmE4NWQ4NTY0YmQ1OTdiNDIiLCJlbmNyeXB0aW9uIjoiYjBkNDI3ZGIyOTBjNjc2MGZmOTRlZWQ5MmI1ZW
+        Y3MGRlYzA1Zjc4NDkxNDgyZTNkOTQ5NmRmOTEwZGNmODM3MSJ9.BkALIgAy8V5IA9x5k4gm4BfNPj_y5W4z9kaeLGDNbMJN2W-4fU_9XYcTClb
+        7nalY7B_kXgW_w_fePXaMxZlyAw
+        """)
+    let secret = try #require(InvitationSecret(hex: HexText.lowercase(Array(0..<32))))
+    #expect(
+      HexText.lowercase(secret.proofKey.bytes)
+        == "49583ac818c16d58d4ea39d955c1cb4c468ff86f21ba2a826f1a422b9e31d250")
+    let id = try #require(InvitationID(Array(repeating: 1, count: 16)))
+    let proof = secret.proofKey.proof(for: id, Array(repeating: 2, count: 32), card)
+    #expect(
+      HexText.lowercase(proof) == "903d517a3ebeb06dae2a4ee002e52d36b19ee0ce1302f05b65f5d668c9162a62")
+  }
+
   @Test func `nobody puts their card in the place of another's`() throws {
     let made = try invitation(from: person("Anna"))
     let ben = try person("Ben", 2)
