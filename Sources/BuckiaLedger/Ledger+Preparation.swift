@@ -18,6 +18,7 @@ extension Ledger {
     StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
     ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
     OutboxEntry.definition, AcknowledgementEntry.definition, TakenBackRows.definition, VouchEntry.definition,
+    InvitationEntry.definition, AcceptedEntry.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

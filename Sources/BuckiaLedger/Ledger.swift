@@ -6,7 +6,7 @@ import SQLiteConnections
 /// describes the tables. Every call works inside whatever transaction is open.
 package enum Ledger {
   /// The format of the tables that this version writes. Readers understand every earlier format, too.
-  package static let format: Int64 = 8
+  package static let format: Int64 = 9
 
   /// The format of the ledger tables of a database; nil when it has none.
   ///
