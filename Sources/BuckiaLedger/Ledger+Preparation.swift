@@ -18,6 +18,7 @@ extension Ledger {
     StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
     ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
     OutboxEntry.definition, AcknowledgementEntry.definition, TakenBackRows.definition, VouchEntry.definition,
+    InvitationEntry.definition, AcceptedEntry.definition,
     StateEntry.definition, AsideRows.definition, ResendRequest.definition,
   ].joined(separator: "\n")
 

@@ -4,7 +4,10 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toStateFormat]
+  static let statements = [
+    toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
+    toStateFormat,
+  ]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -256,6 +259,33 @@ enum LedgerMigration {
       key TEXT NOT NULL,
       UNIQUE (sender, stream, table_name)
     );
+    """
+
+  /// Invitations can be made and accepted.
+  private static let toFormatWithInvitations = """
+    CREATE TABLE main.buckia_invitation(
+      invitation BLOB PRIMARY KEY NOT NULL,
+      digest BLOB NOT NULL,
+      proof_key BLOB NOT NULL,
+      recipient TEXT,
+      scope TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      incarnation BLOB NOT NULL,
+      made_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      used_at INTEGER,
+      used_by TEXT
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_accepted(
+      invitation BLOB PRIMARY KEY NOT NULL,
+      digest BLOB NOT NULL,
+      inviter TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      accepted_at INTEGER NOT NULL,
+      file TEXT NOT NULL,
+      answer TEXT NOT NULL,
+      is_delivered INTEGER NOT NULL
+    ) WITHOUT ROWID;
     """
 
   /// What streams hold is summed up, so that a difference between sender and receiver is found.

@@ -111,6 +111,7 @@ struct ShareVerbTests {
   @Test(arguments: [
     (["--to", "ben"], "Say what to share"),
     (["--to", "ben", "--table", "note", "--scope", "x"], "Say what to share"),
+    (["--to", "ben", "--exclude", "note.x"], "which no --table shares"),
     (["--to", "ben", "--where", "1", "--table", "note"], "stands before the --table"),
     (["--to", "ben", "--table", "note", "--where", "1", "--where", "2"], "given twice"),
     (["--to", "ben", "--table", "note", "--exclude", "nota.x"], "which no --table shares"),

@@ -156,6 +156,7 @@ final class ContestedKeysTests {
     DROP TABLE buckia_resolution; DROP TABLE buckia_rule; DROP TABLE buckia_clock; DROP TABLE buckia_clock_column;
     DROP TABLE buckia_stamp; DROP TABLE buckia_share; DROP TABLE buckia_shadow; DROP TABLE buckia_outbox;
     DROP TABLE buckia_outbox_piece; DROP TABLE buckia_acknowledgement; DROP TABLE buckia_taken_back; DROP TABLE buckia_vouch;
+    DROP TABLE buckia_invitation; DROP TABLE buckia_accepted;
     DROP TABLE buckia_state; DROP TABLE buckia_aside; DROP TABLE buckia_request
     """
 

@@ -2,7 +2,6 @@ import BuckiaApply
 import BuckiaByteStreams
 import BuckiaDiff
 import BuckiaDiffFiles
-import BuckiaJSON
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -26,8 +25,7 @@ struct ShareRun {
     _ sealing: ShareSealing, _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
   ) {
     self.scope = scope
-    let names = Set(recipients.map(\.name)).sorted()
-    audience = JSONValue.array(names.map { .string($0) }).text()
+    audience = ShareEntry.audience(of: recipients.map(\.name))
     self.output = output
     self.options = options
     self.sealing = sealing

@@ -243,7 +243,7 @@ package final class InboundShares: SharingParticipant {
     return try ShareEntry.all(on: connection).filter { share in
       guard try share.isForOne() else { return false }
       return try AcknowledgementEntry.all(of: share.number, on: connection).contains {
-        $0.sender == changes.key.sender && $0.replica == replica
+        $0.sender == changes.key.sender && $0.replica == replica && $0.through > 0
       }
     }
   }
