@@ -74,7 +74,7 @@ let package = Package(
       name: "BuckiaSharing",
       dependencies: [
         "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaJSON", "BuckiaKSUID", "BuckiaLedger",
-        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas",
       ]),
 
     // Encryption in age's format.

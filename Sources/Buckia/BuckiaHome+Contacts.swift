@@ -66,7 +66,7 @@ extension BuckiaHome {
     try change { try $0.remove(name, at: WallClock.unixMilliseconds) }
   }
 
-  private func change<Result>(_ body: (inout Contacts) throws -> Result) throws -> Result {
+  func change<Result>(_ body: (inout Contacts) throws -> Result) throws -> Result {
     try BuckiaError.wrapping {
       makeFolders()
       return try contactsFile.update(body)

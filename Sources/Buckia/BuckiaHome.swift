@@ -16,8 +16,18 @@ public struct BuckiaHome: Sendable {
   /// Where it is. It is made when something is first kept in it.
   public let path: String
 
+  /// What opens the identity where it is protected; nil where nothing does.
+  public var passphrase: IdentityPassphrase?
+
   /// Takes a folder.
-  public init(path: String) { self.path = path }
+  ///
+  /// - Parameters:
+  ///   - path: Where it is.
+  ///   - passphrase: What opens the identity where it is protected. It is asked for where the secret keys are needed, and not before.
+  public init(path: String, passphrase: IdentityPassphrase? = nil) {
+    self.path = path
+    self.passphrase = passphrase
+  }
 
   /// `BUCKIA_HOME`, else `buckia` in the configuration folder of the system: `XDG_CONFIG_HOME` or `~/.config`, on Apple
   /// systems `~/Library/Application Support`.

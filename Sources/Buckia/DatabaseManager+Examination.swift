@@ -28,6 +28,8 @@ extension DatabaseManager {
       try report.lookAtTriggers(connection)
       try report.lookAtCounters(connection)
       try report.lookAtWhatIsKept(connection)
+      try report.lookForHiddenReferences(of: tables, on: connection)
+      try report.lookAtStates(connection)
       try report.lookForDamage(connection)
       transaction.rollback()
       return report

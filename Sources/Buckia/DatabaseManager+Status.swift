@@ -1,5 +1,6 @@
 import BuckiaLedger
 import BuckiaSchemaPlans
+import BuckiaSharing
 import SQLiteConnections
 
 extension DatabaseManager {
@@ -10,13 +11,16 @@ extension DatabaseManager {
   /// for stream in status.streams { print(stream.sender, stream.sequence) }
   /// ```
   ///
-  /// - Parameter home: Knows which replica the database is; see <doc:Replicas>.
+  /// - Parameters:
+  ///   - home: Knows which replica the database is; see <doc:Replicas>.
+  ///   - includesWords: Whether all rows that are shared are read, to say them in words (``StatusReport/words``).
   /// - Throws: `BuckiaError` when there is no such database, it cannot be read, or has a newer ledger.
-  public func status(home: BuckiaHome = .standard) throws -> StatusReport {
+  public func status(home: BuckiaHome = .standard, includesWords: Bool = false) throws -> StatusReport {
     try withReader { connection in
       // All of it is about one state.
       let transaction = try SQLiteTransaction(.deferred, on: connection)
-      let report = try StatusReport(of: connection, in: home)
+      var report = try StatusReport(of: connection, in: home)
+      if includesWords { report.words = try ComparedWords.all(naming: home.knownSenders(), on: connection) }
       transaction.rollback()
       return report
     }
@@ -36,6 +40,7 @@ extension StatusReport {
     selection.isOpen = true
     openConflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
     if let remark = try Remark.clockBehind(on: connection) { warnings.append(remark) }
+    warnings += try StateEntry.all(on: connection).filter { $0.difference != nil }.map { Remark(of: $0) }
     let (found, standing) = try ReplicaRegistration(of: connection, in: home).look(on: connection)
     replica = found.map { Replica($0, standing) }
   }

@@ -36,7 +36,9 @@ public enum DiffInspection {
     let senders = try home?.knownSenders() ?? .nobody
     let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: decryption))
     return VerifyReport(
-      files: listing.items.map { verify($0, senders, progress: progress) }, misnamed: listing.misnamed)
+      files: listing.items.map { verify($0, senders, progress: progress) }
+        + listing.answers.map { VerifyReport.File(answer: $0, senders) },
+      misnamed: listing.misnamed)
   }
 
   /// Checks files and whole folders completely, on a thread of its own.
@@ -56,7 +58,8 @@ public enum DiffInspection {
         try cancellation.check()
         return file
       }
-      return VerifyReport(files: files, misnamed: listing.misnamed)
+      return VerifyReport(
+        files: files + listing.answers.map { VerifyReport.File(answer: $0, senders) }, misnamed: listing.misnamed)
     }
   }
 

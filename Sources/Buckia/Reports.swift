@@ -57,6 +57,8 @@ public struct ApplyReport: Sendable {
   public let trust: TrustMode
   /// Each diff file, in the order of applying.
   public let diffs: [DiffOutcome]
+  /// Each answer to an invitation. They are taken before the diff files.
+  public internal(set) var answers: [InvitationAnswer] = []
   /// Other files in the folders, which were left alone.
   public let ignored: Int
   /// Diff files and changesets in the folders that go by another name than their id, and were left alone for that. They can be

@@ -42,6 +42,8 @@ public struct StatusReport: Sendable {
   public internal(set) var conflicts = 0
   /// How many of them nobody has decided about in particular.
   public internal(set) var openConflicts = 0
+  /// The rows that are shared, as they are now, in words; empty unless that was asked for.
+  public internal(set) var words: [ComparedWords] = []
   /// What is worth knowing.
   public internal(set) var warnings: [Remark] = []
 }

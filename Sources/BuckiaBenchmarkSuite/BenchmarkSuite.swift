@@ -25,6 +25,7 @@ enum BenchmarkSuite {
       (.folder, 3, [.smallFiles(rows / 100, preparing: .inMemory, speed: 10, extra: 0.000_150)]),
       (.folder, 5, TableShape.allCases.map { .opening($0, rows: rows, share: 0.15) }),
       (.diff, 5, diff(rows: rows)),
+      (.share, 5, share(rows: rows)),
       // Unlike time, memory hardly varies. At full size the files have 3 GiB and twice 2 GiB.
       (
         .memory, 1,
@@ -61,6 +62,13 @@ enum BenchmarkSuite {
         ) { pair in ([pair.rowDiff], []) }
       }
     }
+  }
+
+  private static func share(rows: Int) -> [Comparison] {
+    [.sharing(.integerKey, rows: rows, changed: .exactly(100), share: 3)]
+      + [.sharing(.textKey, rows: rows, changed: .exactly(100))]
+      + TableShape.allCases.map { .receivingShare($0, rows: rows, share: 1.5) }
+      + Comparison.Encryption.allCases.map { .encryption($0, rows: rows, bytesPerSecond: 400_000_000) }
   }
 
   private static func peers(rows: Int) -> [Comparison] {

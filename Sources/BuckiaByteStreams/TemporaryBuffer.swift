@@ -20,7 +20,18 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
 
   /// Makes the ciphers of the buffers that this task makes, each of which gets its own; nil where contents may lie on disk as they
   /// are.
-  @TaskLocal package static var sealing: (@Sendable () -> any SpoolCipher)?
+  @TaskLocal package static var sealing: Sealing?
+
+  /// How what goes to files is encrypted.
+  ///
+  /// A struct, and not the closure by itself: optimised code of Swift 6.3 finds no metadata for a task-local value of such a type, and
+  /// crashes.
+  package struct Sealing: Sendable {
+    fileprivate let makeCipher: @Sendable () -> any SpoolCipher
+
+    /// - Parameter makeCipher: Makes the cipher of one buffer.
+    package init(_ makeCipher: @escaping @Sendable () -> any SpoolCipher) { self.makeCipher = makeCipher }
+  }
 
   /// How many bytes it holds.
   package private(set) var count = 0
@@ -32,7 +43,7 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   private let folder: String
   private let memoryLimit: Int
   private var file: PosixFile?
-  private let makeCipher: (@Sendable () -> any SpoolCipher)?
+  private let sealing: Sealing?
   /// What encrypts the bytes of the file; nil until there is one, and where it may hold them as they are.
   private var cipher: (any SpoolCipher)?
   /// What follows those in the file.
@@ -54,12 +65,12 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   }
 
   private init(
-    folder: String, memoryLimit: Int, windowBytes: Int, sealing makeCipher: (@Sendable () -> any SpoolCipher)?
+    folder: String, memoryLimit: Int, windowBytes: Int, sealing: Sealing?
   ) {
     self.folder = folder
     self.memoryLimit = memoryLimit
     self.windowBytes = windowBytes
-    self.makeCipher = makeCipher
+    self.sealing = sealing
     arriving = nil
   }
 
@@ -80,8 +91,8 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
     memoryLimit = 0
     self.windowBytes = windowBytes
     arriving = expected
-    makeCipher = Self.sealing
-    cipher = makeCipher?()
+    sealing = Self.sealing
+    cipher = sealing?.makeCipher()
     file = try PosixFile(temporaryIn: folder)
   }
 
@@ -91,7 +102,7 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   package func makeEmpty(memoryLimit: Int = TemporaryBuffer.usualMemoryLimit) -> TemporaryBuffer {
     TemporaryBuffer(
       folder: folder, memoryLimit: min(memoryLimit, self.memoryLimit), windowBytes: windowBytes,
-      sealing: makeCipher ?? Self.sealing)
+      sealing: sealing ?? Self.sealing)
   }
 
   /// `TMPDIR`, or `/tmp`.
@@ -119,7 +130,7 @@ package final class TemporaryBuffer: ByteOutput, RandomAccessBytes {
   /// - Throws: `ByteStreamError` when the temporary file cannot be made or written; the buffer is then of no more use.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
     if file == nil, bytes.count > memoryLimit - count {
-      cipher = makeCipher?()
+      cipher = sealing?.makeCipher()
       file = try PosixFile(temporaryIn: folder)
     }
     var rest = bytes

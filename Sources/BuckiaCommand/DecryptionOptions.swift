@@ -21,12 +21,12 @@ struct DecryptionOptions: ParsableArguments {
   }
 
   /// What was given; nil for nothing.
-  var decryption: FileDecryption? {
-    get throws {
-      guard !identity.isEmpty || passphraseFile != nil else { return nil }
-      return try FileDecryption(
-        identities: identity.flatMap { try AgeIdentity.identities(inFile: $0) },
-        passphraseBytes: passphraseFile.map { try SecretFile.passphrase(in: CipherPath.source($0)) })
-    }
+  ///
+  /// - Parameter home: Has the passphrase of identities that are protected.
+  func decryption(in home: HomeOptions) throws -> FileDecryption? {
+    guard !identity.isEmpty || passphraseFile != nil else { return nil }
+    return try FileDecryption(
+      identities: identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) },
+      passphraseBytes: passphraseFile.map { try SecretFile.passphrase(in: CipherPath.source($0)) })
   }
 }

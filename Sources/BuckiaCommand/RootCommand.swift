@@ -21,7 +21,8 @@ struct RootCommand: ParsableCommand {
       """,
     version: Version.text,
     subcommands: [
-      InitVerb.self, DiffVerb.self, ShareVerb.self, ApplyVerb.self, ShowVerb.self, VerifyVerb.self, LogVerb.self,
+      InitVerb.self, DiffVerb.self, ShareVerb.self, InviteVerb.self, AcceptVerb.self, ApplyVerb.self, ShowVerb.self,
+      VerifyVerb.self, LogVerb.self,
       ConflictsVerb.self, ResolveVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self, DoctorVerb.self,
       ChangesetVerb.self, MergeVerb.self, EncryptVerb.self, DecryptVerb.self, IdentityVerb.self, ContactVerb.self,
       GitVerb.self, KSUIDVerb.self, BenchVerb.self,

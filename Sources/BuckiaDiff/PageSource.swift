@@ -17,6 +17,30 @@ enum PageSource {
     case exclusiveLog = "its connection keeps the log's index to itself"
   }
 
+  /// The pages that a write transaction sees which has not written anything: nobody else can commit, so it is what was committed
+  /// last.
+  init(ofNewWriteTransaction connection: borrowing SQLiteConnection) throws {
+    guard let file = SQLiteFileHandle(.database, of: connection) else {
+      self = .unavailable(.notInAFile)
+      return
+    }
+    guard try connection.text("PRAGMA main.journal_mode") == "wal" else {
+      self = .file(file, log: nil, nil)
+      return
+    }
+    // Where the index of the log is not shared, a look at it would make a shared one.
+    guard try connection.text("PRAGMA main.locking_mode") != "exclusive" else {
+      self = .unavailable(.exclusiveLog)
+      return
+    }
+    guard let log = SQLiteFileHandle(.log, of: connection), let state = file.logState() else {
+      self = .unavailable(.busy)
+      return
+    }
+    let mark = WriteAheadLog.EndMark(frameCount: state.frameCount, salts: state.salts, checksum: state.checksum)
+    self = .file(file, log: state.frameCount > 0 ? log : nil, mark)
+  }
+
   /// Reads the headers.
   ///
   /// - Parameter progress: Is told how many bytes are read.

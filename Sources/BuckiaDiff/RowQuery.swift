@@ -20,8 +20,10 @@ struct RowQuery {
   ///   - pair: The table in both sources.
   ///   - table: The one of the two that is queried.
   ///   - collation: By what text is ordered.
+  ///   - takesInterval: Whether the scan is to be restricted to an interval of the key, which is one integer.
   /// - Returns: nil where there are no such rows.
-  init?(_ part: Part, of table: SourceTable, in pair: TablePair, collation: String) throws {
+  init?(_ part: Part, of table: SourceTable, in pair: TablePair, collation: String, takesInterval: Bool = false) throws
+  {
     let hasNullKey = table.stored.hasNullKeySQL
     if part == .nullKey, hasNullKey == nil { return nil }
     var results: [String] = []
@@ -47,6 +49,7 @@ struct RowQuery {
       order =
         pair.definition.isKeyedByRowID && !pair.isIdentifiedByContent
         ? [results[0]] : pair.identity.filter { isStored[$0] }.map { "\(results[$0]) COLLATE \(collation)" }
+      if takesInterval { terms += pair.identity.map { "\(results[$0]) BETWEEN \(RowScan.low) AND \(RowScan.high)" } }
     case .nullKey: terms += hasNullKey.map { ["(\($0))"] } ?? []
     }
     self.results = results

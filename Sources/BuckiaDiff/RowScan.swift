@@ -54,6 +54,22 @@ struct RowScan: RowValues, ~Copyable {
   /// The columns with text that is not valid UTF-16 and was written into changes as SQLite converts it.
   var invalidText: Set<Int> { surrogates?.written ?? [] }
 
+  /// The parameters of a query that takes an interval of the key: its last two.
+  static let low = ":buckia_low"
+  static let high = ":buckia_high"
+
+  /// Begins anew, with the rows whose key is in an interval.
+  func restart(within interval: ClosedRange<Int64>) throws {
+    try Self.restart(statement, within: interval)
+    if let rest { try Self.restart(rest.statement, within: interval) }
+  }
+
+  private static func restart(_ query: borrowing SQLiteStatement, within interval: ClosedRange<Int64>) throws {
+    query.reset()
+    try query.bind(interval.lowerBound, at: query.parameterCount - 2)
+    try query.bind(interval.upperBound, at: query.parameterCount - 1)
+  }
+
   /// Goes on to the next row.
   func step() throws -> Bool {
     if let rest { _ = try rest.statement.step() }

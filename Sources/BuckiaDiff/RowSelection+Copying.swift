@@ -26,3 +26,28 @@ extension RowSelection {
     try copy.run()
   }
 }
+
+extension RowSelection {
+  /// Gives the selected rows of a table, as they travel.
+  ///
+  /// - Parameters:
+  ///   - table: The table.
+  ///   - columns: The columns of the results, each of which travels.
+  ///   - body: Gets each row.
+  /// - Throws: `ReplicationError` with `invalidSelection`; `SQLiteError`; what `body` throws.
+  package func forEachRow(
+    of table: TableDefinition, _ columns: [String], on connection: borrowing SQLiteConnection,
+    _ body: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    let chosen = try applied(to: table)
+    let literals = try rewrittenLiterals(in: chosen)
+    let results = columns.map { name in
+      chosen.column(named: name).flatMap { literals[$0] } ?? SQLText.identifier(name)
+    }
+    let condition = conditionSQL.map { " WHERE \($0)" } ?? ""
+    let query = try connection.prepare(
+      "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(table.name))\(condition)")
+    try bindParameters(to: query)
+    while try query.step() { try body(query) }
+  }
+}

@@ -11,6 +11,14 @@ public struct Contact: Equatable, Sendable {
     case trusted
   }
 
+  /// Why a contact is trusted.
+  public enum Grounds: String, Sendable {
+    /// Somebody has compared the fingerprint with its owner.
+    case fingerprint
+    /// They had the secret of an invitation, which was made for one person and has admitted one.
+    case invitation
+  }
+
   /// New keys that somebody who has the old ones proposes.
   public struct Proposal: Equatable, Sendable {
     /// What was proposed.
@@ -29,18 +37,24 @@ public struct Contact: Equatable, Sendable {
   public let firstSeen: Int64
   /// When they were trusted, in milliseconds since 1970; nil if they are not.
   public internal(set) var trustedAt: Int64?
+  /// Why they are trusted; nil if they are not.
+  public internal(set) var grounds: Grounds?
   /// New keys that wait to be confirmed; nil for none.
   public internal(set) var proposal: Proposal?
 
   /// What to compare with the contact: the proposed keys', where some are.
   public var fingerprintToConfirm: Fingerprint { (proposal?.rotation.card ?? card).fingerprint }
 
-  init(name: String, card: IdentityCard, state: State, firstSeen: Int64, trustedAt: Int64?, proposal: Proposal?) {
+  init(
+    name: String, card: IdentityCard, state: State, firstSeen: Int64, trustedAt: Int64?, grounds: Grounds?,
+    proposal: Proposal?
+  ) {
     self.name = name
     self.card = card
     self.state = state
     self.firstSeen = firstSeen
     self.trustedAt = trustedAt
+    self.grounds = grounds
     self.proposal = proposal
   }
 }

@@ -11,6 +11,7 @@ extension Contacts {
       [
         "name": .string(contact.name), "state": .string(contact.state.rawValue), "card": .string(contact.card.text),
         "firstSeen": .number(contact.firstSeen), "trustedAt": contact.trustedAt.map { .number($0) } ?? .null,
+        "grounds": .text(contact.grounds?.rawValue),
         "proposal": contact.proposal.map {
           ["rotation": .string($0.rotation.text), "seenAt": .number($0.seenAt)]
         } ?? .null,
@@ -53,6 +54,13 @@ extension Contact {
     let card = try IdentityCard(verifying: fields.string("card"))
     let firstSeen = try fields.time("firstSeen")
     let trustedAt = try fields.optionalTime("trustedAt")
+    var grounds: Grounds?
+    if let value = fields.take("grounds") {
+      guard case .string(let word) = value, let known = Grounds(rawValue: word) else {
+        throw fields.invalid("grounds", "is unknown")
+      }
+      grounds = known
+    }
     var proposal: Proposal?
     if let value = fields.take("proposal") {
       var fields = try DocumentFields(value, of: "a proposal", .invalidFile)
@@ -62,9 +70,12 @@ extension Contact {
     }
     try fields.finish()
     guard PersonName.isBounded(name), (state == .trusted) == (trustedAt != nil),
+      (state == .trusted) == (grounds != nil),
       proposal.map({ $0.rotation.endedKey == card.signingKey }) ?? true
     else { throw fields.invalid("contacts", "contradicts itself") }
-    self.init(name: name, card: card, state: state, firstSeen: firstSeen, trustedAt: trustedAt, proposal: proposal)
+    self.init(
+      name: name, card: card, state: state, firstSeen: firstSeen, trustedAt: trustedAt, grounds: grounds,
+      proposal: proposal)
   }
 }
 

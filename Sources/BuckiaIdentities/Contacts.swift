@@ -65,14 +65,13 @@ public struct Contacts: Equatable, Sendable {
     _ text: String, named name: String?, besides own: IdentityCard?, at time: Int64
   ) throws(IdentityError) -> Addition {
     let signed = try SignedText(text)
-    switch signed.kind {
-    case .card: return try add(IdentityCard(signed), named: name, besides: own, at: time)
-    case .rotation:
-      guard name == nil else {
-        throw IdentityError(.invalidName, "these are new keys of a contact, whose name stays; leave the name out")
-      }
-      return try propose(KeyRotation(signed), besides: own, at: time)
+    guard signed.kind == .rotation else {
+      return try add(IdentityCard(signed), named: name, besides: own, at: time)
     }
+    guard name == nil else {
+      throw IdentityError(.invalidName, "these are new keys of a contact, whose name stays; leave the name out")
+    }
+    return try propose(KeyRotation(signed), besides: own, at: time)
   }
 
   private mutating func add(
@@ -100,12 +99,7 @@ public struct Contacts: Equatable, Sendable {
         "there is a contact \(EscapedText.quoted(name)) with other keys; give this one another name with --name, or ask "
           + "whether somebody pretends to be them")
     }
-    guard all.count < Self.limit else {
-      throw IdentityError(.tooMany, "there are \(Self.limit) contacts already; remove some")
-    }
-    let contact = Contact(name: name, card: card, state: .seen, firstSeen: time, trustedAt: nil, proposal: nil)
-    all.append(contact)
-    return .added(contact)
+    return .added(try append(card, named: name, at: time))
   }
 
   private mutating func propose(
@@ -132,7 +126,20 @@ public struct Contacts: Equatable, Sendable {
     return .proposed(all[index])
   }
 
-  private func requireNew(_ card: IdentityCard, besides own: IdentityCard?) throws(IdentityError) {
+  /// Adds a contact who is only seen. The name must be free.
+  mutating func append(
+    _ card: IdentityCard, named name: String, at time: Int64
+  ) throws(IdentityError) -> Contact {
+    guard all.count < Self.limit else {
+      throw IdentityError(.tooMany, "there are \(Self.limit) contacts already; remove some")
+    }
+    let contact = Contact(
+      name: name, card: card, state: .seen, firstSeen: time, trustedAt: nil, grounds: nil, proposal: nil)
+    all.append(contact)
+    return contact
+  }
+
+  func requireNew(_ card: IdentityCard, besides own: IdentityCard?) throws(IdentityError) {
     guard card.signingKey != own?.signingKey else {
       throw IdentityError(.ownKey, "it is your own: your diffs are trusted without it")
     }
@@ -175,6 +182,7 @@ public struct Contacts: Equatable, Sendable {
       }
       if contact.state != .trusted { contact.trustedAt = time }
     }
+    contact.grounds = .fingerprint
     contact.proposal = nil
     contact.state = .trusted
     all[index] = contact

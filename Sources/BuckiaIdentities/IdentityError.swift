@@ -28,10 +28,14 @@ extension IdentityError.Code {
   package static let identityExists = Self(rawValue: "identity-exists")
   /// Others than its owner can read or change a file that must be private.
   package static let notPrivate = Self(rawValue: "not-private")
+  /// The identity is protected by a passphrase, which was not given.
+  package static let passphraseNeeded = Self(rawValue: "passphrase-needed")
   /// A file of ours is not as Buckia writes it.
   package static let invalidFile = Self(rawValue: "invalid-file")
   /// A card or rotation is not in order.
   package static let invalidCard = Self(rawValue: "invalid-card")
+  /// An invitation, or the answer to one, is not in order.
+  package static let invalidInvitation = Self(rawValue: "invalid-invitation")
   /// The signature of a card or rotation is not its key's.
   package static let badSignature = Self(rawValue: "badSignature")
   /// A newer version made it.

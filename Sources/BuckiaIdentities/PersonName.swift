@@ -40,6 +40,16 @@ enum PersonName {
     }
   }
 
+  /// Whether ``require(_:)`` takes a name.
+  static func isAllowed(_ name: String) -> Bool {
+    do throws(IdentityError) {
+      try require(name)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   static func isBounded(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= byteLimit && name.count <= characterLimit
   }

@@ -15,7 +15,31 @@ import SQLiteSchemas
 struct SignedText {
   /// What a document is.
   enum Kind: String, CaseIterable {
-    case card, rotation
+    case card, rotation, invitation, acceptance
+
+    /// What errors call it.
+    var noun: String {
+      switch self {
+      case .card, .rotation, .invitation: rawValue
+      case .acceptance: "answer to an invitation"
+      }
+    }
+
+    /// The same with its article.
+    var described: String { (self == .invitation || self == .acceptance ? "an " : "a ") + noun }
+
+    /// What takes it.
+    fileprivate var taker: String {
+      switch self {
+      case .card, .rotation: "buckia contact add"
+      case .invitation: "buckia accept"
+      case .acceptance: "buckia apply"
+      }
+    }
+
+    fileprivate var signatureCount: Int { self == .rotation ? 2 : 1 }
+    fileprivate var label: String { "buckia-\(rawValue)-1" }
+    var code: IdentityError.Code { self == .card || self == .rotation ? .invalidCard : .invalidInvitation }
   }
 
   /// A whole text has at most so many bytes.
@@ -44,29 +68,40 @@ struct SignedText {
 
   /// Takes a text apart. Nothing is verified yet.
   ///
-  /// - Throws: `IdentityError` with code `invalidCard`, or `unsupportedFormat` for one of a newer version.
-  init(_ text: String) throws(IdentityError) {
+  /// - Parameter expected: What it may be.
+  /// - Throws: `IdentityError` with the code of what was expected (`invalidCard`, `invalidInvitation`), or `unsupportedFormat` for
+  ///   one of a newer version.
+  init(_ text: String, as expected: Set<Kind> = [.card, .rotation]) throws(IdentityError) {
+    // The least that is expected: a card rather than a rotation.
+    let usual = Kind.allCases.first(where: expected.contains) ?? .card
     guard text.utf8.count <= Self.byteLimit else {
-      throw IdentityError(.invalidCard, "it is longer than a card can be (\(Self.byteLimit) bytes)")
+      throw IdentityError(
+        usual.code, "it is longer than \(usual.described) can be (\(Self.byteLimit) bytes)")
     }
     let bytes = text.utf8.filter { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw Self.isNone }
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw Self.isNone(usual) }
     let label = String(decoding: bytes[..<colon], as: UTF8.self)
-    guard let kind = Kind.allCases.first(where: { label == "buckia-\($0.rawValue)-1" }) else {
+    guard let kind = Kind.allCases.first(where: { label == $0.label }) else {
       guard let newer = Kind.allCases.first(where: { label.hasPrefix("buckia-\($0.rawValue)-") }) else {
-        throw Self.isNone
+        throw Self.isNone(usual)
       }
       throw IdentityError(
-        .unsupportedFormat, "it is a \(newer.rawValue) that a newer version of Buckia made; update Buckia")
+        .unsupportedFormat, "it is \(newer.described) that a newer version of Buckia made; update Buckia")
+    }
+    guard expected.contains(kind) else {
+      throw IdentityError(
+        usual.code, "it is \(kind.described) and not \(usual.described); `\(kind.taker)` takes it")
     }
     let parts = bytes[(colon + 1)...].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
       .map { Self.decoded(Array($0)) }
-    guard let document = parts.first ?? nil, parts.count == (kind == .card ? 2 : 3) else { throw Self.isDamaged }
+    guard let document = parts.first ?? nil, parts.count == 1 + kind.signatureCount else {
+      throw Self.isDamaged(kind)
+    }
     self.kind = kind
     self.document = document
     var signatures: [[UInt8]] = []
     for part in parts.dropFirst() {
-      guard let part, part.count == 64 else { throw Self.isDamaged }
+      guard let part, part.count == 64 else { throw Self.isDamaged(kind) }
       signatures.append(part)
     }
     self.signatures = signatures
@@ -74,7 +109,7 @@ struct SignedText {
 
   /// The line, without a line end.
   var text: String {
-    "buckia-\(kind.rawValue)-1:" + ([document] + signatures).map(Self.encoded).joined(separator: ".")
+    "\(kind.label):" + ([document] + signatures).map(Self.encoded).joined(separator: ".")
   }
 
   /// Requires that a signature is a key's.
@@ -114,12 +149,17 @@ struct SignedText {
     return encoded(bytes).utf8.elementsEqual(text) ? bytes : nil
   }
 
-  private static var isNone: IdentityError {
-    IdentityError(
-      .invalidCard, "it is no card: one begins with buckia-card-1: (its owner prints it with `buckia identity show`)")
+  private static func isNone(_ kind: Kind) -> IdentityError {
+    let source =
+      switch kind {
+      case .card, .rotation: "its owner prints it with `buckia identity show`"
+      case .invitation: "`buckia invite` makes it"
+      case .acceptance: "`buckia accept` makes it"
+      }
+    return IdentityError(kind.code, "it is no \(kind.noun): one begins with \(kind.label): (\(source))")
   }
 
-  private static var isDamaged: IdentityError {
-    IdentityError(.invalidCard, "a part of the card is missing or damaged; ask its owner to send it again")
+  private static func isDamaged(_ kind: Kind) -> IdentityError {
+    IdentityError(kind.code, "a part of the \(kind.noun) is missing or damaged; ask its owner to send it again")
   }
 }

@@ -18,6 +18,8 @@ extension Ledger {
     StreamEntries.definition, AppliedEffects.definition, ConflictDetails.definition, ResolutionRecord.definition,
     ConflictRule.definition, RowClocks.definition, ShareEntry.definition, ShadowEntry.definition,
     OutboxEntry.definition, AcknowledgementEntry.definition, TakenBackRows.definition, VouchEntry.definition,
+    InvitationEntry.definition, AcceptedEntry.definition,
+    StateEntry.definition, AsideRows.definition, ResendRequest.definition,
     RowNameEntry.definition,
   ].joined(separator: "\n")
 
@@ -35,6 +37,7 @@ extension Ledger {
     for statements in LedgerMigration.statements.dropFirst(found == 0 ? .max : Int(found) - 1) {
       try connection.execute(statements)
     }
+    try SharedView.refresh(on: connection)
     try connection.execute("UPDATE main.buckia_settings SET value = \(format) WHERE name = 'format'")
     try transaction.commit()
     return found == 0 ? .created : .migrated(from: found)

@@ -6,7 +6,9 @@ import SQLiteConnections
 /// describes the tables. Every call works inside whatever transaction is open.
 package enum Ledger {
   /// The format of the tables that this version writes. Readers understand every earlier format, too.
-  package static let format: Int64 = 9
+  package static let format: Int64 = 11
+  /// The first format that has the sums of what streams hold.
+  static let stateFormat: Int64 = 10
 
   /// The format of the ledger tables of a database; nil when it has none.
   ///

@@ -24,7 +24,7 @@ package struct LedgerError: Error, Sendable, CustomStringConvertible {
   /// Makes the error for tables with contents that Buckia never writes.
   ///
   /// - Parameter path: The database.
-  init(alteredAt path: String) {
+  package init(alteredAt path: String) {
     code = .alteredLedger
     self.path = path
     message = Self.altered

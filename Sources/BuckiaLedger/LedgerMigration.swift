@@ -4,7 +4,10 @@
 /// is another migration.
 enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
-  static let statements = [toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormat9]
+  static let statements = [
+    toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
+    toStateFormat, toFormatWithRowNames,
+  ]
 
   /// The states of a file are no longer frozen in CHECKs.
   ///
@@ -258,8 +261,67 @@ enum LedgerMigration {
     );
     """
 
+  /// Invitations can be made and accepted.
+  private static let toFormatWithInvitations = """
+    CREATE TABLE main.buckia_invitation(
+      invitation BLOB PRIMARY KEY NOT NULL,
+      digest BLOB NOT NULL,
+      proof_key BLOB NOT NULL,
+      recipient TEXT,
+      scope TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      incarnation BLOB NOT NULL,
+      made_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      used_at INTEGER,
+      used_by TEXT
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_accepted(
+      invitation BLOB PRIMARY KEY NOT NULL,
+      digest BLOB NOT NULL,
+      inviter TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      accepted_at INTEGER NOT NULL,
+      file TEXT NOT NULL,
+      answer TEXT NOT NULL,
+      is_delivered INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """
+
+  /// What streams hold is summed up, so that a difference between sender and receiver is found.
+  private static let toStateFormat = """
+    CREATE TABLE main.buckia_state(
+      state INTEGER PRIMARY KEY,
+      share INTEGER,
+      sender TEXT,
+      stream BLOB NOT NULL,
+      replica BLOB,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      columns TEXT NOT NULL,
+      row_count INTEGER NOT NULL,
+      sums BLOB NOT NULL,
+      difference BLOB,
+      is_requested INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX main.buckia_state_share ON buckia_state(share, table_name) WHERE share IS NOT NULL;
+    CREATE UNIQUE INDEX main.buckia_state_sender ON buckia_state(sender, stream, table_name) WHERE sender IS NOT NULL;
+    CREATE TABLE main.buckia_aside(
+      share INTEGER NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      hash INTEGER,
+      PRIMARY KEY (share, table_name, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_request(
+      share INTEGER NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      buckets BLOB,
+      PRIMARY KEY (share, table_name)
+    ) WITHOUT ROWID;
+    """
+
   /// A row may have another key here than where it comes from.
-  private static let toFormat9 = """
+  private static let toFormatWithRowNames = """
     CREATE TABLE main.buckia_row_name(
       table_name TEXT NOT NULL COLLATE NOCASE,
       replica BLOB NOT NULL,

@@ -63,6 +63,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let identityExists = Self(rawValue: "identity-exists")
   /// Others can read or change a file that must be private.
   public static let notPrivate = Self(rawValue: "not-private")
+  /// The identity is protected by a passphrase, which was not given.
+  public static let passphraseNeeded = Self(rawValue: "passphrase-needed")
   /// A file of Buckia's own is not as it writes it.
   public static let invalidFile = Self(rawValue: "invalid-file")
   /// A card or a rotation of keys is not in order.
@@ -85,6 +87,19 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let otherFingerprint = Self(rawValue: "other-fingerprint")
   /// A raw changeset was to be signed, which it cannot be.
   public static let cannotSign = Self(rawValue: "cannot-sign")
+
+  // MARK: Invitations
+
+  /// An invitation, or the answer to one, is not in order.
+  public static let invalidInvitation = Self(rawValue: "invalid-invitation")
+  /// An invitation is not taken any more.
+  public static let expiredInvitation = Self(rawValue: "expired-invitation")
+  /// Somebody else has used an invitation.
+  public static let usedInvitation = Self(rawValue: "used-invitation")
+  /// An answer does not prove that its author had the invitation.
+  public static let wrongProof = Self(rawValue: "wrong-proof")
+  /// An invitation was made before its database was copied or restored from a backup.
+  public static let voidInvitation = Self(rawValue: "void-invitation")
 
   // MARK: Encryption
 

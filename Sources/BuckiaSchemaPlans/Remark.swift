@@ -28,7 +28,7 @@ extension Remark {
     // Databases.
     case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,
-      counters, heldChanges, damaged, notCheckable
+      counters, heldChanges, damaged, notCheckable, hiddenReference, stateAltered
     // Ids of new files.
     case clockNotKept, outgoingNotNoted, clockBehind
     // Which replica a database is.
@@ -45,6 +45,8 @@ extension Remark {
     case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
     case heldNotApplied
     case noOldValues
+    // Streams: the table, how many of 256 parts, and the stream.
+    case stateDiffers
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
       indexRebuiltWithoutOtherRows, functionsKept
@@ -89,6 +91,11 @@ extension Remark {
           + "takes them"
       case .damaged: "the database is damaged: $1"
       case .notCheckable: "the database cannot be checked for damage: $1"
+      case .hiddenReference:
+        "column \"$1.$2\" seems to refer to rows of table \"$3\", which no foreign key declares: where a row gets another key because its "
+          + "own one is taken, what refers to it by this column does not follow; declare it, or name it among the references of the scope"
+      case .stateAltered:
+        "table \"$1\": what is kept of the stream $2 was altered by another program; it is mended when everything is shared anew"
 
       case .clockNotKept:
         "$1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
@@ -156,6 +163,10 @@ extension Remark {
       case .noOldValues:
         "$1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed "
           + "here could not be seen, and such rows were overwritten without a conflict"
+
+      case .stateDiffers:
+        "table \"$1\": what has come by the stream $3 is not what its sender has sent: $2 of 256 parts of the keys differ; it is mended "
+          + "by the next files that both share with each other, or when they share everything anew"
 
       case .indexIncomplete: "the $1 index \"$2\" over \"$3\" $4"
       case .indexToRebuild: "the $1 index \"$2\" over \"$3\" $4: rebuild it"

@@ -5,21 +5,24 @@ extension Changesets {
   ///
   /// - Parameters:
   ///   - changeset: The changes.
+  ///   - summary: What is known of them; nil where that is to be found out, which is another walk.
   ///   - body: Gets the change, a reader that has its table and its values, and the bytes these are in. It must keep none of
   ///     them.
   /// - Throws: `ChangesetError` when the changeset is damaged; `ByteStreamError`; whatever `body` throws.
   package static func forEachChange(
-    of changeset: TemporaryBuffer, _ body: (Change, ChangesetReader, RawSpan) throws -> Void
+    of changeset: TemporaryBuffer, knowing summary: ChangesetSummary? = nil,
+    _ body: (Change, ChangesetReader, RawSpan) throws -> Void
   ) throws {
-    let summary = try ChangesetSummary.of(changeset)
+    let summary = try summary ?? ChangesetSummary.of(changeset)
     let window = ChangesetWindow(changeset)
     for section in summary.sections {
       let table = summary.tables[section.table].table
       var stretches = ChangeStretches(section.changes, of: table, in: window)
+      var reader = ChangesetReader(at: 0, in: table)
       while try stretches.advance() {
         try window.withBytes { bytes in
           while let place = stretches.next(in: bytes) {
-            var reader = ChangesetReader(at: place.start, in: table)
+            reader.move(to: place.start)
             guard let change = try reader.next(in: bytes) else { return }
             try body(change, reader, bytes)
           }

@@ -34,7 +34,7 @@ import Testing
   @Test func `a buffer that is sealed gives back what was written, and stores none of it as it is`() throws {
     let folder = try TemporaryFolder()
     var generator = SeededGenerator(seed: 7)
-    try TemporaryBuffer.$sealing.withValue({ OneTimeSpoolKey() }) {
+    try TemporaryBuffer.$sealing.withValue(TemporaryBuffer.Sealing { OneTimeSpoolKey() }) {
       for arriving in [false, true] {
         var bytes: [UInt8] = []
         let total = 900_001

@@ -22,6 +22,8 @@ struct WorkloadTests {
     ("opening", { .opening($0, rows: rows) }),
     ("difference", { .difference($0, rows: rows, changed: .onePercent) }),
     ("small difference", { .difference($0, rows: rows, changed: .exactly(40)) }),
+    ("sharing", { .sharing($0, rows: rows, changed: .exactly(40)) }),
+    ("receiving a share", { .receivingShare($0, rows: rows) }),
     ("difference by rows", { .difference($0, rows: rows, changed: .onePercent) { ([$0.rowDiff], []) } }),
   ]
 

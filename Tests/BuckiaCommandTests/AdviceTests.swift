@@ -11,6 +11,8 @@ struct AdviceTests {
       .triggers: " with `apply --triggers on`",
       .attachmentsNotUnpacked: "; `tar --zstd -xf` does it",
       .sentBefore: "; `diff --again` does it",
+      .stateDiffers: "; `share --resync` does that at the sender",
+      .stateAltered: "; `share --resync` does that at the sender",
       .noOldValues: "; `diff` makes files that have them",
     ]
     for code in Remark.Code.allCases {

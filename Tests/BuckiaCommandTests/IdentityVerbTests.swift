@@ -88,12 +88,15 @@ struct IdentityVerbTests {
     let anna = try makeCard("Anna")
     let card = try String(contentsOfFile: anna.path, encoding: .utf8)
     #expect(try run("ben", ["contact", "add", "-", "--name", "Anna K"], input: card).status == 0)
-    let known = try run("ben", ["contact", "add", card, "--json"])
+    // As a scanner of QR codes may give it.
+    let known = try run("ben", ["contact", "add", "\n \(card)", "--json"])
     #expect(try known.json["outcome"] as? String == "known")
     #expect((try known.json["contact"] as? [String: Any])?["name"] as? String == "Anna K")
     let nothing = try run("ben", ["contact", "add", "-"], input: "nonsense")
     #expect(nothing.status == 1)
     #expect(nothing.diagnostics.contains("it is no card"))
+    let acceptance = try run("ben", ["contact", "add", "buckia-acceptance-1:e30.e30"])
+    #expect(acceptance.status == 1 && acceptance.diagnostics.contains("`buckia apply` takes it"))
     #expect(try run("ben", ["contact", "trust", "Carla"]).diagnostics.contains("there is no contact \"Carla\""))
   }
 

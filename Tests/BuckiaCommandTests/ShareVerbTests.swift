@@ -90,9 +90,28 @@ struct ShareVerbTests {
       wrong.status == 1 && wrong.diagnostics.contains("\"format\" of the scope is missing"), "\(wrong.diagnostics)")
   }
 
+  @Test func `status --words says the shared rows in the same words on both sides`() throws {
+    let bench = try bench()
+    let share = ["share", "anna.db", "--to", "ben", "--table", "note", "--unencrypted", "-o", "inbound"]
+    #expect(try bench.buckia(share).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    let anna = try bench.buckia(["status", "anna.db", "--words", "--json"]).json["words"] as? [[String: Any]]
+    let words = try #require(anna?.first?["words"] as? [String])
+    #expect(words.count == 6)
+    #expect(anna?.first?["people"] as? String == "ben")
+    #expect(anna?.first?["rows"] as? Int == 5)
+    let ben = try bench.buckia(["status", "ben.db", "--words"]).output
+    #expect(ben.contains(words.joined(separator: " ")), "\(ben)")
+    try bench.sql("ben.db", "UPDATE note SET text = 'other' WHERE id = 1")
+    #expect(try !bench.buckia(["status", "ben.db", "--words"]).output.contains(words.joined(separator: " ")))
+    #expect(try bench.buckia(["status", "ben.db", "--json"]).json["words"] as? [[String: Any]] != nil)
+    #expect(try !bench.buckia(["status", "ben.db"]).output.contains("in words"))
+  }
+
   @Test(arguments: [
     (["--to", "ben"], "Say what to share"),
     (["--to", "ben", "--table", "note", "--scope", "x"], "Say what to share"),
+    (["--to", "ben", "--exclude", "note.x"], "which no --table shares"),
     (["--to", "ben", "--where", "1", "--table", "note"], "stands before the --table"),
     (["--to", "ben", "--table", "note", "--where", "1", "--where", "2"], "given twice"),
     (["--to", "ben", "--table", "note", "--exclude", "nota.x"], "which no --table shares"),

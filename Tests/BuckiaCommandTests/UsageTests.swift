@@ -17,8 +17,9 @@ struct UsageTests {
       ["ksuid", "new"],
       ["ksuid", "show"], ["encrypt"], ["decrypt"], ["share"],
       ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
-      ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["contact", "add"], ["contact", "list"],
-      ["contact", "trust"], ["contact", "remove"],
+      ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["identity", "passphrase"],
+      ["contact", "add"], ["contact", "list"],
+      ["contact", "trust"], ["contact", "remove"], ["invite"], ["accept"],
     ])
   func help(verb: [String]) throws {
     let outcome = try Workbench().buckia(verb + ["--help"])

@@ -150,12 +150,14 @@ final class ContestedKeysTests {
     #expect(stored == model.keys.sorted())
   }
 
-  /// Takes away what came with formats 5 to 9.
-  private let withoutFormats5To9 = """
+  /// Takes away what came with formats 5 and later.
+  private let withoutLaterFormats = """
     DROP TABLE buckia_stream; DROP TABLE buckia_effect; DROP TABLE buckia_undo; DROP TABLE buckia_conflict_detail;
     DROP TABLE buckia_resolution; DROP TABLE buckia_rule; DROP TABLE buckia_clock; DROP TABLE buckia_clock_column;
     DROP TABLE buckia_stamp; DROP TABLE buckia_share; DROP TABLE buckia_shadow; DROP TABLE buckia_outbox;
     DROP TABLE buckia_outbox_piece; DROP TABLE buckia_acknowledgement; DROP TABLE buckia_taken_back; DROP TABLE buckia_vouch;
+    DROP TABLE buckia_invitation; DROP TABLE buckia_accepted;
+    DROP TABLE buckia_state; DROP TABLE buckia_aside; DROP TABLE buckia_request;
     DROP TABLE buckia_row_name; DROP TABLE buckia_stream_author
     """
 
@@ -163,7 +165,7 @@ final class ContestedKeysTests {
   func migratedFrom2() throws {
     try connection.execute(
       """
-      \(withoutFormats5To9); DROP TABLE buckia_contested_key; DROP TABLE buckia_value; DROP INDEX buckia_held_part_entry;
+      \(withoutLaterFormats); DROP TABLE buckia_contested_key; DROP TABLE buckia_value; DROP INDEX buckia_held_part_entry;
       UPDATE buckia_settings SET value = 2 WHERE name = 'format'
       """)
     #expect(try Ledger.prepare(on: connection) == .migrated(from: 2))
@@ -174,7 +176,7 @@ final class ContestedKeysTests {
   func migratedFrom3() throws {
     try connection.execute(
       """
-      \(withoutFormats5To9); DROP TABLE buckia_contested_key; UPDATE buckia_settings SET value = 3 WHERE name = 'format';
+      \(withoutLaterFormats); DROP TABLE buckia_contested_key; UPDATE buckia_settings SET value = 3 WHERE name = 'format';
       CREATE TABLE buckia_contested_key(
         sender TEXT NOT NULL, table_name TEXT NOT NULL COLLATE NOCASE, key BLOB NOT NULL,
         PRIMARY KEY (sender, table_name, key)

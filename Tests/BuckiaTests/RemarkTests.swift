@@ -52,6 +52,14 @@ struct RemarkTests {
     (.damaged, "the database is damaged: 1"),
     (.notCheckable, "the database cannot be checked for damage: 1"),
     (
+      .hiddenReference,
+      "column \"1.2\" seems to refer to rows of table \"3\", which no foreign key declares: where a row gets another key because its own one is taken, what refers to it by this column does not follow; declare it, or name it among the references of the scope"
+    ),
+    (
+      .stateAltered,
+      "table \"1\": what is kept of the stream 2 was altered by another program; it is mended when everything is shared anew"
+    ),
+    (
       .clockNotKept,
       "1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
     ),
@@ -139,6 +147,10 @@ struct RemarkTests {
     (
       .noOldValues,
       "1 of its updates and deletes have no old values, as in a patchset: whether they met rows that were changed here could not be seen, and such rows were overwritten without a conflict"
+    ),
+    (
+      .stateDiffers,
+      "table \"1\": what has come by the stream 3 is not what its sender has sent: 2 of 256 parts of the keys differ; it is mended by the next files that both share with each other, or when they share everything anew"
     ),
     (.indexIncomplete, "the 1 index \"2\" over \"3\" 4"),
     (.indexToRebuild, "the 1 index \"2\" over \"3\" 4: rebuild it"),

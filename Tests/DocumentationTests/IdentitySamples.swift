@@ -9,6 +9,16 @@ private func begin(home: BuckiaHome) throws {
   print("My fingerprint is", me.fingerprint)
 }
 
+/// Makes an identity that a passphrase protects.
+private func protect(home: BuckiaHome, passphrase: String) throws {
+  var home = home
+  home.passphrase = IdentityPassphrase(passphrase)
+  let me = try home.makeIdentity(named: "Anna")
+  // Later, and in other processes:
+  print(try BuckiaHome(path: home.path).publicIdentity().card == me.card)
+  print(try home.identity() == me)
+}
+
 /// Sends a signed diff.
 private func send(now: String, before: String, outbox: String, home: BuckiaHome) throws {
   let me = try home.identity()
@@ -41,6 +51,13 @@ private func propose(rotation: String, home: BuckiaHome) throws {
 
 @Suite("Samples about identities")
 struct IdentitySamples {
+  @Test
+  func `a protected identity opens with its passphrase`() throws {
+    let files = try SampleFiles()
+    let home = BuckiaHome(path: files.folder.file("home"))
+    #expect(try Printed.lines { try protect(home: home, passphrase: "horse") } == ["true", "true"])
+  }
+
   @Test
   func `a signed file is applied once its sender is trusted`() throws {
     let files = try SampleFiles()

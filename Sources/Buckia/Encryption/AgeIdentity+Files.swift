@@ -23,14 +23,22 @@ extension AgeIdentity {
 
   /// Reads a file of identities: one that `age-keygen` writes, or the identity of a person, with the keys before the present ones.
   ///
-  /// - Parameter path: The file. Of `age-keygen`'s, one identity a line; lines that begin with # are comments. At most 1 MB.
+  /// - Parameters:
+  ///   - path: The file. Of `age-keygen`'s, one identity a line; lines that begin with # are comments. At most 1 MB.
+  ///   - passphrase: What opens the file where it is itself encrypted with one.
   /// - Throws: `BuckiaError` with code ``BuckiaErrorCode/invalidIdentity``, or when the file cannot be read; as
   ///   ``BuckiaHome/identity()`` for a person's.
-  public static func identities(inFile path: String) throws -> [AgeIdentity] {
+  public static func identities(inFile path: String, passphrase: IdentityPassphrase? = nil) throws -> [AgeIdentity] {
     try BuckiaError.wrapping {
       let bytes = try SecretFile.bytes(of: .path(path), limit: IdentityLines.maximumBytes)
       if bytes.first == UInt8(ascii: "{") { return identities(of: try Identity(contentsOf: path)) }
-      return try parse(bytes, path: path)
+      guard SealedIdentity.begins(bytes) else { return try parse(bytes, path: path) }
+      guard let passphrase else {
+        throw IdentityError(.passphraseNeeded, "it is protected by a passphrase, which was not given", path: path)
+      }
+      let opened = try passphrase.open(bytes)
+      if opened.first == UInt8(ascii: "{") { return identities(of: try Identity(document: opened)) }
+      return try parse(opened, path: path)
     }
   }
 

@@ -8,29 +8,36 @@ import BuckiaSchemaPlans
 /// What opens files that are encrypted for somebody here, and tells which diffs are for them.
 struct ReaderKeys: Sendable {
   /// No keys.
-  static let none = ReaderKeys(decryptions: [], publicKeys: [])
+  static let none = ReaderKeys(own: nil, decryption: nil)
 
-  private let decryptions: [Decryption]
+  private let own: OwnKeys?
+  private let decryption: Decryption?
   private let publicKeys: [[UInt8]]
 
-  private init(decryptions: [Decryption], publicKeys: [[UInt8]]) {
-    self.decryptions = decryptions
-    self.publicKeys = publicKeys
+  private init(own: OwnKeys?, decryption: FileDecryption?) {
+    self.own = own
+    self.decryption = decryption?.decryption
+    publicKeys = (own?.publicKeys ?? []) + (decryption?.publicKeys ?? [])
   }
 
   /// The keys of a person, and whatever else opens files.
   ///
   /// - Throws: `BuckiaError` as ``BuckiaHome/identity()``.
   init(of home: BuckiaHome?, and decryption: FileDecryption?) throws {
-    let own = try home?.identityIfAny().map { try FileDecryption(identities: AgeIdentity.identities(of: $0)) }
-    let all = [own, decryption].compactMap { $0 }
-    self.init(decryptions: all.map(\.decryption), publicKeys: all.flatMap(\.publicKeys))
+    self.init(own: try home.flatMap { try OwnKeys(of: $0) }, decryption: decryption)
   }
 
   /// Begins to decrypt a file.
   ///
   /// - Throws: `ByteStreamError`, with code `noMatchingIdentity` when it is for others.
   fileprivate func open(_ input: any ByteInput) throws(ByteStreamError) -> DecryptingInput {
+    var decryptions = [decryption].compactMap { $0 }
+    if let own {
+      do throws(ByteStreamError) { decryptions.insert(try own.decryption(), at: 0) } catch {
+        // What was given beside it may do.
+        if decryptions.isEmpty { throw error }
+      }
+    }
     guard !decryptions.isEmpty else {
       throw ByteStreamError(
         .encrypted, "it is encrypted, and there is neither an identity nor a passphrase here to open it with")
@@ -64,7 +71,7 @@ final class Opening {
   /// Runs a call that reads the file: nothing of one that is encrypted lies in temporary files as it is.
   static func sealing<Result>(_ isEncrypted: Bool, _ body: () throws -> Result) rethrows -> Result {
     guard isEncrypted else { return try body() }
-    return try TemporaryBuffer.$sealing.withValue({ OneTimeSpoolKey() }, operation: body)
+    return try TemporaryBuffer.$sealing.withValue(TemporaryBuffer.Sealing { OneTimeSpoolKey() }, operation: body)
   }
 
   /// Refuses a diff for others, whoever has passed it on: its author meant them, and would not know that it is applied here.

@@ -58,6 +58,9 @@ extension DatabaseManager {
       try withWriter { connection in
         // What may still be rolled back is neither streamed nor removed.
         let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
+        let answers = try AnswerRun(
+          options, home, at: WallClock.unixMilliseconds, isInsideAnother: isBorrowed && connection.isInTransaction
+        ).run(listing, for: path, on: connection)
         let files = InboundFiles(listing.items, streams: isFinal, progress: progress)
         // A dry run keeps the write lock until the last file: that is taken when nothing is left to be verified.
         if options.isDryRun { try files.verifyAll(keeping: options.memoryLimit / 2) }
@@ -79,8 +82,10 @@ extension DatabaseManager {
               files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, before: mark?.id,
               on: connection)
           }
+          report.answers = answers
           if let repair { report.warnings.append(repair) }
         } catch var interruption as ApplyInterruption {
+          interruption.report.answers = answers
           // What was applied before is none of this database's own changes: the next difference must not have it.
           if let snapshot {
             interruption.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)

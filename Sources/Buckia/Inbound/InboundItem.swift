@@ -1,5 +1,6 @@
 import BuckiaByteStreams
 import BuckiaDiffFiles
+import BuckiaIdentities
 import BuckiaKSUID
 
 /// A file that is to be applied, checked or looked into.
@@ -27,14 +28,34 @@ struct InboundItem: Sendable {
   var keys = ReaderKeys.none
   private let spooled: SpooledInput?
 
-  private init(path: String, name: String, origin: Origin, spooled: SpooledInput? = nil) {
+  private init(
+    path: String, name: String, origin: Origin, spooled: SpooledInput? = nil, answer: KSUID? = nil
+  ) {
     self.path = path
     self.name = name
     self.origin = origin
     self.spooled = spooled
     let known = Self.known(name)
-    id = known?.id
+    id = answer ?? known?.id
     namedKind = known?.kind
+  }
+
+  /// Takes the answer to an invitation that was found in a folder; nil for other names.
+  init?(answerIn folder: String, name: String) {
+    let plain = RemovalName.plainName(of: name) ?? name
+    guard let id = DiffFileName.acceptanceID(plain) else { return nil }
+    self.init(path: FileSystem.path(of: name, in: folder), name: plain, origin: .folder(folder), answer: id)
+  }
+
+  /// Whether it is the answer to an invitation, by its first bytes. One that cannot be read is none: whoever reads it says why.
+  var isAnswer: Bool {
+    guard id == nil else { return false }
+    do throws(DiffFileError) {
+      let label = Array(Acceptance.label.utf8)
+      return try open().file.beginning(label.count) == label
+    } catch {
+      return false
+    }
   }
 
   /// Takes a file that was found in a folder; nil for names that are not ours.

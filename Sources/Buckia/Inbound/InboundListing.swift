@@ -4,6 +4,8 @@ import BuckiaKSUID
 struct InboundListing: Sendable {
   /// The files: those with an id by id, then the others as they were named.
   let items: [InboundItem]
+  /// The answers to invitations, by id.
+  let answers: [InboundItem]
   /// How many other files the folders hold.
   let ignored: Int
   /// Those of them that are diff files or changesets under another name, by path.
@@ -15,19 +17,29 @@ struct InboundListing: Sendable {
   /// - Throws: `BuckiaError` when a path does not exist, or a folder cannot be read to its end.
   init(_ sources: [InboundSource], openedWith keys: ReaderKeys) throws(BuckiaError) {
     var items: [InboundItem] = []
+    var answers: [InboundItem] = []
     var ignored = 0
     var misnamed: [String] = []
     for source in sources {
       guard case .path(let path) = source else {
-        if case .spooled(let input) = source { items.append(InboundItem(input)) }
+        if case .spooled(let input) = source {
+          let item = InboundItem(input)
+          if item.isAnswer { answers.append(item) } else { items.append(item) }
+        }
         continue
       }
       switch FileSystem.kind(of: path) {
-      case .file: items.append(InboundItem(named: path))
+      case .file:
+        let item = InboundItem(named: path)
+        if item.isAnswer { answers.append(item) } else { items.append(item) }
       case .folder:
         for name in try FileSystem.names(in: path) {
           if let item = InboundItem(in: path, name: name) {
             items.append(item)
+            continue
+          }
+          if let answer = InboundItem(answerIn: path, name: name) {
+            answers.append(answer)
             continue
           }
           ignored += 1
@@ -49,6 +61,7 @@ struct InboundListing: Sendable {
       item.keys = keys
       return item
     }
+    self.answers = answers.sorted { $0.path < $1.path }
     self.ignored = ignored
     self.misnamed = misnamed.sorted()
   }

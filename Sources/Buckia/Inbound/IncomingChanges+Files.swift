@@ -88,6 +88,13 @@ extension Manifest {
       StreamClaims.Acknowledgement(
         stream: $0.stream.bytes, incarnation: $0.incarnation.bytes, through: $0.through)
     }
+    claims.states = states.map {
+      StreamClaims.State(
+        table: $0.table, rows: $0.rows, digest: $0.digest.bytes,
+        buckets: $0.buckets.map { Dictionary($0.map { ($0.bucket, $0.beginning) }) { first, _ in first } })
+    }
+    claims.resent = resent.map(\.claim)
+    claims.requests = requests.map(\.claim)
     claims.withdraws = tables.contains { $0.withdrawn > 0 }
     claims.ownKeys = Set(ownKeys)
     return claims
@@ -114,5 +121,11 @@ extension RowNaming {
     links = keys.links.map { link in
       (link.table, ForeignKey(columns: link.columns, parent: link.parent.text, parentColumns: link.parentColumns))
     }
+  }
+}
+
+extension Manifest.Rows {
+  fileprivate var claim: StreamClaims.Rows {
+    StreamClaims.Rows(of: stream?.bytes, table: table, buckets: buckets.map { Set($0) })
   }
 }

@@ -2,7 +2,6 @@ import BuckiaApply
 import BuckiaByteStreams
 import BuckiaDiff
 import BuckiaDiffFiles
-import BuckiaJSON
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -26,8 +25,7 @@ struct ShareRun {
     _ sealing: ShareSealing, _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
   ) {
     self.scope = scope
-    let names = Set(recipients.map(\.name)).sorted()
-    audience = JSONValue.array(names.map { .string($0) }).text()
+    audience = ShareEntry.audience(of: recipients.map(\.name))
     self.output = output
     self.options = options
     self.sealing = sealing
@@ -44,8 +42,12 @@ struct ShareRun {
       return report
     }
     let transaction = try SQLiteTransaction(.immediate, on: connection)
+    // The pages are read before anything is written.
+    let prints = try ScopePrints(
+      of: scope, share: knownShare(on: connection)?.number, newKey: Self.randomBytes(PrintEntry.keyBytes),
+      on: connection)
     try Ledger.prepare(on: connection)
-    try make(&report, on: connection)
+    try make(&report, prints, on: connection)
     if options.isDryRun {
       transaction.rollback()
       return report
@@ -64,7 +66,14 @@ struct ShareRun {
 
   // MARK: Making
 
-  private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws {
+  private static func randomBytes(_ count: Int) -> [UInt8] {
+    var random = SystemRandomNumberGenerator()
+    return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+  }
+
+  private func make(_ report: inout ShareReport, _ prints: ScopePrints, on connection: borrowing SQLiteConnection)
+    throws
+  {
     let registration = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
     report.warnings = registration.remarks + sealing.remarks
     guard let replica = registration.replica else {
@@ -77,38 +86,57 @@ struct ShareRun {
     let rows = try ScopeRows(scope, on: connection, schema)
     let shadow = try Shadow(of: share.number, on: connection)
     let isSnapshot = share.sequence == 0 || options.resyncs
-    if isSnapshot { try shadow.clear() }
+    let state = try SentState(of: share, on: connection)
+    if isSnapshot {
+      try shadow.clear()
+      try state.clear()
+    }
+    let requested = try ResendRequest.all(of: share.number, on: connection)
+    let resent = isSnapshot ? [] : try state.resend(requested, from: shadow, schema)
     var selections = rows.selections
     // Of tables that were shared, and are not any more, all rows have left the scope.
     let left = shadow.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
     for table in left { selections[table] = RowSelection(where: "0") }
     let newer = RowSource(on: connection, selecting: selections)
+    var comparison = DiffOptions(tables: rows.tables + left, method: .rows, keyless: .content)
+    if !isSnapshot {
+      comparison.keyIntervals = prints.intervals(for: rows, shadow)
+      // Their shadow has been changed, not they.
+      for request in resent { comparison.keyIntervals[request.table] = nil }
+    }
     let found = try DatabaseComparison.run(
-      from: isSnapshot ? .empty() : shadow.source, to: newer,
-      options: DiffOptions(tables: rows.tables + left, method: .rows, keyless: .content), progress: progress)
+      from: isSnapshot ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
     report.skipped = found.skipped
     report.isSnapshot = isSnapshot
     let departed = try DepartedRows(
       in: found.changeset, of: found.tables.map(\.definition), share, schema, on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
+    let states = try state.follow(found, leavingOut: leftOut, resending: resent, schema)
     let sent = leftOut.contains { $0.isLeftOut } ? try found.leavingOut(deletions: leftOut) : found
     report.tables = try ShareReport.tables(
       sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
     share.scope = scope.json
     try share.write(on: connection)
     // Those who have something may have to be told that there is nothing any more.
-    if !sent.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
-      let withdrawals = departed.withdrawals(keeping: keeps)
+    let asked = try StateEntry.toAskFor(share, repeating: isSnapshot, on: connection)
+    if !sent.isEmpty || !resent.isEmpty || !asked.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
       let names = try SentNames(
         in: sent.changeset, of: sent.tables.map(\.definition), share, scope, schema, on: connection)
+      let claims = ShareClaims(states: states, resent: resent, asked: asked)
       try send(
-        sent, withdrawals, names, of: &share, replacing: replaced, isSnapshot: isSnapshot, from: newer, by: replica,
-        &report)
+        sent, departed.withdrawals(keeping: keeps), claims, names, of: &share, replacing: replaced,
+        isSnapshot: isSnapshot, from: newer, by: replica, &report)
+      for var state in asked {
+        state.isRequested = true
+        try state.write(on: connection)
+      }
     }
+    try ResendRequest.clear(for: share.number, on: connection)
     try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.
     try shadow.move(by: found, to: selections, schema)
+    try prints.write(for: rows, shadow, on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
   }
@@ -130,8 +158,7 @@ struct ShareRun {
   ) throws -> (ShareEntry, replaced: StreamID?) {
     let document = scope.json
     let known = try knownShare(on: connection)
-    var random = SystemRandomNumberGenerator()
-    let stream = (0..<StreamID.byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
+    let stream = Self.randomBytes(StreamID.byteCount)
     guard var share = known else {
       var share = ShareEntry(
         stream: stream, incarnation: replica.incarnation.bytes, name: scope.name, scope: document, audience: audience)
@@ -150,9 +177,10 @@ struct ShareRun {
 
   /// Writes the file into the outbox.
   private func send(
-    _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)], _ names: SentNames,
-    of share: inout ShareEntry,
-    replacing replaced: StreamID?, isSnapshot: Bool, from source: RowSource, by replica: Replica,
+    _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)],
+    _ claims: ShareClaims, _ names: SentNames, of share: inout ShareEntry, replacing replaced: StreamID?,
+    isSnapshot: Bool,
+    from source: RowSource, by replica: Replica,
     _ report: inout ShareReport
   ) throws {
     let id = try nextID(from: source, &report)
@@ -165,11 +193,12 @@ struct ShareRun {
     }
     let chain = Manifest.Chain(
       stream: stream, sequence: share.sequence + 1, follows: isSnapshot ? nil : follows, replaces: replaced)
-    let manifest = Manifest(
+    var manifest = Manifest(
       id: id, kind: isSnapshot ? .snapshot : .delta,
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
       acknowledgements: try Self.acknowledgements(on: source.connection), ownKeys: names.ownKeys)
+    claims.write(into: &manifest, of: difference)
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),

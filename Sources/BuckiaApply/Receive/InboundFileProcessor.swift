@@ -151,7 +151,7 @@ struct InboundFileProcessor {
     guard usesSavepoint else {
       do {
         guard case .applied(let result) = try diagnosing({ try plan.carryOutOnce() }) else { return .refersToRefused }
-        try participant?.finish(changes)
+        outcome.warnings += try participant?.finish(changes) ?? []
         return .done(try finish(result))
       } catch {
         return .failed(error)
@@ -160,8 +160,8 @@ struct InboundFileProcessor {
     let effects = settings.observer?.mark ?? 0
     do {
       let savepoint = try SQLiteTransaction(on: session.connection)
-      let done = try finish(diagnosing { try plan.apply(in: savepoint) })
-      try participant?.finish(changes)
+      var done = try finish(diagnosing { try plan.apply(in: savepoint) })
+      done.warnings += try participant?.finish(changes) ?? []
       try savepoint.commit()
       return .done(done)
     } catch {

@@ -1,3 +1,4 @@
+import BuckiaSchemaPlans
 import SQLiteConnections
 
 /// Takes part when diffs of others are applied, in the same transaction: what is known of those with whom rows are shared depends on
@@ -14,6 +15,7 @@ package protocol SharingParticipant: AnyObject {
   func prepare(_ changes: IncomingChanges) throws -> IncomingChanges
   /// Notes what follows from the changes that were prepared last, once they have been applied.
   ///
+  /// - Returns: What is worth knowing of their stream.
   /// - Throws: As ``prepare(_:)``. They must be rolled back then.
-  func finish(_ changes: IncomingChanges) throws
+  func finish(_ changes: IncomingChanges) throws -> [Remark]
 }

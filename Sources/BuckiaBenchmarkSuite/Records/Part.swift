@@ -3,6 +3,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
   case apply
   case folder
   case diff
+  case share
   case memory
   case peer
 
@@ -12,6 +13,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
     case .apply: "Applying changes"
     case .folder: "Inbound folders"
     case .diff: "Finding the difference"
+    case .share: "Sharing"
     case .memory: "Memory"
     case .peer: "Against other programs"
     }

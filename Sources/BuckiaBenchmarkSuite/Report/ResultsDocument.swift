@@ -73,7 +73,7 @@ struct ResultsDocument {
     "```",
     "make bench                              # everything; writes this file and the charts",
     "make bench BUCKIA_BENCH_ROWS=100000     # smaller; the report goes to .build/benchmarks/results",
-    "make bench PART=apply                   # one part: apply, folder, diff, memory or peer",
+    "make bench PART=apply                   # one part: apply, folder, diff, share, memory or peer",
     "buckia bench                            # a short version, for any machine",
     "```",
   ]

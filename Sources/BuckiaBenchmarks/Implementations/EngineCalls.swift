@@ -64,6 +64,15 @@ package enum EngineCalls {
       home: BuckiaHome(path: home))
   }
 
+  /// Shares the table `t`, as `buckia share --unencrypted` does: all of it first, then what has changed.
+  static func share(_ database: String, into file: String, home: String) throws {
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    try DatabaseManager(database).share(
+      ShareScope { SharedTable(TableName(TableShape.table)) }, to: [ShareRecipient("ben")],
+      output: .file(file, replacing: false), options: options, home: BuckiaHome(path: home))
+  }
+
   /// The changes in a diff file, as bytes.
   static func changeset(in file: String) throws -> [UInt8] {
     try DiffFile.verified(at: file, name: .ifNamedByID).changeset.allBytes()

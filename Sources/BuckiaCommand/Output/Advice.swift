@@ -15,6 +15,7 @@ extension Remark {
     case .triggers: "\(description) with `apply --triggers on`"
     case .attachmentsNotUnpacked: "\(description); `tar --zstd -xf` does it"
     case .noOldValues: "\(description); `diff` makes files that have them"
+    case .stateDiffers, .stateAltered: "\(description); `share --resync` does that at the sender"
     case .sentBefore: "\(description); `diff --again` does it"
     default: description
     }

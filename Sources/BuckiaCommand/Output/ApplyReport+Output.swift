@@ -9,6 +9,7 @@ extension ApplyReport {
       .init("version", 1),
       .init("trust", .string(trust.rawValue)),
       .init("diffs", .array(diffs.map(\.json))),
+      .init("answers", .array(answers.map(\.json))),
       .init("ignored", .number(ignored)),
       .init("misnamed", .array(misnamed.map { .string($0) })),
       .init("createdLedger", .bool(createdLedger)),
@@ -38,6 +39,7 @@ extension ApplyReport {
   func status(failure: ErrorReport?, failsOnConflict: Bool) -> ExitStatus {
     if let failure { return failure.status }
     if diffs.contains(where: { $0.state == .rejected && $0.code != .conflict }) { return .failed }
+    if answers.contains(where: { $0.state == .refused }) { return .failed }
     let asksPerson = diffs.contains { diff in
       switch diff.state {
       case .waiting, .held, .quarantined, .rejected: true
@@ -52,7 +54,11 @@ extension ApplyReport {
   ///
   /// - Parameter database: The database's path as it was typed, for the commands that are suggested.
   func lines(database: String, style: Style) -> [String] {
-    var lines = diffs.isEmpty ? ["There is nothing to apply."] : tableLines(style: style)
+    var lines = answers.prefix(style.listLimit).flatMap {
+      $0.lines(database: database, style: style, isDryRun: isDryRun) + [""]
+    }
+    if answers.count > style.listLimit { lines.append(style.rest(answers.count - style.listLimit, "answer")) }
+    lines += diffs.isEmpty ? ["There is nothing\(answers.isEmpty ? "" : " else") to apply."] : tableLines(style: style)
     let noted = diffs.map { $0.noteLines(style: style, isDryRun: isDryRun) }.filter { !$0.isEmpty }
     lines += noted.prefix(style.listLimit).joined()
     if noted.count > style.listLimit { lines += ["", style.rest(noted.count - style.listLimit, "file with remarks")] }

@@ -22,6 +22,13 @@ extension Identity {
   }
 }
 
+extension PublicIdentity {
+  /// The identity as `--json` has it.
+  var json: JSONValue {
+    ["version": 1, "identity": card.json, "rotations": .array(rotations.map { .string($0.text) })]
+  }
+}
+
 extension Contact {
   /// The contact as `--json` has it.
   var json: JSONValue {
@@ -31,6 +38,7 @@ extension Contact {
       "fingerprint": .string("\(card.fingerprint)"),
       "firstSeen": .string(Moment(unixMilliseconds: firstSeen).rfc3339),
       "trustedAt": .text(trustedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
+      "grounds": .text(grounds?.rawValue),
       "card": card.json,
       "proposal": proposal.map {
         ["seenAt": .string(Moment(unixMilliseconds: $0.seenAt).rfc3339), "card": $0.rotation.card.json]
@@ -59,12 +67,14 @@ extension Contacts {
     guard !all.isEmpty || !ended.isEmpty else { return ["There are no contacts. `buckia contact add` takes a card."] }
     var table = TextTable([.text("name"), "state", "fingerprint", "since", .prose("")])
     for contact in all {
-      let proposal = contact.proposal.map { "proposes new keys: \($0.rotation.card.fingerprint)" } ?? ""
+      let proposal = contact.proposal.map { "proposes new keys: \($0.rotation.card.fingerprint)" }
+      let grounds = contact.grounds == .invitation ? "by an invitation" : ""
       table.add([
         .init(contact.name.escaped(limit: 40), .strong),
         .init(contact.state.rawValue, contact.state == .trusted ? .good : .notable),
         .init("\(contact.card.fingerprint)"),
-        .init("\(Moment(unixMilliseconds: contact.trustedAt ?? contact.firstSeen))", .faint), .init(proposal, .notable),
+        .init("\(Moment(unixMilliseconds: contact.trustedAt ?? contact.firstSeen))", .faint),
+        .init(proposal ?? grounds, .notable),
       ])
     }
     for key in ended {

@@ -43,6 +43,7 @@ extension StatusReport {
       "replica": replica.map(\.json) ?? .null,
       "ledger": ledgerJSON,
       "streams": .array(streams.map(\.json)),
+      "words": .array(words.map(\.json)),
       "conflicts": ["open": .number(openConflicts), "total": .number(conflicts)],
       // This version knows of neither.
       "inbox": .null,
@@ -81,6 +82,7 @@ extension StatusReport {
       lines.append("The database has no ledger: nothing has been applied to it yet.")
     }
     if !streams.isEmpty { lines += ["", style("Streams:", .strong)] + streams.lines(style: style) }
+    if !words.isEmpty { lines += ["", style("Shared rows in words:", .strong)] + words.lines(style: style) }
     if let notice = replica?.standing.notice {
       lines += [""] + style.wrapped("\(style("Note:", .notable)) \(notice)", hanging: 2)
     }
@@ -92,6 +94,32 @@ extension StatusReport {
   private var replicaFacts: [(name: String, value: String)] {
     guard let replica else { return [("replica", "none yet; the next command that writes gives it an id")] }
     return [("replica", replica.id), ("incarnation", replica.incarnation)]
+  }
+}
+
+extension ComparedWords {
+  fileprivate var json: JSONValue {
+    [
+      "people": .string(people),
+      "streams": .array(streams.map { .string($0) }),
+      "rows": .integer(rows),
+      "words": .array(words.map { .string($0) }),
+      "digest": .text(problem == nil ? digest : nil),
+      "problem": .text(problem),
+    ]
+  }
+}
+
+extension [ComparedWords] {
+  fileprivate func lines(style: Style) -> [String] {
+    var table = TextTable([.text("with"), .number("rows"), .prose("words")])
+    for entry in self {
+      table.add([
+        .init(entry.people.escaped(limit: 24)), .count(Int(clamping: entry.rows)),
+        entry.problem.map { .init("none: \($0)", .notable) } ?? .init(entry.words.joined(separator: " ")),
+      ])
+    }
+    return table.lines(style: style)
   }
 }
 

@@ -19,16 +19,19 @@ enum PassphrasePrompt {
 
   /// Asks for a passphrase.
   ///
+  /// - Parameters:
+  ///   - prompt: The question.
+  ///   - option: The option that gives it where there is no terminal.
   /// - Throws: `ValidationError` without a terminal.
-  static func ask(_ prompt: String) throws -> [UInt8] {
+  static func ask(_ prompt: String, elsewhere option: String = "--passphrase-file") throws -> [UInt8] {
     let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
     guard terminal >= 0 else {
-      throw ValidationError("There is no terminal to ask for a passphrase; give --passphrase-file.")
+      throw ValidationError("There is no terminal to ask for a passphrase; give \(option).")
     }
     defer { close(terminal) }
     var before = termios()
     guard tcgetattr(terminal, &before) == 0 else {
-      throw ValidationError("The terminal cannot hide a passphrase; give --passphrase-file.")
+      throw ValidationError("The terminal cannot hide a passphrase; give \(option).")
     }
     var hidden = before
     hidden.c_lflag &= ~tcflag_t(ECHO)
@@ -36,7 +39,7 @@ enum PassphrasePrompt {
     hidden.c_lflag &= ~tcflag_t(ISIG)
     tell(prompt, terminal)
     guard tcsetattr(terminal, TCSAFLUSH, &hidden) == 0 else {
-      throw ValidationError("The terminal cannot hide a passphrase; give --passphrase-file.")
+      throw ValidationError("The terminal cannot hide a passphrase; give \(option).")
     }
     defer {
       tcsetattr(terminal, TCSAFLUSH, &before)

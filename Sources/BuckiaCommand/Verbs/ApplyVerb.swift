@@ -9,7 +9,7 @@ struct ApplyVerb: Verb {
     discussion: """
       A PATH is a diff file, a raw changeset, or an inbound folder, of which every <KSUID>.bdiff, <KSUID>.bdiff.age and \
       <KSUID>.changeset is applied in the order of their ids. Applied files are removed from folders; refused ones \
-      stay, with the reason in the ledger. Nothing is removed from a folder that holds files made from the same database.
+      stay, with the reason in the ledger. Answers to your invitations, <KSUID>.accept, are taken first. Nothing is removed from a folder that holds files made from the same database.
 
       Your next diff is made from a database that has what came, too, or it would go back to its authors. --snapshot \
       keeps that database, without what you have changed and not sent yet:
@@ -83,7 +83,7 @@ struct ApplyVerb: Verb {
       conflicts: ConflictPolicies(onConflict), schema: schema, triggers: triggers == .on, trust: trust,
       keepsFiles: keep,
       removesNamedFiles: remove, isDryRun: dryRun)
-    options.decryption = try decryption.decryption
+    options.decryption = try decryption.decryption(in: home)
     options.snapshot = snapshot
     options.memoryLimit = memory.bytes
     var failure: ErrorReport?

@@ -51,13 +51,10 @@ struct ContactAddVerb: Verb {
 
   private var added: Contacts.Addition {
     get throws {
-      if card == "-" {
-        var text = ""
-        while text.utf8.count <= IdentityCard.textByteLimit, let line = readLine() { text += line }
-        return try home.folder.addContact(text, named: name)
+      switch SignedLine(card) {
+      case .text(let text): try home.folder.addContact(text, named: name)
+      case .file(let path): try home.folder.addContact(contentsOf: path, named: name)
       }
-      if card.hasPrefix("buckia-") && card.contains(":") { return try home.folder.addContact(card, named: name) }
-      return try home.folder.addContact(contentsOf: card, named: name)
     }
   }
 

@@ -63,7 +63,7 @@ struct DecryptVerb: Verb {
     if identity.isEmpty, passphraseFile == nil, let own = try home.folder.identityIfAny() {
       return try FileDecryption(identities: AgeIdentity.identities(of: own))
     }
-    let identities = try identity.flatMap { try AgeIdentity.identities(inFile: $0) }
+    let identities = try identity.flatMap { try AgeIdentity.identities(inFile: $0, passphrase: home.passphrase) }
     return try FileDecryption(identities: identities, passphraseBytes: passphrase())
   }
 

@@ -111,7 +111,9 @@ struct DiffVerb: Verb {
       keyless: keyless)
     options.allowsUnrelated = force
     options.includesSent = again
-    let signer = try identity.map { try Identity(contentsOf: $0) } ?? (sign ? home.folder.identity() : nil)
+    let signer =
+      try identity.map { try Identity(contentsOf: $0, passphrase: home.passphrase) }
+      ?? (sign ? home.folder.identity() : nil)
     let report = try DatabaseManager(new).createDatabaseDiff(
       since: old, output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: signer,
       home: home.folder,

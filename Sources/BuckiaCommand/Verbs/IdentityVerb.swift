@@ -20,7 +20,9 @@ struct IdentityVerb: ParsableCommand {
         buckia identity new --name Anna
         buckia identity show > anna.card
       """,
-    subcommands: [IdentityNewVerb.self, IdentityShowVerb.self, IdentityRotateVerb.self])
+    subcommands: [
+      IdentityNewVerb.self, IdentityShowVerb.self, IdentityRotateVerb.self, IdentityPassphraseVerb.self,
+    ])
 }
 
 /// `buckia identity new`
@@ -29,26 +31,44 @@ struct IdentityNewVerb: Verb {
     commandName: "new",
     abstract: "Makes your keys. Keys that are there are never replaced.",
     discussion: """
+      With a passphrase the file of the keys is encrypted in age's format, so `age -d` opens it, too. Every verb that signs or decrypts \
+      asks for it; the card is kept beside it.
+
       Example:
         buckia identity new --name Anna
+        buckia identity new --name Anna --passphrase
       """)
 
   @Option(help: ArgumentHelp("What others see as your name. Your user name by default.", valueName: "name"))
   var name: String?
 
+  @Flag(help: "Protect the keys with a passphrase, which is asked for twice.")
+  var passphrase = false
+
+  @Option(
+    help: ArgumentHelp("Protect the keys with the passphrase in a file, or - for standard input.", valueName: "file"))
+  var passphraseFile: String?
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    if passphrase, passphraseFile != nil { throw ValidationError("Give --passphrase or --passphrase-file, not both.") }
+  }
+
   func perform(on console: Console) throws -> ExitStatus {
-    let identity = try home.folder.makeIdentity(named: name ?? ProcessInfo.processInfo.userName)
+    var folder = home.folder
+    // What opens an identity does not yet say that a new one is to be protected.
+    folder.passphrase = try NewPassphrase.given(passphraseFile, asking: passphrase)
+    let identity = try folder.makeIdentity(named: name ?? ProcessInfo.processInfo.userName)
     try console.document(identity.json)
     try console.say("These are the keys of \(identity.name.escaped), in \(home.folder.path.escaped)/identity:")
     try console.say(["", "  \(identity.fingerprint)", ""])
     try console.say(
       console.style.wrapped(
         "Give your card to others, and read them this fingerprint. Keep a copy of the file in a safe place: nobody can make it "
-          + "again."))
+          + "again\(folder.passphrase == nil ? "" : ", nor open it without the passphrase")."))
     try console.say(console.style.suggestion("Write your card", "buckia identity show > my.card"))
     return .done
   }
@@ -77,7 +97,9 @@ struct IdentityShowVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform(on console: Console) throws -> ExitStatus {
-    let shown = try identity.map { try Identity(contentsOf: $0) } ?? home.folder.identity()
+    let shown =
+      try identity.map { try Identity(contentsOf: $0, passphrase: home.passphrase).publicPart() }
+      ?? home.folder.publicIdentity()
     var text = shown.card.text
     if rotation {
       guard let newest = shown.rotations.last else {
@@ -86,7 +108,7 @@ struct IdentityShowVerb: Verb {
       text = newest.text
     }
     try console.document(shown.json)
-    if console.showsText { console.remark("\(shown.name.escaped)  \(shown.fingerprint)") }
+    if console.showsText { console.remark("\(shown.card.name.escaped)  \(shown.card.fingerprint)") }
     try console.say(text)
     return .done
   }
@@ -119,5 +141,55 @@ struct IdentityRotateVerb: Verb {
     if console.showsText { console.remark("\(rotation.card.name.escaped)  \(rotation.card.fingerprint)") }
     try console.say(rotation.text)
     return .done
+  }
+}
+
+/// `buckia identity passphrase`
+struct IdentityPassphraseVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "passphrase",
+    abstract: "Protects your keys with a passphrase, changes it, or removes it.",
+    discussion: """
+      The new passphrase is asked for twice, or comes from --passphrase-file; the old one is asked for, or comes from \
+      --identity-passphrase-file. Copies of the file, and what the disk has kept of it, still open as before.
+
+      Example:
+        buckia identity passphrase
+        buckia identity passphrase --remove
+      """)
+
+  @Option(help: ArgumentHelp("A file with the new passphrase, or - for standard input.", valueName: "file"))
+  var passphraseFile: String?
+
+  @Flag(help: "Leave the keys without a passphrase.")
+  var remove = false
+
+  @OptionGroup var home: HomeOptions
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if remove, passphraseFile != nil { throw ValidationError("--remove needs no new passphrase.") }
+  }
+
+  func perform(on console: Console) throws -> ExitStatus {
+    let folder = home.folder
+    // The old one first: whoever does not know it need not think of another.
+    _ = try folder.identity()
+    let next = try NewPassphrase.given(passphraseFile, asking: !remove)
+    try folder.changePassphrase(to: next)
+    try console.document(["version": 1, "protected": .bool(next != nil)])
+    try console.say(next == nil ? "Your keys have no passphrase now." : "Your keys have a new passphrase now.")
+    return .done
+  }
+}
+
+/// A passphrase that is about to protect something.
+private enum NewPassphrase {
+  /// The passphrase in a file, or one that is asked for twice; nil for none.
+  static func given(_ file: String?, asking asks: Bool) throws -> IdentityPassphrase? {
+    guard file != nil || asks else { return nil }
+    let bytes = try file.map { try SecretFile.passphrase(in: CipherPath.source($0)) } ?? PassphrasePrompt.askForNew()
+    return IdentityPassphrase(bytes)
   }
 }

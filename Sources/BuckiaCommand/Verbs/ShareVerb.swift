@@ -11,7 +11,8 @@ struct ShareVerb: Verb {
       to shared ones, columns that are rewritten, tables that are never shared; Schemas/scope.md describes it.
 
       What the others have is kept in the database. The next share with the same people sends what has changed since, and withdraws \
-      rows that are not shared any more. When nothing has changed, no file is written.
+      rows that are not shared any more. When nothing has changed, no file is written. Where only one scope is shared with them, --to \
+      is enough.
 
       The file is encrypted for those named with --to, and signed by you: make an identity first (buckia identity new), and add their \
       cards (buckia contact add).
@@ -71,7 +72,7 @@ struct ShareVerb: Verb {
   @OptionGroup var output: OutputOptions
 
   mutating func validate() throws {
-    guard (scope == nil) != tables.isEmpty else {
+    guard scope == nil || tables.isEmpty else {
       throw ValidationError("Say what to share: with --table, or with --scope.")
     }
     guard scope == nil || conditions.isEmpty && exclude.isEmpty else {
@@ -107,9 +108,21 @@ struct ShareVerb: Verb {
     return ShareScope(tables: shared)
   }
 
-  private func chosenScope() throws -> ShareScope {
-    guard let scope else { return try typedScope() }
+  private func chosenScope(for recipients: [ShareRecipient]) throws -> ShareScope {
+    guard let scope else { return try tables.isEmpty ? knownScope(of: recipients) : typedScope() }
     return scope == ArgumentFile.standardInput ? try .standardInput() : try ShareScope(contentsOf: scope)
+  }
+
+  /// The only scope that is shared with these people, or was offered to them.
+  private func knownScope(of recipients: [ShareRecipient]) throws -> ShareScope {
+    let known = try DatabaseManager(database).sharedScopes(with: recipients)
+    guard let only = known.first, known.count == 1 else {
+      throw ValidationError(
+        known.isEmpty
+          ? "Say what to share: with --table, or with --scope. Nothing is shared with them yet."
+          : "Say what to share, with --table or --scope: \(known.count) scopes are shared with them.")
+    }
+    return only
   }
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -119,9 +132,9 @@ struct ShareVerb: Verb {
     options.resyncs = resync
     options.isUnencrypted = unencrypted
     options.isDryRun = dryRun
-    let recipients = Recipients(in: home.folder)
+    let recipients = try to.map { try Recipients(in: home.folder).recipient($0) }
     let report = try DatabaseManager(database).share(
-      chosenScope(), to: to.map { try recipients.recipient($0) },
+      chosenScope(for: recipients), to: recipients,
       output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: home.folder.identityIfAny(),
       home: home.folder,
       progress: { now in progress.update(now.line) })

@@ -39,7 +39,7 @@ struct ShowVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let name = ArgumentFile.name(of: file)
     let inspected = try DiffInspection.open(
-      ArgumentFile.source(file), home: home.folder, decryption: decryption.decryption,
+      ArgumentFile.source(file), home: home.folder, decryption: decryption.decryption(in: home),
       progress: { console.progress.update($0.line) })
     if console.isJSON {
       try printDocument(of: inspected, on: console)

@@ -26,7 +26,7 @@ struct VerifyVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     let report = try DiffInspection.verify(
-      ArgumentFile.sources(paths), home: home.folder, decryption: decryption.decryption
+      ArgumentFile.sources(paths), home: home.folder, decryption: decryption.decryption(in: home)
     ) { console.progress.update($0.line) }
     try console.document(report.json)
     try console.say(report.lines(style: console.style))

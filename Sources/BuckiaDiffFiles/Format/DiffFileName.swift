@@ -9,8 +9,10 @@ package enum DiffFileName {
 
   /// `.bdiff.age`
   package static let encryptedSuffix = ".bdiff.age"
+  /// `.accept`: the answer to an invitation
+  package static let acceptanceSuffix = ".accept"
   /// What the names of files that travel end in.
-  package static let suffixes = [diffSuffix, encryptedSuffix, changesetSuffix]
+  package static let suffixes = [diffSuffix, encryptedSuffix, changesetSuffix, acceptanceSuffix]
 
   /// The name of the diff file with that id.
   package static func diff(_ id: KSUID) -> String { "\(id)\(diffSuffix)" }
@@ -20,6 +22,12 @@ package enum DiffFileName {
 
   /// The name of the raw changeset with that id.
   package static func changeset(_ id: KSUID) -> String { "\(id)\(changesetSuffix)" }
+
+  /// The name of the answer to an invitation with that id.
+  package static func acceptance(_ id: KSUID) -> String { "\(id)\(acceptanceSuffix)" }
+
+  /// The id of a file called `<KSUID>.accept`, or nil. `path` may have folders in front.
+  package static func acceptanceID(_ path: String) -> KSUID? { id(path, suffix: acceptanceSuffix) }
 
   /// The id of a file called `<KSUID>.bdiff`, or nil. `path` may have folders in front.
   package static func diffID(_ path: String) -> KSUID? { id(path, suffix: diffSuffix) }

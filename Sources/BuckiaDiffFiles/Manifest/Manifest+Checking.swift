@@ -31,6 +31,8 @@ extension Manifest {
     }
     guard Set(renames).count == renames.count else { throw document.invalid("renames", "names a column twice") }
     try checkTables(document)
+    try checkStates(document)
+    try checkRows(document)
     try checkMembers(splitBytes: splitBytes)
     if let schemaMember = members.first(where: { $0.name == MemberName.schema }), schemaMember.sha256 != schema {
       throw DiffFileError(

@@ -7,7 +7,7 @@ extension Manifest {
   /// The names of fields this version understands; `critical` may name no others.
   static let knownFields: Set<String> = [
     "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "schema",
-    "renames", "ownKeys", "tables", "members",
+    "renames", "ownKeys", "tables", "state", "resent", "requests", "members",
   ]
 
   /// Reads and checks a manifest.
@@ -69,14 +69,23 @@ extension Manifest {
     let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
       try Table(value, at: path, of: document)
     }
+    var states: [State] = []
+    if fields.remaining["state"] != nil {
+      states = try fields.list("state", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
+        try State(value, at: path, of: document)
+      }
+    }
+    let resent = try fields.rows("resent", haveStreams: false)
+    let requests = try fields.rows("requests", haveStreams: true)
     let members = try fields.list("members", limit: 100_000) { (value, path) throws(DiffFileError) in
       try Member(value, at: path, of: document)
     }
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
       acknowledgements: acknowledgements, schema: schema, renames: renames, ownKeys: ownKeys, tables: tables,
-      members: members,
-      additional: fields.remaining)
+      states: states,
+      resent: resent, requests: requests,
+      members: members, additional: fields.remaining)
     try check(splitBytes: splitBytes)
   }
 }

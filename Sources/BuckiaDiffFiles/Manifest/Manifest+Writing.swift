@@ -20,6 +20,9 @@ extension Manifest {
     if !renames.isEmpty { object.append("renames", .array(renames.map(\.json))) }
     if !ownKeys.isEmpty { object.append("ownKeys", .array(ownKeys.map { .string($0.text) })) }
     object.append("tables", .array(tables.map(\.json)))
+    if !states.isEmpty { object.append("state", .array(states.map(\.json))) }
+    if !resent.isEmpty { object.append("resent", .array(resent.map(\.json))) }
+    if !requests.isEmpty { object.append("requests", .array(requests.map(\.json))) }
     object.append("members", .array(members.map(\.json)))
     object.members += additional.members
     return .object(object)

@@ -46,6 +46,12 @@ package struct Manifest: Equatable, Sendable {
   package var ownKeys: [TableName]
   /// The tables with changes, in the order in which they first appear in the changeset.
   package var tables: [Table]
+  /// What the stream holds of the tables after this diff.
+  package var states: [State]
+  /// Rows that the diff holds anew as INSERTs, in the place of all that its stream has had of them.
+  package var resent: [Rows]
+  /// Rows of others' streams of which the sender asks for all anew.
+  package var requests: [Rows]
   /// Every other member of the file but the signature, in order.
   package var members: [Member]
   /// Fields this version does not know, kept as they are.
@@ -56,8 +62,9 @@ package struct Manifest: Equatable, Sendable {
     id: KSUID, kind: Kind = .delta, critical: [String] = [], dataset: DatasetID? = nil, sender: Sender? = nil,
     audience: Audience? = nil, chain: Chain? = nil, acknowledgements: [Acknowledgement] = [],
     schema: ContentDigest? = nil, renames: [ColumnRename] = [], ownKeys: [TableName] = [], tables: [Table] = [],
-    members: [Member] = [],
-    additional: JSONObject = JSONObject()
+    states: [State] = [],
+    resent: [Rows] = [], requests: [Rows] = [],
+    members: [Member] = [], additional: JSONObject = JSONObject()
   ) {
     self.id = id
     self.kind = kind
@@ -71,6 +78,9 @@ package struct Manifest: Equatable, Sendable {
     self.renames = renames
     self.ownKeys = ownKeys
     self.tables = tables
+    self.states = states
+    self.resent = resent
+    self.requests = requests
     self.members = members
     self.additional = additional
   }

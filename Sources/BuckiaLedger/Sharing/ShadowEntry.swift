@@ -56,6 +56,7 @@ package struct ShadowEntry: Equatable, Sendable {
     let number = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0
     let entry = ShadowEntry(number: number, table: table, columns: columns)
     try connection.execute("CREATE TABLE main.\(entry.name.quoted)\(columns)")
+    try SharedView.refresh(on: connection)
     return entry
   }
 
@@ -63,7 +64,9 @@ package struct ShadowEntry: Equatable, Sendable {
   ///
   /// - Throws: `SQLiteError`.
   package func remove(on connection: borrowing SQLiteConnection) throws {
+    try PrintEntry.remove(of: number, on: connection)
     try connection.execute("DROP TABLE IF EXISTS main.\(name.quoted)")
     try connection.run(cached: "DELETE FROM main.buckia_shadow WHERE shadow = ?1", number)
+    try SharedView.refresh(on: connection)
   }
 }

@@ -29,8 +29,17 @@ package struct VouchEntry: Hashable, Sendable {
   package let key: String
 
   /// The table that has the keys, in the columns `k0`, `k1` …; `is_own`: whether the row was here before
-  /// the stream has brought it; and `hash`, of the row as the stream has it.
+  /// the stream has brought it; and `hash`, of the row as the stream has it. If the key is an integer, it has them in blocks of
+  /// neighbouring keys: `block`, the number of the block, and `vouched`.
   package var name: String { "main.buckia_vouch_\(number)" }
+
+  /// How many bits of a key say which row of its block it is.
+  package static let blockBits: Int64 = 7
+  /// How many keys a block has.
+  package static let blockWidth = 1 << Int(blockBits)
+
+  /// Whether the keys of a table are kept in blocks.
+  package static func hasBlocks(for table: TableDefinition) -> Bool { ClockKey(of: table).isRowID }
 
   /// What all streams have brought of a table, as long as it has the same key.
   ///
@@ -82,7 +91,11 @@ package struct VouchEntry: Hashable, Sendable {
     let entry = VouchEntry(
       number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, sender: sender, stream: stream,
       table: TableName(table.name), key: key.definition)
-    try connection.execute(key.creation(of: entry.name, with: "is_own INTEGER NOT NULL, hash INTEGER NOT NULL"))
+    try connection.execute(
+      key.isRowID
+        ? "CREATE TABLE \(entry.name)(block INTEGER PRIMARY KEY, vouched BLOB NOT NULL)"
+        : key.creation(of: entry.name, with: "is_own INTEGER NOT NULL, hash INTEGER NOT NULL"))
+    try SharedView.refresh(on: connection)
     return entry
   }
 
@@ -101,6 +114,8 @@ package struct VouchEntry: Hashable, Sendable {
     while try query.step() { numbers.append(query.integer(at: 0)) }
     query.reset()
     for number in numbers { try remove(number, on: connection) }
+    if !numbers.isEmpty { try SharedView.refresh(on: connection) }
+    try StateEntry.remove(stream, from: sender, table, on: connection)
   }
 
   private static func remove(_ number: Int64, on connection: borrowing SQLiteConnection) throws {

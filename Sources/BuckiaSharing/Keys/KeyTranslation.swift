@@ -14,6 +14,7 @@ final class KeyTranslation {
   private let sender: [UInt8]
   private let own: [UInt8]?
   private let names: RowNames
+  private let vouchers: Vouchers
   private let connection: SQLiteConnection
   private let changes: IncomingChanges
   private let naming: RowNaming
@@ -37,7 +38,7 @@ final class KeyTranslation {
   /// - Returns: nil for a diff that has nothing to translate.
   /// - Throws: `SQLiteError`, whatever the diff throws where it is damaged.
   init?(
-    _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames,
+    _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames, _ vouchers: Vouchers,
     on connection: borrowing SQLiteConnection
   ) throws {
     guard let sender = changes.claims.replica, changes.place != nil else { return nil }
@@ -46,6 +47,7 @@ final class KeyTranslation {
     self.sender = sender
     self.known = known
     self.names = names
+    self.vouchers = vouchers
     self.changes = changes
     self.connection = SQLiteConnection(sharing: connection)
     self.own = try ReplicaIdentity.read(on: connection)?.replica
@@ -78,9 +80,8 @@ final class KeyTranslation {
 
   /// Finds the keys of all rows, and puts the changes into them.
   ///
-  /// - Returns: nil where they stay as they are.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
-  func translated() throws -> IncomingChanges? {
+  func translated() throws -> IncomingChanges {
     for row in naming.references where found[row.table]?[row.key] == nil { try take(row) }
     // A row that was taken for one that is here is another one, if what it refers to has got another key.
     while true {
@@ -94,8 +95,18 @@ final class KeyTranslation {
         })
       else { break }
     }
-    guard !found.isEmpty || !known.isEmpty else { return nil }
-    return try rewritten()
+    guard !found.isEmpty || !known.isEmpty else { return changes }
+    var result = try rewritten() ?? changes
+    // The sums of a stream, and the buckets that it holds anew, are of the rows as they were sent.
+    let affected = translatedTables
+    result.claims.resent.removeAll { affected.contains(TableName($0.table)) }
+    return result
+  }
+
+  /// The tables whose rows have other values here than at the sender.
+  var translatedTables: Set<TableName> {
+    let moved = known.union(found.keys)
+    return Set(layouts.filter { $0.value.contains { target in target.map { moved.contains($0) } ?? false } }.keys)
   }
 
   /// Learns what the sender calls a row that others refer to.
@@ -128,6 +139,8 @@ final class KeyTranslation {
       let row = change.operation == .insert ? reader.new : reader.old
       let value = row[table.keyPlaces[0]]
       guard value.kind == .integer else { return }
+      // Where nothing is, nothing is in the way.
+      guard try !called.isEmpty || self.known.contains(table.name) || vouchers.isHere(table) else { return }
       let key = value.integer(in: bytes)
       let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
       try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
@@ -179,8 +192,9 @@ final class KeyTranslation {
     writer.append(integer: key)
     let here = try writer.bytes.withRawSpan { own in
       let keyRow = table.row(withKey: own)
-      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-      guard try table.finds(isHere, keyRow, own, on: connection) else { return (isHere: false, row: LocalRow?.none) }
+      guard try table.finds(table.lookup, keyRow, own, on: connection) else {
+        return (isHere: false, row: LocalRow?.none)
+      }
       return (true, try LocalRow(keyRow, own, of: table, on: connection))
     }
     guard here.isHere else { return true }

@@ -67,22 +67,11 @@ final class RowNames {
   private func isHere(_ key: Int64, in table: KeyedTable) throws -> Bool {
     var writer = ChangesetWriter()
     writer.append(integer: key)
-    let query = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-    return try writer.bytes.withRawSpan { try table.finds(query, table.row(withKey: $0), $0, on: connection) }
+    return try writer.bytes.withRawSpan { try table.finds(table.lookup, table.row(withKey: $0), $0, on: connection) }
   }
 
   private func isBrought(_ key: Int64, in table: KeyedTable, by replica: [UInt8]) throws -> Bool {
-    for entry in try vouchers.entries(of: table) where try author(of: entry) == replica {
-      if try has(key, entry) { return true }
-    }
-    return false
-  }
-
-  private func has(_ key: Int64, _ entry: VouchEntry) throws -> Bool {
-    let query = try connection.cached("SELECT 1 FROM \(entry.name) WHERE k0 = ?1")
-    defer { query.statement.reset() }
-    try query.statement.bind(key, at: 0)
-    return try query.statement.step()
+    try vouchers.entries(withKey: key, of: table).contains { try author(of: $0) == replica }
   }
 
   private func names(of local: Int64, in table: TableName) throws -> [RowNameEntry] {
@@ -103,8 +92,7 @@ final class RowNames {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, unlessHereOn connection: borrowing SQLiteConnection
   ) throws {
     guard try hasEntries(of: table.name) else { return }
-    let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-    guard try !table.finds(isHere, row, bytes, on: connection) else { return }
+    guard try !table.finds(table.lookup, row, bytes, on: connection) else { return }
     try forget(row, bytes, of: table)
   }
 
@@ -112,7 +100,7 @@ final class RowNames {
 
   /// Whether others may call rows of a table anything.
   func mayName(_ table: KeyedTable) throws -> Bool {
-    try hasEntries(of: table.name) || !vouchers.entries(of: table).isEmpty
+    try hasEntries(of: table.name) || vouchers.haveBrought(table)
   }
 
   /// How many replicas' names of a row are sent: any that a reader knows will do.
@@ -124,7 +112,7 @@ final class RowNames {
   /// - Returns: None for a row that only this database has given a key.
   func names(of local: Int64, in table: KeyedTable, for readers: [[UInt8]]) throws -> [Name] {
     var found = try names(of: local, in: table.name).map { Name(replica: $0.replica, key: $0.key) }
-    for entry in try vouchers.entries(of: table) where try has(local, entry) {
+    for entry in try vouchers.entries(withKey: local, of: table) {
       guard let author = try author(of: entry), !found.contains(where: { $0.replica == author }) else { continue }
       found.append(Name(replica: author, key: local))
     }

@@ -15,8 +15,8 @@ package final class InboundShares: SharingParticipant {
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
   private var own: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
-  /// What the changes that were prepared last become in the keys that their rows have here; nil where these are the same.
-  private var translation: (keys: KeyTranslation, changes: IncomingChanges?)?
+  /// What the changes that were prepared last become in the keys that their rows have here; nil where they say nothing of keys.
+  private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
   /// Whether anything is shared; nil until somebody has looked.
   private var shares: Bool?
 
@@ -46,17 +46,45 @@ package final class InboundShares: SharingParticipant {
     guard let place = changes.place else { return changes }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
-    if let keys = try KeyTranslation(changes, schema, names, on: connection) {
+    if let keys = try KeyTranslation(changes, schema, names, vouchers, on: connection) {
       translation = (keys, try keys.translated())
     }
     let changes = translation?.changes ?? changes
-    var runs = WithdrawalRuns(try changes.withdrawals())
+    let withdrawals = try changes.withdrawals()
+    var staying: Set<Int64> = []
+    if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
+      staying = try look(at: changes, WithdrawalRuns(withdrawals), place, tables)
+    }
+    let resent = ResentRows(changes.claims.resent, of: place.stream, isSnapshot: place.isSnapshot)
+    var result = changes
+    if !staying.isEmpty, !place.isSnapshot {
+      let rest = changes.changeset.makeEmpty()
+      var ordinal: Int64 = 0
+      try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
+        ordinal += 1
+        return !staying.contains(ordinal)
+      }
+      result = try changes.replacing(changeset: rest)
+    }
+    guard !resent.isEmpty || !changes.claims.ownKeys.isEmpty else { return result }
+    let snapshot = SnapshotChanges(
+      resent, place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), on: connection)
+    return try snapshot.changes(of: result, schema) ?? result
+  }
+
+  /// Finds the rows that changes insert and that are here already.
+  ///
+  /// - Returns: The numbers of the changes that withdraw a row which stays, from 1.
+  private func look(
+    at changes: IncomingChanges, _ runs: WithdrawalRuns, _ place: StreamPlace, _ tables: KeyedTables
+  ) throws -> Set<Int64> {
+    var runs = runs
     var staying: Set<Int64> = []
     var ordinal: Int64 = 0
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
       ordinal += 1
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
         own[table.name, default: []].insert(table.key(reader.new, bytes))
       }
@@ -66,20 +94,7 @@ package final class InboundShares: SharingParticipant {
         staying.insert(ordinal)
       }
     }
-    var wanted = changes
-    if !staying.isEmpty, !place.isSnapshot {
-      let rest = changes.changeset.makeEmpty()
-      ordinal = 0
-      try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
-        ordinal += 1
-        return !staying.contains(ordinal)
-      }
-      wanted = try changes.replacing(changeset: rest)
-    }
-    guard place.isSnapshot || !changes.claims.ownKeys.isEmpty else { return wanted }
-    let snapshot = SnapshotChanges(
-      place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), on: connection)
-    return try snapshot.changes(of: wanted, schema) ?? wanted
+    return staying
   }
 
   /// What the sender of a diff has got from here, as far as they say that they have got all of it: else it is not known which state
@@ -96,72 +111,149 @@ package final class InboundShares: SharingParticipant {
 
   // MARK: Afterwards
 
-  package func finish(_ changes: IncomingChanges) throws {
+  package func finish(_ changes: IncomingChanges) throws -> [Remark] {
     try noteAcknowledgements(of: changes)
+    try noteRequests(of: changes)
+    let translated = translation?.keys.translatedTables ?? []
     let changes = translation?.changes ?? changes
     try translation?.keys.finish()
     translation = nil
     if let place = changes.place, let replica = changes.claims.replica {
       try RowNameEntry.note(author: replica, of: place.stream, from: changes.key.sender, on: connection)
     }
-    let tables = try KeyedTables(changes.definitions ?? [], SchemaReader(connection))
+    let schema = try SchemaReader(connection)
+    let tables = try KeyedTables(changes.definitions ?? [], schema)
     let peers = try peerShares(of: changes)
     let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
     let others = try changes.claims.withdraws ? otherShares(than: peers) : []
+    let resent = changes.place.map {
+      ResentRows(changes.claims.resent, of: $0.stream, isSnapshot: $0.isSnapshot)
+    }
+    let state = try resent.flatMap {
+      try ReceivedState(changes, $0, tables, vouchers, schema, without: translated, on: connection)
+    }
     var runs = WithdrawalRuns(try changes.withdrawals())
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }) else { return }
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
-      if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender) }
+      if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender, state) }
       guard change.operation == .delete, table.hasKey(reader.old) else { return }
-      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try names.forget(reader.old, bytes, of: table)
       guard isWithdrawal else { return }
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }
     }
+    for shadow in followed { try shadow.finish() }
+    try vouchers.flush()
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
+    if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
+      try noteResent(resent, changes, place, schema)
+    }
+    try vouchers.flush()
     own = [:]
+    return try state?.finish(changes.claims.states) ?? []
   }
 
   /// Forgets what a stream had before its snapshot.
   private func noteSnapshot(_ changes: IncomingChanges, _ place: StreamPlace, _ tables: KeyedTables) throws {
-    var present: [TableName: Set<[UInt8]>] = [:]
-    try Changesets.forEachChange(of: changes.changeset) { _, reader, bytes in
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }), table.hasKey(reader.new) else { return }
-      present[table.name, default: []].insert(table.key(reader.new, bytes))
-    }
     let sender = changes.key.sender
+    var earlier: [(TableName, KeyedTable)] = []
     for name in try VouchEntry.tables(of: place.stream, from: sender, on: connection) {
       if let table = tables[name] {
-        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
+        // What has just been noted for the first time is what the snapshot holds.
+        if try vouchers.hadRows(of: table, stream: place.stream, from: sender) { earlier.append((name, table)) }
       } else {
         try vouchers.forget(place.stream, from: sender, name)
+      }
+    }
+    if !earlier.isEmpty {
+      let present = try keys(in: changes, tables)
+      for (name, table) in earlier {
+        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
       }
     }
     guard let replaced = place.replaces else { return }
     for name in try VouchEntry.tables(of: replaced, from: sender, on: connection) {
       try vouchers.forget(replaced, from: sender, name)
     }
+    try StateEntry.remove(replaced, from: sender, nil, on: connection)
+  }
+
+  /// Forgets what a stream had before of the rows that a diff holds anew.
+  private func noteResent(
+    _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ schema: SchemaReader
+  ) throws {
+    var present: [TableName: Set<[UInt8]>] = [:]
+    let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
+    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+      guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
+        table.hasKey(reader.new)
+      else { return }
+      present[table.name, default: []].insert(table.key(reader.new, bytes))
+    }
+    let sender = changes.key.sender
+    for name in resent.tables {
+      guard let table = tables[name] else { continue }
+      for key in try vouchers.keys(of: table, streams: [place.stream], from: sender)
+      where resent.cover(key, of: name) && present[name]?.contains(key) != true {
+        try key.withRawSpan { bytes in
+          try vouchers.remove(table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
+        }
+      }
+    }
+  }
+
+  /// Notes which rows others ask for: those who have acknowledged the stream that these are of.
+  private func noteRequests(of changes: IncomingChanges) throws {
+    guard let replica = changes.claims.replica, !changes.claims.requests.isEmpty else { return }
+    for share in try ShareEntry.all(on: connection) {
+      let wanted = changes.claims.requests.filter { $0.stream == share.stream }
+      guard !wanted.isEmpty,
+        try AcknowledgementEntry.all(of: share.number, on: connection).contains(where: {
+          $0.sender == changes.key.sender && $0.replica == replica
+        })
+      else { continue }
+      let shared = Set(try ShadowEntry.all(of: share.number, on: connection).map(\.table))
+      for request in wanted where shared.contains(TableName(request.table)) {
+        try ResendRequest.note(TableName(request.table), request.buckets, of: share.number, on: connection)
+      }
+    }
+  }
+
+  /// The keys of the rows that a snapshot holds.
+  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: Set<[UInt8]>] {
+    var present: [TableName: Set<[UInt8]>] = [:]
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
+      present[table.name, default: []].insert(table.key(reader.new, bytes))
+    }
+    return present
   }
 
   /// Notes which rows a stream has brought, or does not have any more.
   private func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
-    _ sender: String
+    _ sender: String, _ state: ReceivedState?
   ) throws {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard table.hasKey(row) else { return }
+    if let state {
+      let known =
+        try state.isNew(table.key(row, bytes), of: table)
+        ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
+      state.follow(change, reader, bytes, of: table, after: known)
+    }
     switch change.operation {
-    case .insert where table.hasKey(reader.new):
-      let isOwn = own[table.name]?.contains(table.key(reader.new, bytes)) == true
+    case .insert:
+      let isOwn = !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
       try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
-    case .update where table.hasKey(reader.old):
+    case .update:
       try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)
-    case .delete where table.hasKey(reader.old):
+    case .delete:
       try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
-    default: break
     }
   }
 
@@ -185,7 +277,7 @@ package final class InboundShares: SharingParticipant {
     return try ShareEntry.all(on: connection).filter { share in
       guard try share.isForOne() else { return false }
       return try AcknowledgementEntry.all(of: share.number, on: connection).contains {
-        $0.sender == changes.key.sender && $0.replica == replica
+        $0.sender == changes.key.sender && $0.replica == replica && $0.through > 0
       }
     }
   }
@@ -199,13 +291,20 @@ package final class InboundShares: SharingParticipant {
 }
 
 extension ShareEntry {
+  /// The names of those that it is shared with.
+  ///
+  /// - Throws: `JSONError` when the ledger is damaged.
+  package var recipients: [String] {
+    get throws {
+      guard case .array(let names) = try JSONParser.parse(Array(audience.utf8)) else { return [] }
+      return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+    }
+  }
+
   /// Whether it is shared with one person alone.
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
-  func isForOne() throws -> Bool {
-    guard case .array(let names) = try JSONParser.parse(Array(audience.utf8)) else { return false }
-    return names.count == 1
-  }
+  func isForOne() throws -> Bool { try recipients.count == 1 }
 }
 
 /// Goes through the withdrawals of a diff, change by change.

@@ -6,13 +6,31 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// A table of the database whose rows are known by their keys, and how the changes of a diff name those.
-struct KeyedTable {
+///
+/// What is said of each of many rows is put together once.
+final class KeyedTable {
   /// The table as it is here.
   let local: TableDefinition
+  let name: TableName
+  let sql: String
   /// For each column of the key, in its order, the place in the changeset.
   let keyPlaces: [Int]
   /// The names of the changeset's columns.
   let columns: [String]
+  /// Where the hashes of the columns start.
+  let seeds: [StreamRowHash.Seed]
+  /// Looks up the row with a key.
+  private(set) lazy var lookup = "SELECT 1 FROM \(sql) WHERE \(condition(from: 1))"
+  /// Looks up the row with a key, by the key's bytes.
+  private(set) lazy var exactLookup = "SELECT 1 FROM \(sql) WHERE \(exactCondition(from: 1))"
+  /// Reads the columns of the changeset of the row with a key; nil where the table does not have all of them.
+  private(set) lazy var rowQuery: String? = {
+    guard columns.allSatisfy({ local.column(named: $0) != nil }) else { return nil }
+    let results = columns.map { SQLText.identifier($0) }.joined(separator: ", ")
+    return "SELECT \(results) FROM \(sql) WHERE \(condition(from: 1))"
+  }()
+  /// Chooses the row with a key among those that a stream has brought.
+  private(set) lazy var vouchCondition = keyPlaces.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
 
   /// - Returns: nil where rows are not known by a key, or the key is another one here.
   init?(_ author: TableDefinition, _ local: TableDefinition) {
@@ -20,12 +38,12 @@ struct KeyedTable {
       return nil
     }
     self.local = local
+    name = TableName(local.name)
+    sql = "main.\(name.quoted)"
     keyPlaces = author.keyIndexes
     columns = author.changesetColumns
+    seeds = columns.map { StreamRowHash.Seed(of: $0) }
   }
-
-  var name: TableName { TableName(local.name) }
-  var sql: String { "main.\(name.quoted)" }
 
   /// Whether a row has a key without NULL. Others are known by their content alone.
   func hasKey(_ row: [ValueSlice]) -> Bool {
@@ -34,7 +52,8 @@ struct KeyedTable {
 
   /// The values of a row's key, in the format of changesets.
   func key(_ row: [ValueSlice], _ bytes: RawSpan) -> [UInt8] {
-    keyPlaces.flatMap { place in bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) } }
+    if keyPlaces.count == 1 { return bytes.array(row[keyPlaces[0]].encoded) }
+    return keyPlaces.flatMap { place in bytes.array(row[place].encoded) }
   }
 
   /// A key such that keys which SQLite takes for the same are equal; nil where that cannot be told, because of a collating sequence
@@ -62,14 +81,9 @@ struct KeyedTable {
   }
 
   /// The same, by the bytes of the key: one that only compares equal is another row.
-  func exactCondition(from start: Int) -> String {
+  private func exactCondition(from start: Int) -> String {
     let isSame = local.keySQL.enumerated().map { "\($1) IS ?\(start + $0) COLLATE BINARY" }
     return ([condition(from: start)] + isSame).joined(separator: " AND ")
-  }
-
-  /// Chooses the row with a key among those that a stream has brought.
-  func vouchCondition(from start: Int) -> String {
-    keyPlaces.indices.map { "k\($0) = ?\(start + $0)" }.joined(separator: " AND ")
   }
 
   /// Binds a row's key.
@@ -96,8 +110,10 @@ struct KeyedTable {
 }
 
 /// The tables of a diff, as they are known by keys here.
-struct KeyedTables {
+final class KeyedTables {
   private var tables: [TableName: KeyedTable] = [:]
+  /// The one that was asked for last, as a changeset names it: its changes stand together.
+  private var last: (header: ChangesetTable, table: KeyedTable?)?
 
   /// - Throws: `SQLiteError`.
   init(_ definitions: [TableDefinition], _ schema: SchemaReader) throws {
@@ -108,5 +124,18 @@ struct KeyedTables {
     }
   }
 
+  /// Whether a condition holds for any of the tables.
+  func contains(where condition: (KeyedTable) throws -> Bool) rethrows -> Bool {
+    try tables.values.contains(where: condition)
+  }
+
   subscript(name: TableName) -> KeyedTable? { tables[name] }
+
+  /// The table of a change.
+  func table(of header: ChangesetTable) -> KeyedTable? {
+    if let last, last.header == header { return last.table }
+    let found = tables[TableName(header.name)]
+    last = (header, found)
+    return found
+  }
 }

@@ -18,9 +18,8 @@ struct LocalRow {
   /// - Returns: nil where there is none, or the table does not have all columns.
   /// - Throws: `SQLiteError`.
   init?(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, on connection: borrowing SQLiteConnection) throws {
-    guard table.columns.allSatisfy({ table.local.column(named: $0) != nil }) else { return nil }
-    let columns = table.columns.map { SQLText.identifier($0) }.joined(separator: ", ")
-    let prepared = try connection.cached("SELECT \(columns) FROM \(table.sql) WHERE \(table.condition(from: 1))")
+    guard let query = table.rowQuery else { return nil }
+    let prepared = try connection.cached(query)
     defer {
       prepared.statement.reset()
       prepared.statement.clearBindings()
@@ -33,7 +32,7 @@ struct LocalRow {
     let read = values.withRawSpan { span in
       var position = 0
       let slices = table.columns.map { _ in ValueSlice(verified: span, at: &position) }
-      return (slices, StreamRowHash(slices, span, of: table.columns).value)
+      return (slices, StreamRowHash(slices, span, table.seeds).value)
     }
     (slices, hash) = read
   }

@@ -12,6 +12,15 @@ final class PeerShadow {
   private let connection: SQLiteConnection
   private let entries: [TableName: ShadowEntry]
   private let scope: ShareScope
+  private let share: Int64
+  /// The columns that the shadow has: others may have come since the last share.
+  private var present: [TableName: [String]] = [:]
+  /// The columns that the sums of the stream are of.
+  private var hashedColumns: [TableName: [String]] = [:]
+  /// The keys of rows that have been followed, as far as they are integers.
+  private var followed: [TableName: Set<Int64>] = [:]
+  /// The tables in which other rows have been followed, or too many.
+  private var followedElsewhere: Set<TableName> = []
 
   /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
   init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
@@ -19,6 +28,16 @@ final class PeerShadow {
     let found = try ShadowEntry.all(of: share.number, on: connection)
     entries = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
     scope = try ShareScope(json: share.scope)
+    self.share = share.number
+    for (table, entry) in entries {
+      let query = "SELECT name FROM pragma_table_info(?1, 'main')"
+      try connection.forEachRow(of: query, binding: [entry.name.text]) { row in
+        present[table, default: []].append(row.text(at: 0) ?? "")
+      }
+    }
+    for state in try StateEntry.all(of: .share(share.number), stream: share.stream, on: connection) {
+      hashedColumns[state.table] = try TableState(state, at: connection.path).columns
+    }
   }
 
   /// Follows a change that has been applied, as far as it has been taken.
@@ -26,16 +45,66 @@ final class PeerShadow {
   /// - Throws: `SQLiteError`.
   func follow(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable) throws {
     guard let entry = entries[table.name] else { return }
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard let columns = hashedColumns[table.name], table.hasKey(row) else {
+      try move(change, reader, bytes, of: table, in: entry)
+      return
+    }
+    let rows = ShadowRows(entry, columns: columns, on: connection)
+    let before = try rows.hash(row, bytes, of: table)
+    try move(change, reader, bytes, of: table, in: entry)
+    let after = try rows.hash(row, bytes, of: table)
+    guard before != after else { return }
+    // The stream has not said so.
+    let asides = AsideRows(of: share, table.name)
+    let key = table.key(row, bytes)
+    let said = try asides.row(key, on: connection) ?? AsideRows.Row(before)
+    try asides.note(said == AsideRows.Row(after) ? nil : said, key, on: connection)
+  }
+
+  private func move(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in entry: ShadowEntry
+  ) throws {
     let shadow = "main.\(entry.name.quoted)"
+    noteKey(change.operation == .insert ? reader.new : reader.old, bytes, of: table)
     switch change.operation {
     case .insert: try insert(reader.new, bytes, of: table, into: shadow)
     case .update: try update(reader, bytes, of: table, in: shadow)
     case .delete:
-      let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-      guard try !table.finds(isHere, reader.old, bytes, on: connection) else { return }
+      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try run("DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", bytes) { statement in
         try table.bindKey(reader.old, bytes, to: statement)
       }
+    }
+  }
+
+  /// To be called behind the last change.
+  ///
+  /// - Throws: `SQLiteError`.
+  func finish() throws {
+    for (table, keys) in followed {
+      guard let shadow = entries[table]?.number else { continue }
+      if !followedElsewhere.contains(table) { try ScopePrints.forget(keys, of: shadow, on: connection) }
+    }
+    for table in followedElsewhere {
+      if let shadow = entries[table]?.number { try PrintEntry.remove(of: shadow, on: connection) }
+    }
+    followed = [:]
+    followedElsewhere = []
+  }
+
+  /// How many keys are remembered: with more rows that have changed, nothing is known of any.
+  private static let keyLimit = 1 << 16
+
+  private func noteKey(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) {
+    guard !followedElsewhere.contains(table.name) else { return }
+    if table.keyPlaces.count == 1, VouchEntry.hasBlocks(for: table.local), row[table.keyPlaces[0]].kind == .integer,
+      followed[table.name]?.count ?? 0 < Self.keyLimit
+    {
+      followed[table.name, default: []].insert(row[table.keyPlaces[0]].integer(in: bytes))
+    } else {
+      followedElsewhere.insert(table.name)
+      followed[table.name] = nil
     }
   }
 
@@ -77,8 +146,10 @@ final class PeerShadow {
   /// The columns that others get as they are here, with their places in the changeset; nil where the diff does not have all of them.
   private func columns(of table: KeyedTable) -> [(name: String, place: Int?)] {
     let shared = scope.table(table.name)
+    let present = present[table.name] ?? []
     return table.local.columns.filter { column in
-      shared?.omittedColumns.contains { ASCIIName.matches($0, column.name) } != true
+      guard present.contains(where: { ASCIIName.matches($0, column.name) }) else { return false }
+      return shared?.omittedColumns.contains { ASCIIName.matches($0, column.name) } != true
     }.map { column in
       let isRewritten = shared?.rewrittenColumns.keys.contains { ASCIIName.matches($0, column.name) } == true
       return (column.name, isRewritten ? nil : table.columns.firstIndex { ASCIIName.matches($0, column.name) })

@@ -6,27 +6,31 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What a snapshot of a stream changes for those who have got the stream before, or have shared rows of it with its sender.
+/// What a snapshot of a stream, or rows that it holds anew, change for those who have got the stream before, or have shared rows with
+/// its sender.
 ///
-/// It holds all rows of the scope as INSERTs. What has not changed since it came is left out, so that what was edited here stays. A row
-/// that has, and was not edited here, is an UPDATE. What the stream had and has no more is a DELETE. A row that its sender has got from
-/// here is an UPDATE of what was sent: what is the same is left out, also where it has been deleted here since. And a row that is known
-/// to be one that is here, whoever has brought it, is an UPDATE of what nobody knows to have been there.
+/// A snapshot holds all rows of the scope as INSERTs, another diff all those of some buckets. What has not changed since it came is left
+/// out, so that what was edited here stays. A row that has, and was not edited here, is an UPDATE. What the stream had and has no more is
+/// a DELETE. A row that its sender has got from here is an UPDATE of what was sent: what is the same is left out, also where it has been
+/// deleted here since. And a row that is known to be one that is here, whoever has brought it, is an UPDATE of what nobody knows to have
+/// been there.
 final class SnapshotChanges {
   private let connection: SQLiteConnection
   private let vouchers: Vouchers
   private let tables: KeyedTables
   private let place: StreamPlace
   private let sender: String
+  private let resent: ResentRows
   /// What its sender is known to have got from here.
   private let sent: [PeerShadow]
   /// The tables in which a row with the key of an incoming one is that row: others have got another key.
   private var identified: Set<TableName> = []
 
   init(
-    _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers, sent: [PeerShadow],
-    on connection: borrowing SQLiteConnection
+    _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
+    sent: [PeerShadow], on connection: borrowing SQLiteConnection
   ) {
+    self.resent = resent
     self.sent = sent
     self.place = place
     self.sender = sender
@@ -46,6 +50,7 @@ final class SnapshotChanges {
   func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
     var brought: [TableName] = []
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
+    brought = brought.filter { resent.concern($0) }
     guard !brought.isEmpty || !sent.isEmpty || !incoming.claims.ownKeys.isEmpty else { return nil }
     identified = incoming.claims.ownKeys
     let result = incoming.changeset.makeEmpty()
@@ -56,9 +61,14 @@ final class SnapshotChanges {
       guard let header = reader.table else { return }
       var writer = ChangesetWriter()
       var isKnown = false
-      if change.operation == .insert, let table = tables[TableName(header.name)], table.hasKey(reader.new) {
-        if let key = table.comparable(table.key(reader.new, bytes)) { present[table.name, default: []].insert(key) }
-        isKnown = try write(reader.new, bytes, of: table, header, into: &writer)
+      if change.operation == .insert, let table = tables.table(of: header), table.hasKey(reader.new) {
+        let isAnew = resent.cover(table.key(reader.new, bytes), of: table.name)
+        if isAnew, let key = table.comparable(table.key(reader.new, bytes)) {
+          present[table.name, default: []].insert(key)
+        }
+        if isAnew || identified.contains(table.name) {
+          isKnown = try write(reader.new, bytes, of: table, header, into: &writer)
+        }
       }
       if !isKnown { writer.append(encoded: bytes.extracting(change.range).withUnsafeBytes { Array($0) }) }
       guard writer.count > 0 else { return }
@@ -71,8 +81,7 @@ final class SnapshotChanges {
       try kept.write(writer.bytes)
     }
     var added: [TableDefinition] = []
-    // Only a snapshot says what is not there any more.
-    for name in place.isSnapshot ? Set(brought).sorted(by: { $0.text < $1.text }) : [] {
+    for name in Set(brought).sorted(by: { $0.text < $1.text }) {
       guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
       let local = try schema.definition(of: entry)
       let author = incoming.definitions?.first { TableName($0.name) == name }
@@ -99,7 +108,7 @@ final class SnapshotChanges {
     // Whoever has lost a row gets it back.
     guard let here = try LocalRow(row, bytes, of: table, on: connection) else { return false }
     // What has been edited here since is for the next share from here to say.
-    if known == StreamRowHash(row, bytes, of: table.columns).value { return true }
+    if known == StreamRowHash(row, bytes, table.seeds).value { return true }
     guard here.hash == known else { return false }
     return here.values.withRawSpan { mine in
       let changed = row.indices.filter { place in
@@ -199,7 +208,8 @@ final class SnapshotChanges {
     writer.beginTable(ChangesetTable(name: author.name, keyFlags: author.keyFlags))
     let header = writer.count
     for key in try vouchers.keys(of: table, streams: streams, from: sender) {
-      guard let comparable = table.comparable(key), !present.contains(comparable) else { continue }
+      guard resent.cover(key, of: table.name), let comparable = table.comparable(key), !present.contains(comparable)
+      else { continue }
       try key.withRawSpan { bytes in
         let row = table.row(withKey: bytes)
         guard try !vouchers.stays(row, bytes, of: table, withoutStreams: streams, from: sender),

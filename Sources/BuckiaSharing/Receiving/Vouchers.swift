@@ -1,6 +1,5 @@
 import BuckiaApply
 import BuckiaLedger
-import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -10,52 +9,102 @@ import SQLiteSchemas
 /// A row that one of them withdraws goes only when it is here on account of that stream alone.
 final class Vouchers {
   private let connection: SQLiteConnection
-  private var known: [TableName: [VouchEntry]] = [:]
+  private var known: [TableName: [any VouchedRows]] = [:]
+  /// The table that was asked about last: its changes stand together.
+  private var last: (table: KeyedTable, rows: [any VouchedRows])?
+  /// The rows that were asked for last.
+  private var lastOfStream: (table: KeyedTable, stream: [UInt8], sender: String, rows: any VouchedRows)?
+  /// Whether tables had rows when that was asked first.
+  private var haveRows: [TableName: Bool] = [:]
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
-  /// Forgets what has been looked up: it may have been rolled back.
-  func reload() { known = [:] }
+  /// Forgets what has been looked up, and what has not been written: it may have been rolled back.
+  func reload() {
+    known = [:]
+    last = nil
+    lastOfStream = nil
+    haveRows = [:]
+  }
 
-  /// What streams have brought of a table.
-  func entries(of table: KeyedTable) throws -> [VouchEntry] {
-    if let found = known[table.name] { return found }
-    let found = try VouchEntry.all(of: table.local, on: connection)
+  /// Writes what waits to be written.
+  ///
+  /// - Throws: `SQLiteError`.
+  func flush() throws {
+    for rows in known.values.joined() { try rows.flush() }
+  }
+
+  private func open(_ entry: VouchEntry, of table: KeyedTable, isNew: Bool = false) throws -> any VouchedRows {
+    VouchEntry.hasBlocks(for: table.local)
+      ? try VouchedIntegers(entry, isNew: isNew, on: connection)
+      : VouchedKeys(entry, of: table, isNew: isNew, on: connection)
+  }
+
+  private func rows(of table: KeyedTable) throws -> [any VouchedRows] {
+    if let last, last.table === table { return last.rows }
+    let found = try known[table.name] ?? VouchEntry.all(of: table.local, on: connection).map { try open($0, of: table) }
     known[table.name] = found
+    last = (table, found)
     return found
   }
 
-  /// Whether a row that is about to be inserted is here already, and not only because streams have brought it.
-  func isOwn(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
-    let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.condition(from: 1))"
-    guard try table.finds(isHere, row, bytes, on: connection) else { return false }
-    var isBrought = false
-    for entry in try entries(of: table) {
-      let own = "SELECT 1 FROM \(entry.name) WHERE \(table.vouchCondition(from: 1))"
-      guard try table.finds(own, row, bytes, on: connection) else { continue }
-      if try table.finds("\(own) AND is_own", row, bytes, on: connection) { return true }
-      isBrought = true
+  private func rows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> (any VouchedRows)? {
+    if let found = lastOfStream, found.table === table, found.stream == stream, found.sender == sender {
+      return found.rows
     }
-    return !isBrought
+    guard let found = try rows(of: table).first(where: { $0.entry.stream == stream && $0.entry.sender == sender })
+    else { return nil }
+    lastOfStream = (table, stream, sender, found)
+    return found
+  }
+
+  /// Whether a row that is about to be inserted is here already, and not only because streams have brought it. Only to be asked before
+  /// anything is inserted.
+  func isOwn(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
+    guard try isHere(table), try table.finds(table.lookup, row, bytes, on: connection) else { return false }
+    let found = try rows(of: table).compactMap { try $0.find(row, bytes, of: table) }
+    return found.isEmpty || found.contains { $0.isOwn }
+  }
+
+  /// Whether a table has any rows. Only to be asked before anything is inserted.
+  func isHere(_ table: KeyedTable) throws -> Bool {
+    if let known = haveRows[table.name] { return known }
+    let hasRows = try connection.integer("SELECT 1 FROM \(table.sql) LIMIT 1") != nil
+    haveRows[table.name] = hasRows
+    return hasRows
+  }
+
+  /// Whether streams have brought any rows of a table.
+  func haveBrought(_ table: KeyedTable) throws -> Bool { try !rows(of: table).isEmpty }
+
+  /// The streams that have brought the row with an integer key.
+  func entries(withKey key: Int64, of table: KeyedTable) throws -> [VouchEntry] {
+    let found = try rows(of: table)
+    guard !found.isEmpty else { return [] }
+    var writer = ChangesetWriter()
+    writer.append(integer: key)
+    return try writer.bytes.withRawSpan { bytes in
+      let row = table.row(withKey: bytes)
+      return try found.compactMap { try $0.find(row, bytes, of: table) == nil ? nil : $0.entry }
+    }
   }
 
   /// Whether a row stays when streams withdraw it: it was here before, or another stream has it, too.
   func stays(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, withoutStreams streams: [[UInt8]], from sender: String
   ) throws -> Bool {
-    for entry in try entries(of: table) {
-      let isOfStream = entry.sender == sender && streams.contains(entry.stream)
-      let query = "SELECT 1 FROM \(entry.name) WHERE \(table.vouchCondition(from: 1))\(isOfStream ? " AND is_own" : "")"
-      if try table.finds(query, row, bytes, on: connection) { return true }
+    for rows in try rows(of: table) {
+      guard let found = try rows.find(row, bytes, of: table) else { continue }
+      let isOfStream = rows.entry.sender == sender && streams.contains(rows.entry.stream)
+      if !isOfStream || found.isOwn { return true }
     }
     return false
   }
 
   /// Whether a row is here on account of a sender's streams.
   func brought(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by senders: Set<String>) throws -> Bool {
-    for entry in try entries(of: table) where senders.contains(entry.sender) {
-      let query = "SELECT 1 FROM \(entry.name) WHERE \(table.vouchCondition(from: 1)) AND NOT is_own"
-      if try table.finds(query, row, bytes, on: connection) { return true }
+    for rows in try rows(of: table) where senders.contains(rows.entry.sender) {
+      if try rows.find(row, bytes, of: table)?.isOwn == false { return true }
     }
     return false
   }
@@ -65,14 +114,9 @@ final class Vouchers {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, streams: [[UInt8]], from sender: String
   ) throws -> UInt64? {
     for stream in streams {
-      guard let entry = try knownEntry(of: table, stream: stream, from: sender) else { continue }
-      let prepared = try connection.cached("SELECT hash FROM \(entry.name) WHERE \(table.vouchCondition(from: 1))")
-      defer {
-        prepared.statement.reset()
-        prepared.statement.clearBindings()
+      if let found = try rows(of: table, stream: stream, from: sender)?.find(row, bytes, of: table) {
+        return found.hash
       }
-      try table.bindKey(row, bytes, to: prepared.statement)
-      if try prepared.statement.step() { return UInt64(bitPattern: prepared.statement.integer(at: 0)) }
     }
     return nil
   }
@@ -80,62 +124,74 @@ final class Vouchers {
   /// The keys of the rows that streams have brought, in the format of changesets.
   func keys(of table: KeyedTable, streams: [[UInt8]], from sender: String) throws -> Set<[UInt8]> {
     var keys: Set<[UInt8]> = []
-    let columns = table.keyPlaces.indices.map { "k\($0)" }.joined(separator: ", ")
-    for stream in streams {
-      guard let entry = try knownEntry(of: table, stream: stream, from: sender) else { continue }
-      try connection.forEachRow(of: "SELECT \(columns) FROM \(entry.name)") { row in
-        var writer = ChangesetWriter()
-        for column in table.keyPlaces.indices { writer.append(column: column, of: row) }
-        keys.insert(writer.bytes)
-      }
-    }
+    for stream in streams { try rows(of: table, stream: stream, from: sender)?.addKeys(to: &keys) }
     return keys
   }
+
+  // MARK: Noting
 
   /// Notes that a stream has brought a row.
   func add(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String, isOwn: Bool
   ) throws {
-    let entry = try entry(of: table, stream: stream, from: sender)
-    let count = table.keyPlaces.count
-    let values = (1...(count + 1)).map { "?\($0)" }
-    let prepared = try connection.cached(
-      """
-      INSERT INTO \(entry.name) VALUES (\(values.dropLast().joined(separator: ", ")), \(isOwn ? 1 : 0), ?\(count + 1)) \
-      ON CONFLICT DO UPDATE SET hash = excluded.hash
-      """)
-    defer { prepared.statement.clearBindings() }
-    try table.bindKey(row, bytes, to: prepared.statement)
-    try prepared.statement.bind(
-      Int64(bitPattern: StreamRowHash(row, bytes, of: table.columns).value), at: count)
-    try prepared.statement.run()
+    let rows = try rows(of: table, stream: stream, from: sender) ?? make(table, stream, sender)
+    let hash = StreamRowHash(row, bytes, table.seeds).value
+    try rows.add(row, bytes, of: table, VouchedRow(isOwn: isOwn, hash: hash))
+  }
+
+  private func make(_ table: KeyedTable, _ stream: [UInt8], _ sender: String) throws -> any VouchedRows {
+    let entry = try VouchEntry.make(for: table.local, sender: sender, stream: stream, on: connection)
+    let made = try open(entry, of: table, isNew: true)
+    known[table.name, default: []].append(made)
+    last = nil
+    lastOfStream = nil
+    return made
   }
 
   /// Notes that a stream has changed a row.
   func update(
     _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
   ) throws {
-    guard let entry = try knownEntry(of: table, stream: stream, from: sender),
-      let known = try hash(reader.old, bytes, of: table, streams: [stream], from: sender)
+    guard let rows = try rows(of: table, stream: stream, from: sender),
+      let known = try rows.find(reader.old, bytes, of: table)
     else { return }
     var difference = StreamRowHash()
-    for (place, column) in table.columns.enumerated() where reader.new[place].isDefined {
-      if reader.old[place].isDefined { difference.remove(reader.old[place], bytes, column) }
-      difference.add(reader.new[place], bytes, column)
+    for (place, seed) in table.seeds.enumerated() where reader.new[place].isDefined {
+      if reader.old[place].isDefined { difference.remove(reader.old[place], bytes, seed) }
+      difference.add(reader.new[place], bytes, seed)
     }
-    let count = table.keyPlaces.count
-    let prepared = try connection.cached(
-      "UPDATE \(entry.name) SET hash = ?\(count + 1) WHERE \(table.vouchCondition(from: 1))")
-    defer { prepared.statement.clearBindings() }
-    try table.bindKey(reader.old, bytes, to: prepared.statement)
-    try prepared.statement.bind(Int64(bitPattern: known &+ difference.value), at: count)
-    try prepared.statement.run()
+    try rows.add(
+      reader.old, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: known.hash &+ difference.value))
+  }
+
+  /// Notes the hash of a row that a stream has brought.
+  func set(
+    _ hash: UInt64, _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
+  ) throws {
+    guard let rows = try rows(of: table, stream: stream, from: sender), let known = try rows.find(row, bytes, of: table)
+    else { return }
+    try rows.add(row, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: hash))
+  }
+
+  /// Notes that a stream does not have a row any more.
+  func remove(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
+  ) throws {
+    try rows(of: table, stream: stream, from: sender)?.remove(row, bytes, of: table)
   }
 
   /// Forgets what a stream has brought of a table.
   func forget(_ stream: [UInt8], from sender: String, _ table: TableName) throws {
+    try flush()
     try VouchEntry.remove(stream, from: sender, table, on: connection)
     known[table] = nil
+    last = nil
+    lastOfStream = nil
+  }
+
+  /// Whether a stream has brought rows of a table before the changes that are noted now.
+  func hadRows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> Bool {
+    try rows(of: table, stream: stream, from: sender)?.isNew == false
   }
 
   /// Forgets what a stream has brought of a table, but for some rows.
@@ -147,29 +203,5 @@ final class Vouchers {
         try remove(table.row(withKey: bytes), bytes, of: table, stream: stream, from: sender)
       }
     }
-  }
-
-  /// Notes that a stream does not have a row any more.
-  func remove(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
-  ) throws {
-    guard let entry = try entries(of: table).first(where: { $0.stream == stream && $0.sender == sender }) else {
-      return
-    }
-    let prepared = try connection.cached("DELETE FROM \(entry.name) WHERE \(table.vouchCondition(from: 1))")
-    defer { prepared.statement.clearBindings() }
-    try table.bindKey(row, bytes, to: prepared.statement)
-    try prepared.statement.run()
-  }
-
-  private func knownEntry(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> VouchEntry? {
-    try entries(of: table).first { $0.stream == stream && $0.sender == sender }
-  }
-
-  private func entry(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> VouchEntry {
-    if let found = try knownEntry(of: table, stream: stream, from: sender) { return found }
-    let made = try VouchEntry.make(for: table.local, sender: sender, stream: stream, on: connection)
-    known[table.name, default: []].append(made)
-    return made
   }
 }

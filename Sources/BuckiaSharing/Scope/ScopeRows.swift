@@ -50,6 +50,11 @@ package final class ScopeRows {
     return selections
   }
 
+  /// Whether a table takes part, and which of its rows does not depend on others.
+  func choosesByRowAlone(_ table: TableName) -> Bool {
+    schema.tables.contains { $0.name == table && $0.rows != .gathered }
+  }
+
   /// The tables that take part.
   package var tables: [TableName] { schema.tables.map(\.name) }
 

@@ -44,12 +44,11 @@ package struct DepartedRows {
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var fate = Fate.edit
       // A row that only its content tells apart may have changed as well as left.
-      if change.operation == .delete, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
+      if change.operation == .delete, let table = reader.table.flatMap({ tables.table(of: $0) }),
         table.hasKey(reader.old)
       {
-        let isHere = "SELECT 1 FROM \(table.sql) WHERE \(table.exactCondition(from: 1))"
         let key = table.key(reader.old, bytes)
-        if try table.finds(isHere, reader.old, bytes, on: connection)
+        if try table.finds(table.exactLookup, reader.old, bytes, on: connection)
           || TakenBackRows.contains(key, of: table.name, for: share.number, on: connection)
         {
           let isTheirs = try vouchers.brought(reader.old, bytes, of: table, by: receivers)

@@ -27,6 +27,8 @@ package final class Shadow {
   /// The tables of which rows were sent.
   package var tables: [TableName] { entries.keys.sorted { $0.text < $1.text } }
 
+  func entry(of table: TableName) -> ShadowEntry? { entries[table] }
+
   /// The rows as a side of a comparison.
   package var source: RowSource {
     RowSource(on: connection, standIns: entries.mapValues(\.name), named: "what was shared")
@@ -36,6 +38,11 @@ package final class Shadow {
   package func clear() throws {
     for entry in entries.values { try entry.remove(on: connection) }
     entries = [:]
+  }
+
+  /// Forgets the rows of a table.
+  package func forget(_ table: TableName) throws {
+    try entries.removeValue(forKey: table)?.remove(on: connection)
   }
 
   // MARK: Moving
@@ -50,12 +57,13 @@ package final class Shadow {
   package func move(
     by difference: DatabaseDifference, to selections: [TableName: RowSelection], _ schema: SchemaReader
   ) throws {
+    let withNullKeys = try Self.tablesWithNullKeys(in: difference)
     var followed: [TableName: ShadowWriter] = [:]
     for table in difference.tables {
       let name = TableName(table.definition.name)
       let columns = Self.columns(of: table.definition)
       if let entry = entries[name], entry.columns == columns, !table.definition.isKeyedByRowID,
-        table.definition.nullableKeyColumns.isEmpty
+        !withNullKeys.contains(name)
       {
         followed[name] = ShadowWriter(entry.name, table.definition, on: connection)
       } else {
@@ -67,10 +75,27 @@ package final class Shadow {
           of: schema.definition(of: local), into: entry.name, on: connection)
       }
     }
+    if followed.isEmpty { return }
+    var last: (table: ChangesetTable, writer: ShadowWriter?)?
     try Changesets.forEachChange(of: difference.changeset) { change, reader, bytes in
       guard let table = reader.table else { return }
-      try followed[TableName(table.name)]?.write(change, reader, bytes)
+      if last?.table != table { last = (table, followed[TableName(table.name)]) }
+      try last?.writer?.write(change, reader, bytes)
     }
+  }
+
+  /// The tables in which a change is about a row that has NULL in its key: nothing tells it from others like it.
+  private static func tablesWithNullKeys(in difference: DatabaseDifference) throws -> Set<TableName> {
+    guard difference.tables.contains(where: { !$0.definition.nullableKeyColumns.isEmpty }) else { return [] }
+    var found: Set<TableName> = []
+    try Changesets.forEachChange(of: difference.changeset) { change, reader, _ in
+      guard let table = reader.table else { return }
+      let row = change.operation == .insert ? reader.new : reader.old
+      if row.indices.contains(where: { table.isKey($0) && row[$0].kind == .null }) {
+        found.insert(TableName(table.name))
+      }
+    }
+    return found
   }
 
   /// How the columns of a shadow are defined: as those that travel, without constraints but the key.

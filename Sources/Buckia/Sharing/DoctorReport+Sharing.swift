@@ -1,0 +1,57 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import BuckiaSharing
+import SQLiteConnections
+import SQLiteSchemas
+
+extension DoctorReport {
+  /// Names the columns that seem to refer to rows of other tables by an integer key, though nothing declares it: if a row that arrives has
+  /// to get another key, because its own one is taken, such columns would go on referring to the old one.
+  ///
+  /// - Parameters:
+  ///   - tables: The tables that replicate.
+  ///   - connection: The database, whose shares may declare references.
+  /// - Throws: `SQLiteError`; `ReplicationError` when the ledger is damaged.
+  mutating func lookForHiddenReferences(of tables: [TableDefinition], on connection: borrowing SQLiteConnection) throws
+  {
+    let declared = try ShareEntry.all(on: connection).flatMap { try ShareScope(json: $0.scope).references }
+    for parent in tables where parent.hasIntegerKey {
+      for child in tables {
+        for (place, column) in child.columns.enumerated()
+        where column.seemsToRefer(to: parent.name) && child.affinity(at: place) == .integer {
+          let isDeclared =
+            child.foreignKeys.contains { $0.columns.contains { ASCIIName.matches($0, column.name) } }
+            || declared.contains {
+              $0.table == TableName(child.name) && $0.columns.contains { ASCIIName.matches($0, column.name) }
+            }
+          let isOwnKey = child.name == parent.name && child.primaryKey.contains(place)
+          if !isDeclared, !isOwnKey { warnings.append(Remark(.hiddenReference, child.name, column.name, parent.name)) }
+        }
+      }
+    }
+  }
+
+  /// Names the tables for which the sums of what streams have are not those of the rows that are noted.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  mutating func lookAtStates(_ connection: borrowing SQLiteConnection) throws {
+    for state in try StateAudit.altered(on: connection) {
+      warnings.append(Remark(.stateAltered, state.table.text, state.shortStream))
+    }
+  }
+}
+
+extension TableDefinition {
+  /// Whether the key is one integer, which each copy of a database gives out by itself.
+  fileprivate var hasIntegerKey: Bool { primaryKey.count == 1 && affinity(at: primaryKey[0]) == .integer }
+}
+
+extension ColumnDefinition {
+  /// Whether it is named as columns are that refer to a table: `photo_id`, `photoid` or `id_photo`, for `photo` or `photos`.
+  fileprivate func seemsToRefer(to table: String) -> Bool {
+    let column = ASCIIName.folded(name)
+    let parent = ASCIIName.folded(table)
+    let names = parent.hasSuffix("s") ? [parent, String(parent.dropLast())] : [parent]
+    return names.contains { $0.utf8.count > 1 && [$0 + "_id", $0 + "id", "id_" + $0].contains(column) }
+  }
+}

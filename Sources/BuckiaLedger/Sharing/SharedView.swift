@@ -1,0 +1,102 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The view `buckia_shared`: the rows that are shared, and those that others have shared, by table and key.
+///
+/// They are in tables of their own for each share and stream, so the view is made anew whenever there are others. No table that it
+/// reads may go without it: SQLite renames no table of the app as long as a view is broken.
+enum SharedView {
+  /// How many columns of a key the view has.
+  private static let keyColumns = 4
+  /// How many terms a compound SELECT may have at most is 500 (<https://sqlite.org/limits.html>).
+  private static let termLimit = 400
+
+  private static let keys = (0..<keyColumns).map { $0 == 0 ? "key" : "key\($0 + 1)" }
+  private static let columns =
+    ["table_name"] + keys + ["direction", "stream", "people", "diff", "sequence", "acknowledged_by", "acknowledged"]
+
+  /// Makes the view anew.
+  ///
+  /// - Throws: `SQLiteError`.
+  static func refresh(on connection: borrowing SQLiteConnection) throws {
+    var terms: [String] = []
+    var shadows: [(number: Int64, share: Int64, table: String)] = []
+    try connection.forEachRow(of: "SELECT shadow, share, table_name FROM main.buckia_shadow ORDER BY shadow") { row in
+      shadows.append((row.integer(at: 0), row.integer(at: 1), row.text(at: 2) ?? ""))
+    }
+    for shadow in shadows {
+      var key: [String] = []
+      let query = "SELECT name FROM pragma_table_info(?1, 'main') WHERE pk ORDER BY pk"
+      try connection.forEachRow(of: query, binding: ["buckia_shadow_\(shadow.number)"]) { row in
+        key.append("r.\(SQLText.identifier(row.text(at: 0) ?? ""))")
+      }
+      if !key.isEmpty { terms.append(sent(shadow.number, of: shadow.share, shadow.table, key)) }
+    }
+    try connection.forEachRow(of: "SELECT vouch, sender, stream, table_name FROM main.buckia_vouch ORDER BY vouch") {
+      row in
+      let number = row.integer(at: 0)
+      var key: [String] = []
+      let query =
+        "SELECT name FROM pragma_table_info(?1, 'main') WHERE name GLOB 'k[0-9]*' OR name = 'block' ORDER BY cid"
+      try connection.forEachRow(of: query, binding: ["buckia_vouch_\(number)"]) { key.append($0.text(at: 0) ?? "") }
+      if !key.isEmpty {
+        terms.append(received(number, row.text(at: 1) ?? "", row.blob(at: 2), row.text(at: 3) ?? "", key))
+      }
+    }
+    try connection.execute("DROP VIEW IF EXISTS main.buckia_shared; \(creation(of: terms))")
+  }
+
+  private static func creation(of terms: [String]) -> String {
+    let none = "SELECT \(columns.map { "NULL AS \($0)" }.joined(separator: ", ")) WHERE 0"
+    let groups = stride(from: 0, to: terms.count, by: termLimit).map { start in
+      let group = terms[start..<min(terms.count, start + termLimit)].joined(separator: "\nUNION ALL ")
+      return terms.count > termLimit ? "SELECT * FROM (\(group))" : group
+    }
+    let body = groups.isEmpty ? none : groups.joined(separator: "\nUNION ALL ")
+    return "CREATE VIEW main.buckia_shared(\(columns.joined(separator: ", "))) AS \(body);"
+  }
+
+  private static func term(_ table: String, _ key: [String], _ others: [String]) -> String {
+    let places = (0..<keyColumns).map { $0 < key.count ? key[$0] : "NULL" }
+    return "SELECT \(([SQLText.literal(table)] + places + others).joined(separator: ", "))"
+  }
+
+  private static func sent(_ shadow: Int64, of share: Int64, _ table: String, _ key: [String]) -> String {
+    let others = [
+      "'sent'", "lower(hex(s.stream))", "s.audience", "s.diff", "s.sequence", "a.sender", "a.through >= s.sequence",
+    ]
+    return """
+      \(term(table, key, others)) FROM buckia_share AS s JOIN buckia_shadow_\(shadow) AS r \
+      LEFT JOIN buckia_acknowledgement AS a ON a.share = \(share) WHERE s.share = \(share)
+      """
+  }
+
+  private static func received(
+    _ vouch: Int64, _ sender: String, _ stream: [UInt8], _ table: String, _ key: [String]
+  ) -> String {
+    let hex = stream.map { byte in
+      let text = String(byte, radix: 16)
+      return text.count < 2 ? "0" + text : text
+    }.joined()
+    func newest(_ column: String) -> String {
+      """
+      (SELECT \(column) FROM buckia_stream AS p JOIN buckia_ledger AS l ON l.entry = p.entry WHERE p.stream = x'\(hex)' \
+      AND p.sender = \(SQLText.literal(sender)) AND l.state IN ('applied', 'held') ORDER BY p.sequence DESC LIMIT 1)
+      """
+    }
+    let others = [
+      "'received'", "'\(hex)'", SQLText.literal(sender), newest("l.diff"), newest("p.sequence"), "NULL", "NULL",
+    ]
+    guard key == ["block"] else {
+      return "\(term(table, key.map { "r.\($0)" }, others)) FROM buckia_vouch_\(vouch) AS r"
+    }
+    // Each bit of the block that is set is a row.
+    let digit = "substr(hex(substr(r.vouched, 1 + (d.i >> 3), 1)), CASE WHEN d.i & 4 THEN 1 ELSE 2 END, 1)"
+    let numbers =
+      "(WITH RECURSIVE d(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM d WHERE i < \(VouchEntry.blockWidth - 1)) SELECT i FROM d)"
+    return """
+      \(term(table, ["(r.block << \(VouchEntry.blockBits)) | d.i"], others)) FROM buckia_vouch_\(vouch) AS r JOIN \(numbers) AS d \
+      WHERE (instr('0123456789ABCDEF', \(digit)) - 1) >> (d.i & 3) & 1
+      """
+  }
+}

@@ -1,0 +1,158 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A row of the table `buckia_state`: the sums of the rows that a stream has of a table, at its sender or at a receiver.
+package struct StateEntry: Equatable, Sendable {
+  static let definition = """
+    CREATE TABLE main.buckia_state(
+      state INTEGER PRIMARY KEY,
+      share INTEGER,
+      sender TEXT,
+      stream BLOB NOT NULL,
+      replica BLOB,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      columns TEXT NOT NULL,
+      row_count INTEGER NOT NULL,
+      sums BLOB NOT NULL,
+      difference BLOB,
+      is_requested INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX main.buckia_state_share ON buckia_state(share, table_name) WHERE share IS NOT NULL;
+    CREATE UNIQUE INDEX main.buckia_state_sender ON buckia_state(sender, stream, table_name) WHERE sender IS NOT NULL;
+    """
+
+  /// Whose stream it is.
+  package enum Owner: Equatable, Sendable {
+    /// That of a share of this database.
+    case share(Int64)
+    /// That of somebody else: the verified key, empty for unsigned diffs.
+    case sender(String)
+  }
+
+  /// Its number; 0 before it is written.
+  package private(set) var number: Int64 = 0
+  /// Whose stream it is.
+  package let owner: Owner
+  /// The stream.
+  package let stream: [UInt8]
+  /// The replica whose stream it is; nil where its diffs do not say, and for an own one.
+  package var replica: [UInt8]?
+  /// The table.
+  package let table: TableName
+  /// The columns that the stream has of it, as a document.
+  package var columns: String
+  /// How many rows there are.
+  package var rowCount: Int64 = 0
+  /// The sums, encoded.
+  package var sums: [UInt8] = []
+  /// The buckets that are known to be other ones at the sender: empty where it is not known which, nil where the two agree.
+  package var difference: [UInt8]?
+  /// Whether the sender has been asked for them.
+  package var isRequested = false
+
+  /// A state without rows.
+  package init(of owner: Owner, stream: [UInt8], table: TableName, columns: String) {
+    self.owner = owner
+    self.stream = stream
+    self.table = table
+    self.columns = columns
+  }
+
+  private static let columnNames =
+    "state, share, sender, stream, replica, table_name, columns, row_count, sums, difference, is_requested"
+
+  private init(_ row: borrowing SQLiteStatement) {
+    number = row.integer(at: 0)
+    owner = row.isNull(at: 1) ? .sender(row.text(at: 2) ?? "") : .share(row.integer(at: 1))
+    stream = row.blob(at: 3)
+    replica = row.isNull(at: 4) ? nil : row.blob(at: 4)
+    table = TableName(row.text(at: 5) ?? "")
+    columns = row.text(at: 6) ?? ""
+    rowCount = row.integer(at: 7)
+    sums = row.blob(at: 8)
+    difference = row.isNull(at: 9) ? nil : row.blob(at: 9)
+    isRequested = row.integer(at: 10) != 0
+  }
+
+  /// All of them; none where the ledger is older than they are.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  package static func all(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {
+    guard let format = try Ledger.format(on: connection), format >= Ledger.stateFormat else { return [] }
+    var found: [StateEntry] = []
+    try connection.forEachRow(of: "SELECT \(columnNames) FROM main.buckia_state ORDER BY state") {
+      found.append(StateEntry($0))
+    }
+    return found
+  }
+
+  /// Those of one owner's stream.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func all(
+    of owner: Owner, stream: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> [StateEntry] {
+    let condition =
+      switch owner {
+      case .share: "share = ?1"
+      case .sender: "sender = ?1"
+      }
+    let query = try connection.cached(
+      "SELECT \(columnNames) FROM main.buckia_state WHERE \(condition) AND stream = ?2 ORDER BY state")
+    defer { query.statement.reset() }
+    switch owner {
+    case .share(let number): try query.statement.bind(number, at: 0)
+    case .sender(let key): try query.statement.bind(key, at: 0)
+    }
+    try query.statement.bind(stream, at: 1)
+    var found: [StateEntry] = []
+    while try query.statement.step() { found.append(StateEntry(query.statement)) }
+    return found
+  }
+
+  /// Writes the state: as a new one, or over the one that it was read from.
+  ///
+  /// - Throws: `SQLiteError`.
+  package mutating func write(on connection: borrowing SQLiteConnection) throws {
+    var share: Int64?
+    var sender: String?
+    switch owner {
+    case .share(let number): share = number
+    case .sender(let key): sender = key
+    }
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_state VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+        ON CONFLICT (state) DO UPDATE SET replica = excluded.replica, columns = excluded.columns,
+          row_count = excluded.row_count, sums = excluded.sums, difference = excluded.difference,
+          is_requested = excluded.is_requested
+        """, number, share, sender, stream, replica, table.text, columns, rowCount, sums, difference,
+      Int64(isRequested ? 1 : 0))
+    if number == 0 { number = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0 }
+  }
+
+  /// Forgets the state.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func remove(on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_state WHERE state = ?1", number)
+  }
+
+  /// Forgets what a stream of somebody else has of a table; nil for all tables.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func remove(
+    _ stream: [UInt8], from sender: String, _ table: TableName?, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_state WHERE sender = ?1 AND stream = ?2 AND (?3 IS NULL OR table_name = ?3)",
+      sender, stream, table?.text)
+  }
+
+  /// Forgets all states of a share.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_state WHERE share = ?1", share)
+  }
+}

@@ -1,0 +1,259 @@
+import BuckiaApply
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What the stream of a share has said so far: the sums of the rows that a receiver has from it who has applied everything.
+///
+/// These are the rows of the shadow, but for those that stand aside: a receiver's own changes move the shadow, and not the stream.
+package final class SentState {
+  /// The sums of a table that a diff has changed, as its manifest says them.
+  package struct Claim: Equatable, Sendable {
+    /// The table.
+    package let table: String
+    /// How many rows there are.
+    package let rows: Int64
+    /// The sum of all: 16 bytes.
+    package let digest: [UInt8]
+    /// The first two bytes of the sum of each bucket that the diff has changed; nil where these are too many to say.
+    package let buckets: [UInt8: [UInt8]]?
+  }
+
+  /// How many buckets a manifest says at most of a table.
+  private static let bucketLimit = 64
+
+  private let share: ShareEntry
+  private let connection: SQLiteConnection
+  private var states: [TableName: TableState] = [:]
+  private var shadows: [TableName: ShadowEntry] = [:]
+
+  /// Reads the sums, through a connection that must outlive this.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` when they are damaged.
+  package init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
+    self.share = share
+    self.connection = SQLiteConnection(sharing: connection)
+    for entry in try StateEntry.all(of: .share(share.number), stream: share.stream, on: connection) {
+      states[entry.table] = try TableState(entry, at: connection.path)
+    }
+    for entry in try ShadowEntry.all(of: share.number, on: connection) { shadows[entry.table] = entry }
+  }
+
+  /// Forgets all rows, as the shadow does.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func clear() throws {
+    try StateEntry.removeAll(of: share.number, on: connection)
+    try AsideRows.removeAll(of: share.number, on: connection)
+    states = [:]
+    shadows = [:]
+  }
+
+  /// Takes rows out of the shadow that receivers have asked for, so that the next difference from it has them anew.
+  ///
+  /// - Returns: What is sent anew.
+  /// - Throws: `SQLiteError`; `LedgerError` when the sums are damaged.
+  package func resend(
+    _ requests: [ResendRequest], from shadow: Shadow, _ schema: SchemaReader
+  ) throws -> [ResendRequest] {
+    var sent: [ResendRequest] = []
+    for request in requests {
+      guard let entry = schema.entry(named: request.table), entry.kind == .table, let known = shadows[request.table]
+      else { continue }
+      let definition = try schema.definition(of: entry)
+      guard let table = KeyedTable(definition, definition) else { continue }
+      let asides = AsideRows(of: share.number, request.table)
+      if let buckets = request.buckets, let state = states[request.table] {
+        try resend(buckets, of: table, known, state, asides)
+        sent.append(request)
+      } else {
+        // All of it.
+        try shadow.forget(request.table)
+        try states.removeValue(forKey: request.table)?.entry.remove(on: connection)
+        for key in try asides.all(on: connection).keys { try asides.note(nil, key, on: connection) }
+        shadows[request.table] = nil
+        sent.append(ResendRequest(request.table, nil))
+      }
+    }
+    return sent
+  }
+
+  private func resend(
+    _ buckets: Set<UInt8>, of table: KeyedTable, _ shadow: ShadowEntry, _ state: TableState, _ asides: AsideRows
+  ) throws {
+    let columns = try state.columns
+    state.removeAll(columns: columns)
+    var others = try asides.all(on: connection)
+    for (key, row) in others {
+      if buckets.contains(state.bucket(key)) {
+        try asides.note(nil, key, on: connection)
+      } else if let hash = row.hash {
+        state.restore(key, hash)
+      }
+    }
+    var gone: [[UInt8]] = []
+    try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
+      if buckets.contains(state.bucket(key)) {
+        gone.append(key)
+      } else if others.removeValue(forKey: key) == nil {
+        state.restore(key, hash)
+      }
+    }
+    let delete = "DELETE FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
+    for key in gone {
+      let prepared = try connection.cached(delete)
+      defer { prepared.statement.clearBindings() }
+      try key.withRawSpan { bytes in
+        try table.bindKey(table.row(withKey: bytes), bytes, to: prepared.statement)
+        try prepared.statement.run()
+      }
+    }
+    try state.write(on: connection)
+  }
+
+  /// Follows a difference that is sent, before the shadow does.
+  ///
+  /// - Parameters:
+  ///   - difference: From the shadow to the rows that are shared now.
+  ///   - leftOut: Which neighbouring changes of it are not sent.
+  ///   - resent: Of which tables rows are sent anew, whether there are any now or not.
+  ///   - schema: The schema of the database.
+  /// - Returns: The sums of its tables afterwards, but for those of which they are not known.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`, `LedgerError`.
+  package func follow(
+    _ difference: DatabaseDifference, leavingOut leftOut: [(count: Int64, isLeftOut: Bool)],
+    resending resent: [ResendRequest], _ schema: SchemaReader
+  ) throws -> [Claim] {
+    let definitions = difference.tables.map(\.definition)
+    let tables = try KeyedTables(definitions, schema)
+    var followers: [TableName: TableFollower] = [:]
+    for definition in definitions {
+      let name = TableName(definition.name)
+      guard let table = tables[name], let state = try state(of: table, definition) else { continue }
+      followers[name] = state
+    }
+    var runs = WithdrawalRuns(leftOut.map { ($0.count, isWithdrawal: $0.isLeftOut) })
+    try Changesets.forEachChange(of: difference.changeset) { change, reader, bytes in
+      let isLeftOut = runs.next()
+      guard let name = reader.table.map({ TableName($0.name) }), let follower = followers[name] else { return }
+      try follower.follow(change, reader, bytes, isSent: !isLeftOut)
+    }
+    var claims: [Claim] = []
+    for definition in definitions {
+      guard let state = followers[TableName(definition.name)]?.state else { continue }
+      try state.write(on: connection)
+      claims.append(Claim(state, table: definition.name, limit: Self.bucketLimit))
+    }
+    for request in resent where followers[request.table] == nil {
+      let state =
+        states[request.table]
+        ?? TableState(.share(share.number), stream: share.stream, request.table, columns: [])
+      claims.append(Claim(state, table: request.table.text, limit: Self.bucketLimit))
+    }
+    return claims
+  }
+
+  /// The sums of a table, in the columns that it has now; nil where they are not known: its rows were sent before there were sums, or
+  /// with columns that are gone.
+  private func state(of table: KeyedTable, _ definition: TableDefinition) throws -> TableFollower? {
+    let asides = AsideRows(of: share.number, table.name)
+    guard let known = states[table.name] else {
+      guard shadows[table.name] == nil else { return nil }
+      let state = TableState(
+        .share(share.number), stream: share.stream, table.name, columns: definition.changesetColumns)
+      return TableFollower(state, table, nil, shift: 0, asides, on: connection)
+    }
+    let columns = try known.columns
+    let change = try ColumnChange(from: columns, to: definition)
+    let rows = shadows[table.name].map { ShadowRows($0, columns: columns, on: connection) }
+    switch change {
+    case .none: break
+    case .removed:
+      try known.entry.remove(on: connection)
+      return nil
+    case .added(let shift):
+      known.removeAll(columns: definition.changesetColumns)
+      var others = try asides.all(on: connection)
+      for (key, row) in others {
+        guard let hash = row.hash else { continue }
+        try asides.note(.present(hash &+ shift), key, on: connection)
+        known.restore(key, hash &+ shift)
+      }
+      try rows?.forEach(of: table) { key, hash in
+        if others.removeValue(forKey: key) == nil { known.restore(key, hash &+ shift) }
+      }
+    }
+    return TableFollower(known, table, rows, shift: change.shift, asides, on: connection)
+  }
+}
+
+extension SentState.Claim {
+  fileprivate init(_ state: TableState, table: String, limit: Int) {
+    self.table = table
+    rows = state.sums.rowCount
+    digest = state.sums.digest.bytes
+    let touched = state.touched
+    guard touched.count <= limit else {
+      buckets = nil
+      return
+    }
+    buckets = Dictionary(uniqueKeysWithValues: touched.map { ($0, Array(state.sums[$0].bytes.prefix(2))) })
+  }
+}
+
+/// Follows the changes of one table that are sent.
+private final class TableFollower {
+  let state: TableState
+  private let table: KeyedTable
+  private let rows: ShadowRows?
+  private let shift: UInt64
+  private let asides: AsideRows
+  private let connection: SQLiteConnection
+
+  init(
+    _ state: TableState, _ table: KeyedTable, _ rows: ShadowRows?, shift: UInt64, _ asides: AsideRows,
+    on connection: borrowing SQLiteConnection
+  ) {
+    self.state = state
+    self.table = table
+    self.rows = rows
+    self.shift = shift
+    self.asides = asides
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  func follow(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, isSent: Bool) throws {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard table.hasKey(row) else { return }
+    let key = table.key(row, bytes)
+    let aside = try asides.row(key, on: connection)
+    switch change.operation {
+    case .insert:
+      state.replace(key, aside?.hash, by: table.contentHash(row, bytes))
+      if aside != nil { try asides.note(nil, key, on: connection) }
+    case .update:
+      let known = try aside.map { $0.hash } ?? hash(row, bytes)
+      // A receiver does not take an UPDATE for a row that the stream has never brought.
+      guard let known else { return }
+      let changed = known &+ table.contentChange(reader, bytes)
+      state.replace(key, known, by: changed)
+      if aside != nil { try asides.note(.present(changed), key, on: connection) }
+    case .delete:
+      let known = try aside.map { $0.hash } ?? hash(row, bytes)
+      if isSent {
+        state.replace(key, known, by: nil)
+        if aside != nil { try asides.note(nil, key, on: connection) }
+      } else {
+        // The shadow does not have it any more, the receivers do.
+        try asides.note(known.map { .present($0) }, key, on: connection)
+      }
+    }
+  }
+
+  private func hash(_ row: [ValueSlice], _ bytes: RawSpan) throws -> UInt64? {
+    try rows?.hash(row, bytes, of: table).map { $0 &+ shift }
+  }
+}

@@ -1,0 +1,75 @@
+import BuckiaApply
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The rows of a table in the shadow of a share, as the sums of its stream see them: their keys and hashes.
+final class ShadowRows {
+  private let entry: ShadowEntry
+  private let columns: [String]
+  private let seeds: [StreamRowHash.Seed]
+  private let connection: SQLiteConnection
+
+  /// - Parameter columns: The columns that the hashes are of.
+  init(_ entry: ShadowEntry, columns: [String], on connection: borrowing SQLiteConnection) {
+    self.entry = entry
+    self.columns = columns
+    seeds = columns.map { StreamRowHash.Seed(of: $0) }
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  private var results: String { columns.map { SQLText.identifier($0) }.joined(separator: ", ") }
+
+  /// The hash of the row with the key of another one; nil where there is none.
+  ///
+  /// - Throws: `SQLiteError`.
+  func hash(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
+    let prepared = try connection.cached(
+      "SELECT \(results) FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))")
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try table.bindKey(row, bytes, to: prepared.statement)
+    guard try prepared.statement.step() else { return nil }
+    return RowHash.of(seeds, in: prepared.statement, from: 0)
+  }
+
+  /// Gives the key and the hash of each row that has a key without NULL.
+  ///
+  /// - Throws: `SQLiteError`; what `body` throws.
+  func forEach(of table: KeyedTable, _ body: ([UInt8], UInt64) throws -> Void) throws {
+    let keys = table.local.keySQL.joined(separator: ", ")
+    let query = "SELECT \(keys), \(results) FROM main.\(entry.name.quoted)"
+    try connection.forEachRow(of: query) { row in
+      guard let key = RowHash.key(in: row, count: table.keyPlaces.count) else { return }
+      try body(key, RowHash.of(seeds, in: row, from: table.keyPlaces.count))
+    }
+  }
+}
+
+/// Keys and hashes of rows that a query gives.
+enum RowHash {
+  /// The hash of some columns of a result.
+  static func of(_ seeds: [StreamRowHash.Seed], in row: borrowing SQLiteStatement, from start: Int) -> UInt64 {
+    var writer = ChangesetWriter()
+    for place in seeds.indices { writer.append(column: start + place, of: row) }
+    return writer.bytes.withRawSpan { bytes in
+      var hash = StreamRowHash()
+      var position = 0
+      for seed in seeds { hash.add(ValueSlice(verified: bytes, at: &position), bytes, seed) }
+      return hash.value
+    }
+  }
+
+  /// A key in the first columns of a result, in the format of changesets; nil where it has a NULL.
+  static func key(in row: borrowing SQLiteStatement, count: Int) -> [UInt8]? {
+    var writer = ChangesetWriter()
+    for place in 0..<count {
+      if row.isNull(at: place) { return nil }
+      writer.append(column: place, of: row)
+    }
+    return writer.bytes
+  }
+}

@@ -1,0 +1,49 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Checks the sums that follow changes against the rows that they are of.
+package enum StateAudit {
+  /// The states whose sums are not those of their rows: something else has written to the tables of the ledger.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` when sums are damaged.
+  package static func altered(on connection: borrowing SQLiteConnection) throws -> [StateEntry] {
+    let schema = try SchemaReader(connection)
+    return try StateEntry.all(on: connection).filter { entry in
+      guard let local = schema.entry(named: entry.table), local.kind == .table else { return false }
+      let definition = try schema.definition(of: local)
+      guard let table = KeyedTable(definition, definition) else { return false }
+      let state = try TableState(entry, at: connection.path)
+      let fresh = TableState(entry.owner, stream: entry.stream, entry.table, columns: [])
+      switch entry.owner {
+      case .share(let share):
+        guard try addSent(of: share, table, state.columns, to: fresh, on: connection) else { return false }
+      case .sender(let sender):
+        for (key, hash) in try Vouchers(on: connection).hashes(of: table, stream: entry.stream, from: sender) {
+          fresh.replace(key, nil, by: hash)
+        }
+      }
+      return fresh.sums != state.sums
+    }
+  }
+
+  /// - Returns: Whether there is a shadow to compare with.
+  private static func addSent(
+    of share: Int64, _ table: KeyedTable, _ columns: [String], to state: TableState,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard let shadow = try ShadowEntry.all(of: share, on: connection).first(where: { $0.table == table.name }) else {
+      return false
+    }
+    var asides = try AsideRows(of: share, table.name).all(on: connection)
+    try ShadowRows(shadow, columns: columns, on: connection).forEach(of: table) { key, hash in
+      let said = asides.removeValue(forKey: key).map { $0.hash } ?? hash
+      if let said { state.replace(key, nil, by: said) }
+    }
+    for (key, row) in asides {
+      if let hash = row.hash { state.replace(key, nil, by: hash) }
+    }
+    return true
+  }
+}

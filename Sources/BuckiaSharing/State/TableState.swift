@@ -1,0 +1,153 @@
+import BuckiaApply
+import BuckiaJSON
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The sums of the rows that a stream has of one table, while they follow changes.
+final class TableState {
+  private(set) var entry: StateEntry
+  private(set) var sums: StateSums
+  private var isTouched = [Bool](repeating: false, count: StateSums.bucketCount)
+  private let hasher: StateHasher
+
+  /// - Parameters:
+  ///   - entry: What the ledger has.
+  ///   - path: The database.
+  /// - Throws: `LedgerError` when the sums in the ledger are not as they are written.
+  init(_ entry: StateEntry, at path: String) throws(LedgerError) {
+    self.entry = entry
+    guard let sums = StateSums(rowCount: entry.rowCount, encoded: entry.sums) else {
+      throw LedgerError(alteredAt: path)
+    }
+    self.sums = sums
+    hasher = StateHasher(key: entry.stream, table: entry.table.text)
+  }
+
+  /// A state without rows.
+  init(_ owner: StateEntry.Owner, stream: [UInt8], _ table: TableName, columns: [String]) {
+    entry = StateEntry(of: owner, stream: stream, table: table, columns: Self.document(of: columns))
+    sums = StateSums()
+    hasher = StateHasher(key: stream, table: table.text)
+  }
+
+  /// The columns that the stream has, as they were when the sums were written.
+  ///
+  /// - Throws: `JSONError` when the ledger is damaged.
+  var columns: [String] {
+    get throws {
+      guard case .array(let names) = try JSONParser.parse(Array(entry.columns.utf8)) else { return [] }
+      return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+    }
+  }
+
+  private static func document(of columns: [String]) -> String {
+    JSONValue.array(columns.map { .string($0) }).text()
+  }
+
+  /// The buckets of the rows that have changed.
+  var touched: [UInt8] { (0...UInt8.max).filter { isTouched[Int($0)] } }
+
+  /// Puts a row in the place of another one with the same key.
+  ///
+  /// - Parameters:
+  ///   - key: The values of the key, in the format of changesets.
+  ///   - old: The ``StreamRowHash`` of the row that was there; nil for none.
+  ///   - new: That of the row that is there now; nil for none.
+  func replace(_ key: [UInt8], _ old: UInt64?, by new: UInt64?) {
+    let place = hasher.place(key)
+    if let old { sums.remove(hasher.row(place.key, old), from: place.bucket) }
+    if let new { sums.add(hasher.row(place.key, new), to: place.bucket) }
+    isTouched[Int(place.bucket)] = true
+  }
+
+  /// Adds a row that was there before, when the sums are made anew.
+  func restore(_ key: [UInt8], _ hash: UInt64) {
+    let place = hasher.place(key)
+    sums.add(hasher.row(place.key, hash), to: place.bucket)
+  }
+
+  /// The bucket of a row.
+  func bucket(_ key: [UInt8]) -> UInt8 { hasher.place(key).bucket }
+
+  /// Forgets all rows.
+  func removeAll(columns: [String]) {
+    sums = StateSums()
+    entry.columns = Self.document(of: columns)
+  }
+
+  /// Notes whether the sender has something else.
+  func note(difference: [UInt8]?, replica: [UInt8]?) {
+    entry.difference = difference
+    entry.replica = replica
+    if difference == nil { entry.isRequested = false }
+  }
+
+  func write(on connection: borrowing SQLiteConnection) throws {
+    entry.rowCount = sums.rowCount
+    entry.sums = sums.encoded
+    try entry.write(on: connection)
+  }
+}
+
+/// What becomes of the hashes of rows when a stream has other columns of their table than before.
+enum ColumnChange: Equatable {
+  /// Nothing.
+  case none
+  /// Columns were added: to each hash this is added, for the values that rows get which were there before.
+  case added(UInt64)
+  /// Columns are gone, and nobody knows any more what they held.
+  case removed
+
+  /// Compares the columns.
+  ///
+  /// - Parameters:
+  ///   - known: Those that the hashes are of.
+  ///   - definition: The table as it travels now.
+  /// - Throws: `SQLiteError`.
+  init(from known: [String], to definition: TableDefinition) throws {
+    let names = definition.changesetColumns
+    guard known.allSatisfy({ name in names.contains { ASCIIName.matches($0, name) } }) else {
+      self = .removed
+      return
+    }
+    let added = names.filter { name in !known.contains { ASCIIName.matches($0, name) } }
+    guard !added.isEmpty else {
+      self = .none
+      return
+    }
+    var hash = StreamRowHash()
+    for name in added {
+      guard let place = definition.column(named: name) else { continue }
+      let literal = try AddedColumnValue.literal(of: definition.columns[place], isStrict: definition.isStrict)
+      let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
+      var writer = ChangesetWriter()
+      try scratch.forEachRow(of: "SELECT \(literal)") { writer.append(column: 0, of: $0) }
+      writer.bytes.withRawSpan { bytes in
+        var position = 0
+        hash.add(ValueSlice(verified: bytes, at: &position), bytes, StreamRowHash.Seed(of: name))
+      }
+    }
+    self = .added(hash.value)
+  }
+
+  /// What is added to each hash.
+  var shift: UInt64 { if case .added(let shift) = self { shift } else { 0 } }
+}
+
+extension KeyedTable {
+  /// The hash of a row of a changeset.
+  func contentHash(_ row: [ValueSlice], _ bytes: RawSpan) -> UInt64 { StreamRowHash(row, bytes, seeds).value }
+
+  /// What an UPDATE adds to the hash of its row.
+  func contentChange(_ reader: ChangesetReader, _ bytes: RawSpan) -> UInt64 {
+    var difference = StreamRowHash()
+    for (place, seed) in seeds.enumerated() where reader.new[place].isDefined {
+      if reader.old[place].isDefined { difference.remove(reader.old[place], bytes, seed) }
+      difference.add(reader.new[place], bytes, seed)
+    }
+    return difference.value
+  }
+}

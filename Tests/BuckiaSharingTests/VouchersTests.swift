@@ -1,0 +1,120 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+import TestSupport
+import Testing
+
+@testable import BuckiaSharing
+
+/// Which rows streams have brought: the same whether keys are kept in blocks or one by one.
+@Suite struct VouchersTests {
+  private static let stream = [UInt8](repeating: 7, count: 16)
+  private static let other = [UInt8](repeating: 8, count: 16)
+
+  /// A database with two tables that have the same rows, one with an integer for a key.
+  private final class Bench {
+    let connection: SQLiteConnection
+    let tables: [KeyedTable]
+
+    init() throws {
+      connection = try SQLiteConnection(opening: ":memory:", as: .create)
+      try Ledger.prepare(on: connection)
+      try connection.execute(
+        "CREATE TABLE i(id INTEGER PRIMARY KEY, v); CREATE TABLE k(id INT NOT NULL PRIMARY KEY, v)")
+      let schema = try SchemaReader(connection)
+      tables = try ["i", "k"].compactMap { name in
+        let entry = try #require(schema.entry(named: TableName(name)))
+        let definition = try schema.definition(of: entry)
+        return KeyedTable(definition, definition)
+      }
+    }
+
+    /// Gives a row of each table to `body`.
+    func withRow<Result>(_ key: Int64, _ value: Int64 = 0, _ body: (KeyedTable, [ValueSlice], RawSpan) throws -> Result)
+      throws
+      -> [Result]
+    {
+      var writer = ChangesetWriter()
+      writer.append(ChangesetValue.integer(key))
+      writer.append(ChangesetValue.integer(value))
+      return try writer.bytes.withRawSpan { bytes in
+        var position = 0
+        let row = (0..<2).map { _ in ValueSlice(verified: bytes, at: &position) }
+        return try tables.map { try body($0, row, bytes) }
+      }
+    }
+  }
+
+  private static func keys(_ vouchers: Vouchers, _ table: KeyedTable, _ stream: [UInt8]) throws -> Set<[UInt8]> {
+    try vouchers.keys(of: table, streams: [stream], from: "")
+  }
+
+  @Test(arguments: Seeds.shards)
+  func `blocks of integers say what single keys say`(shard: Int) throws {
+    try Seeds.tryEach(60, shard: shard) { seed in
+      var random = SeededGenerator(seed: seed)
+      let bench = try Bench()
+      var vouchers = Vouchers(on: bench.connection)
+      let range: ClosedRange<Int64> = random.oneIn(2) ? -300...300 : Int64.min...Int64.max
+      let usual =
+        (0..<40).map { _ in Int64.random(in: range, using: &random) } + [Int64.min, -1, 0, 127, 128, Int64.max]
+      for step in 0..<120 {
+        let key = usual.randomElement(using: &random) ?? 0
+        let stream = random.oneIn(3) ? Self.other : Self.stream
+        let value = Int64.random(in: 0..<3, using: &random)
+        let note = Comment(rawValue: "step \(step): \(Seeds.replay(seed))")
+        switch Int.random(in: 0..<7, using: &random) {
+        case 0, 1, 2:
+          let isOwn = random.oneIn(3)
+          _ = try bench.withRow(key, value) {
+            try vouchers.add($1, $2, of: $0, stream: stream, from: "", isOwn: isOwn)
+          }
+        case 3: _ = try bench.withRow(key) { try vouchers.remove($1, $2, of: $0, stream: stream, from: "") }
+        case 4:
+          let found = try bench.withRow(key) { try vouchers.hash($1, $2, of: $0, streams: [stream], from: "") }
+          #expect(found[0] == found[1], note)
+        case 5:
+          let found = try bench.withRow(key) {
+            [
+              try vouchers.stays($1, $2, of: $0, withoutStreams: [stream], from: ""),
+              try vouchers.brought($1, $2, of: $0, by: [""]),
+            ]
+          }
+          #expect(found[0] == found[1], note)
+        default:
+          // As another diff would find it.
+          try vouchers.flush()
+          vouchers = Vouchers(on: bench.connection)
+        }
+        for stream in [Self.stream, Self.other] where step % 10 == 0 {
+          let found = try bench.tables.map { try Self.keys(vouchers, $0, stream) }
+          #expect(found[0] == found[1], note)
+        }
+      }
+    }
+  }
+
+  @Test func `what was there before a snapshot, and is not in it, is forgotten`() throws {
+    let bench = try Bench()
+    let vouchers = Vouchers(on: bench.connection)
+    for key in Int64(0)..<300 {
+      _ = try bench.withRow(key) { try vouchers.add($1, $2, of: $0, stream: Self.stream, from: "", isOwn: false) }
+    }
+    for table in bench.tables {
+      #expect(try !vouchers.hadRows(of: table, stream: Self.stream, from: ""))
+      let kept = try Set(Self.keys(vouchers, table, Self.stream).sorted { $0.lexicographicallyPrecedes($1) }.prefix(3))
+      try vouchers.keep(kept, of: table, stream: Self.stream, from: "")
+      #expect(try Self.keys(vouchers, table, Self.stream) == kept)
+    }
+    try vouchers.flush()
+    vouchers.reload()
+    for table in bench.tables {
+      #expect(try vouchers.hadRows(of: table, stream: Self.stream, from: ""))
+      #expect(try Self.keys(vouchers, table, Self.stream).count == 3)
+    }
+    // A block without rows takes no room.
+    #expect(try bench.connection.integer("SELECT count(*) FROM buckia_vouch_1") == 1)
+  }
+}

@@ -1,0 +1,185 @@
+import Buckia
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// The view `buckia_shared` tells with whom a row is shared, and whether they have it.
+@Suite struct SharedViewTests {
+  private static let schema = """
+    CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
+    CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT);
+    CREATE TABLE mark(album INTEGER, "the place" TEXT, x, PRIMARY KEY (album, "the place")) WITHOUT ROWID;
+    """
+  private static let rows = """
+    INSERT INTO album VALUES (1,'summer'),(2,'winter');
+    INSERT INTO photo VALUES ('a',1,'beach'),('b',1,'sea'),('c',2,'snow');
+    INSERT INTO mark VALUES (1,'here',0);
+    """
+  private static let album = ShareScope(name: "album") {
+    SharedTable("album").where("id = 1")
+    SharedTable("photo").children(of: "album")
+    SharedTable("mark")
+  }
+
+  private let folder: TemporaryFolder
+  private let anna: SharingPerson
+  private let ben: SharingPerson
+
+  init() throws {
+    folder = try TemporaryFolder()
+    anna = try SharingPerson("anna", in: folder, Self.schema + Self.rows)
+    ben = try SharingPerson("ben", in: folder, Self.schema)
+  }
+
+  private static let photos = """
+    SELECT p.id, s.direction, s.people, s.sequence, s.acknowledged FROM photo AS p
+    LEFT JOIN buckia_shared AS s ON s.table_name = 'photo' AND s.key = p.id ORDER BY p.id, s.direction
+    """
+
+  @Test func `a row is joined to the streams that have it, and to who has acknowledged them`() throws {
+    try anna.share(Self.album, with: ben)
+    #expect(
+      try anna.rows(Self.photos) == [#"a|sent|["ben"]|1|NULL"#, #"b|sent|["ben"]|1|NULL"#, "c|NULL|NULL|NULL|NULL"])
+    try ben.receive()
+    #expect(try ben.rows(Self.photos) == ["a|received||1|NULL", "b|received||1|NULL"])
+    try ben.share(Self.album, with: anna)
+    try anna.receive()
+    #expect(
+      try anna.rows(Self.photos).prefix(2) == ["a|received||1|NULL", #"a|sent|["ben"]|1|1"#])
+    try anna.run("UPDATE photo SET title = 'x' WHERE id = 'a'; UPDATE photo SET album = 2 WHERE id = 'b'")
+    try anna.share(Self.album, with: ben)
+    #expect(
+      try anna.rows(Self.photos)
+        == ["a|received||1|NULL", #"a|sent|["ben"]|2|0"#, "b|received||1|NULL", "c|NULL|NULL|NULL|NULL"])
+    #expect(
+      try anna.rows(
+        "SELECT DISTINCT stream = lower(hex((SELECT stream FROM buckia_share))) FROM buckia_shared WHERE direction = 'sent'"
+      )
+        == ["1"])
+    #expect(try anna.rows("SELECT count(DISTINCT diff) FROM buckia_shared") == ["2"])
+  }
+
+  @Test func `keys of several columns are columns of their own`() throws {
+    try anna.share(Self.album, with: ben)
+    try ben.receive()
+    for person in [anna, ben] {
+      #expect(
+        try person.rows("SELECT key, key2, key3, key4 FROM buckia_shared WHERE table_name = 'mark'")
+          == ["1|here|NULL|NULL"])
+    }
+    // Integers are kept in blocks.
+    try anna.run("INSERT INTO album SELECT column1, 'x' FROM (VALUES (-129),(-1),(0),(127),(128),(1000000))")
+    try anna.share(ShareScope(name: "all albums") { SharedTable("album") }, with: ben)
+    try ben.receive()
+    #expect(
+      try ben.rows("SELECT DISTINCT key FROM buckia_shared WHERE table_name = 'album' ORDER BY 1")
+        == ["-129", "-1", "0", "1", "2", "127", "128", "1000000"])
+  }
+
+  @Test func `the example of the specification runs`() throws {
+    try anna.share(Self.album, with: ben)
+    let page = try String(contentsOfFile: Self.repository + "/Schemas/ledger.md", encoding: .utf8)
+    let parts = page.components(separatedBy: "## buckia_shared\n")
+    let sample = try #require(parts.last?.components(separatedBy: "```sql\n").dropFirst().first)
+    let query = try #require(sample.components(separatedBy: "\n```").first)
+    #expect(try anna.rows(query) == [#"a|beach|["ben"]|NULL"#, #"b|sea|["ben"]|NULL"#])
+  }
+
+  private static let repository = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent()
+    .deletingLastPathComponent().path
+
+  @Test func `a database in which nothing is shared has the view, too, and tables can be renamed`() throws {
+    try DatabaseManager(anna.path).initialize(home: anna.home)
+    #expect(try anna.rows("SELECT * FROM buckia_shared") == [])
+    try anna.share(Self.album, with: ben)
+    try anna.share(Self.album, with: ben) { $0.resyncs = true }
+    try anna.run("ALTER TABLE photo RENAME TO picture; ALTER TABLE album RENAME COLUMN name TO title")
+  }
+
+  @Test func `hundreds of streams fit`() throws {
+    try DatabaseManager(anna.path).initialize(home: anna.home)
+    try anna.share(Self.album, with: ben)
+    // A compound SELECT may have 500 terms.
+    try anna.run(
+      (10..<520).map {
+        "INSERT INTO buckia_shadow VALUES (\($0), 1, 't\($0)', ''); CREATE TABLE buckia_shadow_\($0)(id INTEGER PRIMARY KEY); INSERT INTO buckia_shadow_\($0) VALUES (\($0));"
+      }.joined())
+    try anna.share(Self.album, with: SharingPerson("cara", in: folder, Self.schema))
+    #expect(try anna.rows("SELECT table_name FROM buckia_shared WHERE key = 519") == ["t519"])
+    #expect(try anna.rows("SELECT count(*) FROM buckia_shared WHERE key > 9 AND table_name GLOB 't[0-9]*'") == ["510"])
+  }
+
+  @Test func `neither the view nor its tables travel`() throws {
+    try anna.share(Self.album, with: ben)
+    let before = try TestDatabases.run(Self.schema, on: folder.file("before.sqlite"))
+    let report = try DatabaseManager(anna.path).createDatabaseDiff(
+      since: before, output: .folder(folder.file("diffs")), home: anna.home)
+    #expect(report.skipped.filter { $0.name.contains("buckia") } == [])
+    #expect(report.tables.map(\.name).sorted() == ["album", "mark", "photo"])
+  }
+}
+
+/// What an examination says of references that keys cannot follow, and of what is kept of streams.
+@Suite struct SharingExaminationTests {
+  private static func hidden(_ sql: String) throws -> [[String]] {
+    let folder = try TemporaryFolder()
+    let path = try TestDatabases.run(sql, on: folder.file("a"))
+    return try DatabaseManager(path).examine().warnings.filter { $0.code == .hiddenReference }.map(\.arguments)
+  }
+
+  @Test(arguments: ["photo_id", "photoID", "id_photo", "PHOTO_ID"])
+  func `an integer column that is named after a table seems to refer to it`(_ name: String) throws {
+    #expect(
+      try Self.hidden(
+        "CREATE TABLE photos(id INTEGER PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, \(name) INT)")
+        == [["mark", name, "photos"]])
+  }
+
+  @Test(arguments: [
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INTEGER REFERENCES photos(id))",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id TEXT)", "CREATE TABLE mark(id TEXT PRIMARY KEY, photo INTEGER)",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, film_id INTEGER)",
+  ])
+  func `other columns do not`(_ sql: String) throws {
+    #expect(try Self.hidden("CREATE TABLE photos(id INTEGER PRIMARY KEY); \(sql)") == [])
+  }
+
+  @Test func `nor do columns that refer to keys which nobody has to change, or that are the key`() throws {
+    #expect(
+      try Self.hidden("CREATE TABLE photo(id TEXT PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INT)")
+        == [])
+    #expect(try Self.hidden("CREATE TABLE photo(photo_id INTEGER PRIMARY KEY)") == [])
+  }
+
+  @Test func `a reference that a scope declares is known`() throws {
+    let folder = try TemporaryFolder()
+    let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INTEGER);"
+    let anna = try SharingPerson("anna", in: folder, schema)
+    let ben = try SharingPerson("ben", in: folder, schema)
+    try anna.share(
+      ShareScope(
+        tables: [SharedTable("photo"), SharedTable("mark")],
+        references: [SharedReference("mark", ["photo_id"], to: "photo", ["id"])]), with: ben)
+    #expect(try DatabaseManager(anna.path).examine().warnings.filter { $0.code == .hiddenReference } == [])
+  }
+
+  @Test func `what another program has altered of a stream is named`() throws {
+    let folder = try TemporaryFolder()
+    let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT) WITHOUT ROWID;"
+    let anna = try SharingPerson("anna", in: folder, schema + "INSERT INTO photo VALUES (1,'a'),(2,'b')")
+    let ben = try SharingPerson("ben", in: folder, schema)
+    try anna.share(ShareScope(name: "all") { SharedTable("photo") }, with: ben)
+    try ben.receive()
+    for (person, damage) in [
+      (anna, "UPDATE buckia_shadow_1 SET title = 'x' WHERE id = 1"), (ben, "DELETE FROM buckia_vouch_1 WHERE k0 = 2"),
+    ] {
+      #expect(try DatabaseManager(person.path).examine().warnings.filter { $0.code == .stateAltered } == [])
+      try person.run(damage)
+      #expect(
+        try DatabaseManager(person.path).examine().warnings.filter { $0.code == .stateAltered }.map { $0.arguments[0] }
+          == ["photo"])
+    }
+  }
+}

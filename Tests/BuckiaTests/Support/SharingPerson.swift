@@ -1,0 +1,61 @@
+import Buckia
+import BuckiaLedger
+import BuckiaSharing
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Somebody who shares parts of a database: the database, what is known of its replica, and the folder that others write into.
+final class SharingPerson {
+  let name: String
+  let path: String
+  let home: BuckiaHome
+  private let folder: TemporaryFolder
+
+  init(_ name: String, in folder: TemporaryFolder, _ sql: String) throws {
+    self.name = name
+    self.folder = folder
+    path = try TestDatabases.run(sql, on: folder.file("\(name).sqlite"))
+    home = BuckiaHome(path: folder.file("home of \(name)"))
+    try folder.makeFolder("for \(name)")
+  }
+
+  func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+
+  @discardableResult
+  func share(
+    _ scope: ShareScope, with other: SharingPerson, _ change: (inout ShareOptions) -> Void = { _ in }
+  ) throws -> ShareReport {
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    change(&options)
+    return try DatabaseManager(path).share(
+      scope, to: [ShareRecipient(other.name)], output: .folder(folder.file("for \(other.name)")), options: options,
+      home: home)
+  }
+
+  /// Applies what has come, and gives what is to be said of it.
+  @discardableResult
+  func receive() throws -> [Remark] {
+    let report = try DatabaseManager(path).processInboundChanges([folder.file("for \(name)")], home: home)
+    #expect(
+      report.diffs.allSatisfy { $0.state == .applied || $0.state == .alreadyApplied },
+      "\(report.diffs.map { $0.reason ?? "" })")
+    return report.diffs.flatMap(\.warnings)
+  }
+
+  func rows(_ query: String) throws -> [String] {
+    let connection = try SQLiteConnection(opening: path, as: .readOnly)
+    var found: [String] = []
+    try connection.forEachRow(of: query) { row in
+      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+    }
+    return found
+  }
+
+  /// The tables whose sums are not those of their rows.
+  func alteredStates() throws -> [String] {
+    let connection = try SQLiteConnection(opening: path, as: .readOnly)
+    return try StateAudit.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
+  }
+}
