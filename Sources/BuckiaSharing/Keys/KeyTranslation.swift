@@ -67,7 +67,8 @@ final class KeyTranslation {
     let sent = Set(authors.map { TableName($0.name) })
     tables = try KeyedTables(authors + here.filter { !sent.contains(TableName($0.name)) }, schema)
     columns = KeyColumns(
-      Array(merged.values), keyed: changes.claims.ownKeys.union(known), links: naming.links)
+      Array(merged.values), keyed: changes.claims.ownKeys.union(known).union(naming.references.map(\.table)),
+      links: naming.links)
     var layouts: [TableName: [TableName?]] = [:]
     for table in authors {
       let name = TableName(table.name)
@@ -140,7 +141,7 @@ final class KeyTranslation {
       let value = row[table.keyPlaces[0]]
       guard value.kind == .integer else { return }
       // Where nothing is, nothing is in the way.
-      guard try !called.isEmpty || self.known.contains(table.name) || vouchers.isHere(table) else { return }
+      guard try !naming.runs.isEmpty || self.known.contains(table.name) || vouchers.isHere(table) else { return }
       let key = value.integer(in: bytes)
       let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
       try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)

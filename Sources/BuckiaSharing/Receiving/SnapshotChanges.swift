@@ -109,7 +109,7 @@ final class SnapshotChanges {
     guard let here = try LocalRow(row, bytes, of: table, on: connection) else { return false }
     // What has been edited here since is for the next share from here to say.
     if known == StreamRowHash(row, bytes, table.seeds).value { return true }
-    guard here.hash == known else { return false }
+    guard here.hash == known else { return try writeIdentified(row, bytes, of: table, header, into: &writer) }
     return here.values.withRawSpan { mine in
       let changed = row.indices.filter { place in
         !header.isKey(place)
