@@ -17,6 +17,7 @@ enum Demo {
         print("There are no GeoPackages to work on (make demo GPKG=FOLDER names a folder), so the sample alone it is.")
       }
       try SampleScenario(folder: options.sample, workspace: workspace).perform()
+      try AlbumScenario(workspace: workspace).perform()
       let elapsed = (ContinuousClock.now - began) / .milliseconds(1)
       print("\nThe demo took \(String(format: "%.1f", elapsed / 1000)) seconds and left nothing behind.")
     } catch {

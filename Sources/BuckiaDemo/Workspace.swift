@@ -44,6 +44,38 @@ struct Workspace {
     try connection.execute(try String(contentsOf: script, encoding: .utf8))
   }
 
+  /// Runs statements on a database, which is created if needed.
+  func run(sql: String, on database: String) throws {
+    let connection = try SQLiteConnection(opening: path(database), as: .create)
+    try connection.execute("PRAGMA foreign_keys = ON")
+    try connection.execute(sql)
+  }
+
+  /// The rows of a query, their columns separated by two spaces.
+  func rows(_ query: String, of database: String) throws -> [String] {
+    let connection = try SQLiteConnection(opening: path(database), as: .readOnly)
+    var found: [String] = []
+    try connection.forEachRow(of: query) { row in
+      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "  "))
+    }
+    return found
+  }
+
+  func write(_ text: String, to name: String) throws {
+    try text.write(toFile: path(name), atomically: true, encoding: .utf8)
+  }
+
+  /// Runs a command as one of several people, each with a home of their own, and prints it as they would type it.
+  ///
+  /// - Parameters:
+  ///   - isShown: Whether the command and what it says are printed.
+  ///   - status: How it must exit.
+  func type(_ arguments: [String], as person: String, isShown: Bool, expecting status: Int32) throws {
+    if isShown { print("\n\(person)$ buckia \(arguments.joined(separator: " "))") }
+    try start(
+      arguments, printingTo: isShown ? .standardOutput : .nullDevice, home: "home-\(person)", expecting: status)
+  }
+
   /// Prints a command as a user would type it, then runs it.
   func type(_ arguments: String...) throws {
     print("\n$ buckia \(arguments.joined(separator: " "))")
@@ -64,21 +96,24 @@ struct Workspace {
     return seconds
   }
 
-  private func start(_ arguments: [String], printingTo output: FileHandle = .standardOutput) throws {
+  private func start(
+    _ arguments: [String], printingTo output: FileHandle = .standardOutput, home: String = "home",
+    expecting status: Int32 = 0
+  ) throws {
     // Our own output must come before the command's.
     fflush(nil)
     let process = Process()
     process.executableURL = buckia
     process.arguments = arguments
     process.currentDirectoryURL = folder
-    process.environment = ProcessInfo.processInfo.environment.merging(["BUCKIA_HOME": path("home")]) { $1 }
+    process.environment = ProcessInfo.processInfo.environment.merging(["BUCKIA_HOME": path(home)]) { $1 }
     process.standardOutput = output
     // `waitUntilExit` polls twenty times a second, which would slow the demo down.
     let end = DispatchSemaphore(value: 0)
     process.terminationHandler = { _ in end.signal() }
     try process.run()
     end.wait()
-    guard process.terminationStatus == 0 else {
+    guard process.terminationStatus == status else {
       throw DemoError("buckia \(arguments.joined(separator: " ")) exited with \(process.terminationStatus)")
     }
   }

@@ -123,6 +123,14 @@ import Testing
     ]
     #expect(try anna.album() == expected)
     #expect(try ben.album() == expected)
+    // Both have the same words, whatever numbers the rows have.
+    let words = try [anna, ben].map { person in
+      try DatabaseManager(person.path).status(home: person.home, includesWords: true).words.map(\.words)
+    }
+    #expect(words[0] == words[1] && words[0].count == 1, "\(words)")
+    try ben.run("UPDATE photo SET title = 'sea?' WHERE title = 'sea of ben'")
+    #expect(try DatabaseManager(ben.path).status(home: ben.home, includesWords: true).words.map(\.words) != words[1])
+    try ben.run("UPDATE photo SET title = 'sea of ben' WHERE title = 'sea?'")
     // There is nothing left to say.
     #expect(try anna.share(Self.scope, with: ben).id == nil)
     #expect(try ben.share(Self.scope, with: anna).id == nil)

@@ -106,7 +106,9 @@ struct ShareRun {
     }
     let found = try DatabaseComparison.run(
       from: isSnapshot ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
-    report.skipped = found.skipped
+    // The shadow has no constraints, so none of the tables' is new.
+    let constraints: Set<SkipReason.Code> = [.newForeignKey, .newCheck, .changedCheck]
+    report.skipped = found.skipped.filter { isSnapshot || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
     let departed = try DepartedRows(
       in: found.changeset, of: found.tables.map(\.definition), share, schema, on: connection)

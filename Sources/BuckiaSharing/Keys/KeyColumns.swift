@@ -88,3 +88,14 @@ extension SchemaReader {
     return found
   }
 }
+
+extension ShareScope {
+  /// The references that no foreign key declares, as foreign keys.
+  var keyLinks: [(table: TableName, key: ForeignKey)] {
+    references.map { reference in
+      let key = ForeignKey(
+        columns: reference.columns, parent: reference.parent.text, parentColumns: reference.parentColumns)
+      return (reference.table, key)
+    }
+  }
+}

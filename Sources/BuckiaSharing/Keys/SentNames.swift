@@ -28,11 +28,7 @@ package struct SentNames {
     _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
-    naming.links = scope.references.map { reference in
-      let key = ForeignKey(
-        columns: reference.columns, parent: reference.parent.text, parentColumns: reference.parentColumns)
-      return (reference.table, key)
-    }
+    naming.links = scope.keyLinks
     let links = naming.links
     let here = try schema.definitions(of: definitions.map { TableName($0.name) }, with: links)
     let keyed = Set(here.filter { $0.hasOwnKeys(links) }.map { TableName($0.name) })

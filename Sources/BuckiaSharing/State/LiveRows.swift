@@ -17,6 +17,9 @@ final class LiveRows {
   private var columns: [TableName: Set<String>] = [:]
   private var states: [TableName: TableState] = [:]
   private var seen: [TableName: Set<[UInt8]>] = [:]
+  /// The columns of each table with keys that replicas give out themselves: they may differ where the rows are the same.
+  private var ownKeys: [TableName: Set<String>] = [:]
+  private let links: [(table: TableName, key: ForeignKey)]
 
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   init(_ exchange: LiveWords.Exchange, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
@@ -24,6 +27,7 @@ final class LiveRows {
     self.connection = SQLiteConnection(sharing: connection)
     key = exchange.streams.first ?? []
     isFromSeveral = exchange.streams.count > 1
+    links = try exchange.shares.flatMap { try ShareScope(json: $0.scope).keyLinks }
     var known = exchange.states
     for share in exchange.shares {
       known += try StateEntry.all(of: .share(share.number), stream: share.stream, on: connection)
@@ -49,7 +53,7 @@ final class LiveRows {
     let rows = try ScopeRows(ShareScope(json: share.scope), on: connection, schema)
     for name in rows.tables {
       guard let (table, wanted) = try table(name) else { continue }
-      let seeds = wanted.map { StreamRowHash.Seed(of: $0) }
+      let seeds = seeds(of: name, wanted)
       let keys = table.local.primaryKey.map { table.local.columns[$0].name }
       try (rows.selections[name] ?? RowSelection()).forEachRow(of: table.local, keys + wanted, on: connection) { row in
         add(row, of: table, seeds)
@@ -65,7 +69,7 @@ final class LiveRows {
     guard case .sender(let sender) = state.owner, let (table, wanted) = try table(state.table) else { return }
     let results = (table.local.keySQL + wanted.map { SQLText.identifier($0) }).joined(separator: ", ")
     let query = try connection.prepare("SELECT \(results) FROM \(table.sql) WHERE \(table.condition(from: 1))")
-    let seeds = wanted.map { StreamRowHash.Seed(of: $0) }
+    let seeds = seeds(of: state.table, wanted)
     for key in try Vouchers(on: connection).keys(of: table, streams: [state.stream], from: sender) {
       try key.withRawSpan { bytes in
         try table.bindKey(table.row(withKey: bytes), bytes, to: query)
@@ -82,13 +86,30 @@ final class LiveRows {
     guard let table = KeyedTable(definition, definition) else { return nil }
     let known = columns[name]
     let wanted = definition.columns.map(\.name).filter { known?.contains(ASCIIName.folded($0)) ?? true }
-    if states[name] == nil { states[name] = TableState(.share(0), stream: key, name, columns: wanted) }
+    if states[name] == nil {
+      states[name] = TableState(.share(0), stream: key, name, columns: wanted)
+      let related = try schema.definitions(of: [name], with: links)
+      let keyed = Set(related.filter { $0.hasOwnKeys(links) }.map { TableName($0.name) })
+      let columns = KeyColumns(related, keyed: keyed, links: links)
+      ownKeys[name] = Set(
+        definition.columns.map(\.name).filter { columns.table(in: name, column: $0) != nil }.map {
+          ASCIIName.folded($0)
+        })
+    }
     return (table, wanted)
   }
 
-  private func add(_ row: borrowing SQLiteStatement, of table: KeyedTable, _ seeds: [StreamRowHash.Seed]) {
+  /// Where the hashes of the columns start that count; nil for those that do not.
+  private func seeds(of name: TableName, _ columns: [String]) -> [StreamRowHash.Seed?] {
+    columns.map { ownKeys[name]?.contains(ASCIIName.folded($0)) == true ? nil : StreamRowHash.Seed(of: $0) }
+  }
+
+  private func add(_ row: borrowing SQLiteStatement, of table: KeyedTable, _ seeds: [StreamRowHash.Seed?]) {
     guard let key = RowHash.key(in: row, count: table.keyPlaces.count) else { return }
     if isFromSeveral, !seen[table.name, default: []].insert(key).inserted { return }
-    states[table.name]?.replace(key, nil, by: RowHash.of(seeds, in: row, from: table.keyPlaces.count))
+    let content = RowHash.of(seeds, in: row, from: table.keyPlaces.count)
+    let counts = ownKeys[table.name]?.isEmpty ?? true
+    // A row without a key of its own is known by what it says.
+    states[table.name]?.replace(counts ? key : withUnsafeBytes(of: content.bigEndian) { Array($0) }, nil, by: content)
   }
 }

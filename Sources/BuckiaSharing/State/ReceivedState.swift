@@ -12,8 +12,10 @@ final class ReceivedState {
   private let replica: [UInt8]?
   private let connection: SQLiteConnection
   private var states: [TableName: TableState] = [:]
-  /// The tables of which rows were noted before there were sums, or with columns that are gone, or whose rows have other keys here.
+  /// The tables of which rows were noted before there were sums, or with columns that are gone.
   private var unknown: Set<TableName> = []
+  /// Tables whose rows have other values here than at the sender: the sums are of rows as they were sent.
+  private let translated: Set<TableName>
 
   /// The table whose rows came last: its changes stand together.
   private var last: (table: KeyedTable, state: TableState?)?
@@ -22,14 +24,14 @@ final class ReceivedState {
 
   /// Reads the sums of the tables of a diff, and brings them to the columns that the diff has.
   ///
-  /// - Parameter translated: Tables whose rows have other values here than at the sender: the sums are of rows as they were sent.
+  /// - Parameter translated: Tables whose rows have other values here than at the sender. They are not compared.
   /// - Returns: nil for a diff without a place in a stream.
   /// - Throws: `SQLiteError`; `LedgerError` when they are damaged.
   init?(
     _ changes: IncomingChanges, _ resent: ResentRows, _ tables: KeyedTables, _ vouchers: Vouchers,
     _ schema: SchemaReader, without translated: Set<TableName>, on connection: borrowing SQLiteConnection
   ) throws {
-    unknown = translated
+    self.translated = translated
     guard let place = changes.place else { return nil }
     sender = changes.key.sender
     self.place = place
@@ -131,7 +133,9 @@ final class ReceivedState {
         continue
       }
       var difference = state.entry.difference
-      if let claim = claims.first(where: { TableName($0.table) == name }) {
+      if translated.contains(name) {
+        difference = nil
+      } else if let claim = claims.first(where: { TableName($0.table) == name }) {
         difference = state.difference(from: claim)
       }
       state.note(difference: difference, replica: replica)

@@ -52,13 +52,18 @@ final class ShadowRows {
 /// Keys and hashes of rows that a query gives.
 enum RowHash {
   /// The hash of some columns of a result.
-  static func of(_ seeds: [StreamRowHash.Seed], in row: borrowing SQLiteStatement, from start: Int) -> UInt64 {
+  ///
+  /// - Parameter seeds: Where the hashes of the columns start; nil for those that do not count.
+  static func of(_ seeds: [StreamRowHash.Seed?], in row: borrowing SQLiteStatement, from start: Int) -> UInt64 {
     var writer = ChangesetWriter()
     for place in seeds.indices { writer.append(column: start + place, of: row) }
     return writer.bytes.withRawSpan { bytes in
       var hash = StreamRowHash()
       var position = 0
-      for seed in seeds { hash.add(ValueSlice(verified: bytes, at: &position), bytes, seed) }
+      for seed in seeds {
+        let value = ValueSlice(verified: bytes, at: &position)
+        if let seed { hash.add(value, bytes, seed) }
+      }
       return hash.value
     }
   }
