@@ -54,7 +54,7 @@ import Testing
 
   @Test(arguments: Seeds.shards)
   func `comments stay with their photos and answers with what they answer, wherever they go`(shard: Int) throws {
-    try Seeds.tryEach(24, shard: shard) { try exchange(seed: $0) }
+    try Seeds.tryEach(12, shard: shard) { try exchange(seed: $0) }
   }
 
   private func exchange(seed: UInt64) throws {
