@@ -83,6 +83,11 @@ final class KeyTranslation {
   ///
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   func translated() throws -> IncomingChanges {
+    // Most diffs come where none of their rows can be in the way, and say nothing of others' keys.
+    let mayMeet = try changes.claims.ownKeys.contains { name in
+      try tables[name].map { try vouchers.isHere($0) } ?? false
+    }
+    guard mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty else { return changes }
     for row in naming.references where found[row.table]?[row.key] == nil { try take(row) }
     // A row that was taken for one that is here is another one, if what it refers to has got another key.
     while true {

@@ -66,9 +66,13 @@ package final class InboundShares: SharingParticipant {
       }
       result = try changes.replacing(changeset: rest)
     }
-    guard !resent.isEmpty || !changes.claims.ownKeys.isEmpty else { return result }
+    let identified = try changes.claims.ownKeys.filter { name in
+      try tables[name].map { try vouchers.isHere($0) } ?? false
+    }
+    guard !resent.isEmpty || !identified.isEmpty else { return result }
     let snapshot = SnapshotChanges(
-      resent, place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), on: connection)
+      resent, place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), identified: identified,
+      on: connection)
     return try snapshot.changes(of: result, schema) ?? result
   }
 

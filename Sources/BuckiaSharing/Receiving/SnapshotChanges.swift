@@ -24,12 +24,13 @@ final class SnapshotChanges {
   /// What its sender is known to have got from here.
   private let sent: [PeerShadow]
   /// The tables in which a row with the key of an incoming one is that row: others have got another key.
-  private var identified: Set<TableName> = []
+  private let identified: Set<TableName>
 
   init(
     _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
-    sent: [PeerShadow], on connection: borrowing SQLiteConnection
+    sent: [PeerShadow], identified: Set<TableName>, on connection: borrowing SQLiteConnection
   ) {
+    self.identified = identified
     self.resent = resent
     self.sent = sent
     self.place = place
@@ -51,8 +52,7 @@ final class SnapshotChanges {
     var brought: [TableName] = []
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
     brought = brought.filter { resent.concern($0) }
-    guard !brought.isEmpty || !sent.isEmpty || !incoming.claims.ownKeys.isEmpty else { return nil }
-    identified = incoming.claims.ownKeys
+    guard !brought.isEmpty || !sent.isEmpty || !identified.isEmpty else { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: Set<[UInt8]>] = [:]
     var last: ChangesetTable?
