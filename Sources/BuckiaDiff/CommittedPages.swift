@@ -1,3 +1,4 @@
+import SQLiteChangesets
 import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
@@ -41,5 +42,46 @@ package struct CommittedPages {
       // SQLite says what is wrong when it reads the rows, if it minds.
       return nil
     }
+  }
+
+  /// The prints of the b-tree in which rows are found by their primary key.
+  ///
+  /// - Parameter key: The secret of the hash.
+  /// - Returns: nil where it has only one page or cannot be read, where text is stored as UTF-16, or where a leaf begins with a key that has
+  ///   NULL or does not fit on its page.
+  /// - Throws: `SQLiteError`.
+  package func keyPrints(of index: KeyIndex, key: [UInt8]) throws -> [KeyPrint]? {
+    guard pages.header.encoding == .utf8 || pages.header.encoding == .undecided else { return nil }
+    let record = RecordReader(limit: index.columns.count)
+    var found: [(first: [UInt8]?, hash: PageHash)] = []
+    var hasNull = false
+    do {
+      try LeafPrints.readEntries(pages, root: index.root, key: key) { first, page, hash in
+        guard let first else { return found.append((nil, hash)) }
+        try record.read(first, page: page)
+        let key = Self.key(in: record, of: index)
+        hasNull = hasNull || key == nil
+        found.append((key, hash))
+      }
+    } catch is DatabaseFileError {
+      return nil
+    }
+    guard !found.isEmpty, !hasNull else { return nil }
+    return found.indices.map { place in
+      let span = KeySpan(from: found[place].first, to: place + 1 < found.count ? found[place + 1].first : nil)
+      return KeyPrint(span: span, hash: found[place].hash)
+    }
+  }
+
+  /// The key of an entry, its values in the format of changesets.
+  ///
+  /// - Returns: nil for a key with NULL.
+  private static func key(in record: RecordReader, of index: KeyIndex) -> [UInt8]? {
+    var writer = ChangesetWriter()
+    for column in index.columns.indices {
+      guard let value = record.value(at: column).map(RowValue.init), !value.isNull else { return nil }
+      value.append(to: &writer)
+    }
+    return writer.bytes
   }
 }

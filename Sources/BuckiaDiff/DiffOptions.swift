@@ -42,9 +42,8 @@ public struct DiffOptions: Sendable {
   /// counts as later than what others have changed since. Of a database without clocks a difference always has
   /// everything.
   public var includesSent = false
-  /// Where rows of tables may differ, as far as that is known: elsewhere they are not looked at. In tables whose key is not one
-  /// integer that can only be nowhere.
-  package var keyIntervals: [TableName: KeyIntervals] = [:]
+  /// The rows of tables that may differ, as far as that is known.
+  package var candidates: [TableName: CandidateRows] = [:]
   /// Whether databases that share no table may be compared. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false
 

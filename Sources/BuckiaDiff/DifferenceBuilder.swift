@@ -189,8 +189,8 @@ struct DifferenceBuilder {
       return (changes, .session)
     }
     let rowChanges = ChangeCollector(of: pair.definition)
-    let intervals = options.keyIntervals[TableName(pair.definition.name)]
-    var merge = RowMerge(pair, collation: collation, within: intervals, into: rowChanges, progress)
+    let candidates = options.candidates[TableName(pair.definition.name)]
+    var merge = RowMerge(pair, collation: collation, among: candidates, into: rowChanges, progress)
     try merge.run(older: older, newer: newer)
     for column in merge.invalidText.sorted() {
       skip("\(pair.definition.name).\(pair.definition.changesetColumns[column])", .invalidUTF16)

@@ -11,21 +11,21 @@ struct RowMerge {
   private let collation: String
   private let changes: ChangeCollector
   private let progress: ProgressReporter
-  /// Where rows may differ; nil for everywhere.
-  private let intervals: KeyIntervals?
+  /// The rows that may differ; nil for all.
+  private let candidates: CandidateRows?
   /// The columns with text that is not valid UTF-16 in a database that stores it so, and travels as SQLite converts it.
   private(set) var invalidText: Set<Int> = []
 
   /// - Parameters:
   ///   - pair: The table in both sources.
   ///   - collation: By what text is ordered: BINARY where both databases store it as UTF-8.
-  ///   - intervals: Where rows of a table with an integer key may differ; nil for everywhere.
+  ///   - candidates: The rows that may differ; nil for all.
   ///   - changes: Gets the difference.
   init(
-    _ pair: TablePair, collation: String, within intervals: KeyIntervals? = nil, into changes: ChangeCollector,
+    _ pair: TablePair, collation: String, among candidates: CandidateRows? = nil, into changes: ChangeCollector,
     _ progress: ProgressReporter
   ) {
-    self.intervals = pair.older == nil ? nil : intervals
+    self.candidates = pair.older == nil ? nil : candidates
     self.pair = pair
     self.collation = collation
     self.changes = changes
@@ -34,10 +34,10 @@ struct RowMerge {
 
   /// Writes the difference into the collector.
   mutating func run(older: DatabaseSnapshot, newer: DatabaseSnapshot) throws {
-    if intervals?.ranges.isEmpty == true { return }
+    if candidates == .some(.none) { return }
     guard let new = try query(.keyed, of: pair.newer)?.scan(newer) else { return }
     if let table = pair.older, let old = try query(.keyed, of: table)?.scan(older) {
-      if let intervals {
+      if case .within(let intervals) = candidates {
         for range in intervals.ranges {
           try old.restart(within: range)
           try new.restart(within: range)
@@ -60,7 +60,7 @@ struct RowMerge {
   }
 
   private func query(_ part: RowQuery.Part, of table: SourceTable) throws -> RowQuery? {
-    try RowQuery(part, of: table, in: pair, collation: collation, takesInterval: part == .keyed && intervals != nil)
+    try RowQuery(part, of: table, in: pair, collation: collation, among: part == .keyed ? candidates : nil)
   }
 
   private func merge(_ old: borrowing RowScan, _ new: borrowing RowScan) throws {

@@ -20,10 +20,11 @@ struct RowQuery {
   ///   - pair: The table in both sources.
   ///   - table: The one of the two that is queried.
   ///   - collation: By what text is ordered.
-  ///   - takesInterval: Whether the scan is to be restricted to an interval of the key, which is one integer.
+  ///   - candidates: The rows that the scan gives. If they are in intervals, it has to be restricted to one of these.
   /// - Returns: nil where there are no such rows.
-  init?(_ part: Part, of table: SourceTable, in pair: TablePair, collation: String, takesInterval: Bool = false) throws
-  {
+  init?(
+    _ part: Part, of table: SourceTable, in pair: TablePair, collation: String, among candidates: CandidateRows? = nil
+  ) throws {
     let hasNullKey = table.stored.hasNullKeySQL
     if part == .nullKey, hasNullKey == nil { return nil }
     var results: [String] = []
@@ -42,6 +43,7 @@ struct RowQuery {
     }
     var terms = [table.selection?.conditionSQL].compactMap { $0 }
     var order: [String] = []
+    var listed = ""
     switch part {
     case .keyed:
       // Written so that SQLite's index skips the other rows, which it does not do for NOT (…).
@@ -49,12 +51,19 @@ struct RowQuery {
       order =
         pair.definition.isKeyedByRowID && !pair.isIdentifiedByContent
         ? [results[0]] : pair.identity.filter { isStored[$0] }.map { "\(results[$0]) COLLATE \(collation)" }
-      if takesInterval { terms += pair.identity.map { "\(results[$0]) BETWEEN \(RowScan.low) AND \(RowScan.high)" } }
+      switch candidates {
+      case .within: terms += pair.identity.map { "\(results[$0]) BETWEEN \(RowScan.low) AND \(RowScan.high)" }
+      case .listed(let list):
+        // The list comes first, whatever else there is an index for.
+        listed = "\(list.sql) CROSS JOIN "
+        terms += zip(pair.identity, list.columns).map { "\(results[$0]) = \($1)" }
+      case .some(.none), nil: break
+      }
     case .nullKey: terms += hasNullKey.map { ["(\($0))"] } ?? []
     }
     self.results = results
     source =
-      "FROM main.\(SQLText.identifier(table.storedName))"
+      "FROM \(listed)main.\(SQLText.identifier(table.storedName))"
       + (terms.isEmpty ? "" : " WHERE \(terms.joined(separator: " AND "))")
       + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     selection = table.selection

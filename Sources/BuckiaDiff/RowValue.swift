@@ -1,5 +1,6 @@
 import SQLiteChangesets
 import SQLiteConnections
+import SQLiteFiles
 
 /// One value of a row, borrowed from where the row is: it is good until that is left.
 enum RowValue {
@@ -71,6 +72,19 @@ extension SQLiteStatement {
     case .real: .real(real(at: index))
     case .text: .text(textBytes(at: index))
     case .blob: .blob(blobBytes(at: index))
+    }
+  }
+}
+
+extension RowValue {
+  /// A value of a record.
+  init(_ value: RecordReader.Value) {
+    switch value {
+    case .null: self = .null
+    case .integer(let value): self = .integer(value)
+    case .real(let value): self = .real(value)
+    case .text(let bytes): self = .text(bytes)
+    case .blob(let bytes): self = .blob(bytes)
     }
   }
 }

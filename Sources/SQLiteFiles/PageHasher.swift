@@ -61,6 +61,26 @@ package final class PageHasher {
     return even
   }
 
+  /// The hash of some bytes, fewer than a page has.
+  package func hash(part bytes: UnsafeRawBufferPointer) -> PageHash {
+    precondition(bytes.count <= (words.count - 2) * 8, "more bytes than a page has")
+    func word(_ offset: Int) -> UInt64 {
+      if offset + 8 <= bytes.count {
+        return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+      }
+      return bytes.dropFirst(offset).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    var sum = PageHash(high: 0, low: 0)
+    for offset in stride(from: 0, to: bytes.count, by: 16) {
+      let place = offset / 8
+      sum.add((word(offset) &+ words[place]).multipliedFullWidth(by: word(offset + 8) &+ words[place + 1]))
+    }
+    // How many they are tells zeros at the end from none.
+    let end = words.count - 2
+    sum.add((UInt64(bytes.count) &+ words[end]).multipliedFullWidth(by: words[end + 1]))
+    return sum
+  }
+
   @inline(__always)
   private func product(_ page: UnsafeRawBufferPointer, _ offset: Int, _ place: Int) -> (high: UInt64, low: UInt64) {
     let one = UInt64(littleEndian: page.loadUnaligned(fromByteOffset: offset, as: UInt64.self))

@@ -100,9 +100,9 @@ struct ShareRun {
     let newer = RowSource(on: connection, selecting: selections)
     var comparison = DiffOptions(tables: rows.tables + left, method: .rows, keyless: .content)
     if !isSnapshot {
-      comparison.keyIntervals = prints.intervals(for: rows, shadow)
+      comparison.candidates = try prints.candidates(for: rows, shadow, on: connection)
       // Their shadow has been changed, not they.
-      for request in resent { comparison.keyIntervals[request.table] = nil }
+      for request in resent { comparison.candidates[request.table] = nil }
     }
     let found = try DatabaseComparison.run(
       from: isSnapshot ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)

@@ -8,16 +8,26 @@ package struct PrintEntry: Equatable, Sendable {
   package let basis: [UInt8]
   /// The secret of the hash.
   package let key: [UInt8]
-  /// The prints in the order of the rows, by the key of the first row of each piece.
-  package let pieces: [Int64: [UInt8]]
+  /// The prints in pieces.
+  package let pieces: [Place: [UInt8]]
 
-  private static let version: UInt8 = 1
+  /// What a piece begins with.
+  package enum Place: Hashable, Sendable {
+    /// The rowid of a row, for prints of the leaves of the table.
+    case rowID(Int64)
+    /// A key, for prints of the leaves by which rows are found by their key; an empty one for the first of these.
+    case key([UInt8])
+    /// No prints, but a row of the shadow that was changed without being shared, by its key.
+    case changedKey([UInt8])
+  }
+
+  private static let version: UInt8 = 2
   package static let keyBytes = 16
 
   /// Describes prints.
   ///
   /// - Parameter key: ``keyBytes`` bytes.
-  package init(basis: [UInt8], key: [UInt8], pieces: [Int64: [UInt8]]) {
+  package init(basis: [UInt8], key: [UInt8], pieces: [Place: [UInt8]]) {
     self.basis = basis
     self.key = key
     self.pieces = pieces
@@ -36,9 +46,9 @@ package struct PrintEntry: Equatable, Sendable {
     guard try query.statement.step() else { return nil }
     let value = query.statement.blob(at: 0)
     guard value.first == version, value.count > keyBytes else { return nil }
-    var pieces: [Int64: [UInt8]] = [:]
+    var pieces: [Place: [UInt8]] = [:]
     try connection.forEachRow(of: "SELECT first, prints FROM \(table(shadow))") { row in
-      pieces[row.integer(at: 0)] = row.blob(at: 1)
+      if let place = Place(row) { pieces[place] = row.blob(at: 1) }
     }
     return PrintEntry(
       basis: Array(value.dropFirst(1 + keyBytes)), key: Array(value[1...keyBytes]), pieces: pieces)
@@ -61,7 +71,7 @@ package struct PrintEntry: Equatable, Sendable {
     let table = Self.table(shadow)
     if known == nil {
       try connection.execute("DROP TABLE IF EXISTS \(table)")
-      try connection.execute("CREATE TABLE \(table)(first INTEGER PRIMARY KEY, prints BLOB NOT NULL)")
+      try connection.execute("CREATE TABLE \(table)(first PRIMARY KEY NOT NULL, prints BLOB NOT NULL)")
     }
     if known?.basis != basis || known?.key != key {
       try LedgerSettings.set(Self.setting(shadow), to: [Self.version] + key + basis, on: connection)
@@ -69,14 +79,14 @@ package struct PrintEntry: Equatable, Sendable {
     let present = known?.pieces ?? [:]
     if pieces == present { return }
     let writing = try connection.prepare("INSERT OR REPLACE INTO \(table) VALUES (?1, ?2)")
-    for (first, prints) in pieces.sorted(by: { $0.key < $1.key }) where present[first] != prints {
-      try writing.bind(first, at: 0)
+    for (first, prints) in pieces where present[first] != prints {
+      try first.bind(to: writing)
       try writing.bind(prints, at: 1)
       try writing.run()
     }
     let removing = try connection.prepare("DELETE FROM \(table) WHERE first = ?1")
     for first in present.keys where pieces[first] == nil {
-      try removing.bind(first, at: 0)
+      try first.bind(to: removing)
       try removing.run()
     }
   }
@@ -88,5 +98,29 @@ package struct PrintEntry: Equatable, Sendable {
     guard try exists(of: shadow, on: connection) else { return }
     try connection.execute("DROP TABLE IF EXISTS \(table(shadow))")
     try connection.run(cached: "DELETE FROM main.buckia_settings WHERE name = ?1", setting(shadow))
+  }
+}
+
+extension PrintEntry.Place {
+  /// - Returns: nil for a row that nobody here has written.
+  fileprivate init?(_ row: borrowing SQLiteStatement) {
+    guard row.storageClass(at: 0) == .blob else {
+      self = .rowID(row.integer(at: 0))
+      return
+    }
+    let bytes = row.blob(at: 0)
+    switch bytes.first {
+    case 0: self = .key(Array(bytes.dropFirst()))
+    case 1: self = .changedKey(Array(bytes.dropFirst()))
+    default: return nil
+    }
+  }
+
+  fileprivate func bind(to statement: borrowing SQLiteStatement) throws(SQLiteError) {
+    switch self {
+    case .rowID(let rowID): try statement.bind(rowID, at: 0)
+    case .key(let key): try statement.bind([0] + key, at: 0)
+    case .changedKey(let key): try statement.bind([1] + key, at: 0)
+    }
   }
 }

@@ -17,10 +17,8 @@ final class PeerShadow {
   private var present: [TableName: [String]] = [:]
   /// The columns that the sums of the stream are of.
   private var hashedColumns: [TableName: [String]] = [:]
-  /// The keys of rows that have been followed, as far as they are integers.
-  private var followed: [TableName: Set<Int64>] = [:]
-  /// The tables in which other rows have been followed, or too many.
-  private var followedElsewhere: Set<TableName> = []
+  /// The keys of rows that have been followed.
+  private var followed: [TableName: ScopePrints.ChangedKeys] = [:]
 
   /// - Throws: `SQLiteError`; `ReplicationError` when the scope in the ledger is damaged.
   init(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws {
@@ -83,29 +81,19 @@ final class PeerShadow {
   /// - Throws: `SQLiteError`.
   func finish() throws {
     for (table, keys) in followed {
-      guard let shadow = entries[table]?.number else { continue }
-      if !followedElsewhere.contains(table) { try ScopePrints.forget(keys, of: shadow, on: connection) }
-    }
-    for table in followedElsewhere {
-      if let shadow = entries[table]?.number { try PrintEntry.remove(of: shadow, on: connection) }
+      if let shadow = entries[table]?.number { try ScopePrints.forget(keys, of: shadow, on: connection) }
     }
     followed = [:]
-    followedElsewhere = []
   }
 
-  /// How many keys are remembered: with more rows that have changed, nothing is known of any.
-  private static let keyLimit = 1 << 16
-
   private func noteKey(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) {
-    guard !followedElsewhere.contains(table.name) else { return }
-    if table.keyPlaces.count == 1, VouchEntry.hasBlocks(for: table.local), row[table.keyPlaces[0]].kind == .integer,
-      followed[table.name]?.count ?? 0 < Self.keyLimit
-    {
-      followed[table.name, default: []].insert(row[table.keyPlaces[0]].integer(in: bytes))
+    var keys = followed.removeValue(forKey: table.name) ?? ScopePrints.ChangedKeys()
+    if table.keyPlaces.count == 1, VouchEntry.hasBlocks(for: table.local), row[table.keyPlaces[0]].kind == .integer {
+      keys.add(row[table.keyPlaces[0]].integer(in: bytes))
     } else {
-      followedElsewhere.insert(table.name)
-      followed[table.name] = nil
+      keys.add(table.key(row, bytes))
     }
+    followed[table.name] = keys
   }
 
   /// Whether the shadow has a row.

@@ -1,6 +1,7 @@
 import BuckiaDiff
 import BuckiaLedger
 import BuckiaSchemaPlans
+import SQLiteChangesets
 import SQLiteConnections
 import SQLiteFiles
 import SQLiteSchemas
@@ -12,13 +13,25 @@ import SQLiteSchemas
 /// `Schemas/ledger.md` says when this holds.
 package struct ScopePrints {
   private struct Table {
+    let definition: TableDefinition
     let basis: [UInt8]
     let key: [UInt8]
-    let leaves: [LeafPrint]
-    /// Whether the key is the rowid, so that leaves tell which keys may differ. Otherwise they only tell whether any do.
+    /// What the leaves hold, by rowid; nil for a WITHOUT ROWID table.
+    let leaves: [LeafPrint]?
+    /// What the leaves hold by which rows are found by their key; nil where the key is the rowid, or cannot be followed.
+    let keys: (index: KeyIndex, prints: [KeyPrint])?
+    /// Whether the key is the rowid, so that leaves tell which keys may differ.
     let isKeyedByInteger: Bool
     /// The shadow whose prints were read, and these.
     let known: (shadow: Int64, entry: PrintEntry)?
+
+    /// What the ledger keeps of it.
+    var pieces: [PrintEntry.Place: [UInt8]] {
+      var pieces: [PrintEntry.Place: [UInt8]] = [:]
+      for (first, prints) in PrintPieces.pieces(of: leaves ?? []) { pieces[.rowID(first)] = prints }
+      for (first, prints) in KeyPrintPieces.pieces(of: keys?.prints ?? []) { pieces[.key(first)] = prints }
+      return pieces
+    }
   }
 
   private var tables: [TableName: Table] = [:]
@@ -40,31 +53,79 @@ package struct ScopePrints {
     for shared in candidates {
       guard let entry = schema.entry(named: shared.name), entry.kind == .table else { continue }
       let definition = try schema.definition(of: entry)
-      guard !definition.isWithoutRowID else { continue }
       let shadow = shadows.first { $0.table == shared.name }?.number
       let known = try shadow.flatMap { number in
         try PrintEntry.read(of: number, on: connection).map { (shadow: number, entry: $0) }
       }
       let secret = known?.entry.key ?? key
-      guard let leaves = try pages.leafPrints(of: shared.name, key: secret) else { continue }
+      let leaves = definition.isWithoutRowID ? nil : try pages.leafPrints(of: shared.name, key: secret)
+      guard definition.isWithoutRowID || leaves != nil else { continue }
+      let isKeyedByInteger = try definition.isKeyedByInteger(on: connection)
+      let index = isKeyedByInteger ? nil : try KeyIndex(of: definition, on: connection)
+      let keys = try index.flatMap { index in
+        try pages.keyPrints(of: index, key: secret).map { (index: index, prints: $0) }
+      }
+      guard leaves != nil || keys != nil else { continue }
       let basis = "\(pages.pageSize)\n\(entry.sql)\n\(ShareScope(tables: [shared]).json)"
       tables[shared.name] = Table(
-        basis: Array(basis.utf8), key: secret, leaves: leaves,
-        isKeyedByInteger: try definition.isKeyedByInteger(on: connection), known: known)
+        definition: definition, basis: Array(basis.utf8), key: secret, leaves: leaves, keys: keys,
+        isKeyedByInteger: isKeyedByInteger, known: known)
     }
   }
 
-  /// Where rows may differ from a shadow; nothing of tables that have to be compared row by row.
-  package func intervals(for rows: ScopeRows, _ shadow: Shadow) -> [TableName: KeyIntervals] {
-    var intervals: [TableName: KeyIntervals] = [:]
+  /// The rows that may differ from a shadow; nothing of tables that have to be compared row by row.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func candidates(
+    for rows: ScopeRows, _ shadow: Shadow, on connection: borrowing SQLiteConnection
+  ) throws -> [TableName: CandidateRows] {
+    var candidates: [TableName: CandidateRows] = [:]
     for (name, table) in tables where rows.choosesByRowAlone(name) {
-      guard let known = table.known, known.shadow == shadow.entry(of: name)?.number,
-        known.entry.basis == table.basis, let older = PrintPieces.prints(in: known.entry.pieces)
+      guard let known = table.known, let entry = shadow.entry(of: name), known.shadow == entry.number,
+        known.entry.basis == table.basis
       else { continue }
-      let changed = KeyIntervals(from: older, to: table.leaves)
-      if table.isKeyedByInteger || changed.ranges.isEmpty { intervals[name] = changed }
+      let older = PrintedState(known.entry.pieces)
+      candidates[name] = try Self.candidates(of: table, since: older, entry, on: connection)
     }
-    return intervals
+    return candidates
+  }
+
+  private static func candidates(
+    of table: Table, since older: PrintedState?, _ shadow: ShadowEntry, on connection: borrowing SQLiteConnection
+  ) throws -> CandidateRows? {
+    guard let older else { return nil }
+    let changed = table.leaves.map { KeyIntervals(from: older.leaves, to: $0) }
+    if table.isKeyedByInteger { return changed.map { $0.ranges.isEmpty ? .some(.none) : .within($0) } ?? nil }
+    if let changed, changed.ranges.isEmpty, older.changedKeys.isEmpty { return .some(.none) }
+    guard let (index, keys) = table.keys, !older.keys.isEmpty else { return nil }
+    let (before, now) = (KeyPrint.spans(of: older.keys, notIn: keys), KeyPrint.spans(of: keys, notIn: older.keys))
+    if table.leaves == nil, before.isEmpty, now.isEmpty, older.changedKeys.isEmpty { return .some(.none) }
+    guard !isMuch(of: table, since: older) else { return nil }
+    let listed = try CandidateKeys(for: shadow.number, index, on: connection)
+    do {
+      let name = TableName(table.definition.name)
+      if let changed {
+        guard let rowID = table.definition.rowIDName else { return nil }
+        try listed.add(changed, by: rowID, of: name)
+      }
+      try listed.add(now, of: name)
+      try listed.add(before, of: shadow.name)
+      for key in older.changedKeys { try listed.add(key) }
+    } catch is ChangesetError {
+      // The ledger has what nobody has written: all rows are compared.
+      return nil
+    }
+    return .listed(in: listed.list)
+  }
+
+  /// Whether so many leaves have changed that it is faster to compare all rows.
+  private static func isMuch(of table: Table, since older: PrintedState) -> Bool {
+    func isMuch<Print: Hashable>(_ prints: [Print], _ known: Set<Print>) -> Bool {
+      prints.count { !known.contains($0) } > prints.count / 8 + 8
+    }
+    if let keys = table.keys?.prints, isMuch(keys.map(\.hash), Set(older.keys.map(\.hash))) { return true }
+    guard let leaves = table.leaves else { return false }
+    return isMuch(leaves.map(\.hash), Set(older.leaves.compactMap(\.hash)))
   }
 
   /// Keeps the prints with a shadow that has been moved to the rows which are shared now, and removes those of an earlier state.
@@ -77,23 +138,85 @@ package struct ScopePrints {
         try PrintEntry.remove(of: number, on: connection)
         continue
       }
+      try CandidateKeys.remove(for: number, on: connection)
       // A shadow that was made anew may have the number of the one before, whose prints are gone.
       let known = try table.known?.shadow == number && PrintEntry.exists(of: number, on: connection) ? table.known : nil
-      try PrintEntry(basis: table.basis, key: table.key, pieces: PrintPieces.pieces(of: table.leaves))
+      try PrintEntry(basis: table.basis, key: table.key, pieces: table.pieces)
         .write(of: number, over: known?.entry, on: connection)
     }
   }
 
-  /// Forgets what is known of leaves whose rows have been changed in a shadow without being shared.
+  // MARK: Rows that were changed in a shadow
+
+  /// The keys of rows that have been changed in a shadow without being shared.
+  struct ChangedKeys {
+    /// How many are remembered: with more rows that have changed, nothing is known of any.
+    private static let limit = 1 << 16
+
+    fileprivate private(set) var integers: Set<Int64> = []
+    fileprivate private(set) var others: Set<[UInt8]> = []
+
+    /// Adds the key of a row, where it is the rowid.
+    mutating func add(_ key: Int64) { if !areMany { integers.insert(key) } }
+
+    /// Adds the key of a row.
+    ///
+    /// - Parameter key: Its values, in the format of changesets.
+    mutating func add(_ key: [UInt8]) { if !areMany { others.insert(key) } }
+
+    fileprivate var areMany: Bool { integers.count + others.count > Self.limit }
+  }
+
+  /// Forgets what is known of leaves whose rows have been changed in a shadow without being shared, or keeps the keys of these.
   ///
   /// - Parameters:
   ///   - keys: The keys of the rows.
   ///   - shadow: The number of the shadow.
   /// - Throws: `SQLiteError`.
-  static func forget(_ keys: Set<Int64>, of shadow: Int64, on connection: borrowing SQLiteConnection) throws {
+  static func forget(_ keys: ChangedKeys, of shadow: Int64, on connection: borrowing SQLiteConnection) throws {
     guard let known = try PrintEntry.read(of: shadow, on: connection) else { return }
-    try PrintEntry(basis: known.basis, key: known.key, pieces: PrintPieces.forgetting(keys, in: known.pieces))
-      .write(of: shadow, over: known, on: connection)
+    var pieces = known.pieces
+    if !keys.integers.isEmpty {
+      let leaves = PrintPieces.forgetting(keys.integers, in: PrintedState.leafPieces(of: pieces))
+      pieces = pieces.filter { if case .rowID = $0.key { false } else { true } }
+      for (first, prints) in leaves { pieces[.rowID(first)] = prints }
+    }
+    for key in keys.others { pieces[.changedKey(key)] = [] }
+    let isFollowed = keys.others.isEmpty || pieces.keys.contains { if case .key = $0 { true } else { false } }
+    guard isFollowed, !keys.areMany else { return try PrintEntry.remove(of: shadow, on: connection) }
+    try PrintEntry(basis: known.basis, key: known.key, pieces: pieces).write(of: shadow, over: known, on: connection)
+  }
+}
+
+/// The prints of a table as they were when its shadow was as it is.
+private struct PrintedState {
+  let leaves: [(firstRowID: Int64, hash: PageHash?)]
+  let keys: [KeyPrint]
+  let changedKeys: [[UInt8]]
+
+  /// - Returns: nil where the pieces are not as they were made.
+  init?(_ pieces: [PrintEntry.Place: [UInt8]]) {
+    var keyPieces: [[UInt8]: [UInt8]] = [:]
+    var changedKeys: [[UInt8]] = []
+    for (place, bytes) in pieces {
+      switch place {
+      case .rowID: break
+      case .key(let first): keyPieces[first] = bytes
+      case .changedKey(let key): changedKeys.append(key)
+      }
+    }
+    guard let leaves = PrintPieces.prints(in: Self.leafPieces(of: pieces)),
+      let keys = KeyPrintPieces.prints(in: keyPieces)
+    else { return nil }
+    self.leaves = leaves
+    self.keys = keys
+    self.changedKeys = changedKeys
+  }
+
+  static func leafPieces(of pieces: [PrintEntry.Place: [UInt8]]) -> [Int64: [UInt8]] {
+    var found: [Int64: [UInt8]] = [:]
+    for case (.rowID(let first), let bytes) in pieces { found[first] = bytes }
+    return found
   }
 }
 
