@@ -22,6 +22,22 @@ extension SQLiteConnection {
     if code != SQLITE_BUSY { try handle.check(code) }
   }
 
+  /// Does something with a page cache of `main` that may take up so many bytes, or more if it may already.
+  ///
+  /// See <https://sqlite.org/pragma.html#pragma_cache_size>.
+  ///
+  /// - Throws: `SQLiteError` when the setting cannot be read or changed; what `body` throws.
+  package func withPageCache<Result>(of bytes: Int, _ body: () throws -> Result) throws -> Result {
+    let size = try integer("PRAGMA main.cache_size") ?? 0
+    let pageSize = try integer("PRAGMA main.page_size") ?? 4_096
+    let kibibytes = size < 0 ? -size : size * pageSize >> 10
+    guard Int64(bytes >> 10) > kibibytes else { return try body() }
+    try execute("PRAGMA main.cache_size = -\(bytes >> 10)")
+    let result = Swift.Result { try body() }
+    try execute("PRAGMA main.cache_size = \(size)")
+    return try result.get()
+  }
+
   /// Whether SQLite keeps what does not fit, such as the parts of a sort, in memory of any amount instead of in files.
   ///
   /// See <https://sqlite.org/tempfiles.html#the_sqlite_temp_store_compile_time_parameter_and_pragma>.

@@ -20,6 +20,9 @@ struct ShareRun {
   private let home: BuckiaHome
   private let progress: (DiffProgress) throws -> Void
 
+  /// How many bytes of pages SQLite may keep meanwhile.
+  private static let pageCacheBytes = 64 << 20
+
   init(
     _ scope: ShareScope, _ recipients: [ShareRecipient], _ output: DiffOutput, _ options: ShareOptions,
     _ sealing: ShareSealing, _ home: BuckiaHome, _ progress: @escaping (DiffProgress) throws -> Void
@@ -41,18 +44,9 @@ struct ShareRun {
       report.isIncomplete = true
       return report
     }
-    let transaction = try SQLiteTransaction(.immediate, on: connection)
-    // The pages are read before anything is written.
-    let prints = try ScopePrints(
-      of: scope, share: knownShare(on: connection)?.number, newKey: Self.randomBytes(PrintEntry.keyBytes),
-      on: connection)
-    try Ledger.prepare(on: connection)
-    try make(&report, prints, on: connection)
-    if options.isDryRun {
-      transaction.rollback()
-      return report
-    }
-    try transaction.commit()
+    // Rows are found by their keys, and so is what was sent of them.
+    let isDone = try connection.withPageCache(of: Self.pageCacheBytes) { try make(&report, on: connection) }
+    guard isDone else { return report }
     if report.id != nil {
       if let remark = try ReplicaRegistration(of: connection, in: home).noteProgress(on: connection) {
         report.warnings.append(remark)
@@ -65,6 +59,23 @@ struct ShareRun {
   }
 
   // MARK: Making
+
+  /// - Returns: Whether anything was written: a dry run leaves nothing.
+  private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let transaction = try SQLiteTransaction(.immediate, on: connection)
+    // The pages are read before anything is written.
+    let prints = try ScopePrints(
+      of: scope, share: knownShare(on: connection)?.number, newKey: Self.randomBytes(PrintEntry.keyBytes),
+      on: connection)
+    try Ledger.prepare(on: connection)
+    try make(&report, prints, on: connection)
+    if options.isDryRun {
+      transaction.rollback()
+      return false
+    }
+    try transaction.commit()
+    return true
+  }
 
   private static func randomBytes(_ count: Int) -> [UInt8] {
     var random = SystemRandomNumberGenerator()
