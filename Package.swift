@@ -48,8 +48,8 @@ let package = Package(
     .target(
       name: "BuckiaBenchmarks",
       dependencies: [
-        "Buckia", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaLedger",
-        "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaKSUID",
+        "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
       ]),
 
     // Replicas that exchange diffs in memory, for tests of apps and our own.

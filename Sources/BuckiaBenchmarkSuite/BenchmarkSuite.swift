@@ -65,9 +65,10 @@ enum BenchmarkSuite {
   }
 
   private static func share(rows: Int) -> [Comparison] {
-    [.sharing(.integerKey, rows: rows, changed: .exactly(100), share: 3)]
-      + [.sharing(.textKey, rows: rows, changed: .exactly(100))]
+    TableShape.allCases.map { .sharing($0, rows: rows, changed: .exactly(100), share: 3) }
       + TableShape.allCases.map { .receivingShare($0, rows: rows, share: 1.5) }
+      + TableShape.allCases.map { .openingSealed($0, rows: rows, share: 0.15) }
+      + [.sealing(rows: 20, seconds: 0.001), .envelope(rows: 20, columns: 16, bytes: 1_400)]
       + Comparison.Encryption.allCases.map { .encryption($0, rows: rows, bytesPerSecond: 400_000_000) }
   }
 

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaAge
 import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaApply
@@ -43,11 +44,13 @@ package enum EngineCalls {
 
   /// Applies a file, or all files of a folder, as `buckia apply` does. What it keeps outside of the database is beside that.
   package static func apply(
-    inbound path: String, to database: String, conflicts: ConflictPolicies = .keepLocal
+    inbound path: String, to database: String, conflicts: ConflictPolicies = .keepLocal,
+    decrypting key: AgeIdentity? = nil
   ) throws {
     let home = BuckiaHome(path: "\(database)-home")
-    let report = try DatabaseManager(database).processInboundChanges(
-      [path], options: ApplyOptions(conflicts: conflicts), home: home)
+    var options = ApplyOptions(conflicts: conflicts)
+    options.decryption = try key.map { try FileDecryption(identities: [$0]) }
+    let report = try DatabaseManager(database).processInboundChanges([path], options: options, home: home)
     if let refused = report.rejected.first {
       throw BuckiaError(.unsuitable, "\(refused.path) was refused: \(refused.reason ?? "")")
     }
@@ -64,13 +67,33 @@ package enum EngineCalls {
       home: BuckiaHome(path: home))
   }
 
-  /// Shares the table `t`, as `buckia share --unencrypted` does: all of it first, then what has changed.
-  static func share(_ database: String, into file: String, home: String) throws {
+  /// Shares the table `t`, as `buckia share` does: all of it first, then what has changed.
+  ///
+  /// - Parameter key: Whose it is, encrypted and signed; nil to do neither, as with `--unencrypted`.
+  static func share(_ database: String, sealedFor key: AgeIdentity? = nil, into file: String, home path: String) throws
+  {
+    let home = BuckiaHome(path: path)
     var options = ShareOptions()
-    options.isUnencrypted = true
+    options.isUnencrypted = key == nil
+    let identity = try key.map { _ in try home.identityIfAny() ?? home.makeIdentity(named: "Anna") }
     try DatabaseManager(database).share(
-      ShareScope { SharedTable(TableName(TableShape.table)) }, to: [ShareRecipient("ben")],
-      output: .file(file, replacing: false), options: options, home: BuckiaHome(path: home))
+      ShareScope { SharedTable(TableName(TableShape.table)) },
+      to: [key.map { ShareRecipient(try $0.makeRecipient()) } ?? ShareRecipient("ben")],
+      output: .file(file, replacing: false), options: options, signedBy: identity, home: home)
+  }
+
+  /// One who signs diff files.
+  static func signer() throws -> ManifestSigner {
+    try ManifestSigner(seed: (0..<32).map { _ in UInt8.random(in: 0...255) })
+  }
+
+  /// How many bytes are left of some when they are compressed as in a diff file.
+  static func compressedCount(_ bytes: [UInt8]) throws -> Int {
+    let compressed = TemporaryBuffer()
+    let output = try ZstdOutput(compressed, level: 1)
+    try bytes.withUnsafeBytes { try output.write($0) }
+    try output.finish()
+    return Int(compressed.count)
   }
 
   /// The changes in a diff file, as bytes.

@@ -96,7 +96,8 @@ package enum MeasuredUnit: String, Codable, Sendable {
     case .seconds:
       if value < 0.001 { return "\((value * 1_000_000).threeDigits) µs" }
       return value < 1 ? "\((value * 1_000).threeDigits) ms" : "\(value.threeDigits) s"
-    case .bytes: return "\((value / 1_048_576).threeDigits) MiB"
+    case .bytes:
+      return value < 16_384 ? "\(Quantity.grouped(Int(value))) bytes" : "\((value / 1_048_576).threeDigits) MiB"
     }
   }
 }

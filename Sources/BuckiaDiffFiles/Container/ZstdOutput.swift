@@ -2,7 +2,7 @@ import BuckiaByteStreams
 import CBuckiaZstd
 
 /// Compresses what is written into one zstd frame with checksum, and writes that to another output.
-final class ZstdOutput: ByteOutput {
+package final class ZstdOutput: ByteOutput {
   private let target: any ByteOutput
   private let context: OpaquePointer
   private let buffer: UnsafeMutableRawBufferPointer
@@ -10,7 +10,7 @@ final class ZstdOutput: ByteOutput {
   /// Starts a frame.
   ///
   /// - Parameter level: zstd's level: 1 is the fastest, 19 the smallest.
-  init(_ target: any ByteOutput, level: Int) throws(ByteStreamError) {
+  package init(_ target: any ByteOutput, level: Int) throws(ByteStreamError) {
     guard let context = ZSTD_createCCtx() else { throw ByteStreamError(.outOfMemory, "no memory to compress") }
     self.target = target
     self.context = context
@@ -28,13 +28,15 @@ final class ZstdOutput: ByteOutput {
   }
 
   /// Takes bytes; some of what becomes of them may be written later.
-  func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) { try compress(bytes, ZSTD_e_continue) }
+  package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) { try compress(bytes, ZSTD_e_continue) }
 
   /// Writes everything taken so far, ending a block.
   func flush() throws(ByteStreamError) { try compress(UnsafeRawBufferPointer(start: nil, count: 0), ZSTD_e_flush) }
 
   /// Ends the frame; nothing can be written after that.
-  func finish() throws(ByteStreamError) { try compress(UnsafeRawBufferPointer(start: nil, count: 0), ZSTD_e_end) }
+  package func finish() throws(ByteStreamError) {
+    try compress(UnsafeRawBufferPointer(start: nil, count: 0), ZSTD_e_end)
+  }
 
   private func compress(_ bytes: UnsafeRawBufferPointer, _ goal: ZSTD_EndDirective) throws(ByteStreamError) {
     var input = ZSTD_inBuffer(src: bytes.baseAddress, size: bytes.count, pos: 0)
