@@ -33,6 +33,25 @@ import Testing
     #expect(error?.description.contains("2000") == true || error?.code == .tooLarge)
   }
 
+  @Test("A definition leaves out what is as usual, and is read the same with it")
+  func usualValues() throws {
+    let column = #""notNull":false,"default":null,"collation":"BINARY""#
+    let written =
+      #"{"format":1,"tables":[{"name":"t","columns":[{"name":"a","type":"INTEGER"},{"name":"b","type":""}],"primaryKey":[0]}]}"#
+    let spelledOut =
+      #"{"format":1,"tables":[{"name":"t","withoutRowID":false,"strict":false,"autoIncrement":false,"#
+      + #""columns":[{"name":"a","type":"INTEGER",\#(column)},{"name":"b","type":"",\#(column)}],"generated":[],"primaryKey":[0],"#
+      + #""unique":[],"foreignKeys":[]}]}"#
+    let tables = try SchemaDocument.parse(Array(spelledOut.utf8))
+    #expect(try String(decoding: SchemaDocument.bytes(tables), as: UTF8.self) == written)
+    #expect(try SchemaDocument.parse(Array(written.utf8)) == tables)
+    let key = #""foreignKeys":[{"columns":["b"],"parent":"p","parentColumns":[]"#
+    let withKey = written.replacing(#""primaryKey":[0]"#, with: #""primaryKey":[0],\#(key)}]"#)
+    let definition = try #require(try SchemaDocument.parse(Array(withKey.utf8)).first)
+    #expect(definition.foreignKeys.map(\.onDelete) == [.noAction])
+    #expect(try String(decoding: SchemaDocument.bytes([definition]), as: UTF8.self) == withKey)
+  }
+
   @Test("Null stands for absent")
   func nullIsAbsent() throws {
     var manifest = Manifest(id: Sample.id)
@@ -114,10 +133,10 @@ import Testing
   @Test("The module of a virtual table is a field of its own, and other tables have none")
   func virtualModuleField() throws {
     let text = String(decoding: try SchemaDocument.bytes(Sample.virtual + [Sample.log]), as: UTF8.self)
-    #expect(text.contains(#""foreignKeys":[],"module":{"name":"rtree","coordinates":4}}"#))
+    #expect(text.contains(#""primaryKey":[0],"module":{"name":"rtree","coordinates":4}}"#))
     #expect(
       text.contains(
-        #""foreignKeys":[],"module":{"name":"fts5","unindexed":[1],"options":{"tokenizer":{"name":"unicode61","#
+        #""primaryKey":[],"module":{"name":"fts5","unindexed":[1],"options":{"tokenizer":{"name":"unicode61","#
           + #""stems":true,"options":[{"name":"remove_diacritics","value":"2"},{"name":"tokenchars","value":"-"}]},"#
           + #""prefixes":[2,3],"detail":"column","columnSizes":true}}}"#))
     #expect(text.ranges(of: "\"module\"").count == 2)

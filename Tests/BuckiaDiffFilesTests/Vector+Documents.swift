@@ -110,7 +110,7 @@ extension Vector {
     Vector("an expression as default", .badSchema, schema("\"'new'\"", "\"randomblob(9)\"")),
     Vector("a key outside", .badSchema, schema("\"primaryKey\":[0]", "\"primaryKey\":[3]")),
     Vector("a column that hides the rowid", .badSchema, schema("\"name\":\"line\"", "\"name\":\"_ROWID_\"")),
-    Vector("a CHECK", .badSchema, schema("\"strict\":", "\"check\":\"1\",\"strict\":")),
+    Vector("a CHECK", .badSchema, schema("\"primaryKey\":", "\"check\":\"1\",\"primaryKey\":")),
     // To Swift the Kelvin sign and the letter K are equal.
     Vector("a Kelvin sign", .badSchema, schema("\"primaryKey\"", "\"primary\u{212a}ey\"")),
     Vector("a pragma's name", .badName, schema("\"name\":\"notes\"", "\"name\":\"pragma_table_list\"")),
@@ -134,7 +134,7 @@ extension Vector {
     Vector("an unindexed column outside", .badSchema, module("\"unindexed\":[1]", "\"unindexed\":[2]")),
     Vector("three coordinates", .badSchema, module("\"coordinates\":4", "\"coordinates\":3")),
     Vector("coordinates of another type", .badSchema, module("\"rtree\"", "\"rtree_i32\"")),
-    Vector("a virtual table that is strict", .badSchema, module("\"strict\":false", "\"strict\":true")),
+    Vector("a virtual table that is strict", .badSchema, module("\"columns\":", "\"strict\":true,\"columns\":")),
     Vector("an unknown tokenizer", .badSchema, module("\"name\":\"unicode61\"", "\"name\":\"evil\"")),
     Vector(
       "SQL in a tokenizer's option", .badSchema, module("\"value\":\"2\"", "\"value\":\"2'') , content=''x''\"")),

@@ -51,6 +51,19 @@ struct JSONFields {
     return flag
   }
 
+  /// Whether there is such a member; null counts as absent.
+  mutating func has(_ name: String) -> Bool {
+    guard let index = remaining.members.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
+      return false
+    }
+    guard remaining.members[index].value == .null else { return true }
+    remaining.members.remove(at: index)
+    return false
+  }
+
+  /// The same, and false where there is none.
+  mutating func flag(_ name: String) throws(DiffFileError) -> Bool { has(name) ? try bool(name) : false }
+
   /// A number within `range`.
   mutating func integer(
     _ name: String, in range: ClosedRange<Int64> = 0...DiffFileLimits.number
@@ -107,6 +120,13 @@ struct JSONFields {
     elements.reserveCapacity(values.count)
     for (index, value) in values.enumerated() { elements.append(try read(value, "\(field(name))[\(index)]")) }
     return elements
+  }
+
+  /// The same, and nothing where there is none.
+  mutating func listIfAny<Element>(
+    _ name: String, limit: Int, _ read: (JSONValue, String) throws(DiffFileError) -> Element
+  ) throws(DiffFileError) -> [Element] {
+    has(name) ? try list(name, limit: limit, read) : []
   }
 
   mutating func strings(_ name: String, limit: Int) throws(DiffFileError) -> [String] {

@@ -76,42 +76,60 @@ package enum SchemaDocument {
 
   // MARK: Writing
 
+  /// A field that has its usual value is left out.
   private static func json(_ table: TableDefinition) -> JSONValue {
-    let plain: JSONValue = [
-      "name": .string(table.name),
-      "withoutRowID": .bool(table.isWithoutRowID),
-      "strict": .bool(table.isStrict),
-      "autoIncrement": .bool(table.isAutoIncrement),
-      "columns": .array(
-        table.columns.map { column in
-          [
-            "name": .string(column.name),
-            "type": .string(column.declaredType),
-            "notNull": .bool(column.isNotNull),
-            "default": .text(column.defaultValue?.sql),
-            "collation": .string(column.collation),
-          ]
-        }),
-      "generated": .array(
-        table.generated.map { column in
+    object([
+      ("name", .string(table.name)),
+      ("withoutRowID", flag(table.isWithoutRowID)),
+      ("strict", flag(table.isStrict)),
+      ("autoIncrement", flag(table.isAutoIncrement)),
+      ("columns", .array(table.columns.map(json))),
+      (
+        "generated",
+        list(table.generated) { column in
           ["name": .string(column.name), "type": .string(column.declaredType), "stored": .bool(column.isStored)]
-        }),
-      "primaryKey": .numbers(table.primaryKey),
-      "unique": .array(table.unique.map(JSONValue.numbers)),
-      "foreignKeys": .array(
-        table.foreignKeys.map { key in
-          [
-            "columns": .array(key.columns.map { .string($0) }),
-            "parent": .string(key.parent),
-            "parentColumns": .array(key.parentColumns.map { .string($0) }),
-            "onUpdate": .string(key.onUpdate.rawValue),
-            "onDelete": .string(key.onDelete.rawValue),
-          ]
-        }),
-    ]
-    guard let module = table.module, case .object(var fields) = plain else { return plain }
-    fields.append("module", module.json)
-    return .object(fields)
+        }
+      ),
+      ("primaryKey", .numbers(table.primaryKey)),
+      ("unique", list(table.unique, JSONValue.numbers)),
+      ("foreignKeys", list(table.foreignKeys, json)),
+      ("module", table.module?.json),
+    ])
+  }
+
+  private static func json(_ column: ColumnDefinition) -> JSONValue {
+    object([
+      ("name", .string(column.name)),
+      ("type", .string(column.declaredType)),
+      ("notNull", flag(column.isNotNull)),
+      ("default", column.defaultValue.map { .string($0.sql) }),
+      ("collation", column.collation.utf8.elementsEqual(usualCollation.utf8) ? nil : .string(column.collation)),
+    ])
+  }
+
+  private static func json(_ key: ForeignKey) -> JSONValue {
+    func action(_ action: ForeignKey.Action) -> JSONValue? { action == .noAction ? nil : .string(action.rawValue) }
+    return object([
+      ("columns", .array(key.columns.map { .string($0) })),
+      ("parent", .string(key.parent)),
+      ("parentColumns", .array(key.parentColumns.map { .string($0) })),
+      ("onUpdate", action(key.onUpdate)),
+      ("onDelete", action(key.onDelete)),
+    ])
+  }
+
+  private static let usualCollation = "BINARY"
+
+  private static func object(_ members: [(String, JSONValue?)]) -> JSONValue {
+    var object = JSONObject()
+    for (name, value) in members { if let value { object.append(name, value) } }
+    return .object(object)
+  }
+
+  private static func flag(_ flag: Bool) -> JSONValue? { flag ? .bool(true) : nil }
+
+  private static func list<Element>(_ elements: [Element], _ json: (Element) -> JSONValue) -> JSONValue? {
+    elements.isEmpty ? nil : .array(elements.map(json))
   }
 
   // MARK: Reading
@@ -122,22 +140,22 @@ package enum SchemaDocument {
     let name = try fields.string("name")
     do throws(DiffFileError) {
       var table = TableDefinition(name: name, columns: [])
-      table.isWithoutRowID = try fields.bool("withoutRowID")
-      table.isStrict = try fields.bool("strict")
-      table.isAutoIncrement = try fields.bool("autoIncrement")
+      table.isWithoutRowID = try fields.flag("withoutRowID")
+      table.isStrict = try fields.flag("strict")
+      table.isAutoIncrement = try fields.flag("autoIncrement")
       table.columns = try fields.list("columns", limit: DiffFileLimits.columns) {
         (value, path) throws(DiffFileError) in try column(value, at: path)
       }
-      table.generated = try fields.list("generated", limit: DiffFileLimits.columns) {
+      table.generated = try fields.listIfAny("generated", limit: DiffFileLimits.columns) {
         (value, path) throws(DiffFileError) in try generated(value, at: path)
       }
       let count = table.columns.count
       table.primaryKey = try fields.ordinals("primaryKey", below: count)
-      table.unique = try fields.list("unique", limit: DiffFileLimits.constraints) {
+      table.unique = try fields.listIfAny("unique", limit: DiffFileLimits.constraints) {
         (value, path) throws(DiffFileError) in
         try JSONFields.ordinals(value, at: path, below: count, of: document, repeats: true)
       }
-      table.foreignKeys = try fields.list("foreignKeys", limit: DiffFileLimits.constraints) {
+      table.foreignKeys = try fields.listIfAny("foreignKeys", limit: DiffFileLimits.constraints) {
         (value, path) throws(DiffFileError) in try foreignKey(value, at: path)
       }
       if let module = fields.take("module") {
@@ -157,8 +175,7 @@ package enum SchemaDocument {
     var fields = try JSONFields(value, at: path, of: .schema)
     var column = ColumnDefinition(name: try fields.string("name"))
     column.declaredType = try fields.string("type")
-    column.isNotNull = try fields.bool("notNull")
-    guard fields.remaining["default"] != nil else { throw fields.invalid("default", "is missing") }
+    column.isNotNull = try fields.flag("notNull")
     if let sql = try fields.optionalString("default") {
       // Only the canonical spelling is accepted, so that what is compared and hashed is what is used.
       guard let literal = LiteralDefault(parsing: sql), literal.sql.utf8.elementsEqual(sql.utf8) else {
@@ -166,7 +183,7 @@ package enum SchemaDocument {
       }
       column.defaultValue = literal
     }
-    column.collation = try fields.string("collation")
+    column.collation = fields.has("collation") ? try fields.string("collation") : usualCollation
     try fields.finish()
     return column
   }
@@ -186,8 +203,8 @@ package enum SchemaDocument {
       columns: try fields.strings("columns", limit: DiffFileLimits.columns),
       parent: try fields.string("parent"),
       parentColumns: try fields.strings("parentColumns", limit: DiffFileLimits.columns),
-      onUpdate: try fields.choice("onUpdate", of: ForeignKey.Action.self),
-      onDelete: try fields.choice("onDelete", of: ForeignKey.Action.self))
+      onUpdate: fields.has("onUpdate") ? try fields.choice("onUpdate", of: ForeignKey.Action.self) : .noAction,
+      onDelete: fields.has("onDelete") ? try fields.choice("onDelete", of: ForeignKey.Action.self) : .noAction)
     try fields.finish()
     return key
   }
