@@ -1,3 +1,4 @@
+import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -24,7 +25,7 @@ extension DatabaseManager {
         if Replicability.refusal(of: table) == nil { tables.append(table) }
         try report.look(at: table, createdBy: entry.sql, on: connection)
       }
-      report.lookAtIntegerKeys(of: tables)
+      try report.lookAtIntegerKeys(of: tables, usingRanges: KeyRanges.areUsed(by: connection))
       try report.lookAtTriggers(connection)
       try report.lookAtCounters(connection)
       try report.lookAtWhatIsKept(connection)

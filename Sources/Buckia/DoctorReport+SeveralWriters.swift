@@ -5,11 +5,17 @@ import SQLiteSchemas
 /// What goes wrong only where several people write: keys that each copy gives out by itself, and counts that each keeps.
 extension DoctorReport {
   /// Names the tables whose integer keys SQLite gives out, those that others refer to first.
-  mutating func lookAtIntegerKeys(of tables: [TableDefinition]) {
+  ///
+  /// - Parameter usesRanges: Whether AUTOINCREMENT tables have ranges of their own.
+  mutating func lookAtIntegerKeys(of tables: [TableDefinition], usingRanges usesRanges: Bool) {
     let parents = Set(tables.flatMap { $0.foreignKeys.map { TableName($0.parent) } })
     let names = tables.filter(\.givesOutKeys).map(\.name)
+    let autoIncrement = Set(tables.filter(\.isAutoIncrement).map(\.name))
     let ordered = names.filter { parents.contains(TableName($0)) } + names.filter { !parents.contains(TableName($0)) }
-    warnings += ordered.map { Remark(.integerKeys, $0) }
+    warnings +=
+      usesRanges
+      ? ordered.filter { !autoIncrement.contains($0) }.map { Remark(.noKeyRange, $0) }
+      : ordered.map { Remark(.integerKeys, $0) }
   }
 
   /// Names the columns in which triggers count what other tables hold.
@@ -32,7 +38,7 @@ extension DoctorReport {
 extension TableDefinition {
   /// Whether SQLite gives the rows their keys: an INTEGER PRIMARY KEY that is no other table's key
   /// (<https://sqlite.org/autoinc.html>).
-  fileprivate var givesOutKeys: Bool {
+  var givesOutKeys: Bool {
     guard primaryKey.count == 1, !isWithoutRowID, module == nil else { return false }
     let key = columns[primaryKey[0]]
     let refers = foreignKeys.contains { $0.columns.contains { ASCIIName.matches($0, key.name) } }

@@ -45,7 +45,7 @@ package enum LedgerSettings {
   }
 
   /// Sets one setting.
-  static func set(
+  package static func set(
     _ name: String, to value: any SQLiteBindable, on connection: borrowing SQLiteConnection
   ) throws(SQLiteError) {
     try connection.run(

@@ -28,7 +28,7 @@ extension Remark {
     // Databases.
     case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,
-      counters, heldChanges, damaged, notCheckable, hiddenReference, stateAltered
+      counters, heldChanges, damaged, notCheckable, hiddenReference, noKeyRange, stateAltered
     // Ids of new files.
     case clockNotKept, outgoingNotNoted, clockBehind
     // Which replica a database is.
@@ -94,6 +94,9 @@ extension Remark {
       case .hiddenReference:
         "column \"$1.$2\" seems to refer to rows of table \"$3\", which no foreign key declares: where a row gets another key because its "
           + "own one is taken, what refers to it by this column does not follow; declare it, or name it among the references of the scope"
+      case .noKeyRange:
+        "table \"$1\" gives its rows integer keys, and is not declared AUTOINCREMENT: it has no range of keys of its own, so two copies of the "
+          + "database give the same key to different rows"
       case .stateAltered:
         "table \"$1\": what is kept of the stream $2 was altered by another program; it is mended when everything is shared anew"
 

@@ -56,6 +56,10 @@ struct RemarkTests {
       "column \"1.2\" seems to refer to rows of table \"3\", which no foreign key declares: where a row gets another key because its own one is taken, what refers to it by this column does not follow; declare it, or name it among the references of the scope"
     ),
     (
+      .noKeyRange,
+      "table \"1\" gives its rows integer keys, and is not declared AUTOINCREMENT: it has no range of keys of its own, so two copies of the database give the same key to different rows"
+    ),
+    (
       .stateAltered,
       "table \"1\": what is kept of the stream 2 was altered by another program; it is mended when everything is shared anew"
     ),

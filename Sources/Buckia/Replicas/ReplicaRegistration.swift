@@ -1,3 +1,4 @@
+import BuckiaApply
 import BuckiaDiffFiles
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -110,6 +111,7 @@ struct ReplicaRegistration {
       return Result(remarks: [notKept])
     }
     try next.write(on: connection)
+    try KeyRanges.move(on: connection)
     return Result(replica: next, remarks: standing.remark.map { [$0] } ?? [])
   }
 

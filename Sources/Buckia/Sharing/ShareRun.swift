@@ -93,6 +93,8 @@ struct ShareRun {
         path: connection.path)
     }
     var (share, replaced) = try share(of: replica, on: connection)
+    // Tables that have been made since have no range yet.
+    try KeyRanges.move(on: connection)
     let schema = try SchemaReader(connection)
     let rows = try ScopeRows(scope, on: connection, schema)
     let shadow = try Shadow(of: share.number, on: connection)

@@ -16,6 +16,7 @@ extension Receiver {
         let transaction = try SQLiteTransaction(on: session.connection)
         let released = try HeldRelease(present, session).run()
         try session.effects.write(on: session.connection)
+        try KeyRanges.move(on: session.connection)
         try transaction.commit()
         session.noteToldOfFailures()
         return released.map(\.outcome)

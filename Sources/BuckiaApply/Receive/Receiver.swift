@@ -257,6 +257,7 @@ package struct Receiver {
             try SnapshotRuns.note(firstEntry...(next - 1), for: snapshot, on: session.connection)
           }
         }
+        try KeyRanges.move(on: session.connection)
         try transaction.commit()
       } catch {
         session.rollBack(to: mark)

@@ -36,6 +36,13 @@ struct InitVerb: Verb {
   @Option(help: ArgumentHelp("The same for this table; may be given again.", valueName: "table"))
   var clock: [String] = []
 
+  @Flag(
+    inversion: .prefixedNo,
+    help: ArgumentHelp(
+      "Give out the keys of AUTOINCREMENT tables from ranges that no other copy of the database uses. Do it in each copy."
+    ))
+  var keyRanges: Bool?
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
@@ -50,14 +57,17 @@ struct InitVerb: Verb {
       try target.manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
     }
     let clocked = clocks || !clock.isEmpty ? try target.manager.keepClocks(of: clocks ? nil : clock) : nil
+    let ranges = try keyRanges.map { try target.manager.useKeyRanges($0, home: home.folder) }
+    let warnings = report.warnings + (ranges?.warnings ?? []).filter { !report.warnings.contains($0) }
     try console.document([
       "version": 1,
       "created": .bool(report.created),
       "createdDatabase": .bool(report.createdDatabase),
       "trust": .string(report.trust.rawValue),
       "clocks": .array((clocked ?? []).map { .string($0) }),
-      "warnings": .array(report.warnings.map { .string($0.shown) }),
-      "remarks": .array(report.warnings.map(\.json)),
+      "keyRanges": .array((ranges?.tables ?? []).map { .string($0) }),
+      "warnings": .array(warnings.map { .string($0.shown) }),
+      "remarks": .array(warnings.map(\.json)),
     ])
     if report.createdDatabase { try console.say("\(target.database.escaped) is a new, empty database.") }
     try console.say(report.created ? "The ledger tables were made." : "The ledger tables are there already.")
@@ -67,8 +77,16 @@ struct InitVerb: Verb {
           ? "The tables have their clocks already."
           : "Clocks were made for \(clocked.map { $0.escaped(limit: 60) }.joined(separator: ", ")).")
     }
+    if let ranges, let keyRanges {
+      let tables = ranges.tables.map { $0.escaped(limit: 60) }.joined(separator: ", ")
+      try console.say(
+        !keyRanges
+          ? "New rows get the keys behind the greatest ones."
+          : tables.isEmpty
+            ? "No table gives out keys from a range of its own." : "Keys from a range of their own: \(tables).")
+    }
     try console.say("Trust: \(report.trust.explanation)")
-    try console.say(report.warnings.lines(style: console.style))
+    try console.say(warnings.lines(style: console.style))
     return .done
   }
 }
