@@ -4,6 +4,7 @@ import BuckiaDiffFiles
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
+import BuckiaSharing
 import SQLiteConnections
 
 extension DatabaseManager {
@@ -46,11 +47,14 @@ extension DatabaseManager {
       return try session.whileReady {
         let transaction = try SQLiteTransaction(on: connection)
         try Ledger.prepare(on: connection)
+        let undone = UndoneRows()
+        settings.observer = undone
         settings.retention = try LedgerSettings.retention(on: connection)
         let registration = ReplicaRegistration(of: connection, in: home)
         let remarks = options.isDryRun ? [] : try registration.settle(on: connection).remarks
         var report = try undo(subjects, options, home, settings, session, on: connection)
         report.warnings += remarks
+        try undone.note(on: connection)
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
         if !options.isDryRun, let remark = try registration.noteProgress(on: connection), !remarks.contains(remark) {
           report.warnings.append(remark)
@@ -70,6 +74,7 @@ extension DatabaseManager {
     let newest = try [LedgerEntries.newestID(on: connection)].compactMap { $0 }
     let ids = try home.newIDs(wanted.count, after: newest, unixSeconds: settings.time / 1_000).ids
     for (id, subject) in zip(ids, wanted) {
+      let mark = settings.observer?.mark ?? 0
       do {
         let savepoint = try SQLiteTransaction(on: connection)
         let undo = try DiffUndo(of: subject.diff, on: connection)
@@ -79,6 +84,7 @@ extension DatabaseManager {
         report.undone.append(UndoReport.Undone(subject.diff.name, id, result))
       } catch let error as ReplicationError where !subject.isNamed && error.code != .conflict {
         session.forget()
+        settings.observer?.rewind(to: mark)
         guard error.code != .alreadyUndone else { continue }
         report.skipped.append(
           UndoReport.Skipped(diff: subject.diff.name, code: error.code, reason: error.message))

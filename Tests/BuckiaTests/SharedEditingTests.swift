@@ -203,6 +203,73 @@ import Testing
     #expect(try cara.rows() == ["b|1|sea"])
   }
 
+  @Test func `what an undo removes here is deleted nowhere else, unless that is asked for`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: anna)
+    try anna.receive()
+    try anna.run("INSERT INTO photo VALUES ('d',1,'rain')")
+    let diff = try #require(try anna.share(Self.album(1), with: ben).id).description
+    try ben.receive()
+    let undo = try DatabaseManager(ben.path).undo([.diff(diff)], home: ben.home)
+    #expect(try ben.rows() == ["a|1|beach", "b|1|sea"])
+    #expect(
+      try ben.share(Self.album(1), with: anna, { ($0.isDryRun, $0.propagates) = (true, true) }).tables
+        .map { [$0.deleted, $0.withdrawn] } == [[1, 0]])
+    #expect(try ben.share(Self.album(1), with: anna).tables.allSatisfy { $0.deleted == 0 && $0.withdrawn == 0 })
+    #expect(try anna.receive().diffs.allSatisfy { $0.deleted == 0 })
+    #expect(try anna.rows().contains("d|1|rain"))
+    // Nothing goes back and forth.
+    #expect(try anna.share(Self.album(1), with: ben).tables.isEmpty)
+    #expect(try ben.share(Self.album(1), with: anna).tables.isEmpty)
+    // What is there again, and is deleted then, is deleted.
+    try DatabaseManager(ben.path).undo([.diff(try #require(undo.undone.first).id.description)], home: ben.home)
+    #expect(try ben.rows() == ["a|1|beach", "b|1|sea", "d|1|rain"])
+    try ben.share(Self.album(1), with: anna)
+    try anna.receive()
+    try ben.run("DELETE FROM photo WHERE id = 'd'")
+    #expect(try ben.share(Self.album(1), with: anna).tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0]])
+    try anna.receive()
+    #expect(try anna.rows() == ["a|1|beach", "b|1|sea", "c|2|snow"])
+  }
+
+  @Test func `a row that an undo removes and a redo brings back is deleted by whoever deletes it`() throws {
+    let cara = try Person("cara", in: folder)
+    let diff = try #require(try anna.share(Self.album(1), with: ben).id).description
+    try ben.receive()
+    try ben.share(Self.album(1), with: cara)
+    try cara.receive()
+    let undo = try DatabaseManager(ben.path).undo([.diff(diff)], home: ben.home)
+    #expect(try ben.rows().isEmpty)
+    // Passed on as what it is: not shared any more.
+    let report = try ben.share(Self.album(1), with: cara, { $0.isDryRun = true })
+    #expect(report.tables.map { [$0.deleted, $0.withdrawn] } == [[0, 1], [0, 2]])
+    let asked = try ben.share(Self.album(1), with: cara, { ($0.isDryRun, $0.propagates) = (true, true) })
+    #expect(asked.tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0], [2, 0]])
+    try DatabaseManager(ben.path).undo([.diff(try #require(undo.undone.first).id.description)], home: ben.home)
+    try ben.run("DELETE FROM photo WHERE id = 'a'")
+    #expect(try ben.share(Self.album(1), with: cara).tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0]])
+    try cara.receive()
+    #expect(try cara.rows() == ["b|1|sea"])
+  }
+
+  @Test func `a withdrawal is passed on as a deletion where that is asked for`() throws {
+    let cara = try Person("cara", in: folder)
+    try cara.run(Self.rows)
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: cara)
+    try cara.receive()
+    try anna.run("UPDATE photo SET album = 2 WHERE id = 'b'")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    let asked = try ben.share(Self.album(1), with: cara, { $0.propagates = true })
+    #expect(asked.tables.map { [$0.deleted, $0.withdrawn] } == [[1, 0]])
+    try cara.receive()
+    // Cara had it herself: as a withdrawal it would have stayed.
+    #expect(try cara.rows() == ["a|1|beach", "c|2|snow"])
+  }
+
   @Test func `who has lost a file gets everything anew, keeps their own edits and has no conflicts`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()

@@ -10,6 +10,9 @@ public enum LeavePolicy: String, Sendable, CaseIterable {
 public struct ShareOptions: Sendable {
   /// What becomes of rows that have left the scope.
   public var onLeave = LeavePolicy.withdraw
+  /// Whether rows that went here because of an undo, or because somebody does not share them any more, are deleted at the receivers, too.
+  /// Otherwise they are told that the rows are not shared any more, as with ``LeavePolicy/withdraw``.
+  public var propagates = false
   /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
   public var resyncs = false
   /// Whether the file is left as it is, neither encrypted nor signed by all means: everybody who gets hold of it can read it.

@@ -124,7 +124,8 @@ struct ShareRun {
     report.skipped = found.skipped.filter { isSnapshot || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
     let departed = try DepartedRows(
-      in: found.changeset, of: found.tables.map(\.definition), share, schema, on: connection)
+      in: found.changeset, of: found.tables.map(\.definition), share, propagating: options.propagates, schema,
+      on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
     let states = try state.follow(found, leavingOut: leftOut, resending: resent, schema)

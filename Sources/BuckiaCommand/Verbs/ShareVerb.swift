@@ -61,6 +61,10 @@ struct ShareVerb: Verb {
   @Option(help: "What becomes of rows that are not shared any more: withdraw removes them there, keep leaves them.")
   var onLeave = LeavePolicy.withdraw
 
+  @Flag(
+    help: "Delete rows there, too, that went here because of an undo or because somebody does not share them any more.")
+  var propagate = false
+
   @Flag(help: "Write a file that everybody can read. It is signed if you have an identity; --to may be any name.")
   var unencrypted = false
 
@@ -129,6 +133,7 @@ struct ShareVerb: Verb {
     let progress = console.progress
     var options = ShareOptions()
     options.onLeave = onLeave
+    options.propagates = propagate
     options.resyncs = resync
     options.isUnencrypted = unencrypted
     options.isDryRun = dryRun

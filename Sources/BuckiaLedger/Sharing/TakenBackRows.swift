@@ -1,8 +1,8 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The table `buckia_taken_back`: rows that went here because somebody else does not share them any more. Nobody has deleted them, so those
-/// they were shared with in turn are not told that they were deleted.
+/// The table `buckia_taken_back`: rows that went here because somebody else does not share them any more, or because a diff was taken back.
+/// Nobody has deleted them, so those they were shared with in turn are not told that they were deleted.
 package enum TakenBackRows {
   static let definition = """
     CREATE TABLE main.buckia_taken_back(
@@ -22,6 +22,17 @@ package enum TakenBackRows {
   ) throws {
     try connection.run(
       cached: "INSERT OR IGNORE INTO main.buckia_taken_back VALUES (?1, ?2, ?3)", share, table.text, key)
+  }
+
+  /// Forgets a row that is here again.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func remove(
+    _ key: [UInt8], of table: TableName, for share: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_taken_back WHERE share = ?1 AND table_name = ?2 AND key = ?3", share, table.text,
+      key)
   }
 
   /// Whether a row is noted for a share.

@@ -7,7 +7,7 @@ import SQLiteConnections
 import SQLiteSchemas
 
 /// Which deletions of a share are of rows that nobody has deleted: they have only left its scope, or went here because somebody else does
-/// not share them any more.
+/// not share them any more, or because a diff was taken back.
 package struct DepartedRows {
   /// What a change is.
   package enum Fate: Sendable {
@@ -30,11 +30,12 @@ package struct DepartedRows {
   ///   - changeset: The changes from what was shared to what is.
   ///   - definitions: Its tables.
   ///   - share: The share.
+  ///   - propagates: Whether rows that went here because of somebody else, or of an undo, count as deleted.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   package init(
-    in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry, _ schema: SchemaReader,
-    on connection: borrowing SQLiteConnection
+    in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry,
+    propagating propagates: Bool, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
@@ -49,7 +50,7 @@ package struct DepartedRows {
       {
         let key = table.key(reader.old, bytes)
         if try table.finds(table.exactLookup, reader.old, bytes, on: connection)
-          || TakenBackRows.contains(key, of: table.name, for: share.number, on: connection)
+          || !propagates && TakenBackRows.contains(key, of: table.name, for: share.number, on: connection)
         {
           let isTheirs = try vouchers.brought(reader.old, bytes, of: table, by: receivers)
           fate = isTheirs ? .theirs : .departed
