@@ -3,16 +3,28 @@ import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 
+/// A reference that no foreign key declares, and the table that has it.
+typealias KeyLink = (table: TableName, key: ForeignKey)
+
 /// Which columns hold the integer keys of which tables: those keys themselves, and what refers to them, directly or through the key of a
 /// table in between.
 struct KeyColumns {
   private var targets: [TableName: [String: TableName]] = [:]
 
+  /// The columns of tables as they are here.
+  ///
+  /// - Parameters:
+  ///   - definitions: The tables.
+  ///   - links: References that no foreign key declares.
+  init(_ definitions: [TableDefinition], links: [KeyLink]) {
+    self.init(definitions, keyed: definitions.namesWithOwnKeys(links), links: links)
+  }
+
   /// - Parameters:
   ///   - definitions: The tables.
   ///   - keyed: Those of them whose rows have integer keys that replicas give out themselves.
   ///   - links: References that no foreign key declares.
-  init(_ definitions: [TableDefinition], keyed: Set<TableName>, links: [(table: TableName, key: ForeignKey)]) {
+  init(_ definitions: [TableDefinition], keyed: Set<TableName>, links: [KeyLink]) {
     let tables = Dictionary(definitions.map { (TableName($0.name), $0) }) { first, _ in first }
     for (name, table) in tables where keyed.contains(name) {
       guard let column = table.ownKeyColumn else { continue }
@@ -22,7 +34,7 @@ struct KeyColumns {
     while !isDone {
       isDone = true
       for (name, table) in tables {
-        for key in table.foreignKeys + links.filter({ $0.table == name }).map(\.key) {
+        for key in table.references(with: links) {
           guard let parent = tables[TableName(key.parent)] else { continue }
           let theirs = parent.columns(referredToBy: key).map { parent.columns[$0].name }
           guard theirs.count == key.columns.count else { continue }
@@ -52,17 +64,29 @@ struct KeyColumns {
 }
 
 extension TableDefinition {
+  /// The foreign keys, and the references that no foreign key declares.
+  fileprivate func references(with links: [KeyLink]) -> [ForeignKey] {
+    let name = TableName(name)
+    return foreignKeys + links.filter { $0.table == name }.map(\.key)
+  }
+
   /// The one column of the key, where it holds integers; nil for other keys.
-  var ownKeyColumn: String? {
+  fileprivate var ownKeyColumn: String? {
     guard module == nil, primaryKey.count == 1, affinity(at: primaryKey[0]) == .integer else { return nil }
     return columns[primaryKey[0]].name
   }
 
   /// Whether rows have integer keys that nothing but this replica gives out: not those of the rows that they refer to.
-  func hasOwnKeys(_ links: [(table: TableName, key: ForeignKey)]) -> Bool {
+  fileprivate func hasOwnKeys(_ links: [KeyLink]) -> Bool {
     guard let column = ownKeyColumn else { return false }
-    let references = foreignKeys + links.filter { $0.table == TableName(name) }.map(\.key)
-    return !references.contains { $0.columns.contains { ASCIIName.matches($0, column) } }
+    return !references(with: links).contains { $0.columns.contains { ASCIIName.matches($0, column) } }
+  }
+}
+
+extension [TableDefinition] {
+  /// The names of the tables whose rows have integer keys that nothing but this replica gives out.
+  func namesWithOwnKeys(_ links: [KeyLink]) -> Set<TableName> {
+    Set(filter { $0.hasOwnKeys(links) }.map { TableName($0.name) })
   }
 }
 
@@ -71,7 +95,7 @@ extension SchemaReader {
   ///
   /// - Throws: `SQLiteError`.
   func definitions(
-    of tables: [TableName], with links: [(table: TableName, key: ForeignKey)]
+    of tables: [TableName], with links: [KeyLink]
   ) throws -> [TableDefinition] {
     var found: [TableDefinition] = []
     var seen = Set(tables)
@@ -80,7 +104,7 @@ extension SchemaReader {
       guard let entry = entry(named: name), entry.kind == .table else { continue }
       let table = try definition(of: entry)
       found.append(table)
-      for key in table.foreignKeys + links.filter({ $0.table == name }).map(\.key) {
+      for key in table.references(with: links) {
         let parent = TableName(key.parent)
         if seen.insert(parent).inserted { open.append(parent) }
       }
@@ -91,7 +115,7 @@ extension SchemaReader {
 
 extension ShareScope {
   /// The references that no foreign key declares, as foreign keys.
-  var keyLinks: [(table: TableName, key: ForeignKey)] {
+  var keyLinks: [KeyLink] {
     references.map { reference in
       let key = ForeignKey(
         columns: reference.columns, parent: reference.parent.text, parentColumns: reference.parentColumns)

@@ -64,8 +64,7 @@ final class KeyTranslation {
       let name = TableName(table.name)
       if merged[name] == nil { merged[name] = table } else { merged[name]?.foreignKeys += table.foreignKeys }
     }
-    let sent = Set(authors.map { TableName($0.name) })
-    tables = try KeyedTables(authors + here.filter { !sent.contains(TableName($0.name)) }, schema)
+    tables = try KeyedTables.withLocal(here.map { TableName($0.name) }, authors, schema)
     columns = KeyColumns(
       Array(merged.values), keyed: changes.claims.ownKeys.union(known).union(naming.references.map(\.table)),
       links: naming.links)
@@ -137,17 +136,14 @@ final class KeyTranslation {
 
   private func decideAll() throws {
     var runs = NameRuns(naming.runs)
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let called = runs.next()
-      guard let header = reader.table, changes.claims.ownKeys.contains(TableName(header.name)),
-        let table = tables[TableName(header.name)], table.keyPlaces.count == 1
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }), changes.claims.ownKeys.contains(table.name)
       else { return }
       let row = change.operation == .insert ? reader.new : reader.old
-      let value = row[table.keyPlaces[0]]
-      guard value.kind == .integer else { return }
+      guard let key = table.integerKey(of: row, bytes) else { return }
       // Where nothing is, nothing is in the way.
       guard try !naming.runs.isEmpty || self.known.contains(table.name) || vouchers.isHere(table) else { return }
-      let key = value.integer(in: bytes)
       let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
       try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
     }
@@ -194,14 +190,11 @@ final class KeyTranslation {
   private func isFree(
     _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable
   ) throws -> Bool {
-    var writer = ChangesetWriter()
-    writer.append(integer: key)
-    let here = try writer.bytes.withRawSpan { own in
-      let keyRow = table.row(withKey: own)
-      guard try table.finds(table.lookup, keyRow, own, on: connection) else {
+    let here = try table.withRow(forKey: key) { own, keyBytes in
+      guard try table.finds(table.lookup, own, keyBytes, on: connection) else {
         return (isHere: false, row: LocalRow?.none)
       }
-      return (true, try LocalRow(keyRow, own, of: table, on: connection))
+      return (true, try LocalRow(own, keyBytes, of: table, on: connection))
     }
     guard here.isHere else { return true }
     guard let local = here.row else { return false }
@@ -245,12 +238,11 @@ final class KeyTranslation {
     if let greatest { return greatest }
     var found: [TableName: Int64] = [:]
     var runs = NameRuns(naming.runs)
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let others = runs.next()
-      guard let table = reader.table.flatMap({ tables[TableName($0.name)] }), table.keyPlaces.count == 1 else { return }
-      let value = (change.operation == .insert ? reader.new : reader.old)[table.keyPlaces[0]]
-      guard value.kind == .integer else { return }
-      let key = value.integer(in: bytes)
+      guard let table = reader.table.flatMap({ tables.table(of: $0) }),
+        let key = table.integerKey(of: change.operation == .insert ? reader.new : reader.old, bytes)
+      else { return }
       found[table.name] = others.reduce(max(found[table.name] ?? key, key)) { max($0, $1.key ?? $0) }
     }
     greatest = found
@@ -271,17 +263,19 @@ final class KeyTranslation {
     let moved = known.union(found.keys)
     let output = changes.changeset.makeEmpty()
     var last: ChangesetTable?
+    var targets: [TableName?] = []
     var isChanged = false
     var writer = ChangesetWriter()
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard let header = reader.table else { return }
       writer.removeAll()
       if last != header {
         writer.beginTable(header)
         last = header
+        targets = (layouts[TableName(header.name)] ?? []).map { $0.flatMap { moved.contains($0) ? $0 : nil } }
+        if targets.allSatisfy({ $0 == nil }) || targets.count != header.columnCount { targets = [] }
       }
-      let targets = (layouts[TableName(header.name)] ?? []).map { $0.flatMap { moved.contains($0) ? $0 : nil } }
-      if targets.allSatisfy({ $0 == nil }) || targets.count != header.columnCount {
+      if targets.isEmpty {
         writer.append(change.range, of: bytes)
       } else {
         writer.beginChange(change.operation, isIndirect: change.isIndirect)

@@ -65,9 +65,7 @@ final class RowNames {
   }
 
   private func isHere(_ key: Int64, in table: KeyedTable) throws -> Bool {
-    var writer = ChangesetWriter()
-    writer.append(integer: key)
-    return try writer.bytes.withRawSpan { try table.finds(table.lookup, table.row(withKey: $0), $0, on: connection) }
+    try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
   }
 
   private func isBrought(_ key: Int64, in table: KeyedTable, by replica: [UInt8]) throws -> Bool {
@@ -81,10 +79,8 @@ final class RowNames {
 
   /// Forgets what others call a row that is gone.
   func forget(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws {
-    guard table.keyPlaces.count == 1, row[table.keyPlaces[0]].kind == .integer, try hasEntries(of: table.name) else {
-      return
-    }
-    try RowNameEntry.remove(row[table.keyPlaces[0]].integer(in: bytes), of: table.name, on: connection)
+    guard let key = table.integerKey(of: row, bytes), try hasEntries(of: table.name) else { return }
+    try RowNameEntry.remove(key, of: table.name, on: connection)
   }
 
   /// The same where it is gone.

@@ -31,7 +31,7 @@ package struct SentNames {
     naming.links = scope.keyLinks
     let links = naming.links
     let here = try schema.definitions(of: definitions.map { TableName($0.name) }, with: links)
-    let keyed = Set(here.filter { $0.hasOwnKeys(links) }.map { TableName($0.name) })
+    let keyed = here.namesWithOwnKeys(links)
     ownKeys = definitions.map { TableName($0.name) }.filter { keyed.contains($0) }
     let columns = KeyColumns(here, keyed: keyed, links: links)
     let tables = try KeyedTables(definitions, schema)
@@ -59,15 +59,15 @@ package struct SentNames {
       let row = change.operation == .insert ? reader.new : reader.old
       var found: [RowNames.Name] = []
       var key: Int64?
-      if named.contains(name), let table = tables[name], table.keyPlaces.count == 1,
-        row[table.keyPlaces[0]].kind == .integer
-      {
-        let local = row[table.keyPlaces[0]].integer(in: bytes)
+      if named.contains(name), let table = tables.table(of: header), let local = table.integerKey(of: row, bytes) {
         found = try names.names(of: local, in: table, for: readers)
         key = local
-        if change.operation != .delete { changed[name, default: []].insert(local) }
-        // What is gone may give its key to another row.
-        if change.operation == .delete { try names.forget(row, bytes, of: table, unlessHereOn: connection) }
+        if change.operation == .delete {
+          // What is gone may give its key to another row.
+          try names.forget(row, bytes, of: table, unlessHereOn: connection)
+        } else {
+          changed[name, default: []].insert(local)
+        }
       }
       runs.add(found, for: key)
       guard let targets = layouts[name] else { return }

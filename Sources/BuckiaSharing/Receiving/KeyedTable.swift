@@ -56,6 +56,19 @@ final class KeyedTable {
     return keyPlaces.flatMap { place in bytes.array(row[place].encoded) }
   }
 
+  /// The integer that is the key of a row; nil for any other key.
+  func integerKey(of row: [ValueSlice], _ bytes: RawSpan) -> Int64? {
+    guard keyPlaces.count == 1, row[keyPlaces[0]].kind == .integer else { return nil }
+    return row[keyPlaces[0]].integer(in: bytes)
+  }
+
+  /// Does something with a row of which only the key is known, an integer.
+  func withRow<Result>(forKey key: Int64, _ body: ([ValueSlice], RawSpan) throws -> Result) rethrows -> Result {
+    var writer = ChangesetWriter()
+    writer.append(integer: key)
+    return try writer.bytes.withRawSpan { try body(row(withKey: $0), $0) }
+  }
+
   /// A key such that keys which SQLite takes for the same are equal; nil where that cannot be told, because of a collating sequence
   /// that is neither BINARY nor NOCASE.
   func comparable(_ key: [UInt8]) -> [UInt8]? {

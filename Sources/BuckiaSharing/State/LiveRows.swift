@@ -19,7 +19,7 @@ final class LiveRows {
   private var seen: [TableName: Set<[UInt8]>] = [:]
   /// The columns of each table with keys that replicas give out themselves: they may differ where the rows are the same.
   private var ownKeys: [TableName: Set<String>] = [:]
-  private let links: [(table: TableName, key: ForeignKey)]
+  private let links: [KeyLink]
 
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   init(_ exchange: LiveWords.Exchange, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
@@ -89,8 +89,7 @@ final class LiveRows {
     if states[name] == nil {
       states[name] = TableState(.share(0), stream: key, name, columns: wanted)
       let related = try schema.definitions(of: [name], with: links)
-      let keyed = Set(related.filter { $0.hasOwnKeys(links) }.map { TableName($0.name) })
-      let columns = KeyColumns(related, keyed: keyed, links: links)
+      let columns = KeyColumns(related, links: links)
       ownKeys[name] = Set(
         definition.columns.map(\.name).filter { columns.table(in: name, column: $0) != nil }.map {
           ASCIIName.folded($0)
