@@ -30,6 +30,7 @@ extension DatabaseManager {
       try report.lookAtCounters(connection)
       try report.lookAtWhatIsKept(connection)
       try report.lookForHiddenReferences(of: tables, on: connection)
+      try report.lookForReusedKeys(of: tables, on: connection)
       try report.lookAtStates(connection)
       try report.lookForDamage(connection)
       transaction.rollback()

@@ -28,7 +28,7 @@ extension Remark {
     // Databases.
     case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,
-      counters, heldChanges, damaged, notCheckable, hiddenReference, noKeyRange, stateAltered
+      counters, heldChanges, damaged, notCheckable, hiddenReference, reusedKeys, noKeyRange, stateAltered
     // Ids of new files.
     case clockNotKept, outgoingNotNoted, clockBehind
     // Which replica a database is.
@@ -94,6 +94,9 @@ extension Remark {
       case .hiddenReference:
         "column \"$1.$2\" seems to refer to rows of table \"$3\", which no foreign key declares: where a row gets another key because its "
           + "own one is taken, what refers to it by this column does not follow; declare it, or name it among the references of the scope"
+      case .reusedKeys:
+        "table \"$1\" is shared, and is not declared AUTOINCREMENT: if its newest row is deleted, SQLite gives the key to the next one, which "
+          + "others then take for the same row, with what refers to it"
       case .noKeyRange:
         "table \"$1\" gives its rows integer keys, and is not declared AUTOINCREMENT: it has no range of keys of its own, so two copies of the "
           + "database give the same key to different rows"

@@ -56,6 +56,10 @@ struct RemarkTests {
       "column \"1.2\" seems to refer to rows of table \"3\", which no foreign key declares: where a row gets another key because its own one is taken, what refers to it by this column does not follow; declare it, or name it among the references of the scope"
     ),
     (
+      .reusedKeys,
+      "table \"1\" is shared, and is not declared AUTOINCREMENT: if its newest row is deleted, SQLite gives the key to the next one, which others then take for the same row, with what refers to it"
+    ),
+    (
       .noKeyRange,
       "table \"1\" gives its rows integer keys, and is not declared AUTOINCREMENT: it has no range of keys of its own, so two copies of the database give the same key to different rows"
     ),

@@ -165,6 +165,23 @@ import Testing
     #expect(try DatabaseManager(anna.path).examine().warnings.filter { $0.code == .hiddenReference } == [])
   }
 
+  @Test func `a shared table whose keys can come again is named`() throws {
+    let folder = try TemporaryFolder()
+    let schema = """
+      CREATE TABLE photo(id INTEGER PRIMARY KEY); CREATE TABLE mark(id INTEGER PRIMARY KEY AUTOINCREMENT);
+      CREATE TABLE own(id INTEGER PRIMARY KEY); CREATE TABLE text(id TEXT PRIMARY KEY);
+      """
+    let (anna, ben) = (try SharingPerson("anna", in: folder, schema), try SharingPerson("ben", in: folder, schema))
+    func named() throws -> [Remark] {
+      try DatabaseManager(anna.path).examine().warnings.filter { $0.code == .reusedKeys }
+    }
+    #expect(try named() == [])
+    try anna.run("INSERT INTO photo VALUES (1); INSERT INTO mark VALUES (1); INSERT INTO text VALUES ('a')")
+    try anna.share(
+      ShareScope(tables: [SharedTable("photo"), SharedTable("mark"), SharedTable("text")]), with: ben)
+    #expect(try named() == [Remark(.reusedKeys, "photo")])
+  }
+
   @Test func `what another program has altered of a stream is named`() throws {
     let folder = try TemporaryFolder()
     let schema = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT) WITHOUT ROWID;"

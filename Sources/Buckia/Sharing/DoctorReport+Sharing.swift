@@ -31,6 +31,20 @@ extension DoctorReport {
     }
   }
 
+  /// Names the shared tables in which a new row can get the key of a deleted one.
+  ///
+  /// - Parameters:
+  ///   - tables: The tables that replicate.
+  ///   - connection: The database.
+  /// - Throws: `SQLiteError`.
+  mutating func lookForReusedKeys(of tables: [TableDefinition], on connection: borrowing SQLiteConnection) throws {
+    let shared = try Set(
+      ShareEntry.all(on: connection).flatMap { try ShadowEntry.all(of: $0.number, on: connection) }.map(\.table))
+    for table in tables where table.givesOutKeys && !table.isAutoIncrement && shared.contains(TableName(table.name)) {
+      warnings.append(Remark(.reusedKeys, table.name))
+    }
+  }
+
   /// Names the tables for which the sums of what streams have are not those of the rows that are noted.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
