@@ -8,7 +8,11 @@ extension BuckiaHome {
   func knownSenders() throws -> KnownSenders {
     let contacts = try contacts()
     var standings: [String: KnownSenders.Standing] = [:]
-    if let own = try BuckiaError.wrapping({ try ownCard() }) { standings[own.key] = .own }
+    var replaced = contacts.replacedKeys
+    if let own = try publicIdentityIfAny() {
+      standings[own.card.key] = .own
+      replaced[own.card.key] = own.rotations.map { $0.endedKey.description }
+    }
     for contact in contacts.all {
       if let proposed = contact.proposal?.rotation.card {
         standings[proposed.key] = .seen(name: contact.name, fingerprint: "\(proposed.fingerprint)")
@@ -22,6 +26,6 @@ extension BuckiaHome {
     for key in contacts.ended {
       standings[key.key] = key.reason == .removed ? .removed(name: key.name) : .replaced(name: key.name)
     }
-    return KnownSenders(standings)
+    return KnownSenders(standings, replaced: replaced)
   }
 }

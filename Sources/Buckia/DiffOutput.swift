@@ -44,11 +44,14 @@ extension DiffOutput {
 
   /// The file. A folder is made when it is missing.
   ///
-  /// - Parameter name: The name of the file in a folder.
+  /// - Parameters:
+  ///   - name: The name of the file in a folder.
+  ///   - part: Which of the files of one diff it is: all have the same name, so those behind the first are in folders of their own.
   /// - Throws: `BuckiaError` when the folder cannot be made.
-  func file(named name: String) throws(BuckiaError) -> File {
+  func file(named name: String, part: Int = 1) throws(BuckiaError) -> File {
     switch self {
-    case .folder(let folder):
+    case .folder(let parent):
+      let folder = part == 1 ? parent : FileSystem.path(of: "group-\(part)", in: parent)
       try FileSystem.makeFolders(folder)
       return .path(FileSystem.path(of: name, in: folder), replacing: false)
     case .file(let path, let replacing): return .path(path, replacing: replacing)

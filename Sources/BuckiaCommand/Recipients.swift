@@ -1,8 +1,10 @@
 import Buckia
 
 /// Whom `--to` names: a contact, somebody whose card is in a file, or an age recipient.
-struct Recipients {
+final class Recipients {
   private let home: BuckiaHome
+  /// The contacts, read once: each of their cards has a signature to be verified.
+  private lazy var contacts = Result { try home.contacts() }
 
   init(in home: BuckiaHome) { self.home = home }
 
@@ -11,7 +13,7 @@ struct Recipients {
   /// - Throws: `BuckiaError` when the contacts or the card cannot be read.
   func recipient(_ text: String) throws -> ShareRecipient {
     if text.lowercased().hasPrefix("age1") { return ShareRecipient(try AgeRecipient(text)) }
-    let contacts = try home.contacts()
+    let contacts = try contacts.get()
     if let contact = contacts.contact(named: text) { return ShareRecipient(contact) }
     guard let card = try card(text) else { return ShareRecipient(text) }
     // Under the name that the person knows, the share is the same as before.

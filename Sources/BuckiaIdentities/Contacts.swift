@@ -41,6 +41,22 @@ public struct Contacts: Equatable, Sendable {
       + ended.filter { $0.name.lowercased() == wanted }.map(\.key)
   }
 
+  /// The keys that those of contacts have replaced, by the present key of the contact, in hex. A contact keeps their name as long as
+  /// they are one, so it tells whose earlier keys they are; those of somebody who was removed are nobody's.
+  package var replacedKeys: [String: [String]] {
+    var byName: [String: [String]] = [:]
+    for key in ended {
+      switch key.reason {
+      case .replaced: byName[key.name.lowercased(), default: []].append(key.key)
+      case .removed: byName[key.name.lowercased()] = nil
+      }
+    }
+    guard !byName.isEmpty else { return [:] }
+    return all.reduce(into: [:]) { found, contact in
+      if let keys = byName[contact.name.lowercased()] { found[contact.card.key] = keys }
+    }
+  }
+
   /// The contact of this name.
   ///
   /// - Throws: `IdentityError` with code `noSuchContact`.

@@ -23,8 +23,30 @@ package struct KnownSenders: Sendable {
 
   /// By the key in hex.
   private let standings: [String: Standing]
+  private let replaced: [String: [String]]
 
-  package init(_ standings: [String: Standing]) { self.standings = standings }
+  /// - Parameters:
+  ///   - standings: What is known, by the key in hex.
+  ///   - replaced: For keys that have replaced others, which these are.
+  package init(_ standings: [String: Standing], replaced: [String: [String]] = [:]) {
+    self.standings = standings
+    self.replaced = replaced
+  }
+
+  /// The keys that a sender had before, if it is confirmed that this one has replaced them.
+  ///
+  /// - Parameter sender: The verified key in hex, as the ledger has it.
+  package func keys(before sender: String) -> [String] { replaced[sender] ?? [] }
+
+  /// Whether nothing is taken any more that a key has signed.
+  ///
+  /// - Parameter sender: The verified key in hex, as the ledger has it.
+  func hasEnded(_ sender: String) -> Bool {
+    switch standing(of: sender) {
+    case .removed, .replaced: true
+    case .stranger, .seen, .trusted, .own: false
+    }
+  }
 
   /// What is known of a sender.
   ///

@@ -6,7 +6,7 @@ enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
   static let statements = [
     toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
-    toStateFormat, toFormatWithRowNames,
+    toStateFormat, toFormatWithRowNames, toFormatWithSigners,
   ]
 
   /// The states of a file are no longer frozen in CHECKs.
@@ -336,5 +336,43 @@ enum LedgerMigration {
       replica BLOB NOT NULL,
       PRIMARY KEY (sender, stream)
     ) WITHOUT ROWID;
+    """
+
+  /// It is known who has signed what was sent last, and a diff may be several files.
+  private static let toFormatWithSigners = """
+    CREATE TEMP TABLE buckia_migration AS SELECT * FROM main.buckia_share;
+    DROP TABLE main.buckia_share;
+    CREATE TABLE main.buckia_share(
+      share INTEGER PRIMARY KEY,
+      stream BLOB NOT NULL UNIQUE,
+      incarnation BLOB NOT NULL,
+      name TEXT,
+      scope TEXT NOT NULL,
+      audience TEXT NOT NULL,
+      sequence INTEGER NOT NULL,
+      diff TEXT,
+      digest BLOB,
+      signer TEXT
+    );
+    INSERT INTO main.buckia_share SELECT *, NULL FROM temp.buckia_migration;
+    DROP TABLE temp.buckia_migration;
+    CREATE TEMP TABLE buckia_migration AS SELECT * FROM main.buckia_outbox_piece;
+    DROP TABLE main.buckia_outbox_piece;
+    CREATE TABLE main.buckia_outbox_piece(
+      piece INTEGER PRIMARY KEY,
+      diff TEXT NOT NULL,
+      part INTEGER NOT NULL,
+      bytes BLOB NOT NULL
+    );
+    INSERT INTO main.buckia_outbox_piece SELECT piece, diff, 1, bytes FROM temp.buckia_migration;
+    DROP TABLE temp.buckia_migration;
+    CREATE TABLE main.buckia_outbox_part(
+      diff TEXT NOT NULL,
+      part INTEGER NOT NULL,
+      recipients TEXT NOT NULL,
+      PRIMARY KEY (diff, part)
+    ) WITHOUT ROWID;
+    INSERT INTO main.buckia_outbox_part SELECT o.diff, 1, coalesce(s.audience, '[]')
+      FROM main.buckia_outbox AS o LEFT JOIN main.buckia_share AS s ON s.share = o.share WHERE NOT o.is_delivered;
     """
 }

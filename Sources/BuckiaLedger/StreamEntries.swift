@@ -80,6 +80,23 @@ package enum StreamEntries {
     return found
   }
 
+  /// The streams whose place snapshots of a sender have taken.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func replaced(
+    by sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> Set<[UInt8]> {
+    let query = try connection.prepare(
+      """
+      SELECT s.replaces FROM main.buckia_stream AS s JOIN main.buckia_ledger AS l ON l.entry = s.entry
+      WHERE s.replaces IS NOT NULL AND s.sender = ?1 AND l.state IN ('applied', 'held')
+      """)
+    try query.bind(sender, at: 0)
+    var found: Set<[UInt8]> = []
+    while try query.step() { found.insert(query.blob(at: 0)) }
+    return found
+  }
+
   // MARK: Looking
 
   /// Looks up what the place of a diff means.

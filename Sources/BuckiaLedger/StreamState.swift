@@ -19,7 +19,7 @@ public struct StreamState: Equatable, Sendable {
   public let waiting: Int
   /// The diff that the first of them waits for; nil where none waits.
   public let missing: KSUID?
-  /// Whether a snapshot has taken the place of the stream, so that nothing is to come.
+  /// Whether nothing is to come: a snapshot has taken the place of the stream, or nothing is taken from its key any more.
   public let isEnded: Bool
 }
 
@@ -66,7 +66,7 @@ extension StreamState {
           incarnation: row.text(at: 2).flatMap { $0.isEmpty ? nil : $0 }, sequence: row.integer(at: 5),
           id: isApplied ? row.text(at: 3).flatMap { KSUID($0) } : nil,
           appliedAt: isApplied ? row.integer(at: 4) : nil, waiting: Int(row.integer(at: 6)), missing: waited,
-          isEnded: row.integer(at: 7) != 0))
+          isEnded: row.integer(at: 7) != 0 || senders.hasEnded(row.text(at: 0) ?? "")))
     }
     return states
   }

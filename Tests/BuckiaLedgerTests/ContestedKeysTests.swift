@@ -155,7 +155,7 @@ final class ContestedKeysTests {
     DROP TABLE buckia_stream; DROP TABLE buckia_effect; DROP TABLE buckia_undo; DROP TABLE buckia_conflict_detail;
     DROP TABLE buckia_resolution; DROP TABLE buckia_rule; DROP TABLE buckia_clock; DROP TABLE buckia_clock_column;
     DROP TABLE buckia_stamp; DROP TABLE buckia_share; DROP TABLE buckia_shadow; DROP TABLE buckia_outbox;
-    DROP TABLE buckia_outbox_piece; DROP TABLE buckia_acknowledgement; DROP TABLE buckia_taken_back; DROP TABLE buckia_vouch;
+    DROP TABLE buckia_outbox_piece; DROP TABLE buckia_outbox_part; DROP TABLE buckia_acknowledgement; DROP TABLE buckia_taken_back; DROP TABLE buckia_vouch;
     DROP TABLE buckia_invitation; DROP TABLE buckia_accepted;
     DROP TABLE buckia_state; DROP TABLE buckia_aside; DROP TABLE buckia_request;
     DROP TABLE buckia_row_name; DROP TABLE buckia_stream_author

@@ -57,10 +57,10 @@ import Testing
     let snapshot = try author.next(after: files[3], row: 50, kind: .snapshot)
     let after = try author.next(after: snapshot)
     try exchange.deliver(snapshot, after)
-    #expect(try exchange.apply().diffs.map(\.state) == [.waiting, .applied, .applied])
+    #expect(try exchange.apply().diffs.map(\.state) == [.alreadyApplied, .applied, .applied])
     try exchange.deliver(files[0], files[3])
     let late = try exchange.apply()
-    #expect(late.diffs.map(\.state) == [.alreadyApplied, .alreadyApplied, .alreadyApplied])
+    #expect(late.diffs.map(\.state) == [.alreadyApplied, .alreadyApplied])
     #expect(late.diffs.allSatisfy { $0.reason?.contains("the snapshot \(snapshot.id)") == true })
     #expect(try exchange.rows("SELECT id FROM t") == ["6", "50"])
     #expect(try exchange.folder.names(in: "inbound") == [])
@@ -83,9 +83,9 @@ import Testing
     #expect(report.diffs.first?.reason?.contains("its stream forks: \(files[2].id) was applied") == true)
     #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3"])
     try exchange.deliver(author.next(after: onFork, row: 60, kind: .snapshot))
-    #expect(try exchange.apply().diffs.map(\.state) == [.waiting, .waiting, .applied])
-    #expect(try exchange.apply().diffs.map(\.state) == [.alreadyApplied, .alreadyApplied])
+    #expect(try exchange.apply().diffs.map(\.state) == [.alreadyApplied, .alreadyApplied, .applied])
     #expect(try exchange.rows("SELECT id FROM t") == ["60"])
+    #expect(try exchange.folder.names(in: "inbound") == [])
   }
 
   @Test("A diff that follows another file than the one with this id that was applied is refused")
@@ -116,12 +116,63 @@ import Testing
     let late = try old.next(after: files[3])
     new.time = old.time
     try exchange.deliver(files[0], files[3], snapshot)
-    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .waiting, .applied])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .alreadyApplied, .applied])
     try exchange.deliver(files[1], late, new.next(after: snapshot, row: 51))
     let report = try exchange.apply()
-    #expect(report.diffs.map(\.state) == [.alreadyApplied, .alreadyApplied, .rejected, .applied])
-    #expect(report.diffs[2].code == .endedStream)
+    #expect(report.diffs.map(\.state) == [.alreadyApplied, .rejected, .applied])
+    #expect(report.diffs[1].code == .endedStream)
     #expect(try exchange.rows("SELECT id FROM t") == ["50", "51"])
+  }
+
+  @Test(
+    "A file that waits for a lost one is settled with the snapshot that comes along, in whatever order they are named")
+  func settledTogether() throws {
+    for order in [
+      [0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1], [1, 2, 3, 0], [3, 0, 1, 2], [2, 0, 3, 1],
+    ] {
+      let exchange = try Exchange(StreamAuthor.schema)
+      var author = try StreamAuthor()
+      let lost = try author.files(2)
+      let third = try author.next(after: lost[1])
+      let fourth = try author.next(after: third)
+      let snapshot = try author.next(after: fourth, row: 50, kind: .snapshot)
+      let files = [lost[0], third, fourth, snapshot]
+      let paths = try order.map { try exchange.folder.write(files[$0].bytes, to: "attachment \($0)") }
+      let report = try exchange.database.processInboundChanges(
+        paths, home: BuckiaHome(path: exchange.folder.file("home")))
+      let states = Dictionary(uniqueKeysWithValues: report.diffs.map { ($0.id, $0.state) })
+      #expect(report.diffs.map(\.path) == paths, "\(order)")
+      #expect(states[third.id] == .alreadyApplied && states[fourth.id] == .alreadyApplied, "\(order): \(states)")
+      #expect(states[snapshot.id] == .applied, "\(order)")
+      #expect(try exchange.rows("SELECT id FROM t WHERE id <> 1") == ["50"], "\(order)")
+      #expect(try exchange.database.log().allSatisfy { $0.state == .applied }, "\(order)")
+    }
+  }
+
+  @Test("Files of a stream that are named in another order than theirs are all applied by one call")
+  func namedInAnyOrder() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(4)
+    let paths = try [3, 1, 2, 0].map { try exchange.folder.write(files[$0].bytes, to: "attachment \($0)") }
+    let report = try exchange.database.processInboundChanges(
+      paths, home: BuckiaHome(path: exchange.folder.file("home")))
+    #expect(report.diffs.map(\.state) == [.applied, .applied, .applied, .applied])
+    #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3", "4"])
+  }
+
+  @Test("A dry run settles what waits as the real one does, and leaves it waiting")
+  func dryRun() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(3)
+    try exchange.deliver(files[0], files[2], author.next(after: files[2], row: 50, kind: .snapshot))
+    var options = ApplyOptions()
+    options.isDryRun = true
+    #expect(try exchange.apply(options).diffs.map(\.state) == [.applied, .alreadyApplied, .applied])
+    #expect(try exchange.rows("SELECT id FROM t") == [])
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied, .alreadyApplied, .applied])
+    #expect(try exchange.folder.names(in: "inbound") == [])
   }
 
   @Test("Streams of other people with the same id have nothing to do with each other")

@@ -121,8 +121,8 @@ extension DatabaseManager {
     settings.observer = changedRows
     settings.unsent = edits
     settings.snapshot = snapshot
-    settings.sharing = InboundShares(on: connection)
     settings.senders = try home.knownSenders()
+    settings.sharing = InboundShares(on: connection, senders: settings.senders)
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }

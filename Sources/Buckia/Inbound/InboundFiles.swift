@@ -9,6 +9,8 @@ import BuckiaSchemaPlans
 final class InboundFiles: IncomingFileSource {
   /// What became of the files so far.
   private(set) var outcomes: [DiffOutcome] = []
+  /// Where the outcomes of the files are, by their places.
+  private var places: [Int: Int] = [:]
 
   private let items: [InboundItem]
   /// Says which files are removed when they are done; to be set before the first is.
@@ -85,9 +87,10 @@ final class InboundFiles: IncomingFileSource {
     // The receiver asks for the file next: it waits until it is verified.
     progress.activity = verified == nil ? .verifying : .applying
     progress.path = items[index].path
-    progress.files = index
     progress.rows = 0
-    progress.bytes = bytesBefore[index]
+    // One that had to wait comes once more, when others behind it are done.
+    progress.files = max(progress.files, index)
+    progress.bytes = max(progress.bytes, bytesBefore[index])
     try handler(progress)
   }
 
@@ -96,9 +99,15 @@ final class InboundFiles: IncomingFileSource {
     for file in files {
       let item = items[file.index]
       if removal.removes(item, file.outcome.state), let identity = file.identity {
-        done.append((outcomes.count, FileRemoval(path: item.path, name: item.name, identity: identity)))
+        done.append(
+          (places[file.index] ?? outcomes.count, FileRemoval(path: item.path, name: item.name, identity: identity)))
       }
-      outcomes.append(file.outcome)
+      if let place = places[file.index] {
+        outcomes[place] = file.outcome
+      } else {
+        places[file.index] = outcomes.count
+        outcomes.append(file.outcome)
+      }
     }
     remover.remove(done)
   }

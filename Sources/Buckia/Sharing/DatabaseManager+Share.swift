@@ -31,7 +31,8 @@ extension DatabaseManager {
   ///
   /// - Parameters:
   ///   - scope: What is shared. If it has a name, and had another content before, what was sent is adjusted.
-  ///   - recipients: With whom: up to 64, unless the file is left unencrypted. All of them get the same file.
+  ///   - recipients: With whom: up to 10,000. All of them get the same diff, in files for up to 64 of them each; see
+  ///     ``ShareReport/files``.
   ///   - output: Where the file goes.
   ///   - options: What becomes of rows that have left the scope, and more.
   ///   - identity: Who signs the file, such as ``BuckiaHome/identity()``; nil for an unsigned file, which can only be one that is
@@ -40,7 +41,7 @@ extension DatabaseManager {
   ///   - progress: Is told how far the comparison has come. May throw to stop.
   /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
   /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
-  ///   `danglingReference` when a shared row refers to one that is not; `misuse` for a borrowed database inside a transaction of the
+  ///   `danglingReference` when a shared row refers to one that is not; `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a transaction of the
   ///   app, which may still roll back; when the database cannot be written. Nothing is sent then. When the file cannot be written,
   ///   the next call delivers it.
   @discardableResult

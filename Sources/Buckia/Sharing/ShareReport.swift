@@ -32,12 +32,16 @@ public struct ShareReport: Sendable {
     public let key: [ChangesetValue]
   }
 
-  /// A file of an earlier call that was stopped before it had delivered it.
+  /// A file that was written to where it goes.
   public struct Delivery: Sendable, Equatable {
     /// The diff's id.
     public let id: KSUID
     /// Where it is; nil for a stream.
     public let path: String?
+    /// Its size in bytes.
+    public let bytes: Int
+    /// The names of those who get it.
+    public let recipients: [String]
   }
 
   /// The id of the diff file; nil where nothing has changed since the last one, and in a dry run.
@@ -46,6 +50,9 @@ public struct ShareReport: Sendable {
   public internal(set) var path: String?
   /// Its size in bytes.
   public internal(set) var bytes = 0
+  /// All files of the diff, ``path`` first: one for up to 64 recipients whom it is encrypted for. They have the same id and the same
+  /// contents, and each recipient needs one of them. Those behind the first are in the folders `group-2`, `group-3` … beside it.
+  public internal(set) var files: [Delivery] = []
   /// Whether it holds everything in the scope, and not only what has changed.
   public internal(set) var isSnapshot = false
   /// Its number in the stream; 0 where there is none.

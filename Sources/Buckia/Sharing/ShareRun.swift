@@ -1,3 +1,4 @@
+import BuckiaAge
 import BuckiaApply
 import BuckiaByteStreams
 import BuckiaDiff
@@ -40,6 +41,7 @@ struct ShareRun {
   func run(on connection: borrowing SQLiteConnection) throws -> ShareReport {
     var report = ShareReport()
     report.isDryRun = options.isDryRun
+    try requireRoom()
     if !options.isDryRun, try deliver(into: &report, on: connection), !output.takesSeveral {
       report.isIncomplete = true
       return report
@@ -53,7 +55,8 @@ struct ShareRun {
       }
       var rest = ShareReport()
       _ = try deliver(into: &rest, on: connection)
-      report.path = rest.delivered.last?.path
+      report.files = rest.delivered.filter { $0.id == report.id }
+      report.path = report.files.first?.path
     }
     return report
   }
@@ -168,7 +171,7 @@ struct ShareRun {
 
   /// The share of this scope with these people: the one that there is, or a new one.
   ///
-  /// - Returns: The share, and the stream whose place it takes because that belongs to an earlier incarnation.
+  /// - Returns: The share, and the stream whose place it takes because that belongs to an earlier incarnation, or to another key.
   private func share(
     of replica: Replica, on connection: borrowing SQLiteConnection
   ) throws -> (ShareEntry, replaced: StreamID?) {
@@ -181,8 +184,10 @@ struct ShareRun {
       try share.write(on: connection)
       return (share, nil)
     }
-    guard share.incarnation != replica.incarnation.bytes else { return (share, nil) }
-    // A restored or copied database does not know what was sent in its name: others get everything anew, in another stream.
+    // A restored or copied database does not know what was sent in its name. And a stream belongs to a key: whoever has got hold of the
+    // former one may have gone on with it. Others get everything anew, in another stream.
+    guard share.incarnation != replica.incarnation.bytes || share.sequence > 0 && sealing.isOther(than: share.signer)
+    else { return (share, nil) }
     let replaced = share.sequence > 0 ? StreamID(share.stream) : nil
     share.stream = stream
     share.incarnation = replica.incarnation.bytes
@@ -219,19 +224,24 @@ struct ShareRun {
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),
       annotations: try Annotations(marking: withdrawals, naming: names.naming, origin: id))
-    let contents = TemporaryBuffer()
-    let written = try sealing.write(draft, changeset: difference.changeset, to: contents)
-    try contents.finish()
+    let file = sealing.name(of: id)
+    var part = 0
+    let written = try sealing.write(draft, changeset: difference.changeset) { group, contents in
+      part += 1
+      if part == 1 { report.bytes = contents.count }
+      guard !options.isDryRun else { return }
+      try OutboxPart(part, of: id, named: file, for: ShareEntry.audience(of: group.names))
+        .write(contents, on: source.connection)
+    }
     share.sequence += 1
     share.last = (id, written.manifestDigest.bytes)
+    share.signer = sealing.signerKey
     try share.write(on: source.connection)
-    let entry = OutboxEntry(
-      id: id, share: share.number, sequence: share.sequence, digest: written.manifestDigest.bytes,
-      file: sealing.name(of: id))
-    if !options.isDryRun { try entry.write(contents, at: WallClock.unixMilliseconds, on: source.connection) }
-    report.bytes = contents.count
     report.sequence = share.sequence
     guard !options.isDryRun else { return }
+    try OutboxEntry(
+      id: id, share: share.number, sequence: share.sequence, digest: written.manifestDigest.bytes, file: file
+    ).write(at: WallClock.unixMilliseconds, on: source.connection)
     report.id = id
     if let remark = DatabaseManager.stamp(difference, by: id, in: source) { report.warnings.append(remark) }
   }
@@ -260,19 +270,33 @@ struct ShareRun {
 
   // MARK: Delivering
 
+  /// Requires that all files of a diff fit where they go, before anything is made.
+  private func requireRoom() throws {
+    let count = sealing.groups.count
+    guard count > 1, !options.isDryRun, !output.takesSeveral else { return }
+    throw BuckiaError(
+      .misuse,
+      "\(count) files are needed, since one can be encrypted for at most \(Encryption.recipientLimit) recipients; name a folder for them "
+        + "instead of a file or standard output")
+  }
+
   /// Writes the files of the share that have not been delivered to where they go.
   ///
   /// - Returns: Whether there were any.
   private func deliver(into report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {
     guard let share = try knownShare(on: connection) else { return false }
-    for entry in try OutboxEntry.undelivered(of: share.number, on: connection) {
+    for part in try OutboxPart.undelivered(of: share.number, on: connection) {
       if !report.delivered.isEmpty, !output.takesSeveral { break }
-      let file = try output.file(named: entry.file)
-      try file.write(entry.contents(on: connection))
+      let file = try output.file(named: part.file, part: part.number)
+      let contents = try part.contents(on: connection)
+      try file.write(contents)
       let transaction = try SQLiteTransaction(on: connection)
-      try entry.markDelivered(on: connection)
+      try part.markDelivered(on: connection)
       try transaction.commit()
-      report.delivered.append(ShareReport.Delivery(id: entry.id, path: file.path))
+      report.delivered.append(
+        ShareReport.Delivery(
+          id: part.id, path: file.path, bytes: contents.count,
+          recipients: try ShareEntry.recipients(in: part.recipients)))
     }
     return !report.delivered.isEmpty
   }

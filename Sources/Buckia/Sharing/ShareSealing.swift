@@ -9,7 +9,12 @@ import SQLiteSchemas
 /// Who signs what is shared, and for whom it is encrypted.
 struct ShareSealing {
   private let signer: ManifestSigner?
-  private let encryption: Encryption?
+  /// The key that signs, in hex; empty where nobody does.
+  let signerKey: String
+  /// Whether its owner had other keys before.
+  private let hasFormerKeys: Bool
+  /// The files that a diff is: one for all recipients, or several where there are more than one can be encrypted for.
+  let groups: [ShareGroup]
   /// The public keys of all recipients; empty where one has none.
   private let keys: [[UInt8]]
   /// What people should know about the recipients.
@@ -19,14 +24,17 @@ struct ShareSealing {
   ///   do not go together.
   init(of options: ShareOptions, for recipients: [ShareRecipient], signedBy identity: Identity?) throws {
     signer = try identity.map { try ManifestSigner($0) }
+    signerKey = identity?.card.key ?? ""
+    hasFormerKeys = identity?.rotations.isEmpty == false
     let found = recipients.compactMap(\.key)
-    let isAddressed = found.count == recipients.count && found.count <= DiffFileLimits.recipients
-    keys = isAddressed ? Set(found.map(\.keyBytes)).sorted { $0.lexicographicallyPrecedes($1) } : []
+    let unique = Set(found.map(\.keyBytes))
+    let isAddressed = found.count == recipients.count && unique.count <= DiffFileLimits.recipients
+    keys = isAddressed ? unique.sorted { $0.lexicographicallyPrecedes($1) } : []
     remarks =
       options.isUnencrypted
       ? [] : recipients.filter(\.isUnconfirmed).map { Remark(.recipientUnconfirmed, EscapedText.quoted($0.name)) }
     guard !options.isUnencrypted else {
-      encryption = nil
+      groups = [ShareGroup(names: recipients.map(\.name))]
       return
     }
     if let other = recipients.first(where: { $0.key == nil }) {
@@ -41,8 +49,19 @@ struct ShareSealing {
         "what is shared is signed, and there is no identity to sign with; make one first (buckia identity new), or allow that it "
           + "is not encrypted (--unencrypted)")
     }
-    encryption = try Encryption(to: found)
+    guard isAddressed else {
+      throw BuckiaError(
+        .cannotEncrypt,
+        "a diff can have up to \(DiffFileLimits.recipients) recipients, and there are \(unique.count); share with some of them at a "
+          + "time")
+    }
+    groups = try ShareGroup.groups(of: recipients)
   }
+
+  /// Whether what was sent last was signed by another key, from which its receivers do not take anything now.
+  ///
+  /// - Parameter last: That key; nil where it is not known, because an earlier version has sent it.
+  func isOther(than last: String?) -> Bool { last.map { $0 != signerKey } ?? hasFormerKeys }
 
   /// For whom the next file is; nil where that cannot be said.
   func audience() -> Audience? {
@@ -56,20 +75,40 @@ struct ShareSealing {
   }
 
   /// The name of the file of a diff.
-  func name(of id: KSUID) -> String { encryption == nil ? DiffFileName.diff(id) : DiffFileName.encrypted(id) }
+  func name(of id: KSUID) -> String {
+    groups.contains { $0.encryption != nil } ? DiffFileName.encrypted(id) : DiffFileName.diff(id)
+  }
 
-  /// Writes a diff file, encrypted as it comes into being.
+  /// Makes the files of a diff. It is packed and signed once; a single file is encrypted as it comes into being.
   ///
-  /// - Throws: `DiffFileError`, `AgeError`, `ByteStreamError`.
+  /// - Parameter body: Takes each file, in the order of the groups, before the next one is made.
+  /// - Returns: What was written, the same in all of them.
+  /// - Throws: `DiffFileError`, `AgeError`, `ByteStreamError`; what `body` throws.
   func write(
-    _ draft: DiffFileDraft, changeset: TemporaryBuffer, to output: any ByteOutput
+    _ draft: DiffFileDraft, changeset: TemporaryBuffer, _ body: (ShareGroup, TemporaryBuffer) throws -> Void
   ) throws -> WrittenDiffFile {
     var writer = DiffFileWriter()
     writer.signer = signer
-    guard let encryption else { return try writer.write(draft, changeset: changeset, to: output) }
-    let encrypting = try EncryptingOutput(output, for: encryption)
-    let written = try writer.write(draft, changeset: changeset, to: encrypting)
-    try encrypting.finish()
+    let first = TemporaryBuffer()
+    guard groups.count > 1 else {
+      let encrypting = try groups.first?.encryption.map { try EncryptingOutput(first, for: $0) }
+      let written = try writer.write(draft, changeset: changeset, to: encrypting ?? first)
+      try encrypting?.finish()
+      try first.finish()
+      for group in groups { try body(group, first) }
+      return written
+    }
+    let written = try writer.write(draft, changeset: changeset, to: first)
+    try first.finish()
+    for group in groups {
+      guard let encryption = group.encryption else { continue }
+      let contents = TemporaryBuffer()
+      let encrypting = try EncryptingOutput(contents, for: encryption)
+      try first.forEachPiece { try encrypting.write($0) }
+      try encrypting.finish()
+      try contents.finish()
+      try body(group, contents)
+    }
     return written
   }
 }

@@ -2,6 +2,9 @@
 package struct Encryption: Sendable {
   private let kinds: [any RecipientKind]
 
+  /// How many recipients a file can have at most.
+  package static let recipientLimit = AgeHeader.maximumStanzas
+
   /// For some recipients; naming one twice is naming it once.
   ///
   /// - Throws: `AgeError` with code `noRecipients`, `tooManyRecipients` or `mixedRecipients`.
@@ -9,17 +12,17 @@ package struct Encryption: Sendable {
     var seen: Set<AgeRecipient> = []
     let recipients = recipients.filter { seen.insert($0).inserted }
     guard !recipients.isEmpty else { throw AgeError(.noRecipients, "there is nobody to encrypt for") }
-    guard recipients.count <= AgeHeader.maximumStanzas else {
-      throw AgeError(
-        .tooManyRecipients,
-        "a file can have up to \(AgeHeader.maximumStanzas) recipients, and there are \(recipients.count)")
-    }
     let safe = recipients.count { $0.isQuantumSafe }
     guard safe == 0 || safe == recipients.count else {
       throw AgeError(
         .mixedRecipients,
         "recipients that are safe from quantum computers (age1pq1…) cannot share a file with others: it would be as weak "
           + "as the weakest; encrypt it twice")
+    }
+    guard recipients.count <= Self.recipientLimit else {
+      throw AgeError(
+        .tooManyRecipients,
+        "a file can have up to \(Self.recipientLimit) recipients, and there are \(recipients.count)")
     }
     kinds = recipients.map(\.kind)
   }

@@ -64,6 +64,14 @@ package struct IncomingFile {
 }
 
 extension IncomingFile {
+  /// Its changes; nil where it could not be opened.
+  var changes: IncomingChanges? {
+    switch content {
+    case .verified(let changes), .arriving(let changes, _): changes
+    case .failed, .vanished: nil
+    }
+  }
+
   /// The same file, of which it has turned out that it cannot be applied.
   func failing(with error: any Error) -> IncomingFile {
     IncomingFile(
@@ -85,7 +93,7 @@ package protocol IncomingFileSource: AnyObject {
   func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader
   /// The file at an index comes next. May throw to stop the work; the files before it are done.
   func willReceive(_ index: Int) throws
-  /// These files are done: their transaction has been committed.
+  /// These files are done: their transaction has been committed. One that had to wait may be done once more.
   func didReceive(_ files: [ReceivedFile])
 }
 

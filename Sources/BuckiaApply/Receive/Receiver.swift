@@ -32,6 +32,8 @@ package struct Receiver {
   private let firstEntry: Int64
   /// The files that could not be read so far.
   private var unread = UnreadFiles()
+  /// The files that wait so far.
+  private var waiting = WaitingFiles()
   /// How many groups are still to be applied without batches, and how many it was last time: where there is one conflict,
   /// there are more.
   private var groupsWithoutBatch = 0
@@ -119,12 +121,19 @@ package struct Receiver {
     case failed(any Error, at: Int)
   }
 
-  /// Receives all files of a source, in order.
+  /// Receives all files of a source, in order. Those that wait for others of their stream are received once more, at the end, when what
+  /// came behind them has settled that.
   ///
   /// - Throws: What is not a file's fault: the database locked or damaged, a full disk, the application's wish to stop. The
   ///   files before it are done.
   package mutating func receive(_ source: some IncomingFileSource) throws {
     try receive(0..<source.count, of: source, .batches)
+    var ready = waiting.takeReady()
+    // Each file is applied once, so this ends.
+    while !ready.isEmpty {
+      for range in ready { try receive(range, of: source, .oneByOne) }
+      ready = waiting.takeReady()
+    }
   }
 
   /// Receives some files, group after group. A group that fails is received again with more care.
@@ -240,7 +249,8 @@ package struct Receiver {
     let effects = settings.observer?.mark ?? 0
     var done: [ReceivedFile] = []
     var unread = unread
-    let end = process(files, of: source, range, care, into: &done, noting: &unread, in: transaction)
+    var waiting = waiting
+    let end = process(files, of: source, range, care, into: &done, noting: &unread, &waiting, in: transaction)
     if isPartOfAnother, !session.connection.isInTransaction, case .failed(let error, _) = end {
       throw ReplicationError.transactionLost(error)
     }
@@ -265,6 +275,7 @@ package struct Receiver {
         return .failed(error, at: next - 1)
       }
       self.unread = unread
+      self.waiting = waiting
       source.didReceive(done)
     case .batchConflict, .refersToRefused, .failed:
       transaction.rollback()
@@ -277,7 +288,8 @@ package struct Receiver {
   /// Applies some files; the transaction is to be committed or rolled back as the result says.
   private func process(
     _ files: any IncomingFileReader, of source: some IncomingFileSource, _ range: Range<Int>, _ care: Care,
-    into done: inout [ReceivedFile], noting unread: inout UnreadFiles, in transaction: borrowing SQLiteTransaction
+    into done: inout [ReceivedFile], noting unread: inout UnreadFiles, _ waiting: inout WaitingFiles,
+    in transaction: borrowing SQLiteTransaction
   ) -> GroupEnd {
     let usesSavepoints = care == .savepoints || care == .alone
     var batch =
@@ -299,7 +311,9 @@ package struct Receiver {
         let result = try processor.process(with: &batch, in: transaction)
         unread = processor.unread
         switch result {
-        case .done(let outcome): done.append(ReceivedFile(index: index, identity: file.identity, outcome: outcome))
+        case .done(let outcome):
+          done.append(ReceivedFile(index: index, identity: file.identity, outcome: outcome))
+          waiting.note(index, outcome, of: file.changes)
         case .vanished: break
         case .batchConflict:
           file.abandon()

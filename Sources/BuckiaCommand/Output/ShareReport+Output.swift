@@ -7,6 +7,7 @@ extension ShareReport {
       "version": 1,
       "id": .text(id?.description),
       "path": .text(path),
+      "files": .array(files.map(\.json)),
       "bytes": .number(bytes),
       "method": .string(DiffMethod.rows.rawValue),
       "snapshot": .bool(isSnapshot),
@@ -14,8 +15,7 @@ extension ShareReport {
       "dryRun": .bool(isDryRun),
       "tables": .array(tables.map(\.json)),
       "skipped": .array(skipped.map(\.json)),
-      "delivered": .array(
-        delivered.map { ["id": .string($0.id.description), "path": .text($0.path)] }),
+      "delivered": .array(delivered.map(\.json)),
       "incomplete": .bool(isIncomplete),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),
@@ -38,6 +38,7 @@ extension ShareReport {
       lines.append(
         "\(style(name, .strong))  \(ByteCount(bytes)) in \(Elapsed(seconds))\(isSnapshot ? ", everything in the scope" : "")"
       )
+      lines += groupLines(style: style)
     } else {
       lines.append("No changes, so no file \(isDryRun ? "would be" : "was") written \(time).")
     }
@@ -56,6 +57,41 @@ extension ShareReport {
     lines += skipped.lines(heading: "Does not travel:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
     return lines
+  }
+}
+
+extension ShareReport {
+  /// The files behind the first one, and for how many people each is.
+  private func groupLines(style: Style) -> [String] {
+    guard files.count > 1, let first = files.first else { return [] }
+    var lines = [
+      "One file can be encrypted for up to 64 people, so there are \(files.count) with the same contents. Each person needs one:"
+    ]
+    var table = TextTable([.text("file"), .number("people"), .text("from … to")])
+    for file in files.prefix(style.listLimit) {
+      let names = [file.recipients.first, file.recipients.last].compactMap { $0?.escaped(limit: 24) }
+      table.add([
+        .init(file == first ? "this one" : file.folderName.escaped(limit: 40)), .count(file.recipients.count),
+        .init(names.joined(separator: " … ")),
+      ])
+    }
+    lines += table.lines(style: style)
+    if files.count > style.listLimit { lines.append(style.rest(files.count - style.listLimit, "file", indent: 2)) }
+    return lines
+  }
+}
+
+extension ShareReport.Delivery {
+  fileprivate var json: JSONValue {
+    [
+      "id": .string(id.description), "path": .text(path), "bytes": .number(bytes),
+      "recipients": .array(recipients.map { .string($0) }),
+    ]
+  }
+
+  /// The folder that the file is in, without those above it.
+  fileprivate var folderName: String {
+    (path ?? "").split(separator: "/").dropLast().last.map(String.init) ?? ""
   }
 }
 

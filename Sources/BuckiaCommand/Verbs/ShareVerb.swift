@@ -15,7 +15,8 @@ struct ShareVerb: Verb {
       is enough.
 
       The file is encrypted for those named with --to, and signed by you: make an identity first (buckia identity new), and add their \
-      cards (buckia contact add).
+      cards (buckia contact add). One file can be encrypted for up to 64: where there are more, the folder of -o also has the folders \
+      group-2, group-3 and so on. Each person needs the file of their group; --json says who is in which.
 
       Example:
         buckia share notes.db --to anna --table note --where 'topic = 7' --exclude note.draft -o outbox
@@ -137,7 +138,8 @@ struct ShareVerb: Verb {
     options.resyncs = resync
     options.isUnencrypted = unencrypted
     options.isDryRun = dryRun
-    let recipients = try to.map { try Recipients(in: home.folder).recipient($0) }
+    let known = Recipients(in: home.folder)
+    let recipients = try to.map { try known.recipient($0) }
     let report = try DatabaseManager(database).share(
       chosenScope(for: recipients), to: recipients,
       output: OutputPath.diffOutput(path, replacing: force), options: options, signedBy: home.folder.identityIfAny(),

@@ -16,8 +16,8 @@ package struct DiffFileLimits: Sendable {
   package static let nameBytes = 1_024
   /// The most UNIQUE constraints, and the most foreign keys, of a table.
   package static let constraints = 1_000
-  /// The most recipients of one diff, as many as age stanzas.
-  package static let recipients = 64
+  /// The most recipients of one diff. Their hashes take two thirds of what a manifest may have.
+  package static let recipients = 10_000
   /// The largest number that documents hold as a number: what JavaScript still counts exactly.
   package static let number: Int64 = 1 << 53 - 1
   /// The largest member: what eleven octal digits of a tar header can say, 8 GiB - 1.

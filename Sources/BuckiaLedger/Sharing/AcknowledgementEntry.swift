@@ -34,6 +34,21 @@ package struct AcknowledgementEntry: Equatable, Sendable {
         """, share, sender, replica, through)
   }
 
+  /// Notes that a key has replaced another: what this one has acknowledged, that one has.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func handOver(
+    from former: String, to sender: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_acknowledgement
+        SELECT share, ?2, replica, through FROM main.buckia_acknowledgement WHERE sender = ?1
+        ON CONFLICT DO UPDATE SET through = max(through, excluded.through)
+        """, former, sender)
+    try connection.run(cached: "DELETE FROM main.buckia_acknowledgement WHERE sender = ?1", former)
+  }
+
   /// Who has acknowledged a share, and how far.
   ///
   /// - Throws: `SQLiteError`.

@@ -13,7 +13,8 @@ package struct ShareEntry: Equatable, Sendable {
       audience TEXT NOT NULL,
       sequence INTEGER NOT NULL,
       diff TEXT,
-      digest BLOB
+      digest BLOB,
+      signer TEXT
     );
     """
 
@@ -33,6 +34,8 @@ package struct ShareEntry: Equatable, Sendable {
   package var sequence: Int64 = 0
   /// The last diff: its id and the digest of its manifest.
   package var last: (id: KSUID, digest: [UInt8])?
+  /// The key that has signed it, in hex; empty for an unsigned one. nil where nothing was sent, or an earlier version has sent it.
+  package var signer: String?
 
   /// A share of which nothing has been sent.
   package init(stream: [UInt8], incarnation: [UInt8], name: String?, scope: String, audience: String) {
@@ -47,7 +50,7 @@ package struct ShareEntry: Equatable, Sendable {
     first.number == second.number && first.stream == second.stream && first.incarnation == second.incarnation
       && first.name == second.name && first.scope == second.scope && first.audience == second.audience
       && first.sequence == second.sequence && first.last?.id == second.last?.id
-      && first.last?.digest == second.last?.digest
+      && first.last?.digest == second.last?.digest && first.signer == second.signer
   }
 
   // MARK: Reading
@@ -57,7 +60,8 @@ package struct ShareEntry: Equatable, Sendable {
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package static func all(on connection: borrowing SQLiteConnection) throws -> [ShareEntry] {
     guard let format = try Ledger.format(on: connection), format >= 8 else { return [] }
-    let columns = "share, stream, incarnation, name, scope, audience, sequence, diff, digest"
+    let signer = format >= Ledger.signerFormat ? "signer" : "NULL"
+    let columns = "share, stream, incarnation, name, scope, audience, sequence, diff, digest, \(signer)"
     var found: [ShareEntry] = []
     try connection.forEachRow(of: "SELECT \(columns) FROM main.buckia_share ORDER BY share") { row in
       var entry = ShareEntry(
@@ -66,6 +70,7 @@ package struct ShareEntry: Equatable, Sendable {
       entry.number = row.integer(at: 0)
       entry.sequence = row.integer(at: 6)
       if let id = KSUID(row.text(at: 7) ?? "") { entry.last = (id, row.blob(at: 8)) }
+      if !row.isNull(at: 9) { entry.signer = row.text(at: 9) }
       found.append(entry)
     }
     return found
@@ -79,10 +84,12 @@ package struct ShareEntry: Equatable, Sendable {
   package mutating func write(on connection: borrowing SQLiteConnection) throws {
     try connection.run(
       cached: """
-        INSERT INTO main.buckia_share VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+        INSERT INTO main.buckia_share VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
         ON CONFLICT (share) DO UPDATE SET stream = excluded.stream, incarnation = excluded.incarnation,
-          scope = excluded.scope, sequence = excluded.sequence, diff = excluded.diff, digest = excluded.digest
-        """, number, stream, incarnation, name, scope, audience, sequence, last?.id.description, last?.digest)
+          scope = excluded.scope, sequence = excluded.sequence, diff = excluded.diff, digest = excluded.digest,
+          signer = excluded.signer
+        """, number, stream, incarnation, name, scope, audience, sequence, last?.id.description, last?.digest,
+      signer)
     if number == 0 { number = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0 }
   }
 }

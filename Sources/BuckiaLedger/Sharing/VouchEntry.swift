@@ -77,6 +77,36 @@ package struct VouchEntry: Hashable, Sendable {
     return found
   }
 
+  /// The streams of a sender that have brought rows.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func streams(from sender: String, on connection: borrowing SQLiteConnection) throws -> [[UInt8]] {
+    let query = try connection.prepare(
+      "SELECT DISTINCT stream FROM main.buckia_vouch WHERE sender = ?1 ORDER BY stream")
+    try query.bind(sender, at: 0)
+    var found: [[UInt8]] = []
+    while try query.step() { found.append(query.blob(at: 0)) }
+    return found
+  }
+
+  /// Makes what a stream has brought that of another key, which has replaced its sender's.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func handOver(
+    _ stream: [UInt8], from former: String, to sender: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    // There is none unless the new key has used the stream itself.
+    for table in try tables(of: stream, from: sender, on: connection) {
+      try remove(stream, from: sender, table, on: connection)
+    }
+    try StateEntry.remove(stream, from: sender, nil, on: connection)
+    for table in ["buckia_vouch", "buckia_state"] {
+      try connection.run(
+        cached: "UPDATE main.\(table) SET sender = ?3 WHERE sender = ?1 AND stream = ?2", former, stream, sender)
+    }
+    try SharedView.refresh(on: connection)
+  }
+
   /// Begins to keep what a stream has brought of a table; what was kept under another key is dropped.
   ///
   /// - Throws: `SQLiteError`.

@@ -12,6 +12,7 @@ import SQLiteSchemas
 package final class InboundShares: SharingParticipant {
   private let connection: SQLiteConnection
   private let vouchers: Vouchers
+  private let senders: KnownSenders
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
   private var own: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
@@ -21,8 +22,13 @@ package final class InboundShares: SharingParticipant {
   private var shares: Bool?
 
   /// Takes part in applying diffs to a database, through a connection that must outlive it.
-  package init(on connection: borrowing SQLiteConnection) {
+  ///
+  /// - Parameters:
+  ///   - connection: The connection.
+  ///   - senders: Knows which keys have replaced others.
+  package init(on connection: borrowing SQLiteConnection, senders: KnownSenders = .nobody) {
     self.connection = SQLiteConnection(sharing: connection)
+    self.senders = senders
     vouchers = Vouchers(on: connection)
     names = RowNames(vouchers, on: connection)
   }
@@ -41,6 +47,8 @@ package final class InboundShares: SharingParticipant {
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
     translation = nil
+    try ReplacedKeys(senders.keys(before: changes.key.sender), by: changes.key.sender).handOver(
+      changes.place, on: connection)
     vouchers.reload()
     names.reload()
     guard let place = changes.place else { return changes }
@@ -299,10 +307,15 @@ extension ShareEntry {
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   package var recipients: [String] {
-    get throws {
-      guard case .array(let names) = try JSONParser.parse(Array(audience.utf8)) else { return [] }
-      return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
-    }
+    get throws { try Self.recipients(in: audience) }
+  }
+
+  /// The names that a document holds.
+  ///
+  /// - Throws: `JSONError` when the ledger is damaged.
+  package static func recipients(in document: String) throws -> [String] {
+    guard case .array(let names) = try JSONParser.parse(Array(document.utf8)) else { return [] }
+    return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
   }
 
   /// Whether it is shared with one person alone.

@@ -8,6 +8,8 @@ final class DeliveredFiles: IncomingFileSource {
   /// The files that are done: their transaction has been committed.
   private(set) var done: [(diff: SentDiff, outcome: DiffOutcome)] = []
   private let diffs: [SentDiff]
+  /// Where they are in that, by their places in the folder.
+  private var places: [Int: Int] = [:]
   /// The places before which a transaction ends.
   private let boundaries: Set<Int>
   private let stop: Int?
@@ -44,7 +46,14 @@ final class DeliveredFiles: IncomingFileSource {
   }
 
   func didReceive(_ files: [ReceivedFile]) {
-    done += files.map { (diffs[$0.index], $0.outcome) }
+    for file in files {
+      if let place = places[file.index] {
+        done[place].outcome = file.outcome
+      } else {
+        places[file.index] = done.count
+        done.append((diffs[file.index], file.outcome))
+      }
+    }
     didCommit()
   }
 }

@@ -1,0 +1,188 @@
+import Buckia
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Shares of somebody who goes on with new keys.
+@Suite struct RotatedSenderTests {
+  private let folder: TemporaryFolder
+  private let scope = ShareScope(name: "all") { SharedTable("note").where("NOT hidden") }
+
+  init() throws {
+    folder = try TemporaryFolder()
+    let schema = "CREATE TABLE note(id TEXT PRIMARY KEY, text, hidden INTEGER NOT NULL DEFAULT 0)"
+    try TestDatabases.run(
+      "\(schema); INSERT INTO note(id, text) VALUES ('a','one'),('b','two'),('c','three'),('d','four')",
+      on: folder.file("anna.sqlite"))
+    try TestDatabases.run(schema, on: folder.file("ben.sqlite"))
+    for name in ["anna", "ben"] { try home(name).makeIdentity(named: name) }
+    try know("anna", by: "ben")
+    try know("ben", by: "anna")
+  }
+
+  private func home(_ name: String) -> BuckiaHome { BuckiaHome(path: folder.file("home of \(name)")) }
+
+  private func know(_ name: String, by other: String) throws {
+    let card = try home(name).identity().card
+    try home(other).addContact(card.text)
+    try home(other).trustContact(name, fingerprint: card.fingerprint)
+  }
+
+  private func run(_ sql: String, on name: String = "anna") throws {
+    try TestDatabases.run(sql, on: folder.file("\(name).sqlite"))
+  }
+
+  @discardableResult
+  private func share(from name: String = "anna", to other: String = "ben", as identity: Identity? = nil) throws
+    -> ShareReport
+  {
+    try DatabaseManager(folder.file("\(name).sqlite")).share(
+      scope, to: [ShareRecipient(home(name).contact(named: other))], output: .folder(folder.file("for \(other)")),
+      signedBy: identity ?? home(name).identity(), home: home(name))
+  }
+
+  @discardableResult
+  private func receive(by name: String = "ben", trust: TrustMode? = nil) throws -> [DiffOutcome] {
+    try DatabaseManager(folder.file("\(name).sqlite")).processInboundChanges(
+      [folder.file("for \(name)")], options: ApplyOptions(trust: trust), home: home(name)
+    ).diffs
+  }
+
+  private func rows(_ name: String = "ben", _ query: String = "SELECT id, text FROM note ORDER BY id") throws
+    -> [String]
+  {
+    let connection = try SQLiteConnection(opening: folder.file("\(name).sqlite"), as: .readOnly)
+    var found: [String] = []
+    try connection.forEachRow(of: query) { row in
+      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+    }
+    return found
+  }
+
+  /// Confirms new keys of somebody.
+  private func confirm(_ name: String, by other: String) throws {
+    let identity = try home(name).identity()
+    for rotation in identity.rotations.suffix(1) { try home(other).addContact(rotation.text) }
+    try home(other).trustContact(name, fingerprint: identity.fingerprint)
+  }
+
+  @Test func `new keys begin anew by a snapshot, which is taken without conflicts once they are confirmed`() throws {
+    #expect(try share().isSnapshot)
+    #expect(try receive(trust: .known).map(\.state) == [.applied])
+    try run("UPDATE note SET text = 'ONE' WHERE id = 'a'")
+    #expect(try share().sequence == 2)
+    #expect(try receive().map(\.state) == [.applied])
+    try run("UPDATE note SET text = 'mine' WHERE id = 'c'; INSERT INTO note(id, text) VALUES ('x','mine')", on: "ben")
+
+    _ = try home("anna").rotateIdentity()
+    try run(
+      "UPDATE note SET text = 'TWO' WHERE id = 'b'; DELETE FROM note WHERE id = 'd'; INSERT INTO note(id, text) VALUES ('e','five')"
+    )
+    let report = try share()
+    #expect(report.isSnapshot && report.sequence == 1)
+    #expect(try receive().map(\.code) == [.untrusted])
+    let old = try rows()
+    try confirm("anna", by: "ben")
+    let taken = try receive()
+    #expect(taken.map(\.state) == [.applied], "\(taken)")
+    #expect(taken.map(\.conflicts) == [0])
+    #expect(old == ["a|ONE", "b|two", "c|mine", "d|four", "x|mine"])
+    #expect(try rows() == ["a|ONE", "b|TWO", "c|mine", "e|five", "x|mine"])
+
+    // It goes on in the new stream, and rows that are withdrawn go: the old stream does not keep them.
+    try run("UPDATE note SET hidden = 1 WHERE id = 'e'; UPDATE note SET hidden = 1 WHERE id = 'a'")
+    let next = try share()
+    #expect(!next.isSnapshot && next.sequence == 2)
+    #expect(try receive().map(\.state) == [.applied])
+    #expect(try rows() == ["b|TWO", "c|mine", "x|mine"])
+    #expect(try rows("ben", "SELECT count(DISTINCT sender) FROM buckia_vouch") == ["1"])
+    #expect(try rows("ben", "SELECT count(DISTINCT sender) FROM buckia_state WHERE sender IS NOT NULL") == ["1"])
+    let streams = try DatabaseManager(folder.file("ben.sqlite")).status(home: home("ben")).streams
+    #expect(streams.map(\.isEnded) == [false, true])
+  }
+
+  @Test func `whoever has stolen the old key cannot go on with its stream, nor end the new one`() throws {
+    let stolen = try home("anna").identity()
+    try share()
+    try receive(trust: .known)
+    // The thief has the database, too.
+    try FileManager.default.copyItem(atPath: folder.file("anna.sqlite"), toPath: folder.file("thief.sqlite"))
+    try FileManager.default.copyItem(atPath: folder.file("home of anna"), toPath: folder.file("home of thief"))
+    _ = try home("anna").rotateIdentity()
+    try run("UPDATE note SET text = 'ONE' WHERE id = 'a'")
+    try share()
+    try confirm("anna", by: "ben")
+    #expect(try receive().map(\.state) == [.applied])
+    try run("UPDATE note SET text = 'forged'", on: "thief")
+    #expect(try share(from: "thief", as: stolen).id != nil)
+    #expect(try receive().map(\.code) == [.endedKey])
+    try FileManager.default.removeItem(atPath: folder.file("for ben"))
+    try run("UPDATE note SET text = 'TWO' WHERE id = 'b'")
+    try share()
+    #expect(try receive().map(\.state) == [.applied])
+    #expect(try rows() == ["a|ONE", "b|TWO", "c|three", "d|four"])
+  }
+
+  @Test func `a snapshot that was taken before its key was confirmed has the rows of the old stream, too`() throws {
+    try share()
+    try receive(trust: .any)
+    _ = try home("anna").rotateIdentity()
+    try share()
+    // Everybody is taken here; nothing says yet that it is the same sender.
+    #expect(try receive().map(\.state) == [.applied])
+    try confirm("anna", by: "ben")
+    try run("UPDATE note SET hidden = 1 WHERE id = 'a'")
+    try share()
+    #expect(try receive().map(\.state) == [.applied])
+    #expect(try rows() == ["b|two", "c|three", "d|four"])
+  }
+
+  @Test func `nobody takes over a stream by naming it, unless their key was confirmed as the next one`() throws {
+    try share()
+    try receive(trust: .any)
+    // Carla has got the database, and shares it as her own.
+    try home("carla").makeIdentity(named: "carla")
+    try know("ben", by: "carla")
+    try FileManager.default.copyItem(atPath: folder.file("anna.sqlite"), toPath: folder.file("carla.sqlite"))
+    try run("DELETE FROM note WHERE id <> 'a'", on: "carla")
+    try share(from: "carla")
+    #expect(try receive().map(\.state) == [.applied])
+    #expect(try rows().count == 4, "the rows of anna's stream are anna's")
+    try run("UPDATE note SET hidden = 1", on: "carla")
+    try share(from: "carla")
+    #expect(try receive().map(\.state) == [.applied])
+    #expect(try rows().count == 4)
+  }
+
+  @Test func `a share of a version that did not note who signs begins anew once, when there were other keys`() throws {
+    try share()
+    try run("UPDATE buckia_share SET signer = NULL; UPDATE note SET text = 'ONE' WHERE id = 'a'")
+    #expect(try !share().isSnapshot)
+    try run("UPDATE buckia_share SET signer = NULL; UPDATE note SET text = 'TWO' WHERE id = 'b'")
+    _ = try home("anna").rotateIdentity()
+    #expect(try share().isSnapshot)
+    try run("UPDATE note SET text = 'THREE' WHERE id = 'c'")
+    #expect(try !share().isSnapshot)
+  }
+
+  @Test func `when the receiver has new keys, the stream goes on, and their acknowledgements count`() throws {
+    try share()
+    try receive(trust: .known)
+    try run("INSERT INTO note(id, text) VALUES ('x','mine')", on: "ben")
+    try share(from: "ben", to: "anna")
+    #expect(try receive(by: "anna").map(\.state) == [.applied])
+    _ = try home("ben").rotateIdentity()
+    try confirm("ben", by: "anna")
+    try run("UPDATE note SET text = 'ONE' WHERE id = 'a'")
+    #expect(try !share().isSnapshot)
+    #expect(try receive().map(\.state) == [.applied])
+    try run("UPDATE note SET text = 'Mine' WHERE id = 'x'", on: "ben")
+    #expect(try share(from: "ben", to: "anna").isSnapshot)
+    let taken = try receive(by: "anna")
+    #expect(taken.map(\.state) == [.applied] && taken.map(\.conflicts) == [0], "\(taken)")
+    #expect(try rows("anna") == rows("ben"))
+    #expect(
+      try rows("anna", "SELECT count(DISTINCT sender), max(through) FROM buckia_acknowledgement") == ["1|2"])
+  }
+}
