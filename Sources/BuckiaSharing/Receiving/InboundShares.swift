@@ -192,7 +192,7 @@ package final class InboundShares: SharingParticipant {
   ) throws {
     var present: [TableName: Set<[UInt8]>] = [:]
     let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
         table.hasKey(reader.new)
       else { return }
