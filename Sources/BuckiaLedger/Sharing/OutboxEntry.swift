@@ -88,6 +88,16 @@ package struct OutboxEntry: Equatable, Sendable {
     return found
   }
 
+  /// The number of the share that a diff is of; nil where it was not shared from here.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func share(of diff: KSUID, on connection: borrowing SQLiteConnection) throws -> Int64? {
+    let query = try connection.cached("SELECT share FROM main.buckia_outbox WHERE diff = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(diff.description, at: 0)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+  }
+
   /// The file.
   ///
   /// - Throws: `SQLiteError`; `ByteStreamError` when there is no room for it.
