@@ -155,8 +155,11 @@ extension DatabaseManager {
 
   /// Notes in the clocks of the newer database what the diff says: where others have it, theirs say the same.
   ///
+  /// - Parameter origins: What the diff says of where its changes come from; empty where all are its own.
   /// - Returns: A remark when that could not be done.
-  static func stamp(_ difference: DatabaseDifference, by id: KSUID, in newer: RowSource) -> Remark? {
+  static func stamp(
+    _ difference: DatabaseDifference, by id: KSUID, _ origins: [OriginRun] = [], in newer: RowSource
+  ) -> Remark? {
     let columns = Dictionary(
       difference.tables.map { (TableName($0.definition.name), $0.definition.changesetColumns) }
     ) { first, _ in first }
@@ -164,9 +167,9 @@ extension DatabaseManager {
       guard try !RowClocks.tables(on: newer.connection).isEmpty else { return nil }
       if let path = newer.attachablePath {
         let connection = try SQLiteConnection(opening: path, as: .readWrite)
-        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, on: connection)
+        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, origins, on: connection)
       } else {
-        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, on: newer.connection)
+        try OwnDiff.stamp(difference.changeset, columns: columns, by: id, origins, on: newer.connection)
       }
       return nil
     } catch {

@@ -27,6 +27,11 @@ package struct IncomingChanges {
   /// Which of the changes are withdrawals: how many neighbours are, or are not, in their order. Empty where none is. Only to be asked
   /// when all changes are there.
   package var withdrawals: () throws -> [(count: Int64, isWithdrawal: Bool)] = { [] }
+  /// Which diffs the changes come from, in their order. Empty where all of them are the diff's own. Only to be asked when all changes are
+  /// there.
+  package var origins: () throws -> [OriginRun] = { [] }
+  /// The same by the keys of the rows, where others have looked at the changes before and may have left some out.
+  package var knownOrigins: RowOrigins?
   /// What other replicas call the rows. Only to be asked when all changes are there.
   package var naming: () throws -> RowNaming = { RowNaming() }
   /// How many changes of each table the author says there are; nil where nobody does.
@@ -74,6 +79,16 @@ package struct IncomingChanges {
       changeset: changeset, feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
     changes.claims = claims
     return changes
+  }
+
+  /// Which diffs the changes come from, by the keys of their rows; nil where all of them are the diff's own. Waits until all are there.
+  ///
+  /// - Throws: As ``origins``; `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
+  func rowOrigins() throws -> RowOrigins? {
+    if let knownOrigins { return knownOrigins }
+    let runs = try origins()
+    guard let id = key.id, runs.contains(where: { $0.isNews(in: id) }) else { return nil }
+    return try RowOrigins(runs, of: changeset, id, knowing: feed.summary())
   }
 
   /// How many changes of each table there will be; nil where nobody knows yet.

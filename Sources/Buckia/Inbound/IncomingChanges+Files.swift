@@ -20,6 +20,7 @@ extension IncomingChanges {
     claims = diff.manifest.claims
     let annotations = diff.annotations
     withdrawals = { annotations?.withdrawals ?? [] }
+    origins = { annotations?.originRuns ?? [] }
     naming = { annotations?.keys.map { RowNaming($0) } ?? RowNaming() }
   }
 
@@ -41,6 +42,8 @@ extension IncomingChanges {
       renames: diff.manifest.renames, claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
     claims = diff.manifest.claims
     withdrawals = { try diff.file().file.annotations?.withdrawals ?? [] }
+    // Most files have none, and need not be there to the end to say so.
+    if diff.manifest.hasAnnotations { origins = { try diff.file().file.annotations?.originRuns ?? [] } }
     naming = { try diff.file().file.annotations?.keys.map { RowNaming($0) } ?? RowNaming() }
   }
 }
@@ -105,6 +108,18 @@ extension Annotations {
   /// How many neighbouring changes are withdrawals, or are not.
   fileprivate var withdrawals: [(count: Int64, isWithdrawal: Bool)] {
     runs.map { ($0.count, $0.kind == .withdraw) }
+  }
+}
+
+extension Annotations {
+  /// Which diffs neighbouring changes come from.
+  fileprivate var originRuns: [OriginRun] {
+    runs.map { run in
+      OriginRun(
+        count: run.count, diff: origins[run.origin],
+        columns: Dictionary(run.columns.map { ($0.column, origins[$0.origin]) }) { first, _ in first },
+        isWithdrawal: run.kind == .withdraw)
+    }
   }
 }
 

@@ -41,15 +41,30 @@ extension ShareReport {
 }
 
 extension Annotations {
-  /// Marks the changes that withdraw rows, and says what others call the rows; nil where there is nothing to say.
-  init?(marking runs: [(count: Int64, isWithdrawal: Bool)], naming: RowNaming, origin id: KSUID) throws {
-    let withdraws = runs.contains { $0.isWithdrawal }
+  /// Says which changes come from elsewhere or withdraw rows, and what others call the rows; nil where there is nothing to say.
+  init?(_ runs: [OriginRun], naming: RowNaming, origin id: KSUID) throws {
     let keys = try RowKeys(naming)
-    guard withdraws || !keys.isEmpty else { return nil }
-    self.init(
-      origins: withdraws ? [id] : [],
-      runs: withdraws ? runs.map { Run(count: $0.count, origin: 0, kind: $0.isWithdrawal ? .withdraw : .edit) } : [],
-      keys: keys.isEmpty ? nil : keys)
+    let isNews = runs.contains { $0.isNews(in: id) }
+    guard isNews || !keys.isEmpty else { return nil }
+    var origins: [KSUID] = []
+    var places: [KSUID: Int] = [:]
+    func place(of diff: KSUID) -> Int {
+      if let known = places[diff] { return known }
+      origins.append(diff)
+      places[diff] = origins.count - 1
+      return origins.count - 1
+    }
+    let described =
+      !isNews
+      ? []
+      : runs.map { run in
+        Run(
+          count: run.count, origin: place(of: run.diff), kind: run.isWithdrawal ? .withdraw : .edit,
+          columns: run.columns.sorted { $0.key < $1.key }.map {
+            ColumnOrigin(column: $0.key, origin: place(of: $0.value))
+          })
+      }
+    self.init(origins: origins, runs: described, keys: keys.isEmpty ? nil : keys)
   }
 }
 

@@ -145,7 +145,7 @@ struct ShareRun {
       let claims = ShareClaims(states: states, resent: resent, asked: asked)
       try send(
         sent, departed.withdrawals(keeping: keeps), claims, names, of: &share, replacing: replaced,
-        isSnapshot: isSnapshot, from: newer, by: replica, &report)
+        isSnapshot: isSnapshot, from: newer, by: replica, schema, &report)
       for var state in asked {
         state.isRequested = true
         try state.write(on: connection)
@@ -201,7 +201,7 @@ struct ShareRun {
     _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)],
     _ claims: ShareClaims, _ names: SentNames, of share: inout ShareEntry, replacing replaced: StreamID?,
     isSnapshot: Bool,
-    from source: RowSource, by replica: Replica,
+    from source: RowSource, by replica: Replica, _ schema: SchemaReader,
     _ report: inout ShareReport
   ) throws {
     let id = try nextID(from: source, &report)
@@ -220,10 +220,17 @@ struct ShareRun {
       audience: sealing.audience(), chain: chain,
       acknowledgements: try Self.acknowledgements(on: source.connection), ownKeys: names.ownKeys)
     claims.write(into: &manifest, of: difference)
+    let passedOn = try PassedOnChanges(
+      in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, by: id,
+      goesBack: share.recipients.count > 1, schema, on: source.connection)
+    let origins =
+      passedOn.exist
+      ? passedOn.runs
+      : withdrawals.map { OriginRun(count: $0.count, diff: id, isWithdrawal: $0.isWithdrawal) }
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)),
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }),
-      annotations: try Annotations(marking: withdrawals, naming: names.naming, origin: id))
+      annotations: try Annotations(origins, naming: names.naming, origin: id))
     let file = sealing.name(of: id)
     var part = 0
     let written = try sealing.write(draft, changeset: difference.changeset) { group, contents in
@@ -243,7 +250,7 @@ struct ShareRun {
       id: id, share: share.number, sequence: share.sequence, digest: written.manifestDigest.bytes, file: file
     ).write(at: WallClock.unixMilliseconds, on: source.connection)
     report.id = id
-    if let remark = DatabaseManager.stamp(difference, by: id, in: source) { report.warnings.append(remark) }
+    if let remark = DatabaseManager.stamp(difference, by: id, origins, in: source) { report.warnings.append(remark) }
   }
 
   /// How far the streams of others have been applied here: the newest ones, as many as a manifest may have.

@@ -11,12 +11,15 @@ struct DiffClocks {
   private let session: ApplySession
   private let unsent: UnsentEdits?
   private let isAlone: Bool
+  private let origins: RowOrigins?
 
   /// - Parameters:
   ///   - diff: The diff.
   ///   - unsent: What was changed here and not been sent; nil where nobody knows.
   ///   - isAlone: Whether nobody but the changes writes to the tables, as a trigger might.
-  init(_ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, isAlone: Bool) {
+  ///   - origins: Which changes come from other diffs; nil for none.
+  init(_ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, isAlone: Bool, origins: RowOrigins?) {
+    self.origins = origins
     self.diff = diff
     self.session = session
     self.unsent = unsent
@@ -31,7 +34,8 @@ struct DiffClocks {
       return nil
     }
     return try TableClock(
-      number, for: match, header, by: diff, isAlone: isAlone, findsRuns: findsRuns, storesUTF16: session.storesUTF16,
+      number, for: match, header, by: diff, origins: origins?.table(TableName(header.name)), isAlone: isAlone,
+      findsRuns: findsRuns, storesUTF16: session.storesUTF16,
       on: session.connection)
   }
 

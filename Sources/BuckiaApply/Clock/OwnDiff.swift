@@ -15,10 +15,11 @@ package enum OwnDiff {
   ///   - changes: The changes.
   ///   - columns: The names of the columns that each table has in them.
   ///   - diff: The diff's id.
+  ///   - origins: Where the changes come from that it only passes on, in their order; empty where all are its own.
   ///   - connection: The database.
   /// - Throws: `SQLiteError`, `ChangesetError`; then nothing has been noted.
   package static func stamp(
-    _ changes: TemporaryBuffer, columns: [TableName: [String]], by diff: KSUID,
+    _ changes: TemporaryBuffer, columns: [TableName: [String]], by diff: KSUID, _ origins: [OriginRun] = [],
     on connection: borrowing SQLiteConnection
   ) throws {
     guard try !RowClocks.tables(on: connection).isEmpty else { return }
@@ -26,6 +27,7 @@ package enum OwnDiff {
     let schema = try SchemaReader(connection)
     let storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
     let sections = TableSections(try ChangesetSummary.of(changes), of: changes)
+    let known = try origins.isEmpty ? nil : RowOrigins(origins, of: changes, diff)
     for (name, columns) in columns {
       guard let header = sections.table(named: name), let entry = schema.entry(named: name), entry.kind == .table else {
         continue
@@ -38,7 +40,8 @@ package enum OwnDiff {
       else { continue }
       let match = TableMatch(local, columns: places)
       let clock = try TableClock(
-        number, for: match, header, by: diff, isOwn: true, isAlone: false, storesUTF16: storesUTF16, on: connection)
+        number, for: match, header, by: diff, origins: known?.table(name), isOwn: true, isAlone: false,
+        storesUTF16: storesUTF16, on: connection)
       try sections.forEachChange(of: name) { try clock.stamp($0, $1) }
       try clock.flush()
     }

@@ -26,7 +26,9 @@ final class TableClock {
   let store: ClockStore
   let connection: SQLiteConnection
   private var run: StampedRun
-  /// Whether no diff that the clock knows is greater: then this one wins everywhere.
+  /// Which changes come from other diffs than the one in hand; nil where none does.
+  private let origins: RowOrigins.Table?
+  /// Whether no diff that the clock knows is greater than those the changes come from: then these win everywhere.
   private let isNewest: Bool
   /// The columns of rows that are not here.
   let pending: PendingColumns
@@ -34,7 +36,7 @@ final class TableClock {
   private var known: [Int64: RowStamp] = [:]
   private var knownPlaces: [Int: Int]?
   /// The stamp that was used last, for neighbours that are changed alike.
-  private var latest: (operation: ChangeOperation, mask: ColumnMask, stamp: RowStamp)?
+  private var latest: (diff: KSUID, operation: ChangeOperation, mask: ColumnMask, stamp: RowStamp)?
   /// What the stamps of a row become with the one that was used last.
   private var sums: [StampList: StampList] = [:]
 
@@ -42,15 +44,18 @@ final class TableClock {
   ///   - number: The clock's.
   ///   - match: How the columns of the changes meet those of the table.
   ///   - diff: Which diff they are of.
-  ///   - isOwn: Whether that was made from this database.
+  ///   - origins: Which of them come from other diffs; nil for none.
+  ///   - isOwn: Whether the diff was made from this database.
   ///   - findsRuns: Whether neighbours are looked for, which needs the rows to be there when they are stamped.
   ///   - isAlone: Whether nobody else writes to the table meanwhile, as a trigger might.
   init(
-    _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, isOwn: Bool = false,
-    isAlone: Bool = true, findsRuns: Bool = true, storesUTF16: Bool, on connection: borrowing SQLiteConnection
+    _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, origins: RowOrigins.Table? = nil,
+    isOwn: Bool = false, isAlone: Bool = true, findsRuns: Bool = true, storesUTF16: Bool,
+    on connection: borrowing SQLiteConnection
   ) throws {
     self.number = number
     self.diff = diff
+    self.origins = origins
     self.isOwn = isOwn
     let local = match.local
     names = match.columnNames
@@ -64,7 +69,10 @@ final class TableClock {
     let isEmpty =
       try isAlone && connection.cachedInteger("SELECT 1 FROM main.\(SQLText.identifier(local.name)) LIMIT 1") == nil
     run = StampedRun(store, keys, ofEmptyTable: isEmpty, isUsed: findsRuns)
-    isNewest = try RowClocks.newestID(in: number, on: connection).map { $0 <= diff } ?? true
+    let earliest = origins?.earliest ?? diff
+    // Of what has come already nothing is done again, so it is looked for.
+    isNewest =
+      try RowClocks.newestID(in: number, on: connection).map { origins == nil ? $0 <= diff : $0 < earliest } ?? true
     pending = try PendingColumns(number, key, on: connection)
   }
 
@@ -76,28 +84,69 @@ final class TableClock {
 
   // MARK: Asking
 
-  /// The columns of a change that a later diff has set.
+  /// Which diffs a change comes from; nil where it is that of the diff in hand.
+  private func origin(of change: DecodedChange, _ bytes: RawSpan) -> OriginRun? {
+    guard let origins else { return nil }
+    var key: [UInt8] = []
+    for column in isKey.indices where isKey[column] { key += bytes.array(change.row(column).encoded) }
+    return origins.rows[key]
+  }
+
+  /// Whether a column of a change need not be set: a later diff has set it, or the very one that the change comes from.
+  private func isSettled(
+    _ column: Int, of change: DecodedChange, _ origin: OriginRun?, by stamps: RowStamps
+  ) -> Bool {
+    guard let setter = stamps.setter(of: positions[column]) else { return false }
+    let own = origin?.diff(of: column, change.operation) ?? diff
+    return setter > own || setter == own && own != diff
+  }
+
+  /// The columns of a change that a later diff has set, or that have come before.
   func laterColumns(of change: DecodedChange, _ bytes: RawSpan) throws -> ColumnMask {
     var later = ColumnMask()
     guard isKnown(change), !isNewest, let stamps = try stamps(of: change, bytes) else { return later }
+    let origin = origin(of: change, bytes)
     for column in positions.indices where change.new(column).isDefined && !isKey[column] {
-      if let setter = stamps.setter(of: positions[column]), setter > diff { later.insert(column) }
+      if isSettled(column, of: change, origin, by: stamps) { later.insert(column) }
     }
     return later
+  }
+
+  /// Whether a change has come before, by another way: then it does nothing, whatever has become of the row since. Of an INSERT or UPDATE
+  /// this is only known if the row is here.
+  func hasComeBefore(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
+    guard origins != nil, isKnown(change), !isNewest, let origin = origin(of: change, bytes),
+      !origin.isWithdrawal, let stamps = try stamps(of: change, bytes)
+    else { return false }
+    switch change.operation {
+    case .delete: return origin.diff != diff && stamps.deletion == origin.diff
+    case .insert: guard origin.diff != diff, stamps.insertion == origin.diff else { return false }
+    case .update: break
+    }
+    for column in positions.indices where change.new(column).isDefined && !isKey[column] {
+      let own = origin.diff(of: column, change.operation)
+      guard own != diff, stamps.setter(of: positions[column]) == own else { return false }
+    }
+    return true
   }
 
   /// Whether a later diff has deleted the row of an INSERT or UPDATE, which is not here.
   func isDeletedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
     guard !isNewest, let deletion = try stamps(ofMissing: change, bytes)?.deletion else { return false }
-    return deletion > diff
+    guard let origin = origin(of: change, bytes) else { return deletion > diff }
+    if change.operation == .insert { return deletion > origin.diff }
+    // What is later than the deletion is kept until the row is there again.
+    return positions.indices.allSatisfy {
+      !change.changed.contains($0) || deletion > origin.diff(of: $0, change.operation)
+    }
   }
 
   /// Whether a later diff has inserted the row of a DELETE.
   func isInsertedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
     guard !isNewest, let insertion = try stamps(of: change, bytes)?.insertion else { return false }
-    return insertion > diff
+    return insertion > origin(of: change, bytes)?.diff ?? diff
   }
 
   /// The stamps of a row that is here.
@@ -141,7 +190,10 @@ final class TableClock {
   ///   - isNew: Whether the row was not here before: what its key was stamped with is no longer true.
   func stamp(_ columns: ColumnMask, of change: DecodedChange, isNew: Bool = false, _ bytes: RawSpan) throws {
     guard isKnown(change), change.operation == .insert || !columns.isEmpty else { return }
-    let stamp = try stamp(change.operation, columns)
+    if let origin = origin(of: change, bytes) {
+      return try stamp(columns, of: change, from: origin, isNew: isNew, bytes)
+    }
+    let stamp = try stamp(change.operation, columns, by: diff)
     if isNew || (!store.hasRows && !store.hasRuns && !run.mayHold(change, bytes)) {
       return try run.add(.one(stamp.number), change, bytes)
     }
@@ -159,11 +211,39 @@ final class TableClock {
     try run.add(sum, change, bytes)
   }
 
+  /// Notes that the row of a change has some columns from the diffs that the change comes from.
+  private func stamp(
+    _ columns: ColumnMask, of change: DecodedChange, from origin: OriginRun, isNew: Bool, _ bytes: RawSpan
+  ) throws {
+    let before = try isNew ? nil : list(of: change, bytes)
+    var stamps = try before.map { try self.stamps($0) } ?? RowStamps()
+    for part in parts(of: columns, of: change, from: origin) where !isOwn || part.diff == diff {
+      stamps.add(try stamp(part.operation, part.columns, by: part.diff))
+    }
+    guard let list = StampList(stamps.stamps.map(\.number)), list != before else { return }
+    try run.add(list, change, bytes)
+  }
+
+  /// What each of the diffs has done that a change comes from.
+  private func parts(
+    of columns: ColumnMask, of change: DecodedChange, from origin: OriginRun
+  ) -> [(diff: KSUID, operation: ChangeOperation, columns: ColumnMask)] {
+    var masks: [KSUID: ColumnMask] = [:]
+    if change.operation == .insert { masks[origin.diff] = ColumnMask() }
+    for column in positions.indices where columns.contains(column) && !isKey[column] {
+      masks[origin.diff(of: column, change.operation), default: ColumnMask()].insert(column)
+    }
+    return masks.sorted { $0.key < $1.key }.map { diff, columns in
+      (diff, change.operation == .insert && diff != origin.diff ? .update : change.operation, columns)
+    }
+  }
+
   /// Notes what a change says, which has been done or will be.
   func stamp(_ change: DecodedChange, _ bytes: RawSpan) throws {
     switch change.operation {
     case .insert:
-      try stamp(all, of: change, isNew: true, bytes)
+      // What was passed on only is known here already.
+      try stamp(all, of: change, isNew: !isOwn || origin(of: change, bytes) == nil, bytes)
       try dropEarlier(than: change, bytes)
     case .update: try stamp(change.changed, of: change, bytes)
     case .delete: try stampDeletion(of: change, bytes)
@@ -180,16 +260,28 @@ final class TableClock {
   /// Notes that the row of a DELETE is gone, or was not here.
   func stampDeletion(of change: DecodedChange, _ bytes: RawSpan) throws {
     guard isKnown(change) else { return }
-    let stamp = try stamp(.delete, ColumnMask())
+    let origin = origin(of: change, bytes)
+    if origin?.isWithdrawal == true { return try forget(change, bytes) }
+    let diff = origin?.diff ?? diff
+    let stamp = try stamp(.delete, ColumnMask(), by: diff)
     if let deletion = try stamps(ofMissing: change, bytes)?.deletion, deletion > diff { return }
     try store.write(.one(stamp.number), change, bytes)
     try dropEarlier(than: change, bytes)
   }
 
+  /// Forgets what is known of a row that was withdrawn. Nobody has deleted it: when it is shared again, it is as if it never had been here.
+  private func forget(_ change: DecodedChange, _ bytes: RawSpan) throws {
+    // Who has withdrawn it has it still.
+    guard !isOwn, let key = key(of: change, bytes), let stamps = try list(of: key).map({ try stamps($0) }),
+      stamps.deletion == nil
+    else { return }
+    try store.remove(key)
+  }
+
   /// Drops what is kept for the row of a DELETE or INSERT which that has overtaken.
   private func dropEarlier(than change: DecodedChange, _ bytes: RawSpan) throws {
     guard pending.exist, let key = key(of: change, bytes) else { return }
-    try pending.remove(for: key, before: diff)
+    try pending.remove(for: key, before: origin(of: change, bytes)?.diff ?? diff)
   }
 
   // MARK: Columns of rows that are not here
@@ -197,19 +289,27 @@ final class TableClock {
   /// Keeps the columns of an UPDATE whose row is not here, or the row of an INSERT that a UNIQUE constraint keeps out.
   func keep(_ change: DecodedChange, _ bytes: RawSpan) throws {
     guard change.operation != .delete, let key = key(of: change, bytes) else { return }
-    let stamp = try stamp(change.operation, change.operation == .insert ? all : change.changed)
-    var values = ChangesetWriter()
-    for position in stamp.columns.positions {
-      let column = positions.firstIndex(of: position)
-      values.append(column.map { change.new($0) } ?? .undefined, of: bytes)
+    let columns = change.operation == .insert ? all : change.changed
+    let parts =
+      origin(of: change, bytes).map { self.parts(of: columns, of: change, from: $0) } ?? [
+        (diff, change.operation, columns)
+      ]
+    for part in parts {
+      let stamp = try stamp(part.operation, part.columns, by: part.diff)
+      var values = ChangesetWriter()
+      for position in stamp.columns.positions {
+        let column = positions.firstIndex(of: position)
+        values.append(column.map { change.new($0) } ?? .undefined, of: bytes)
+      }
+      try pending.keep(values.bytes, by: stamp.number, isOfInsert: part.operation == .insert, for: key)
     }
-    try pending.keep(values.bytes, by: stamp.number, isOfInsert: change.operation == .insert, for: key)
   }
 
   /// Keeps the columns of a row that diffs have set which are later than the DELETE in hand: whoever inserts it again
   /// did not see them.
   func keepLaterColumns(of row: CurrentRow, _ change: DecodedChange, _ bytes: RawSpan) throws {
     guard !isNewest, let key = key(of: change, bytes), let stamps = try stamps(of: change, bytes) else { return }
+    let diff = origin(of: change, bytes)?.diff ?? diff
     for stamp in stamps.stamps where stamp.diff > diff && stamp.operation == .update {
       try pending.keep(values(of: stamp, among: stamps) { row.value(at: $0) }, by: stamp.number, for: key)
     }
@@ -284,13 +384,14 @@ final class TableClock {
 
   // MARK: Stamps
 
-  private func stamp(_ operation: ChangeOperation, _ mask: ColumnMask) throws -> RowStamp {
-    if let latest, latest.operation == operation, latest.mask == mask { return latest.stamp }
+  private func stamp(_ operation: ChangeOperation, _ mask: ColumnMask, by diff: KSUID) throws -> RowStamp {
+    if let latest, latest.operation == operation, latest.mask == mask, latest.diff == diff { return latest.stamp }
     var columns = ColumnSet()
     for column in positions.indices where mask.contains(column) && !isKey[column] { columns.insert(positions[column]) }
-    let stamp = try RowClocks.stamp(in: number, by: diff, operation, columns, isOwn: isOwn, on: connection)
+    let stamp = try RowClocks.stamp(
+      in: number, by: diff, operation, columns, isOwn: isOwn && diff == self.diff, on: connection)
     known[stamp.number] = stamp
-    latest = (operation, mask, stamp)
+    latest = (diff, operation, mask, stamp)
     sums.removeAll(keepingCapacity: true)
     return stamp
   }

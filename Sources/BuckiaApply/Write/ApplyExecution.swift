@@ -126,7 +126,8 @@ struct ApplyExecution {
     guard session.keepsLedger, incoming.key.sender != LedgerEntries.ownSender, let diff = incoming.key.id,
       try session.hasClocks()
     else { return nil }
-    return DiffClocks(diff, session, unsent: settings.unsent, isAlone: !seesTriggers)
+    return try DiffClocks(
+      diff, session, unsent: settings.unsent, isAlone: !seesTriggers, origins: incoming.rowOrigins())
   }
 
   /// What gathers the effects on the rows here; nil where they are not to be kept, or could not be kept all.

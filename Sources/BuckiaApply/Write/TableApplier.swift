@@ -263,12 +263,25 @@ final class TableApplier {
   /// Tries a change that has been taken apart.
   func attempt(_ bytes: RawSpan) throws -> Refused? {
     if let storageRules, isAltering(storageRules, bytes) { return Refused(refusal: .altered) }
-    if followsClock, let clock { later = try laterColumns(by: clock, bytes) }
+    if let clock {
+      if try clock.hasComeBefore(change, bytes), try change.operation == .delete || isHere(bytes) {
+        counts.unchanged += 1
+        return nil
+      }
+      if followsClock { later = try laterColumns(by: clock, bytes) }
+    }
     switch change.operation {
     case .insert: return try insert(bytes)
     case .update: return try update(bytes)
     case .delete: return try delete(bytes)
     }
+  }
+
+  /// Whether the row of the change in hand is here.
+  private func isHere(_ bytes: RawSpan) throws -> Bool {
+    let local = try writer.currentRow(bytes)
+    defer { local?.release() }
+    return local != nil
   }
 
   /// Whether the table would store another value than one that came, or the change deletes a row that comes back with one.

@@ -141,6 +141,16 @@ package enum RowClocks {
       columns: ColumnSet(bytes: query.statement.blob(at: 2)))
   }
 
+  /// Whether a clock knows any diff that was not made from this database.
+  package static func knowsOthers(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let query = try connection.cached(
+      "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND NOT is_own AND diff <> ?2 LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(clock, at: 0)
+    try query.statement.bind(KSUID.minimum.description, at: 1)
+    return try query.statement.step()
+  }
+
   /// Whether a stamp is that of a diff that was made from this database.
   package static func isOwn(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     let query = try connection.cached("SELECT is_own FROM main.buckia_stamp WHERE stamp = ?1")

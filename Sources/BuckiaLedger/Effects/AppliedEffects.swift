@@ -1,3 +1,4 @@
+import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
@@ -102,6 +103,42 @@ package enum AppliedEffects {
           SELECT e.effect FROM excess JOIN main.buckia_effect AS e
           WHERE e.effect <= excess.effect OR (e.first = excess.last AND e.last = excess.last))
         """, Int64(retention.bytes))
+  }
+
+  // MARK: Reading
+
+  /// A diff that was applied, perhaps with what it did.
+  package struct Entry: Sendable {
+    /// Its ledger entry.
+    package let number: Int64
+    /// Its id, if rows are as its author has made them; nil where somebody here has decided what they are: by taking a diff back, or by
+    /// answering a conflict with values of their own.
+    package let diff: KSUID?
+    /// Whether it has written any rows.
+    package let hasWritten: Bool
+  }
+
+  /// The diffs that were applied since the oldest of which it is kept what they did, the oldest first.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func entries(on connection: borrowing SQLiteConnection) throws -> [Entry] {
+    guard try Ledger.format(on: connection) == Ledger.format else { return [] }
+    var found: [Entry] = []
+    try connection.forEachRow(
+      of: """
+        SELECT entry, diff, sender = ?1 OR entry IN (
+            SELECT entry FROM main.buckia_conflict WHERE outcome = ?2), inserted + updated + deleted > 0
+        FROM main.buckia_ledger
+        WHERE state IN ('applied', 'held') AND entry >= (SELECT min(first) FROM main.buckia_effect) ORDER BY entry
+        """, binding: [LedgerEntries.ownSender, ConflictOutcome.resolved.rawValue]
+    ) { row in
+      let isDecidedHere = row.integer(at: 2) != 0
+      found.append(
+        Entry(
+          number: row.integer(at: 0), diff: isDecidedHere ? nil : KSUID(row.text(at: 1) ?? ""),
+          hasWritten: row.integer(at: 3) != 0))
+    }
+    return found
   }
 
   // MARK: Taking back

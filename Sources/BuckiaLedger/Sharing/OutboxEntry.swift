@@ -49,4 +49,14 @@ package struct OutboxEntry: Equatable, Sendable {
       cached: "INSERT INTO main.buckia_outbox VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)", id.description, share, sequence,
       digest, file, time)
   }
+
+  /// The number of the share that a diff is of; nil where it was not shared from here.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func share(of diff: KSUID, on connection: borrowing SQLiteConnection) throws -> Int64? {
+    let query = try connection.cached("SELECT share FROM main.buckia_outbox WHERE diff = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(diff.description, at: 0)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+  }
 }

@@ -57,7 +57,14 @@ package final class InboundShares: SharingParticipant {
     if let keys = try KeyTranslation(changes, schema, names, vouchers, on: connection) {
       translation = (keys, try keys.translated())
     }
+    let runs = try changes.origins()
     let changes = translation?.changes ?? changes
+    let origins =
+      try runs.isEmpty
+      ? nil
+      : changes.key.id.map { id in
+        try RowOrigins(runs, of: changes.changeset, id, knowing: changes.feed.summary())
+      }
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
@@ -65,7 +72,10 @@ package final class InboundShares: SharingParticipant {
     }
     let resent = ResentRows(changes.claims.resent, of: place.stream, isSnapshot: place.isSnapshot)
     var result = changes
-    if !staying.isEmpty, !place.isSnapshot {
+    // Who accepts a share anew wants their own rows back.
+    if resent.isEmpty, let returned = try ReturnedChanges(runs, on: connection) {
+      result = try changes.replacing(changeset: returned.rest(of: changes, without: staying))
+    } else if !staying.isEmpty, !place.isSnapshot {
       let rest = changes.changeset.makeEmpty()
       var ordinal: Int64 = 0
       try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
@@ -74,6 +84,7 @@ package final class InboundShares: SharingParticipant {
       }
       result = try changes.replacing(changeset: rest)
     }
+    result.knownOrigins = origins
     let identified = try changes.claims.ownKeys.filter { name in
       try tables[name].map { try vouchers.isHere($0) } ?? false
     }
@@ -81,7 +92,9 @@ package final class InboundShares: SharingParticipant {
     let snapshot = SnapshotChanges(
       resent, place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), identified: identified,
       on: connection)
-    return try snapshot.changes(of: result, schema) ?? result
+    guard var known = try snapshot.changes(of: result, schema) else { return result }
+    known.knownOrigins = origins
+    return known
   }
 
   /// Finds the rows that changes insert and that are here already.
@@ -200,7 +213,7 @@ package final class InboundShares: SharingParticipant {
   ) throws {
     var present: [TableName: Set<[UInt8]>] = [:]
     let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
-    try Changesets.forEachChange(of: changes.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
         table.hasKey(reader.new)
       else { return }

@@ -39,4 +39,9 @@ struct LocalRow {
 
   /// A value, as a changeset has it.
   func encoded(_ place: Int) -> [UInt8] { Array(values[slices[place].encoded]) }
+
+  /// The columns outside of the key in which another row has other values.
+  func changedPlaces(_ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable) -> [Int] {
+    row.indices.filter { !header.isKey($0) && encoded($0) != bytes.array(row[$0].encoded) }
+  }
 }

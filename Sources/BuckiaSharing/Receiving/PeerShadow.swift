@@ -15,6 +15,13 @@ final class PeerShadow {
   private let share: Int64
   /// The columns that the shadow has: others may have come since the last share.
   private var present: [TableName: [String]] = [:]
+  /// Reads rows of a table in the columns of a changeset; those that were not sent are NULL.
+  private struct RowQuery {
+    let columns: [String]
+    let isSent: [Bool]
+    let sql: String
+  }
+  private var rowQueries: [TableName: RowQuery] = [:]
   /// The columns that the sums of the stream are of.
   private var hashedColumns: [TableName: [String]] = [:]
   /// The keys of rows that have been followed.
@@ -108,27 +115,33 @@ final class PeerShadow {
   /// - Returns: nil where the row was not sent.
   func values(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> [[UInt8]?]? {
     guard let entry = entries[table.name] else { return nil }
-    let name = "main.\(entry.name.quoted)"
-    var sent: Set<String> = []
-    let query = "SELECT name FROM pragma_table_info(?1, 'main')"
-    try connection.forEachRow(ofCached: query, binding: [entry.name.text]) {
-      sent.insert(ASCIIName.folded($0.text(at: 0) ?? ""))
-    }
-    let columns = table.columns.map { sent.contains(ASCIIName.folded($0)) ? SQLText.identifier($0) : nil }
-    let results = columns.map { $0 ?? "NULL" }.joined(separator: ", ")
-    let prepared = try connection.cached("SELECT \(results) FROM \(name) WHERE \(table.condition(from: 1))")
+    let query = rowQuery(of: table, in: entry)
+    let prepared = try connection.cached(query.sql)
     defer {
       prepared.statement.reset()
       prepared.statement.clearBindings()
     }
     try table.bindKey(row, bytes, to: prepared.statement)
     guard try prepared.statement.step() else { return nil }
-    return columns.enumerated().map { index, column in
-      guard column != nil else { return nil }
+    return query.isSent.enumerated().map { index, isSent in
+      guard isSent else { return nil }
       var writer = ChangesetWriter()
       writer.append(column: index, of: prepared.statement)
       return writer.bytes
     }
+  }
+
+  /// Reads the columns of a changeset of a row that was sent.
+  private func rowQuery(of table: KeyedTable, in entry: ShadowEntry) -> RowQuery {
+    if let query = rowQueries[table.name], query.columns == table.columns { return query }
+    let present = Set((present[table.name] ?? []).map { ASCIIName.folded($0) })
+    let isSent = table.columns.map { present.contains(ASCIIName.folded($0)) }
+    let results = zip(table.columns, isSent).map { $1 ? SQLText.identifier($0) : "NULL" }.joined(separator: ", ")
+    let query = RowQuery(
+      columns: table.columns, isSent: isSent,
+      sql: "SELECT \(results) FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))")
+    rowQueries[table.name] = query
+    return query
   }
 
   /// The columns that others get as they are here, with their places in the changeset; nil where the diff does not have all of them.

@@ -57,7 +57,7 @@ final class SnapshotChanges {
     var present: [TableName: Set<[UInt8]>] = [:]
     var last: ChangesetTable?
     let kept = TemporaryBuffer()
-    try Changesets.forEachChange(of: incoming.changeset) { change, reader, bytes in
+    try Changesets.forEachChange(of: incoming.changeset, knowing: incoming.feed.summary()) { change, reader, bytes in
       guard let header = reader.table else { return }
       var writer = ChangesetWriter()
       var isKnown = false
@@ -110,26 +110,13 @@ final class SnapshotChanges {
     // What has been edited here since is for the next share from here to say.
     if known == StreamRowHash(row, bytes, table.seeds).value { return true }
     guard here.hash == known else { return try writeIdentified(row, bytes, of: table, header, into: &writer) }
-    return here.values.withRawSpan { mine in
-      let changed = row.indices.filter { place in
-        !header.isKey(place)
-          && here.encoded(place) != bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
+    let changed = here.changedPlaces(row, bytes, header)
+    here.values.withRawSpan { mine in
+      Self.writeUpdate(of: changed, to: row, bytes, header, into: &writer) { place, writer in
+        writer.append(here.slices[place], of: mine)
       }
-      guard !changed.isEmpty else { return true }
-      let isChanged = Set(changed)
-      writer.beginChange(.update)
-      for place in row.indices {
-        if header.isKey(place) || isChanged.contains(place) {
-          writer.append(here.slices[place], of: mine)
-        } else {
-          writer.appendUndefined()
-        }
-      }
-      for place in row.indices {
-        if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
-      }
-      return true
     }
+    return true
   }
 
   /// Writes how a row differs from the one here that it is known to be.
@@ -142,25 +129,10 @@ final class SnapshotChanges {
     guard identified.contains(table.name), let here = try LocalRow(row, bytes, of: table, on: connection) else {
       return false
     }
-    let changed = row.indices.filter { place in
-      !header.isKey(place)
-        && here.encoded(place) != bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
-    }
-    guard !changed.isEmpty else { return true }
-    let isChanged = Set(changed)
-    writer.beginChange(.update)
-    for place in row.indices {
-      if header.isKey(place) {
-        writer.append(row[place], of: bytes)
-      } else if isChanged.contains(place) {
-        // It is not known what was there: where something is, it is a conflict.
-        writer.appendNull()
-      } else {
-        writer.appendUndefined()
-      }
-    }
-    for place in row.indices {
-      if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
+    let changed = here.changedPlaces(row, bytes, header)
+    Self.writeUpdate(of: changed, to: row, bytes, header, into: &writer) { place, writer in
+      // It is not known what was there: where something is, it is a conflict.
+      if header.isKey(place) { writer.append(row[place], of: bytes) } else { writer.appendNull() }
     }
     return true
   }
@@ -176,26 +148,36 @@ final class SnapshotChanges {
       guard let base = try shadow.values(row, bytes, of: table) else { continue }
       let changed = row.indices.filter { place in
         guard !header.isKey(place), let value = base[place] else { return false }
-        return value != bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
+        return value != bytes.array(row[place].encoded)
       }
-      guard !changed.isEmpty else { return true }
-      let isChanged = Set(changed)
-      writer.beginChange(.update)
-      for place in row.indices {
-        if header.isKey(place) {
-          writer.append(row[place], of: bytes)
-        } else if isChanged.contains(place), let value = base[place] {
+      Self.writeUpdate(of: changed, to: row, bytes, header, into: &writer) { place, writer in
+        if !header.isKey(place), let value = base[place] {
           writer.append(encoded: value)
         } else {
-          writer.appendUndefined()
+          writer.append(row[place], of: bytes)
         }
-      }
-      for place in row.indices {
-        if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
       }
       return true
     }
     return false
+  }
+
+  /// Writes an UPDATE of some columns to the values of a row; nothing where there are none.
+  ///
+  /// - Parameter old: Writes the old value of a column of the key, or of one that is changed.
+  private static func writeUpdate(
+    of changed: [Int], to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable,
+    into writer: inout ChangesetWriter, old: (Int, inout ChangesetWriter) -> Void
+  ) {
+    guard !changed.isEmpty else { return }
+    let isChanged = Set(changed)
+    writer.beginChange(.update)
+    for place in row.indices {
+      if header.isKey(place) || isChanged.contains(place) { old(place, &writer) } else { writer.appendUndefined() }
+    }
+    for place in row.indices {
+      if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
+    }
   }
 
   /// Deletes the rows that the stream had, and that are here on its account alone.

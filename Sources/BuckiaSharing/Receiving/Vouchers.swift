@@ -135,8 +135,7 @@ final class Vouchers {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String, isOwn: Bool
   ) throws {
     let rows = try rows(of: table, stream: stream, from: sender) ?? make(table, stream, sender)
-    let hash = StreamRowHash(row, bytes, table.seeds).value
-    try rows.add(row, bytes, of: table, VouchedRow(isOwn: isOwn, hash: hash))
+    try rows.add(row, bytes, of: table, VouchedRow(isOwn: isOwn, hash: table.contentHash(row, bytes)))
   }
 
   private func make(_ table: KeyedTable, _ stream: [UInt8], _ sender: String) throws -> any VouchedRows {
@@ -155,13 +154,8 @@ final class Vouchers {
     guard let rows = try rows(of: table, stream: stream, from: sender),
       let known = try rows.find(reader.old, bytes, of: table)
     else { return }
-    var difference = StreamRowHash()
-    for (place, seed) in table.seeds.enumerated() where reader.new[place].isDefined {
-      if reader.old[place].isDefined { difference.remove(reader.old[place], bytes, seed) }
-      difference.add(reader.new[place], bytes, seed)
-    }
-    try rows.add(
-      reader.old, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: known.hash &+ difference.value))
+    let hash = known.hash &+ table.contentChange(reader, bytes)
+    try rows.add(reader.old, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: hash))
   }
 
   /// Notes the hash of a row that a stream has brought.

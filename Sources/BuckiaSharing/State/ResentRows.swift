@@ -3,14 +3,12 @@ import SQLiteSchemas
 
 /// Which rows a diff holds anew, in the place of all that its stream has had of them: all for a snapshot, else those of some buckets.
 struct ResentRows {
-  private let stream: [UInt8]
   private let isSnapshot: Bool
   private var hashers: [TableName: StateHasher] = [:]
   /// The buckets of each table; nil for all.
   private var buckets: [TableName: Set<UInt8>?] = [:]
 
   init(_ claims: [StreamClaims.Rows], of stream: [UInt8], isSnapshot: Bool) {
-    self.stream = stream
     self.isSnapshot = isSnapshot
     for claim in claims {
       let name = TableName(claim.table)

@@ -1,0 +1,108 @@
+import BuckiaByteStreams
+import BuckiaKSUID
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteSchemas
+
+/// Neighbouring changes of a diff that come from the same diffs: its sender may only have passed them on.
+package struct OriginRun: Equatable, Sendable {
+  /// How many changes there are, in the order of the changeset.
+  package var count: Int64
+  /// The diff that has made them first.
+  package let diff: KSUID
+  /// The diffs that have set single columns, by the column's place in the changeset.
+  package let columns: [Int: KSUID]
+  /// Whether they withdraw rows that nobody has deleted.
+  package let isWithdrawal: Bool
+
+  /// Makes a run.
+  package init(count: Int64, diff: KSUID, columns: [Int: KSUID] = [:], isWithdrawal: Bool = false) {
+    self.count = count
+    self.diff = diff
+    self.columns = columns
+    self.isWithdrawal = isWithdrawal
+  }
+
+  /// The diff that has set a column.
+  ///
+  /// An INSERT sets all of its columns, so none of them is older than it.
+  package func diff(of column: Int, _ operation: ChangeOperation) -> KSUID {
+    guard let own = columns[column] else { return diff }
+    return operation == .insert ? max(own, diff) : own
+  }
+
+  /// Whether it says anything but that the diff itself has made the changes.
+  package func isNews(in id: KSUID) -> Bool { diff != id || !columns.isEmpty || isWithdrawal }
+
+  /// All diffs that it names.
+  package var diffs: Set<KSUID> { Set(columns.values).union([diff]) }
+}
+
+/// Goes through the runs of a diff, change by change.
+package struct OriginRuns {
+  private let runs: [OriginRun]
+  private var index = 0
+  private var left: Int64
+
+  /// Begins with the first change.
+  package init(_ runs: [OriginRun]) {
+    self.runs = runs
+    left = runs.first?.count ?? 0
+  }
+
+  /// What is said of the next change; nil for nothing.
+  package mutating func next() -> OriginRun? {
+    while left == 0 {
+      index += 1
+      guard index < runs.count else { return nil }
+      left = runs[index].count
+    }
+    guard index < runs.count else { return nil }
+    left -= 1
+    return runs[index]
+  }
+}
+
+/// Which changes of a diff come from other diffs, by the keys of their rows: applying takes them in another order, and may leave some
+/// out.
+package final class RowOrigins {
+  /// Those of one table.
+  final class Table {
+    fileprivate(set) var rows: [[UInt8]: OriginRun] = [:]
+    /// The earliest diff of all.
+    fileprivate(set) var earliest: KSUID
+
+    fileprivate init(_ id: KSUID) { earliest = id }
+  }
+
+  private var tables: [TableName: Table] = [:]
+
+  /// Looks the keys up.
+  ///
+  /// - Parameters:
+  ///   - runs: What is said of the changes, in their order.
+  ///   - changeset: The changes.
+  ///   - id: The diff.
+  /// - Throws: `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
+  package init(
+    _ runs: [OriginRun], of changeset: TemporaryBuffer, _ id: KSUID, knowing summary: ChangesetSummary? = nil
+  ) throws {
+    var runs = OriginRuns(runs)
+    var last: (header: ChangesetTable, name: TableName)?
+    try Changesets.forEachChange(of: changeset, knowing: summary) { change, reader, bytes in
+      guard let run = runs.next(), run.isNews(in: id), let header = reader.table else { return }
+      let name = last?.header == header ? last?.name ?? TableName(header.name) : TableName(header.name)
+      last = (header, name)
+      let table = tables[name] ?? Table(id)
+      tables[name] = table
+      let row = change.operation == .insert ? reader.new : reader.old
+      var key: [UInt8] = []
+      for column in row.indices where header.isKey(column) { key += bytes.array(row[column].encoded) }
+      table.rows[key] = run
+      table.earliest = run.columns.values.reduce(min(table.earliest, run.diff)) { min($0, $1) }
+    }
+  }
+
+  /// Those of a table; nil where there are none.
+  func table(_ name: TableName) -> Table? { tables[name] }
+}

@@ -1,0 +1,97 @@
+import BuckiaKSUID
+import BuckiaLedger
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Which diffs have set the rows and columns of a table last, as its clock has it.
+package final class StampedRows {
+  /// A diff that has set something.
+  package struct Setter: Equatable, Sendable {
+    /// The diff.
+    package let diff: KSUID
+    /// Whether it was made from this database.
+    package let isOwn: Bool
+  }
+
+  /// What is known of a row.
+  package struct Row {
+    /// What has inserted the row; nil for no diff.
+    package fileprivate(set) var insertion: Setter?
+    /// What has deleted it.
+    package fileprivate(set) var deletion: Setter?
+    /// What has set columns, by the name of the column in lower case.
+    package fileprivate(set) var columns: [String: Setter] = [:]
+  }
+
+  private let number: Int64
+  private let key: ClockKey
+  private let names: [String]
+  private let connection: SQLiteConnection
+  private var known: [StampList: Row] = [:]
+
+  /// How many different histories of rows are remembered.
+  private static let historyLimit = 4_096
+
+  /// - Parameter includesOwn: Whether it is worth while if the clock knows no diffs but those made from this database.
+  /// - Returns: nil where the table has no clock, or one that knows nothing.
+  package init?(of table: TableDefinition, includingOwn includesOwn: Bool, on connection: borrowing SQLiteConnection)
+    throws
+  {
+    guard try RowClocks.arePossible(on: connection), table.module == nil,
+      let number = try RowClocks.number(of: table, on: connection),
+      try includesOwn || RowClocks.knowsOthers(in: number, on: connection)
+    else { return nil }
+    self.number = number
+    key = ClockKey(of: table)
+    names = try RowClocks.columns(of: number, on: connection).map { ASCIIName.folded($0) }
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  /// Looks a row up.
+  ///
+  /// - Parameters:
+  ///   - bytes: The values of its key, as the key has them in order, in the format of changesets.
+  ///   - isHere: Whether the row is in the table.
+  /// - Throws: `SQLiteError`.
+  package func row(_ bytes: [UInt8], isHere: Bool) throws -> Row {
+    guard let list = try list(of: ClockKeyRecord(bytes: bytes), includingRuns: isHere) else { return Row() }
+    if let row = known[list] { return row }
+    var row = Row()
+    let stamps = RowStamps(try list.numbers.compactMap { try RowClocks.stamp($0, on: connection) })
+    func setter(_ stamp: RowStamp?) throws -> Setter? {
+      guard let stamp, stamp.diff != .minimum else { return nil }
+      return Setter(diff: stamp.diff, isOwn: try RowClocks.isOwn(stamp.number, on: connection))
+    }
+    row.insertion = try setter(stamps.stamps.first { $0.operation == .insert })
+    row.deletion = try setter(stamps.stamps.first { $0.operation == .delete })
+    for (position, name) in names.enumerated() {
+      row.columns[name] = try setter(stamps.stamps.first { $0.columns.contains(position) })
+    }
+    if known.count >= Self.historyLimit { known.removeAll(keepingCapacity: true) }
+    known[list] = row
+    return row
+  }
+
+  private func list(of row: ClockKeyRecord, includingRuns: Bool) throws -> StampList? {
+    let parameters = key.names().indices.map { "?\($0 + 1)" }
+    let own = zip(key.names(), parameters).map { "\($0) = \($1)" }.joined(separator: " AND ")
+    if let found = try list(of: row, "SELECT stamps FROM main.buckia_clock_\(number) WHERE \(own)") { return found }
+    guard includingRuns else { return nil }
+    let (first, last) = (ClockKey.row(key.names("f")), ClockKey.row(key.names("l")))
+    let order = key.names("f").map { "\($0) DESC" }.joined(separator: ", ")
+    return try list(
+      of: row,
+      """
+      SELECT CASE WHEN \(last) >= \(ClockKey.row(parameters)) THEN stamps END FROM main.buckia_clock_\(number)_run
+      WHERE \(first) <= \(ClockKey.row(parameters)) ORDER BY \(order) LIMIT 1
+      """)
+  }
+
+  private func list(of row: ClockKeyRecord, _ sql: String) throws -> StampList? {
+    let query = try connection.cached(sql)
+    defer { query.statement.reset() }
+    try row.bind(to: query.statement, from: 0)
+    guard try query.statement.step(), !query.statement.isNull(at: 0) else { return nil }
+    return StampList(query.statement, at: 0)
+  }
+}
