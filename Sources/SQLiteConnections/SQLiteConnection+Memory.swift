@@ -38,6 +38,22 @@ extension SQLiteConnection {
     return try result.get()
   }
 
+  /// Does something while SQLite writes no temporary files, but keeps what does not fit in memory of any amount.
+  ///
+  /// See <https://sqlite.org/pragma.html#pragma_temp_store>.
+  ///
+  /// - Returns: nil, and nothing is done, where the connection has TEMP tables, which would be lost.
+  /// - Throws: `SQLiteError` when the setting cannot be read or changed; what `body` throws.
+  package func withTemporaryFilesInMemory<Result>(_ body: () throws -> Result) throws -> Result? {
+    if try keepsTemporaryFilesInMemory { return try body() }
+    guard try integer("SELECT 1 FROM temp.sqlite_schema LIMIT 1") == nil else { return nil }
+    let chosen = try integer("PRAGMA temp_store") ?? 0
+    try execute("PRAGMA temp_store = MEMORY")
+    let result = Swift.Result { try body() }
+    try execute("PRAGMA temp_store = \(chosen)")
+    return try result.get()
+  }
+
   /// Whether SQLite keeps what does not fit, such as the parts of a sort, in memory of any amount instead of in files.
   ///
   /// See <https://sqlite.org/tempfiles.html#the_sqlite_temp_store_compile_time_parameter_and_pragma>.

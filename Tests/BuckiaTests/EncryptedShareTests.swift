@@ -3,9 +3,10 @@ import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaKSUID
 import Foundation
-import SQLiteConnections
 import TestSupport
 import Testing
+
+@testable import SQLiteConnections
 
 /// Shares that only those can open who they are for.
 @Suite struct EncryptedShareTests {
@@ -196,6 +197,23 @@ import Testing
     }
   }
 
+  @Test func `a connection whose temporary files cannot be avoided is refused, and left as it is`() throws {
+    let connection = try SQLiteConnection(opening: path, as: .readWrite)
+    try connection.execute(
+      "PRAGMA temp_store = FILE; CREATE TEMP TABLE of_the_app(x); INSERT INTO of_the_app VALUES (7)")
+    let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
+    func share() throws -> ShareReport {
+      try DatabaseManager.borrowing(connection.handle.pointer) {
+        try $0.share(scope, to: [ben], output: .folder(outbox), signedBy: home("Anna").identity(), home: home("Anna"))
+      }
+    }
+    #expect { try share() } throws: { ($0 as? BuckiaError)?.code == .cannotEncrypt }
+    #expect(try connection.integer("SELECT x FROM of_the_app") == 7)
+    try connection.execute("DROP TABLE of_the_app")
+    #expect(try share().isSnapshot)
+    #expect(try connection.integer("PRAGMA temp_store") == 1)
+  }
+
   #if os(Linux)
     /// Whether a file without a name that this process has open holds some bytes.
     private func openFilesHold(_ text: String) -> Bool {
@@ -235,6 +253,29 @@ import Testing
       #expect(try texts("Ben").count == 30_000)
       #expect(report.bytes > 5_000_000)
       #expect(found.sending == isUnencrypted && found.receiving == isUnencrypted, "\(found)")
+    }
+
+    @Test(arguments: [false, true])
+    func `nor do the keys of rows that are gathered lie in the files of SQLite`(isUnencrypted: Bool) throws {
+      let canary = "canary \(UUID().uuidString)"
+      try TestDatabases.run(
+        """
+        CREATE TABLE label(name TEXT PRIMARY KEY, note INTEGER REFERENCES note(id)) WITHOUT ROWID;
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+        INSERT INTO label SELECT hex(randomblob(80)) || '\(canary)' || i, 1 FROM n
+        """, on: path)
+      let labels = ShareScope(name: "labels") {
+        SharedTable("note").where("id = 1")
+        SharedTable("label").children(of: "note")
+      }
+      var options = ShareOptions()
+      options.isUnencrypted = isUnencrypted
+      let seen = Seen()
+      let report = try DatabaseManager(path).share(
+        labels, to: [ShareRecipient(home("Anna").contact(named: "Ben"))], output: .folder(outbox), options: options,
+        signedBy: home("Anna").identity(), home: home("Anna"), progress: { _ in seen.look { openFilesHold(canary) } })
+      #expect(report.tables.map(\.inserted) == [1, 20_000])
+      #expect(seen.isFound == isUnencrypted)
     }
   #endif
 }
