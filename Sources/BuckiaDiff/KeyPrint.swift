@@ -15,7 +15,7 @@ package struct KeySpan: Hashable, Sendable {
 
 /// A leaf of the b-tree by which rows are found by their primary key: what its entries are, in short.
 ///
-/// Two leaves with the same first key and hash have the same entries. In the b-tree of a WITHOUT ROWID table these are the rows, in any other the
+/// Two leaves with the same hash have the same entries. In the b-tree of a WITHOUT ROWID table these are the rows, in any other the
 /// keys with the rowids of their rows.
 package struct KeyPrint: Hashable, Sendable {
   /// The keys that it stands for.
@@ -28,15 +28,25 @@ package struct KeyPrint: Hashable, Sendable {
     self.hash = hash
   }
 
-  /// The keys of the leaves that are not among others, neighbours together.
-  package static func spans(of prints: [KeyPrint], notIn others: [KeyPrint]) -> [KeySpan] {
-    struct Content: Hashable {
-      let first: [UInt8]?
-      let hash: PageHash
-    }
-    let known = Set(others.map { Content(first: $0.span.lower, hash: $0.hash) })
+  /// The keys of the leaves that are not in both of two lists: of the first, and of the second; neighbours together.
+  ///
+  /// - Returns: nil where so many leaves have changed that it is faster to look at all rows.
+  package static func differences(
+    of older: [KeyPrint], _ newer: [KeyPrint]
+  ) -> (older: [KeySpan], newer: [KeySpan])? {
+    // The entry before a leaf is in its hash, so that tells the first key, too.
+    let before = Set(older.map(\.hash))
+    guard isFew(newer.count { !before.contains($0.hash) }, of: newer.count) else { return nil }
+    let now = Set(newer.map(\.hash))
+    return (spans(of: older) { !now.contains($0) }, spans(of: newer) { !before.contains($0) })
+  }
+
+  /// Whether leaves that have changed are so few that their rows are compared by themselves.
+  package static func isFew(_ changed: Int, of all: Int) -> Bool { changed <= all / 8 + 8 }
+
+  private static func spans(of prints: [KeyPrint], where isWanted: (PageHash) -> Bool) -> [KeySpan] {
     var spans: [KeySpan] = []
-    for print in prints where !known.contains(Content(first: print.span.lower, hash: print.hash)) {
+    for print in prints where isWanted(print.hash) {
       if let last = spans.last, let end = last.upper, end == print.span.lower {
         spans[spans.count - 1] = KeySpan(from: last.lower, to: print.span.upper)
       } else {

@@ -43,16 +43,18 @@ import Testing
     #expect(KeyPrintPieces.prints(in: [first: [255] + bytes.dropFirst()]) == nil)
   }
 
-  @Test func `leaves that are not in both stand for the keys from their first one to the next`() {
+  @Test func `leaves that are not in both stand for the keys from their first one to the next`() throws {
     func print(_ first: UInt8?, _ next: UInt8?, _ hash: UInt64) -> KeyPrint {
       KeyPrint(span: KeySpan(from: first.map { [$0] }, to: next.map { [$0] }), hash: PageHash(high: 0, low: hash))
     }
     let older = [print(nil, 2, 1), print(2, 4, 2), print(4, 6, 3), print(6, nil, 4)]
     let newer = [print(nil, 2, 1), print(2, 3, 7), print(3, 5, 8), print(5, 6, 9), print(6, nil, 4)]
-    #expect(KeyPrint.spans(of: newer, notIn: older) == [KeySpan(from: [2], to: [6])])
-    #expect(KeyPrint.spans(of: older, notIn: newer) == [KeySpan(from: [2], to: [6])])
-    #expect(KeyPrint.spans(of: older, notIn: older).isEmpty)
-    #expect(KeyPrint.spans(of: older, notIn: []) == [KeySpan(from: nil, to: nil)])
-    #expect(KeyPrint.spans(of: [print(3, 4, 1), print(5, 6, 1)], notIn: []).count == 2)
+    let found = try #require(KeyPrint.differences(of: older, newer))
+    #expect(found.older == [KeySpan(from: [2], to: [6])])
+    #expect(found.newer == [KeySpan(from: [2], to: [6])])
+    #expect(KeyPrint.differences(of: older, older).map { $0.older.isEmpty && $0.newer.isEmpty } == true)
+    #expect(KeyPrint.differences(of: older, [])?.older == [KeySpan(from: nil, to: nil)])
+    #expect(KeyPrint.differences(of: [], [print(3, 4, 1), print(5, 6, 2)])?.newer.count == 2)
+    #expect(KeyPrint.differences(of: [], Self.prints(12)) == nil)
   }
 }

@@ -98,9 +98,12 @@ package struct ScopePrints {
     if table.isKeyedByInteger { return changed.map { $0.ranges.isEmpty ? .some(.none) : .within($0) } ?? nil }
     if let changed, changed.ranges.isEmpty, older.changedKeys.isEmpty { return .some(.none) }
     guard let (index, keys) = table.keys, !older.keys.isEmpty else { return nil }
-    let (before, now) = (KeyPrint.spans(of: older.keys, notIn: keys), KeyPrint.spans(of: keys, notIn: older.keys))
+    guard let (before, now) = KeyPrint.differences(of: older.keys, keys) else { return nil }
     if table.leaves == nil, before.isEmpty, now.isEmpty, older.changedKeys.isEmpty { return .some(.none) }
-    guard !isMuch(of: table, since: older) else { return nil }
+    if let leaves = table.leaves {
+      let known = Set(older.leaves.compactMap(\.hash))
+      guard KeyPrint.isFew(leaves.count { !known.contains($0.hash) }, of: leaves.count) else { return nil }
+    }
     let listed = try CandidateKeys(for: shadow.number, index, on: connection)
     do {
       let name = TableName(table.definition.name)
@@ -116,16 +119,6 @@ package struct ScopePrints {
       return nil
     }
     return .listed(in: listed.list)
-  }
-
-  /// Whether so many leaves have changed that it is faster to compare all rows.
-  private static func isMuch(of table: Table, since older: PrintedState) -> Bool {
-    func isMuch<Print: Hashable>(_ prints: [Print], _ known: Set<Print>) -> Bool {
-      prints.count { !known.contains($0) } > prints.count / 8 + 8
-    }
-    if let keys = table.keys?.prints, isMuch(keys.map(\.hash), Set(older.keys.map(\.hash))) { return true }
-    guard let leaves = table.leaves else { return false }
-    return isMuch(leaves.map(\.hash), Set(older.leaves.compactMap(\.hash)))
   }
 
   /// Keeps the prints with a shadow that has been moved to the rows which are shared now, and removes those of an earlier state.
