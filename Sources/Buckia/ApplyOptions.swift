@@ -18,6 +18,11 @@ public struct ApplyOptions: Sendable {
   public var keepsFiles: Bool
   /// Whether applied files that were named by themselves are removed too.
   public var removesNamedFiles: Bool
+  /// Whether a database that belongs to no dataset takes the files of one, and belongs to that from then on.
+  ///
+  /// The first file decides, so this is for calls that somebody has made for these very files. An app that applies whatever has arrived
+  /// by itself sets it to false: then such files are refused (`otherDataset`) until ``DatabaseManager/joinDataset(_:home:)`` was called.
+  public var adoptsDataset = true
   /// Whether only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
   /// Where a copy of the database goes when all files are done, from which the next difference is made; nil for none.

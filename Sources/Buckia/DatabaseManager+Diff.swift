@@ -125,7 +125,9 @@ extension DatabaseManager {
     let origin = try home.begin(id, from: newer)
     report.warnings += origin.remarks
     try report.add(
-      write(difference, id: id, kind: kind, from: origin.sender, signer, to: output, isRaw: options.isRaw))
+      write(
+        difference, id: id, kind: kind, from: origin.sender, of: Dataset.read(on: newer.connection), signer, to: output,
+        isRaw: options.isRaw))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
@@ -179,6 +181,7 @@ extension DatabaseManager {
 
   private static func write(
     _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, from sender: Manifest.Sender?,
+    of dataset: Dataset?,
     _ signer: ManifestSigner?, to output: DiffOutput, isRaw: Bool
   ) throws -> (id: KSUID, path: String?, bytes: Int64) {
     let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
@@ -194,7 +197,8 @@ extension DatabaseManager {
     let renames = difference.tables.flatMap(\.renames)
     // Whoever does not know of a rename takes the column for a new one, and the values of unchanged rows would be missing.
     let manifest = Manifest(
-      id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], sender: sender, renames: renames)
+      id: id, kind: kind, critical: renames.isEmpty ? [] : ["renames"], dataset: dataset?.id, sender: sender,
+      renames: renames)
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(difference.tables.map(\.definition)), author: difference.author,
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))

@@ -31,6 +31,7 @@ extension StatusReport {
   fileprivate init(of connection: borrowing SQLiteConnection, in home: BuckiaHome) throws {
     guard try Ledger.exists(on: connection) else { return }
     trust = try LedgerSettings.trust(on: connection)
+    dataset = try Dataset.read(on: connection)
     ledger = try LedgerCounts(on: connection)
     newest = try LedgerEntries.newestID(on: connection)
     recordedAt = try LedgerEntries.newestTime(on: connection)

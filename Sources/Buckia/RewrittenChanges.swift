@@ -224,8 +224,14 @@ public struct RewrittenChanges {
         "its changes have several authors, files travel with it, or it renames columns, which a new diff file cannot keep yet; only a raw changeset can be made of it",
         path: input.path)
     }
+    let datasets = inputs.compactMap(\.dataset)
+    if let other = inputs.first(where: { $0.dataset != nil && $0.dataset != datasets.first }) {
+      throw BuckiaError(
+        .otherDataset, "it is of another dataset than the files before it, and one diff file cannot be of two",
+        path: other.path)
+    }
     var manifest = Manifest(id: id)
-    manifest.dataset = inputs.first?.dataset
+    manifest.dataset = datasets.first
     let draft = DiffFileDraft(
       manifest: manifest, schema: .included(definitions), author: author, tablesInKeyOrder: tablesInKeyOrder)
     return try Int(DiffFileWriter().write(draft, changeset: changeset, to: file))

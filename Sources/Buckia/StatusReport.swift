@@ -30,6 +30,8 @@ public struct StatusReport: Sendable {
   public internal(set) var trust: TrustMode?
   /// Which replica it is; nil for one that is none yet.
   public internal(set) var replica: Replica?
+  /// The shared database that it belongs to; nil for none.
+  public internal(set) var dataset: Dataset?
   /// How many diff files have come to which state; nil without a ledger.
   public internal(set) var ledger: LedgerCounts?
   /// The greatest id that was applied; nil for none.

@@ -43,6 +43,8 @@ package struct ApplySettings {
   package var snapshot: String?
   /// Takes part when the diffs of others are applied; nil for nobody.
   package var sharing: (any SharingParticipant)?
+  /// Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
+  package var adoptsDataset = false
   /// What is known of the senders of diffs.
   package var senders = KnownSenders.nobody
   /// Is told of each row that is written; nil for none, which costs nothing.

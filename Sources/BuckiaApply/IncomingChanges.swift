@@ -22,6 +22,8 @@ package struct IncomingChanges {
   package let changeset: TemporaryBuffer
   /// How far the changes are there and checked.
   package let feed: ChangesetFeed
+  /// The shared database that they belong to: 16 bytes; nil where they do not say.
+  package var dataset: [UInt8]?
   /// What they say of their sender and of streams.
   package var claims = StreamClaims()
   /// Which of the changes are withdrawals: how many neighbours are, or are not, in their order. Empty where none is. Only to be asked
@@ -78,6 +80,7 @@ package struct IncomingChanges {
       renames: renames,
       changeset: changeset, feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
     changes.claims = claims
+    changes.dataset = dataset
     return changes
   }
 

@@ -44,6 +44,32 @@ package enum LedgerSettings {
     }
   }
 
+  /// The shared database that this one belongs to: 16 bytes; nil for none.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  package static func dataset(on connection: borrowing SQLiteConnection) throws -> [UInt8]? {
+    guard try Ledger.exists(on: connection) else { return nil }
+    var found: [UInt8]?
+    let query = "SELECT value FROM main.buckia_settings WHERE name = 'dataset' AND typeof(value) = 'blob'"
+    try connection.forEachRow(ofCached: query, binding: []) { found = $0.blob(at: 0) }
+    return found
+  }
+
+  /// The id of a dataset as people see it: 32 hexadecimal digits.
+  package static func text(ofDataset dataset: [UInt8]) -> String {
+    dataset.map { byte in
+      let text = String(byte, radix: 16)
+      return text.count < 2 ? "0" + text : text
+    }.joined()
+  }
+
+  /// Makes this database part of a shared one.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func setDataset(_ dataset: [UInt8], on connection: borrowing SQLiteConnection) throws {
+    try set("dataset", to: dataset, on: connection)
+  }
+
   /// Sets one setting.
   package static func set(
     _ name: String, to value: any SQLiteBindable, on connection: borrowing SQLiteConnection

@@ -42,6 +42,10 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let alreadyApplied = Self(rawValue: "already-applied")
   /// Another file with the same sender and id was applied.
   public static let equivocation = Self(rawValue: "equivocation")
+  /// The file belongs to another shared database than the one that it was applied to, or files of several were to be made one.
+  public static let otherDataset = Self(rawValue: "other-dataset")
+  /// The database belongs to a dataset already.
+  public static let datasetExists = Self(rawValue: "dataset-exists")
   /// The file names table definitions that did not travel along.
   public static let unknownSchema = Self(rawValue: "unknown-schema")
   /// Two files describe one table differently.

@@ -51,7 +51,7 @@ extension Remark {
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
       indexRebuiltWithoutOtherRows, functionsKept
     // Files that came.
-    case attachmentsNotUnpacked, refusalNotRecorded, notRemoved, replacedMeanwhile
+    case attachmentsNotUnpacked, refusalNotRecorded, notRemoved, replacedMeanwhile, datasetAdopted
     // Files made of others.
     case inverseOfChanges, schemaLeftOut, rebasedWithoutDefinition, newKeysUnchecked, undeclaredReferences
 
@@ -192,6 +192,9 @@ extension Remark {
       case .notRemoved: "$1: it was applied, but cannot be removed: $2"
       case .replacedMeanwhile:
         "$1: it was applied, and another file has taken its place since it was read; that one is for the next time"
+
+      case .datasetAdopted:
+        "it is of the dataset $1, and this database was part of none: it belongs to that one from now on, and files of others are refused"
 
       case .inverseOfChanges:
         "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, "

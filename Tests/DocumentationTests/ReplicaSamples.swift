@@ -16,6 +16,13 @@ private func look(database: DatabaseManager, home: BuckiaHome) throws {
   }
 }
 
+/// Keeps the diffs of other databases out.
+private func join(database: DatabaseManager, home: BuckiaHome, otherCopy: DatabaseManager, otherHome: BuckiaHome) throws
+{
+  let dataset = try database.beginDataset(home: home)
+  try otherCopy.joinDataset(dataset, home: otherHome)
+}
+
 /// Lets triggers ask who is writing.
 private func addFunction(to connection: OpaquePointer) throws {
   try DatabaseManager.addApplyingFunction(to: connection)
@@ -38,6 +45,17 @@ struct ReplicaSamples {
     let told = try Printed.lines { try applyAndTell(database: files.database, inbound: files.inbound, home: home) }
     #expect(told.count == 1)
     #expect(try Printed.lines { try look(database: files.database, home: home) } == [])
+  }
+
+  @Test("Copies of a database belong to the same dataset")
+  func dataset() throws {
+    let files = try SampleFiles()
+    let copy = DatabaseManager(try files.folder.copy(files.mine, to: "copy.sqlite"))
+    try join(
+      database: files.database, home: BuckiaHome(path: files.folder.file("home")), otherCopy: copy,
+      otherHome: BuckiaHome(path: files.folder.file("other home")))
+    let dataset = try copy.dataset()
+    #expect(try dataset != nil && dataset == files.database.dataset())
   }
 
   @Test("A trigger can call the function on a connection of the app")

@@ -180,5 +180,6 @@ extension ApplySettings {
     self.init(
       policies: options.conflicts, resolver: resolver, schema: options.schema, firesTriggers: options.triggers,
       memoryLimit: options.memoryLimit, time: time)
+    adoptsDataset = options.adoptsDataset
   }
 }

@@ -18,6 +18,7 @@ extension IncomingChanges {
       placed: diff.manifest.place, file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
       renames: diff.manifest.renames, changeset: diff.changeset, feed: ChangesetFeed(diff.inspection.summary))
     claims = diff.manifest.claims
+    dataset = diff.manifest.dataset?.bytes
     let annotations = diff.annotations
     withdrawals = { annotations?.withdrawals ?? [] }
     origins = { annotations?.originRuns ?? [] }
@@ -41,6 +42,7 @@ extension IncomingChanges {
       placed: diff.manifest.place, file: FileSystem.name(of: path), definitions: diff.schema, author: diff.author,
       renames: diff.manifest.renames, claimed: diff.manifest.counts, changeset: diff.changeset, feed: diff.feed)
     claims = diff.manifest.claims
+    dataset = diff.manifest.dataset?.bytes
     withdrawals = { try diff.file().file.annotations?.withdrawals ?? [] }
     // Most files have none, and need not be there to the end to say so.
     if diff.manifest.hasAnnotations { origins = { try diff.file().file.annotations?.originRuns ?? [] } }

@@ -116,7 +116,7 @@ struct InboundFileProcessor {
     case .refused(let refusal):
       guard refusal.state == .waiting else {
         // Whose sender is not trusted any more does not wait.
-        if refusal.isAboutSender {
+        if refusal.endsWaiting {
           try LedgerEntries.removeWaiting(changes.key, isPlaced: changes.place != nil, on: session.connection)
         }
         throw refusal
@@ -188,9 +188,19 @@ struct InboundFileProcessor {
 
   private mutating func finish(_ result: ApplyResult) throws -> DiffOutcome {
     try RefusedFiles.remove(digest: file.digest(), on: session.connection)
+    try adoptDataset()
     outcome.warnings += try file.remarks()
     outcome.add(result)
     return outcome
+  }
+
+  /// Makes the database part of the one that the file belongs to, if it is part of none.
+  private mutating func adoptDataset() throws {
+    guard settings.adoptsDataset, settings.keepsLedger, let dataset = file.changes?.dataset,
+      try LedgerSettings.dataset(on: session.connection) == nil
+    else { return }
+    try LedgerSettings.setDataset(dataset, on: session.connection)
+    outcome.warnings.append(Remark(.datasetAdopted, LedgerSettings.text(ofDataset: dataset)))
   }
 
   // MARK: Refusing

@@ -65,7 +65,8 @@ package struct Receiver {
       let transaction = try SQLiteTransaction(on: connection)
       ledger = try session.requireLedger()
       if let trust { try LedgerSettings.setTrust(trust, on: connection) }
-      gate = try ReceiverGate(on: connection, senders: settings.senders)
+      gate = try ReceiverGate(
+        on: connection, senders: settings.senders, adoptsDataset: settings.adoptsDataset)
       firstEntry = try LedgerEntries.nextNumber(on: connection)
       try transaction.commit()
     } catch {
@@ -368,7 +369,8 @@ extension Receiver {
     _ changes: IncomingChanges, on connection: borrowing SQLiteConnection, settings: ApplySettings,
     session: ApplySession? = nil
   ) throws -> ApplyPlan {
-    let gate = try ReceiverGate(on: connection, senders: settings.senders)
+    let gate = try ReceiverGate(
+      on: connection, senders: settings.senders, adoptsDataset: settings.adoptsDataset)
     switch try gate.admit(changes, at: settings.time, on: connection) {
     case .admitted(let admitted):
       return try ApplyPlan(

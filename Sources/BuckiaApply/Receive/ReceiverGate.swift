@@ -45,15 +45,21 @@ package struct ReceiverGate: Sendable {
 
   private let senders: KnownSenders
   private let hasLedger: Bool
+  /// Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
+  private let adoptsDataset: Bool
 
   /// Makes the gate of a database. One without ledger tables has applied nothing, and trusts any sender.
   ///
   /// - Parameters:
   ///   - connection: The database.
   ///   - senders: What is known of the senders of diffs.
+  ///   - adoptsDataset: Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
-  package init(on connection: borrowing SQLiteConnection, senders: KnownSenders) throws {
+  package init(
+    on connection: borrowing SQLiteConnection, senders: KnownSenders, adoptsDataset: Bool = false
+  ) throws {
     self.senders = senders
+    self.adoptsDataset = adoptsDataset
     hasLedger = try Ledger.exists(on: connection)
     trust = hasLedger ? try LedgerSettings.trust(on: connection) : .any
   }
@@ -74,6 +80,7 @@ package struct ReceiverGate: Sendable {
     case .equivocation: return .refused(.equivocation)
     }
     if let refusal = refusal(of: changes.key.sender, isRaw: changes.key.isRaw) { return .refused(refusal) }
+    if let refusal = try refusal(ofDataset: changes.dataset, on: connection) { return .refused(refusal) }
     let seconds = time / 1_000
     if let id = changes.key.id, id.unixSeconds > seconds + KSUIDClock.tolerance {
       return .refused(.waiting(seconds: id.unixSeconds - seconds))
@@ -104,6 +111,19 @@ package struct ReceiverGate: Sendable {
         isRaw ? .rawOfNobody : sender.isEmpty ? .unsigned : .stranger(key: sender)
       }
     }
+  }
+
+  /// Why changes of another shared database are not taken; nil where they are of this one, or say of none.
+  ///
+  /// Looked up each time: a file that was applied just now may have been the first of its dataset.
+  private func refusal(
+    ofDataset dataset: [UInt8]?, on connection: borrowing SQLiteConnection
+  ) throws -> Refusal? {
+    guard let dataset else { return nil }
+    guard let own = hasLedger ? try LedgerSettings.dataset(on: connection) : nil else {
+      return adoptsDataset ? nil : .dataset(dataset, insteadOf: nil)
+    }
+    return own == dataset ? nil : .dataset(dataset, insteadOf: own)
   }
 
   /// Decides about changes that may be applied as far as they themselves go: a diff comes after those it builds on.

@@ -56,10 +56,27 @@ extension Refusal: FileFault {
   }
 }
 
+/// What is said of the shared database that a diff belongs to.
+extension Refusal {
+  /// - Parameters:
+  ///   - dataset: That of the diff.
+  ///   - own: That of the database; nil for none.
+  static func dataset(_ dataset: [UInt8], insteadOf own: [UInt8]?) -> Refusal {
+    let theirs = LedgerSettings.text(ofDataset: dataset)
+    let mine = own.map { "to the dataset \(LedgerSettings.text(ofDataset: $0))" } ?? "to none"
+    return Refusal(
+      .rejected, code: .otherDataset,
+      reason:
+        "it is of the dataset \(theirs), and this database belongs \(mine): it was made from another shared database; apply it to a "
+        + "copy of that one, or, if the two are one, make this database part of it with `buckia init DATABASE --dataset \(theirs)`"
+    )
+  }
+}
+
 /// What is said of a diff's sender.
 extension Refusal {
-  /// Whether it is about the sender, and not about the file.
-  var isAboutSender: Bool { code == .untrusted || code == .endedKey }
+  /// Whether a file that has waited does not wait any more: it is about who has sent it, or where it belongs.
+  var endsWaiting: Bool { code == .untrusted || code == .endedKey || code == .otherDataset }
 
   private static let mode = "this database trusts known senders only"
 

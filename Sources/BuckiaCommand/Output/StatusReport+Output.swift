@@ -41,6 +41,7 @@ extension StatusReport {
       "version": 1,
       "trust": .text(trust?.rawValue),
       "replica": replica.map(\.json) ?? .null,
+      "dataset": .text(dataset?.description),
       "ledger": ledgerJSON,
       "streams": .array(streams.map(\.json)),
       "words": .array(words.map(\.json)),
@@ -76,6 +77,7 @@ extension StatusReport {
       if let recordedAt { facts.add([.init("last entry", .faint), .init("\(Moment(unixMilliseconds: recordedAt))")]) }
       facts.add([.init("conflicts", .faint), .init("\(openConflicts.grouped) open, \(conflicts.grouped) in all")])
       facts.add([.init("trust", .faint), .init(trust.rawValue)])
+      if let dataset { facts.add([.init("dataset", .faint), .init("\(dataset)")]) }
       for (name, value) in replicaFacts { facts.add([.init(name, .faint), .init(value)]) }
       lines += facts.lines(style: style, indent: 0)
     } else {

@@ -43,6 +43,12 @@ struct InitVerb: Verb {
     ))
   var keyRanges: Bool?
 
+  @Option(
+    help: ArgumentHelp(
+      "Make the database part of a shared one, so that it refuses the diffs of others: a new one, or that with an id.",
+      valueName: "new|id"))
+  var dataset: DatasetChoice?
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
@@ -58,6 +64,13 @@ struct InitVerb: Verb {
     }
     let clocked = clocks || !clock.isEmpty ? try target.manager.keepClocks(of: clocks ? nil : clock) : nil
     let ranges = try keyRanges.map { try target.manager.useKeyRanges($0, home: home.folder) }
+    let joined = try dataset.map { choice in
+      switch choice {
+      case .new: try target.manager.beginDataset(home: home.folder)
+      case .known(let dataset): try target.manager.joinDataset(dataset, home: home.folder)
+      }
+    }
+    let belongsTo = try target.manager.dataset()
     let warnings = report.warnings + (ranges?.warnings ?? []).filter { !report.warnings.contains($0) }
     try console.document([
       "version": 1,
@@ -66,6 +79,7 @@ struct InitVerb: Verb {
       "trust": .string(report.trust.rawValue),
       "clocks": .array((clocked ?? []).map { .string($0) }),
       "keyRanges": .array((ranges?.tables ?? []).map { .string($0) }),
+      "dataset": .text(belongsTo?.description),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),
     ])
@@ -85,8 +99,25 @@ struct InitVerb: Verb {
           : tables.isEmpty
             ? "No table gives out keys from a range of its own." : "Keys from a range of their own: \(tables).")
     }
+    if let joined { try console.say("The database belongs to the dataset \(joined).") }
     try console.say("Trust: \(report.trust.explanation)")
     try console.say(warnings.lines(style: console.style))
     return .done
+  }
+}
+
+/// `new`, or the id of a dataset.
+enum DatasetChoice: ExpressibleByArgument {
+  case new
+  case known(Dataset)
+
+  init?(argument: String) {
+    if argument == "new" {
+      self = .new
+    } else if let dataset = Dataset(argument) {
+      self = .known(dataset)
+    } else {
+      return nil
+    }
   }
 }

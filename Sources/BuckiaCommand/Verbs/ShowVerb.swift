@@ -127,6 +127,7 @@ private struct ShownHeader {
         add("replica", "\(file.isSigned ? "" : "claims to be ")\(replica.escaped)")
         if case .string(let incarnation)? = sender["incarnation"] { add("incarnation", incarnation.escaped) }
       }
+      if case .string(let dataset)? = manifest["dataset"] { add("dataset", dataset.escaped) }
       if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
       if let statements = file.statements {
         add("schema", "\(statements.count.counted("statement")) for those who adopt it (--json lists them)")

@@ -1,0 +1,64 @@
+import BuckiaDiffFiles
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteConnections
+
+extension DatabaseManager {
+  /// The shared database that this one belongs to; nil for none.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  public func dataset() throws -> Dataset? { try withReader { try Dataset.read(on: $0) } }
+
+  /// Makes this database the first of a shared one. Copies of it belong to the same.
+  ///
+  /// From now on its diffs name the dataset, and diffs of others are refused (`otherDataset`). Who has a copy from before joins with
+  /// ``joinDataset(_:home:)``, or by applying a diff (see ``ApplyOptions/adoptsDataset``).
+  ///
+  /// ```swift
+  /// let dataset = try database.beginDataset()
+  /// try otherCopy.joinDataset(dataset)
+  /// ```
+  ///
+  /// - Parameter home: Knows which replica the database is; see <doc:Replicas>.
+  /// - Returns: The dataset.
+  /// - Throws: `BuckiaError` with `datasetExists` where it belongs to one already; when the database cannot be written. Nothing has been
+  ///   changed then.
+  @discardableResult
+  public func beginDataset(home: BuckiaHome = .standard) throws -> Dataset {
+    var generator = SystemRandomNumberGenerator()
+    guard let id = DatasetID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
+    return try setDataset(Dataset(id), home: home) { known in
+      guard let known else { return }
+      throw BuckiaError(
+        .datasetExists,
+        "it belongs to the dataset \(known) already; nothing was changed. To make it part of another one, name that by its id",
+        path: path)
+    }
+  }
+
+  /// Makes this database part of a shared one, whatever it belonged to before.
+  ///
+  /// - Parameters:
+  ///   - dataset: The shared database.
+  ///   - home: Knows which replica the database is; see <doc:Replicas>.
+  /// - Returns: The dataset.
+  /// - Throws: `BuckiaError` when the database cannot be written. Nothing has been changed then.
+  @discardableResult
+  public func joinDataset(_ dataset: Dataset, home: BuckiaHome = .standard) throws -> Dataset {
+    try setDataset(dataset, home: home) { _ in }
+  }
+
+  private func setDataset(
+    _ dataset: Dataset, home: BuckiaHome, checking check: (Dataset?) throws -> Void
+  ) throws -> Dataset {
+    try withWriter { connection in
+      let transaction = try SQLiteTransaction(on: connection)
+      try check(Dataset.read(on: connection))
+      try Ledger.prepare(on: connection)
+      _ = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
+      try LedgerSettings.setDataset(dataset.id.bytes, on: connection)
+      try transaction.commit()
+      return dataset
+    }
+  }
+}
