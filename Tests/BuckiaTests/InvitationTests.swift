@@ -338,6 +338,42 @@ import Testing
     #expect(try apply().answers.map(\.state) == [.accepted])
   }
 
+  @Test func `a refused answer leaves its reason in the ledger, once, until it is taken`() throws {
+    let invitation = try invite()
+    let answer = try Acceptance(verifying: accept(invitation).answer)
+    for name in try folder.names(in: "shared") { try FileManager.default.removeItem(atPath: "\(shared)/\(name)") }
+    let mallory = try home("carla").makeIdentity(named: "Mallory")
+    let swapped = try Acceptance(
+      of: answer.invitation, proof: answer.proof, stream: answer.stream, by: mallory, replica: nil, at: 1)
+    let path = try plant(swapped.text)
+    #expect(try apply { $0.isDryRun = true }.answers.map(\.state) == [.refused])
+    #expect(try database("anna").log(home: home("anna")).isEmpty)
+    for _ in 0..<2 { #expect(try apply().answers.map(\.state) == [.refused]) }
+    let entries = try database("anna").log(home: home("anna"))
+    #expect(entries.map(\.state) == [.rejected])
+    #expect(entries.first?.reason?.contains("does not prove that they have the invitation") == true)
+    #expect(entries.first?.sender == "key \(mallory.card.key)")
+    #expect(
+      try rows("SELECT file, times, diff IS NULL FROM buckia_refused", of: "anna")
+        == ["\(FileManager.default.displayName(atPath: path))|2|1"])
+    try FileManager.default.removeItem(atPath: path)
+    // What is signed by nobody has no sender.
+    let nonsense = try plant("nonsense")
+    #expect(try apply().answers.map(\.state) == [.refused])
+    #expect(try database("anna").log(home: home("anna")).map(\.sender).sorted().last == "unsigned")
+    try FileManager.default.removeItem(atPath: nonsense)
+    // One that is taken later is refused no more: the same bytes that were expired for a while.
+    let late = try plant(answer.text)
+    let expiry = try rows("SELECT expires_at FROM buckia_invitation", of: "anna")
+    try TestDatabases.run("UPDATE buckia_invitation SET expires_at = 1", on: folder.file("anna.sqlite"))
+    #expect(try apply().answers.map(\.code) == [.expiredInvitation])
+    #expect(try rows("SELECT count(*) FROM buckia_refused", of: "anna") == ["3"])
+    try TestDatabases.run(
+      "UPDATE buckia_invitation SET expires_at = \(expiry.first ?? "0")", on: folder.file("anna.sqlite"))
+    #expect(try apply([late]).answers.map(\.state) == [.accepted])
+    #expect(try rows("SELECT count(*) FROM buckia_refused", of: "anna") == ["2"])
+  }
+
   @Test func `an answer that belongs to another database is left alone`() throws {
     try accept(invite())
     let report = try apply(to: "carla")

@@ -68,20 +68,58 @@ struct AnswerRun {
   private func take(
     _ item: InboundItem, on connection: borrowing SQLiteConnection
   ) throws -> (answer: InvitationAnswer, identity: FileIdentity?)? {
-    var identity: FileIdentity?
+    var opened: OpenedFile?
+    var sender = ""
     do {
-      let opened = try item.open().file
-      identity = opened.identity
-      let acceptance = try Acceptance(verifying: SmallText.contents(of: opened.input, item.path))
-      return (try take(acceptance, from: item, on: connection), identity)
+      let file = try item.open().file
+      opened = file
+      let acceptance = try Acceptance(verifying: SmallText.contents(of: file.input, item.path))
+      sender = acceptance.card.key
+      let answer = try take(acceptance, from: item, on: connection)
+      try forget(file, answer, on: connection)
+      return (answer, file.identity)
     } catch let error as DiffFileError {
       if item.isFromFolder, error.code == .unreadable, !FileSystem.exists(item.path) { return nil }
-      return (refusal(of: item, error), identity)
+      let isRecorded = error.refusal?.isRecorded == true
+      return (
+        try refuse(item, error, opened, recordedAs: isRecorded ? sender : nil, on: connection), opened?.identity
+      )
     } catch let error as IdentityError where error.isAboutTheDocument {
-      return (refusal(of: item, error), identity)
+      return (try refuse(item, error, opened, recordedAs: sender, on: connection), opened?.identity)
     } catch let error as BuckiaError where Self.refusals.contains(error.code) {
-      return (refusal(of: item, error), identity)
+      // Where the app has a transaction open, the file is not to blame.
+      let isRecorded = error.code != .misuse
+      return (
+        try refuse(item, error, opened, recordedAs: isRecorded ? sender : nil, on: connection), opened?.identity
+      )
     }
+  }
+
+  /// Says why an answer is refused, and writes it down as for any other file.
+  ///
+  /// - Parameter sender: The verified key, empty where there is none; nil where nothing is written down.
+  private func refuse(
+    _ item: InboundItem, _ error: any Error, _ opened: OpenedFile?, recordedAs sender: String?,
+    on connection: borrowing SQLiteConnection
+  ) throws -> InvitationAnswer {
+    let answer = refusal(of: item, error)
+    // A database without a ledger has invited nobody.
+    guard let sender, let opened, !options.isDryRun, try Ledger.exists(on: connection) else { return answer }
+    let transaction = try SQLiteTransaction(.immediate, on: connection)
+    try Ledger.prepare(on: connection)
+    try RefusedFiles.record(
+      digest: FileDigest.sha256(of: opened).sha256.bytes, id: nil, sender: sender, state: .rejected,
+      reason: EscapedText.line(answer.reason ?? ""), file: item.name, at: time, on: connection)
+    try transaction.commit()
+    return answer
+  }
+
+  /// Forgets that an answer was refused before.
+  private func forget(
+    _ file: OpenedFile, _ answer: InvitationAnswer, on connection: borrowing SQLiteConnection
+  ) throws {
+    guard answer.state != .notOurs, !options.isDryRun, !isInsideAnother else { return }
+    try RefusedFiles.remove(digest: FileDigest.sha256(of: file).sha256.bytes, on: connection)
   }
 
   /// The errors that an answer is to blame for.
