@@ -21,9 +21,12 @@ struct Vector: CustomTestStringConvertible, Sendable {
 
   static let refused =
     container + members + json + manifests + schemas + modules + statements + changesets + contradictions
+    + refusedShares
 
   /// Files that are in order.
-  static let accepted = [
+  static let accepted = ordinary + acceptedShares
+
+  private static let ordinary = [
     Vector("minimal", nil, FileSpec()),
     Vector(
       "full and signed", nil,

@@ -86,4 +86,18 @@ import TestSupport
     #expect(try Self.archive(of: frozen) == Self.archive(of: made))
     #expect(try ReadFile(frozen) == ReadFile(made))
   }
+
+  @Test("A share that is not in order is refused with the failure that its name has", arguments: Vector.refusedShares)
+  func refusedShares(vector: Vector) throws {
+    let code = try #require(vector.expected)
+    let name = "\(vector.name.replacing(" ", with: "-")).\(code.rawValue).bdiff"
+    let made = try vector.file.packed()
+    if let target = ProcessInfo.processInfo.environment["BUCKIA_WRITE_VECTORS"] {
+      try Data(made).write(to: URL(fileURLWithPath: "\(target)/refused/\(name)"))
+      return
+    }
+    let frozen = try fileBytes("\(Self.folder)/refused/\(name)")
+    #expect(refusal(of: frozen)?.code == code)
+    #expect(try Self.archive(of: frozen) == Self.archive(of: made))
+  }
 }
