@@ -6,7 +6,7 @@ enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
   static let statements = [
     toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
-    toStateFormat, toFormatWithRowNames, toFormatWithSigners,
+    toStateFormat, toFormatWithRowNames, toFormatWithSigners, toFormatWithTranslatedRows,
   ]
 
   /// The states of a file are no longer frozen in CHECKs.
@@ -374,5 +374,21 @@ enum LedgerMigration {
     ) WITHOUT ROWID;
     INSERT INTO main.buckia_outbox_part SELECT o.diff, 1, coalesce(s.audience, '[]')
       FROM main.buckia_outbox AS o LEFT JOIN main.buckia_share AS s ON s.share = o.share WHERE NOT o.is_delivered;
+    """
+
+  /// The sums of a stream are of its rows as they were sent, also where these have other keys here. Where they were not, nobody knows them
+  /// until everything is shared anew.
+  private static let toFormatWithTranslatedRows = """
+    CREATE TABLE main.buckia_translated(
+      vouch INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      local BLOB NOT NULL,
+      hash INTEGER,
+      PRIMARY KEY (vouch, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_translated_local ON buckia_translated(vouch, local);
+    DELETE FROM main.buckia_state WHERE sender IS NOT NULL AND EXISTS (
+      SELECT 1 FROM main.buckia_stream_author AS a JOIN main.buckia_row_name AS n ON n.replica = a.replica
+      WHERE a.sender = buckia_state.sender AND a.stream = buckia_state.stream);
     """
 }

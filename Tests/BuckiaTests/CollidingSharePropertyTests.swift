@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaSharing
 import SQLiteConnections
 import TestSupport
 import Testing
@@ -94,8 +95,12 @@ import Testing
       default:
         let other = people.filter { $0.name != person.name }.randomElement(using: &generator) ?? person
         _ = try person.share(with: other, resyncing: !deletes && generator.oneIn(10))
-        if Bool.random(using: &generator) { _ = try other.receive() }
+        if Bool.random(using: &generator) { try expectSameState(try other.receive()) }
       }
+    }
+    func expectSameState(_ report: ApplyReport) throws {
+      let remarks = report.diffs.flatMap(\.warnings).filter { $0.code == .stateDiffers }
+      #expect(remarks == [], "seed \(seed)")
     }
     func check() throws {
       for person in people {
@@ -109,6 +114,9 @@ import Testing
         #expect(try person.rows("SELECT 1 FROM pragma_foreign_key_check").isEmpty, "\(person.name), seed \(seed)")
         let twice = try person.rows("SELECT title FROM photo GROUP BY title HAVING count(*) > 1")
         #expect(twice.isEmpty, "\(person.name), seed \(seed)")
+        let connection = try SQLiteConnection(opening: person.path, as: .readOnly)
+        let altered = try StateAudit.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
+        #expect(altered == [], "\(person.name), seed \(seed)")
       }
     }
     for _ in 0..<40 {
@@ -125,6 +133,7 @@ import Testing
         for other in people where other.name != person.name {
           if try person.share(with: other) { isQuiet = false }
           let report = try other.receive()
+          try expectSameState(report)
           #expect(
             report.diffs.allSatisfy { $0.state == .applied || $0.state == .alreadyApplied },
             "seed \(seed): \(report.diffs.map { $0.reason ?? "" })")

@@ -77,6 +77,21 @@ package struct VouchEntry: Hashable, Sendable {
     return found
   }
 
+  /// The numbers of what a stream has brought, by table.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func numbers(
+    of stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> [TableName: Int64] {
+    let query = try connection.prepare(
+      "SELECT table_name, vouch FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2")
+    try query.bind(sender, at: 0)
+    try query.bind(stream, at: 1)
+    var found: [TableName: Int64] = [:]
+    while try query.step() { found[TableName(query.text(at: 0) ?? "")] = query.integer(at: 1) }
+    return found
+  }
+
   /// The streams of a sender that have brought rows.
   ///
   /// - Throws: `SQLiteError`.
@@ -151,5 +166,6 @@ package struct VouchEntry: Hashable, Sendable {
   private static func remove(_ number: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.execute("DROP TABLE IF EXISTS main.buckia_vouch_\(number)")
     try connection.run(cached: "DELETE FROM main.buckia_vouch WHERE vouch = ?1", number)
+    try TranslatedRows(of: number).removeAll(on: connection)
   }
 }

@@ -24,6 +24,8 @@ final class KeyTranslation {
   private let layouts: [TableName: [TableName?]]
   /// The tables of which the sender calls rows otherwise, as the ledger has it.
   private let known: Set<TableName>
+  /// What the stream has said of rows that have other keys here: also of those that are not here any more.
+  private let brought: [TableName: TranslatedRows]
 
   /// The keys here of rows that the sender calls otherwise, as far as this diff tells of them.
   private var found: [TableName: [Int64: Int64]] = [:]
@@ -41,8 +43,10 @@ final class KeyTranslation {
     _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames, _ vouchers: Vouchers,
     on connection: borrowing SQLiteConnection
   ) throws {
-    guard let sender = changes.claims.replica, changes.place != nil else { return nil }
-    let known = try RowNameEntry.tables(of: sender, on: connection)
+    guard let sender = changes.claims.replica, let place = changes.place else { return nil }
+    brought = try VouchEntry.numbers(of: place.stream, from: changes.key.sender, on: connection)
+      .mapValues { TranslatedRows(of: $0) }.filter { try $0.value.exist(on: connection) }
+    let known = try RowNameEntry.tables(of: sender, on: connection).union(brought.keys)
     guard !changes.claims.ownKeys.isEmpty || !known.isEmpty else { return nil }
     self.sender = sender
     self.known = known
@@ -100,13 +104,17 @@ final class KeyTranslation {
         })
       else { break }
     }
-    guard !found.isEmpty || !known.isEmpty else { return changes }
-    var result = try rewritten() ?? changes
-    // The sums of a stream, and the buckets that it holds anew, are of the rows as they were sent.
-    let affected = translatedTables
-    result.claims.resent.removeAll { affected.contains(TableName($0.table)) }
+    guard !found.isEmpty || !known.isEmpty, let result = try rewritten() else { return changes }
+    hasChanges = true
     return result
   }
+
+  /// Whether any value of the changes is another one here.
+  private(set) var hasChanges = false
+
+  /// The keys with which rows that are inserted were sent, by their keys here, where the two differ; of tables alone of which the diff holds
+  /// rows anew.
+  private(set) var sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:]
 
   /// The tables whose rows have other values here than at the sender.
   var translatedTables: Set<TableName> {
@@ -129,7 +137,7 @@ final class KeyTranslation {
   /// Notes the key here of a row of the sender's.
   private func note(_ key: Int64, is local: Int64, in table: TableName) throws {
     // What is implied, or written down, need not be.
-    guard try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) ?? key != local else { return }
+    guard try implied(key, in: table) != local else { return }
     found[table, default: [:]][key] = local
     entries.insert(RowNameEntry(table: table, replica: sender, key: key, local: local))
   }
@@ -254,8 +262,19 @@ final class KeyTranslation {
   /// The key here of a row of the sender's.
   private func translated(_ key: Int64, _ table: TableName) throws -> Int64 {
     if let local = found[table]?[key] { return local }
-    guard known.contains(table) else { return key }
-    return try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) ?? key
+    return try known.contains(table) ? implied(key, in: table) : key
+  }
+
+  /// The key here of a row of the sender's, as far as this diff says nothing else. A row that has gone here keeps its key, so that what is said
+  /// of it later is not taken for said of another one.
+  private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
+    if let local = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return local }
+    guard let row = try brought[table]?.row(RowNames.encoded(key), on: connection), row.hash != nil else { return key }
+    return row.local.withRawSpan { bytes in
+      var position = 0
+      let value = ValueSlice(verified: bytes, at: &position)
+      return value.kind == .integer && position == bytes.byteCount ? value.integer(in: bytes) : key
+    }
   }
 
   /// The changes with the keys that their rows have here.
@@ -266,6 +285,7 @@ final class KeyTranslation {
     var targets: [TableName?] = []
     var isChanged = false
     var writer = ChangesetWriter()
+    let resent = Set(changes.claims.resent.map { TableName($0.table) })
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard let header = reader.table else { return }
       writer.removeAll()
@@ -281,6 +301,9 @@ final class KeyTranslation {
         writer.beginChange(change.operation, isIndirect: change.isIndirect)
         if change.operation != .insert { isChanged = try write(reader.old, bytes, targets, to: &writer) || isChanged }
         if change.operation != .delete { isChanged = try write(reader.new, bytes, targets, to: &writer) || isChanged }
+        if change.operation == .insert, let table = tables.table(of: header), resent.contains(table.name) {
+          try noteSentKey(of: reader.new, bytes, targets, table)
+        }
       }
       try output.write(writer.bytes)
     }
@@ -288,6 +311,16 @@ final class KeyTranslation {
     var result = try changes.replacing(changeset: output)
     result.withdrawals = changes.withdrawals
     return result
+  }
+
+  private func noteSentKey(
+    of row: [ValueSlice], _ bytes: RawSpan, _ targets: [TableName?], _ table: KeyedTable
+  ) throws {
+    guard table.hasKey(row) else { return }
+    var writer = ChangesetWriter()
+    for place in table.keyPlaces { _ = try write([row[place]], bytes, [targets[place]], to: &writer) }
+    let sent = table.key(row, bytes)
+    if writer.bytes != sent { sentKeys[table.name, default: [:]][writer.bytes] = sent }
   }
 
   /// - Returns: Whether any value is another one.

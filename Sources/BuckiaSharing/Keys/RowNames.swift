@@ -69,7 +69,27 @@ final class RowNames {
   }
 
   private func isBrought(_ key: Int64, in table: KeyedTable, by replica: [UInt8]) throws -> Bool {
-    try vouchers.entries(withKey: key, of: table).contains { try author(of: $0) == replica }
+    try vouchers.entries(withKey: key, of: table).contains {
+      try author(of: $0) == replica && isImplied(key, by: $0)
+    }
+  }
+
+  /// An integer key in the format of changesets.
+  static func encoded(_ key: Int64) -> [UInt8] {
+    var writer = ChangesetWriter()
+    writer.append(integer: key)
+    return writer.bytes
+  }
+
+  /// Whether what a stream has brought under a key here is called so by it. The key may have been that of another row of the stream's, and
+  /// of which nobody calls anything any more.
+  private func isImplied(_ key: Int64, by entry: VouchEntry) throws -> Bool {
+    let rows = TranslatedRows(of: entry.number)
+    guard try rows.exist(on: connection) else { return true }
+    let bytes = Self.encoded(key)
+    if try rows.haveRow(withLocal: bytes, otherThan: bytes, on: connection) { return false }
+    guard let row = try rows.row(bytes, on: connection) else { return true }
+    return row.local == bytes && row.hash != nil
   }
 
   private func names(of local: Int64, in table: TableName) throws -> [RowNameEntry] {
@@ -109,7 +129,9 @@ final class RowNames {
   func names(of local: Int64, in table: KeyedTable, for readers: [[UInt8]]) throws -> [Name] {
     var found = try names(of: local, in: table.name).map { Name(replica: $0.replica, key: $0.key) }
     for entry in try vouchers.entries(withKey: local, of: table) {
-      guard let author = try author(of: entry), !found.contains(where: { $0.replica == author }) else { continue }
+      guard let author = try author(of: entry), !found.contains(where: { $0.replica == author }),
+        try isImplied(local, by: entry)
+      else { continue }
       found.append(Name(replica: author, key: local))
     }
     return Self.best(found, for: readers)

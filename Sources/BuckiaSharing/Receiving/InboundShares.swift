@@ -91,7 +91,7 @@ package final class InboundShares: SharingParticipant {
     guard !resent.isEmpty || !identified.isEmpty else { return result }
     let snapshot = SnapshotChanges(
       resent, place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), identified: identified,
-      on: connection)
+      sentKeys: translation?.keys.sentKeys ?? [:], on: connection)
     guard var known = try snapshot.changes(of: result, schema) else { return result }
     known.knownOrigins = origins
     return known
@@ -139,7 +139,10 @@ package final class InboundShares: SharingParticipant {
   package func finish(_ changes: IncomingChanges) throws -> [Remark] {
     try noteAcknowledgements(of: changes)
     try noteRequests(of: changes)
-    let translated = translation?.keys.translatedTables ?? []
+    // The changes as they were sent, beside what they are here.
+    let translated = translation?.keys.hasChanges == true ? translation?.keys.translatedTables ?? [] : []
+    let original =
+      try translated.isEmpty ? nil : ChangesetCursor(changes.changeset, knowing: changes.feed.summary())
     let changes = translation?.changes ?? changes
     try translation?.keys.finish()
     translation = nil
@@ -155,14 +158,22 @@ package final class InboundShares: SharingParticipant {
       ResentRows(changes.claims.resent, of: $0.stream, isSnapshot: $0.isSnapshot)
     }
     let state = try resent.flatMap {
-      try ReceivedState(changes, $0, tables, vouchers, schema, without: translated, on: connection)
+      try ReceivedState(changes, $0, tables, vouchers, schema, on: connection)
     }
     var runs = WithdrawalRuns(try changes.withdrawals())
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
+      let sent = try original?.next { change, reader, bytes -> SentChange? in
+        guard let table = reader.table.flatMap({ tables.table(of: $0) }), translated.contains(table.name),
+          table.hasKey(change.operation == .insert ? reader.new : reader.old)
+        else { return nil }
+        return SentChange(change, reader, bytes, of: table)
+      }
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
-      if let place = changes.place { try note(change, reader, bytes, of: table, place, changes.key.sender, state) }
+      if let place = changes.place {
+        try note(change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil)
+      }
       guard change.operation == .delete, table.hasKey(reader.old) else { return }
       guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try names.forget(reader.old, bytes, of: table)
@@ -175,7 +186,7 @@ package final class InboundShares: SharingParticipant {
     try vouchers.flush()
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
-      try noteResent(resent, changes, place, schema)
+      try noteResent(resent, changes, place, state, schema)
     }
     try vouchers.flush()
     own = [:]
@@ -209,7 +220,8 @@ package final class InboundShares: SharingParticipant {
 
   /// Forgets what a stream had before of the rows that a diff holds anew.
   private func noteResent(
-    _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ schema: SchemaReader
+    _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ state: ReceivedState?,
+    _ schema: SchemaReader
   ) throws {
     var present: [TableName: Set<[UInt8]>] = [:]
     let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
@@ -223,7 +235,9 @@ package final class InboundShares: SharingParticipant {
     for name in resent.tables {
       guard let table = tables[name] else { continue }
       for key in try vouchers.keys(of: table, streams: [place.stream], from: sender)
-      where resent.cover(key, of: name) && present[name]?.contains(key) != true {
+      where present[name]?.contains(key) != true
+        && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy({ resent.cover($0, of: name) })
+      {
         try key.withRawSpan { bytes in
           try vouchers.remove(table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
         }
@@ -261,16 +275,13 @@ package final class InboundShares: SharingParticipant {
   /// Notes which rows a stream has brought, or does not have any more.
   private func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
-    _ sender: String, _ state: ReceivedState?
+    _ sender: String, _ state: ReceivedState?, as sent: SentChange?
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard table.hasKey(row) else { return }
-    if let state {
-      let known =
-        try state.isNew(table.key(row, bytes), of: table)
-        ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
-      state.follow(change, reader, bytes, of: table, after: known)
-    }
+    let known =
+      try state == nil || place.isSnapshot
+      ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
     switch change.operation {
     case .insert:
       let isOwn = !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
@@ -280,6 +291,7 @@ package final class InboundShares: SharingParticipant {
     case .delete:
       try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
     }
+    try state?.follow(change, reader, bytes, of: table, after: known, as: sent)
   }
 
   /// Notes how far the sender has applied what was shared with them.

@@ -25,11 +25,15 @@ final class SnapshotChanges {
   private let sent: [PeerShadow]
   /// The tables in which a row with the key of an incoming one is that row: others have got another key.
   private let identified: Set<TableName>
+  /// The keys with which incoming rows were sent, by their keys here, where the two differ.
+  private let sentKeys: [TableName: [[UInt8]: [UInt8]]]
 
   init(
     _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
-    sent: [PeerShadow], identified: Set<TableName>, on connection: borrowing SQLiteConnection
+    sent: [PeerShadow], identified: Set<TableName>, sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:],
+    on connection: borrowing SQLiteConnection
   ) {
+    self.sentKeys = sentKeys
     self.identified = identified
     self.resent = resent
     self.sent = sent
@@ -62,8 +66,9 @@ final class SnapshotChanges {
       var writer = ChangesetWriter()
       var isKnown = false
       if change.operation == .insert, let table = tables.table(of: header), table.hasKey(reader.new) {
-        let isAnew = resent.cover(table.key(reader.new, bytes), of: table.name)
-        if isAnew, let key = table.comparable(table.key(reader.new, bytes)) {
+        let local = table.key(reader.new, bytes)
+        let isAnew = resent.cover(sentKeys[table.name]?[local] ?? local, of: table.name)
+        if isAnew, let key = table.comparable(local) {
           present[table.name, default: []].insert(key)
         }
         if isAnew || identified.contains(table.name) {
@@ -180,6 +185,14 @@ final class SnapshotChanges {
     }
   }
 
+  /// The keys with which the stream has sent rows, by their keys here, where the two differ.
+  private func brought(of table: KeyedTable) throws -> [[UInt8]: [[UInt8]]] {
+    guard let number = try vouchers.number(of: table, stream: place.stream, from: sender) else { return [:] }
+    var found: [[UInt8]: [[UInt8]]] = [:]
+    for (key, row) in try TranslatedRows(of: number).all(on: connection) { found[row.local, default: []].append(key) }
+    return found
+  }
+
   /// Deletes the rows that the stream had, and that are here on its account alone.
   ///
   /// - Returns: Whether there are any.
@@ -189,8 +202,10 @@ final class SnapshotChanges {
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: author.name, keyFlags: author.keyFlags))
     let header = writer.count
+    let sent = try resent.isPartial ? brought(of: table) : [:]
     for key in try vouchers.keys(of: table, streams: streams, from: sender) {
-      guard resent.cover(key, of: table.name), let comparable = table.comparable(key), !present.contains(comparable)
+      guard (sent[key] ?? [key]).allSatisfy({ resent.cover($0, of: table.name) }),
+        let comparable = table.comparable(key), !present.contains(comparable)
       else { continue }
       try key.withRawSpan { bytes in
         let row = table.row(withKey: bytes)

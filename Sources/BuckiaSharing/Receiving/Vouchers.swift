@@ -128,6 +128,11 @@ final class Vouchers {
     return keys
   }
 
+  /// The number of what is noted of a stream's rows of a table; nil where nothing is.
+  func number(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> Int64? {
+    try rows(of: table, stream: stream, from: sender)?.entry.number
+  }
+
   // MARK: Noting
 
   /// Notes that a stream has brought a row.

@@ -14,9 +14,8 @@ final class ReceivedState {
   private var states: [TableName: TableState] = [:]
   /// The tables of which rows were noted before there were sums, or with columns that are gone.
   private var unknown: Set<TableName> = []
-  /// Tables whose rows have other values here than at the sender: the sums are of rows as they were sent.
-  private let translated: Set<TableName>
-
+  /// Rows of tables that are otherwise here than they were sent: the sums are of rows as they were sent.
+  private var translated: [TableName: TranslatedTable] = [:]
   /// The table whose rows came last: its changes stand together.
   private var last: (table: KeyedTable, state: TableState?)?
   private let resent: ResentRows
@@ -24,14 +23,12 @@ final class ReceivedState {
 
   /// Reads the sums of the tables of a diff, and brings them to the columns that the diff has.
   ///
-  /// - Parameter translated: Tables whose rows have other values here than at the sender. They are not compared.
   /// - Returns: nil for a diff without a place in a stream.
   /// - Throws: `SQLiteError`; `LedgerError` when they are damaged.
   init?(
     _ changes: IncomingChanges, _ resent: ResentRows, _ tables: KeyedTables, _ vouchers: Vouchers,
-    _ schema: SchemaReader, without translated: Set<TableName>, on connection: borrowing SQLiteConnection
+    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
-    self.translated = translated
     guard let place = changes.place else { return nil }
     sender = changes.key.sender
     self.place = place
@@ -59,6 +56,9 @@ final class ReceivedState {
     let vouch = try VouchEntry.all(of: table.local, on: connection).first {
       $0.stream == place.stream && $0.sender == sender
     }
+    let rows = try TranslatedTable(vouch, on: connection)
+    translated[table.name] = rows
+    if resent.coverAll(of: table.name) { try rows.removeAll(on: connection) }
     guard let known else {
       if vouch != nil, !resent.coverAll(of: table.name) { unknown.insert(table.name) }
       states[table.name] = TableState(
@@ -73,15 +73,31 @@ final class ReceivedState {
     } else if change == .removed {
       unknown.insert(table.name)
     } else if change != .none || resent.concern(table.name) {
-      try rebuild(known, of: table, columns, shift: change.shift)
+      try rebuild(known, of: table, columns, rows, shift: change.shift)
     }
   }
 
   /// Makes the sums anew from the rows that stay, whose hashes are brought to the columns of today.
-  private func rebuild(_ state: TableState, of table: KeyedTable, _ columns: [String], shift: UInt64) throws {
+  private func rebuild(
+    _ state: TableState, of table: KeyedTable, _ columns: [String], _ rows: TranslatedTable, shift: UInt64
+  ) throws {
     state.removeAll(columns: columns)
+    let others = try rows.all(on: connection)
+    let hidden = Set(others.keys).union(others.values.map(\.local))
+    for (key, row) in others {
+      if resent.concern(table.name) { rows.sentKeys[row.local, default: []].append(key) }
+      guard !resent.cover(key, of: table.name) else {
+        try rows.note(nil, key, on: connection)
+        continue
+      }
+      guard let hash = row.hash else { continue }
+      state.restore(key, hash &+ shift)
+      if shift != 0 {
+        try rows.note(TranslatedRows.Row(local: row.local, hash: hash &+ shift), key, on: connection)
+      }
+    }
     for (key, known) in try vouchers.hashes(of: table, stream: place.stream, from: sender) {
-      if !resent.cover(key, of: table.name) { state.restore(key, known &+ shift) }
+      if !hidden.contains(key), !resent.cover(key, of: table.name) { state.restore(key, known &+ shift) }
       guard shift != 0 else { continue }
       try key.withRawSpan { bytes in
         let row = table.row(withKey: bytes)
@@ -90,27 +106,102 @@ final class ReceivedState {
     }
   }
 
+  /// The keys that the stream has had for a row before the diff.
+  func sentKeys(of local: [UInt8], in table: TableName) -> [[UInt8]] {
+    translated[table]?.sentKeys[local] ?? [local]
+  }
+
   /// Whether a row takes the place of whatever is noted under its key.
+  ///
+  /// - Parameter key: The key as it was sent.
   func isNew(_ key: @autoclosure () -> [UInt8], of table: KeyedTable) -> Bool {
     place.isSnapshot || !resent.isEmpty && resent.cover(key(), of: table.name)
   }
 
   /// Follows a change, when it has been noted.
   ///
-  /// - Parameter known: The hash of the row before; nil where the stream had not brought it.
+  /// - Parameters:
+  ///   - known: The hash of the row that was noted under its key here before; nil for none.
+  ///   - sent: The change as it was sent; nil where that is how it is here.
+  /// - Throws: `SQLiteError`.
   func follow(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, after known: UInt64?
-  ) {
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, after known: UInt64?,
+    as sent: SentChange?
+  ) throws {
     guard let state = state(of: table) else { return }
+    let row = change.operation == .insert ? reader.new : reader.old
+    if let rows = translated[table.name] {
+      let exist = try rows.exist(on: connection)
+      if sent != nil || exist {
+        let here = SentChange(change, reader, bytes, of: table)
+        if exist || sent != here {
+          return try follow(sent ?? here, here.key, of: table, after: known, rows, state)
+        }
+      }
+    }
+    let known = isNew(table.key(row, bytes), of: table) ? nil : known
     switch change.operation {
     case .insert:
-      state.replace(table.key(reader.new, bytes), known, by: table.contentHash(reader.new, bytes))
+      state.replace(table.key(row, bytes), known, by: table.contentHash(reader.new, bytes))
     case .update:
       guard let known else { return }
-      state.replace(table.key(reader.old, bytes), known, by: known &+ table.contentChange(reader, bytes))
+      state.replace(table.key(row, bytes), known, by: known &+ table.contentChange(reader, bytes))
     case .delete:
-      state.replace(table.key(reader.old, bytes), known, by: nil)
+      state.replace(table.key(row, bytes), known, by: nil)
     }
+  }
+
+  /// Follows a change of a table of which rows are otherwise here than they were sent.
+  ///
+  /// - Parameter local: The key of the row here.
+  private func follow(
+    _ change: SentChange, _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: TranslatedTable,
+    _ state: TableState
+  ) throws {
+    if rows.number == nil { rows.number = try vouchers.number(of: table, stream: place.stream, from: sender) }
+    let key = change.key
+    let before = isNew(key, of: table) ? nil : try said(key, local, of: table, after: known, rows)
+    if key != local, let known { try keepApart(local, known, of: table, rows) }
+    switch change.operation {
+    case .insert, .update:
+      guard change.operation == .insert || before != nil else { return }
+      let hash = change.operation == .insert ? change.hash : (before ?? 0) &+ change.hash
+      state.replace(key, before, by: hash)
+      let isAsHere =
+        try key == local && noted(key, of: table) == hash
+        && !rows.haveRow(withLocal: key, otherThan: key, on: connection)
+      try rows.note(isAsHere ? nil : TranslatedRows.Row(local: local, hash: hash), key, on: connection)
+    case .delete:
+      state.replace(key, before, by: nil)
+      // What is noted under this key is another row of the stream's, or none of its.
+      let isHidden = try rows.haveRow(withLocal: key, otherThan: key, on: connection)
+      let remains = try !isHidden && noted(key, of: table) != nil
+      try rows.note(remains ? TranslatedRows.Row(local: key, hash: nil) : nil, key, on: connection)
+    }
+  }
+
+  /// The hash of a row as the stream has said it last; nil where the stream does not have it.
+  private func said(
+    _ key: [UInt8], _ local: [UInt8], of table: KeyedTable, after known: UInt64?, _ rows: TranslatedTable
+  ) throws -> UInt64? {
+    if let row = try rows.row(key, on: connection) { return row.hash }
+    if try rows.sentKeys[key] != nil || rows.haveRow(withLocal: key, otherThan: key, on: connection) { return nil }
+    return key == local ? known : try noted(key, of: table)
+  }
+
+  /// The hash of the row that is noted under a key here.
+  private func noted(_ key: [UInt8], of table: KeyedTable) throws -> UInt64? {
+    try key.withRawSpan { bytes in
+      try vouchers.hash(table.row(withKey: bytes), bytes, of: table, streams: [place.stream], from: sender)
+    }
+  }
+
+  /// Keeps what the stream has said of a row whose key here is about to be that of another one of its rows, too.
+  private func keepApart(_ key: [UInt8], _ known: UInt64, of table: KeyedTable, _ rows: TranslatedTable) throws {
+    guard rows.sentKeys[key] == nil, try rows.row(key, on: connection) == nil, !isNew(key, of: table),
+      try !rows.haveRow(withLocal: key, otherThan: key, on: connection)
+    else { return }
+    try rows.note(TranslatedRows.Row(local: key, hash: known), key, on: connection)
   }
 
   private func state(of table: KeyedTable) -> TableState? {
@@ -133,9 +224,7 @@ final class ReceivedState {
         continue
       }
       var difference = state.entry.difference
-      if translated.contains(name) {
-        difference = nil
-      } else if let claim = claims.first(where: { TableName($0.table) == name }) {
+      if let claim = claims.first(where: { TableName($0.table) == name }) {
         difference = state.difference(from: claim)
       }
       state.note(difference: difference, replica: replica)
@@ -150,8 +239,10 @@ extension TableState {
   /// Where the rows differ from those that a sender says; nil where they do not.
   fileprivate func difference(from claim: StreamClaims.State) -> [UInt8]? {
     if claim.rows == sums.rowCount, claim.digest == sums.digest.bytes { return nil }
-    let found = (claim.buckets ?? [:]).filter { Array(sums[$0.key].bytes.prefix(2)) != $0.value }.map(\.key)
-    return Set(found + (entry.difference ?? [])).sorted()
+    let said = claim.buckets ?? [:]
+    let found = said.filter { Array(sums[$0.key].bytes.prefix(2)) != $0.value }.map(\.key)
+    // What is not said of now is as it was.
+    return Set(found + (entry.difference ?? []).filter { said[$0] == nil }).sorted()
   }
 }
 

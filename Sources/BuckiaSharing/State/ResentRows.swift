@@ -17,6 +17,8 @@ struct ResentRows {
     }
   }
 
+  /// Whether they are those of some tables or buckets alone.
+  var isPartial: Bool { !isSnapshot && !buckets.isEmpty }
   /// Whether there are none.
   var isEmpty: Bool { !isSnapshot && buckets.isEmpty }
   /// The tables, but for a snapshot, which may have any.

@@ -20,11 +20,25 @@ package enum StateAudit {
       case .share(let share):
         guard try addSent(of: share, table, state.columns, to: fresh, on: connection) else { return false }
       case .sender(let sender):
-        for (key, hash) in try Vouchers(on: connection).hashes(of: table, stream: entry.stream, from: sender) {
-          fresh.replace(key, nil, by: hash)
-        }
+        try addBrought(from: sender, table, to: fresh, on: connection)
       }
       return fresh.sums != state.sums
+    }
+  }
+
+  private static func addBrought(
+    from sender: String, _ table: KeyedTable, to state: TableState, on connection: borrowing SQLiteConnection
+  ) throws {
+    let vouchers = Vouchers(on: connection)
+    let number = try vouchers.number(of: table, stream: state.entry.stream, from: sender)
+    let others = try number.map { try TranslatedRows(of: $0).all(on: connection) } ?? [:]
+    for (key, row) in others {
+      if let hash = row.hash { state.replace(key, nil, by: hash) }
+    }
+    let hidden = Set(others.keys).union(others.values.map(\.local))
+    for (key, hash) in try vouchers.hashes(of: table, stream: state.entry.stream, from: sender)
+    where !hidden.contains(key) {
+      state.replace(key, nil, by: hash)
     }
   }
 

@@ -80,9 +80,12 @@ final class TableState {
 
   /// Notes whether the sender has something else.
   func note(difference: [UInt8]?, replica: [UInt8]?) {
+    let known = entry.difference ?? []
     entry.difference = difference
     entry.replica = replica
-    if difference == nil { entry.isRequested = false }
+    // What has been asked for is not what differs now: nothing does, other buckets do, or it is not known any more which.
+    let isWhatWasAskedFor = difference.map { $0.isEmpty == known.isEmpty && $0.allSatisfy { known.contains($0) } }
+    if isWhatWasAskedFor != true { entry.isRequested = false }
   }
 
   func write(on connection: borrowing SQLiteConnection) throws {

@@ -1,0 +1,119 @@
+import SQLiteConnections
+
+/// The table `buckia_translated`: rows that a stream of somebody else says otherwise than they are here, because they, or what they refer
+/// to, have other keys here. What a stream says is what its sums are of.
+///
+/// The table is sparse: a row that is here as it was sent has no entry.
+package struct TranslatedRows {
+  static let definition = """
+    CREATE TABLE main.buckia_translated(
+      vouch INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      local BLOB NOT NULL,
+      hash INTEGER,
+      PRIMARY KEY (vouch, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_translated_local ON buckia_translated(vouch, local);
+    """
+
+  /// A row as the stream says it.
+  package struct Row: Equatable, Sendable {
+    /// Its key here, in the format of changesets.
+    package let local: [UInt8]
+    /// The hash of the row as it was sent; nil where the stream does not have the row, and what is noted under this key is another one.
+    package let hash: UInt64?
+
+    /// Describes a row.
+    package init(local: [UInt8], hash: UInt64?) {
+      self.local = local
+      self.hash = hash
+    }
+  }
+
+  private let vouch: Int64
+
+  /// Those of the rows that a stream has brought of a table.
+  ///
+  /// - Parameter vouch: The number of the ``VouchEntry``.
+  package init(of vouch: Int64) { self.vouch = vouch }
+
+  /// Whether there are any; never where the ledger is older than they are.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  package func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
+    guard let format = try Ledger.format(on: connection), format >= Ledger.translatedFormat else { return false }
+    let query = try connection.cached("SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(vouch, at: 0)
+    return try query.statement.step()
+  }
+
+  /// What the stream calls a key; nil where the row is here as it was sent.
+  ///
+  /// - Parameter key: The values of the key as they were sent, in the format of changesets.
+  /// - Throws: `SQLiteError`.
+  package func row(_ key: [UInt8], on connection: borrowing SQLiteConnection) throws -> Row? {
+    let query = try connection.cached(
+      "SELECT local, hash FROM main.buckia_translated WHERE vouch = ?1 AND key = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(vouch, at: 0)
+    try query.statement.bind(key, at: 1)
+    guard try query.statement.step() else { return nil }
+    return Row(
+      local: query.statement.blob(at: 0),
+      hash: query.statement.isNull(at: 1) ? nil : UInt64(bitPattern: query.statement.integer(at: 1)))
+  }
+
+  /// Whether another key of the stream's is that of a row with a key here.
+  ///
+  /// - Parameters:
+  ///   - local: The key here.
+  ///   - key: The key of the stream that does not count.
+  /// - Throws: `SQLiteError`.
+  package func haveRow(
+    withLocal local: [UInt8], otherThan key: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let query = try connection.cached(
+      "SELECT 1 FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND key <> ?3 LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(vouch, at: 0)
+    try query.statement.bind(local, at: 1)
+    try query.statement.bind(key, at: 2)
+    return try query.statement.step()
+  }
+
+  /// All of them, by the keys that the stream has.
+  ///
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  package func all(on connection: borrowing SQLiteConnection) throws -> [[UInt8]: Row] {
+    guard try exist(on: connection) else { return [:] }
+    let query = try connection.prepare("SELECT key, local, hash FROM main.buckia_translated WHERE vouch = ?1")
+    try query.bind(vouch, at: 0)
+    var found: [[UInt8]: Row] = [:]
+    while try query.step() {
+      found[query.blob(at: 0)] = Row(
+        local: query.blob(at: 1), hash: query.isNull(at: 2) ? nil : UInt64(bitPattern: query.integer(at: 2)))
+    }
+    return found
+  }
+
+  /// Notes what the stream says of a row; nil: what is noted of it anyway.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func note(_ row: Row?, _ key: [UInt8], on connection: borrowing SQLiteConnection) throws {
+    guard let row else {
+      try connection.run(cached: "DELETE FROM main.buckia_translated WHERE vouch = ?1 AND key = ?2", vouch, key)
+      return
+    }
+    try connection.run(
+      cached: "INSERT OR REPLACE INTO main.buckia_translated VALUES (?1, ?2, ?3, ?4)", vouch, key, row.local,
+      row.hash.map { Int64(bitPattern: $0) })
+  }
+
+  /// Forgets all of them.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func removeAll(on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_translated WHERE vouch = ?1", vouch)
+  }
+}
