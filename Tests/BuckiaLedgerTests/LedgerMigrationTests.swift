@@ -124,6 +124,28 @@ struct LedgerMigrationTests {
     #expect(try Ledger.format(on: connection) == 1)
   }
 
+  @Test("Sums of rows that have other keys here are dropped where they were not of the rows as they were sent")
+  func sumsOfTranslatedRows() throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try Ledger.prepare(on: connection)
+    try connection.execute(
+      """
+      DROP TABLE buckia_translated;
+      UPDATE buckia_settings SET value = 12 WHERE name = 'format';
+      INSERT INTO buckia_stream_author VALUES ('anna', x'01', x'0a'), ('ben', x'02', x'0b');
+      INSERT INTO buckia_row_name VALUES ('photo', x'0a', 1, 2);
+      INSERT INTO buckia_state(share, sender, stream, table_name, columns, row_count, sums) VALUES
+        (NULL, 'anna', x'01', 'photo', '[]', 1, x''), (NULL, 'ben', x'02', 'photo', '[]', 1, x''),
+        (1, NULL, x'03', 'photo', '[]', 1, x'');
+      """)
+    #expect(try Ledger.prepare(on: connection) == .migrated(from: 12))
+    var left: [String] = []
+    try connection.forEachRow(of: "SELECT coalesce(sender, share) FROM buckia_state ORDER BY 1") {
+      left.append($0.text(at: 0) ?? "")
+    }
+    #expect(left == ["1", "ben"])
+  }
+
   @Test("A broken view of the application's does not keep the ledger from being migrated")
   func brokenView() throws {
     let connection = try open()

@@ -181,6 +181,10 @@ struct RemarkTests {
       "1: it was applied, and another file has taken its place since it was read; that one is for the next time"
     ),
     (
+      .datasetAdopted,
+      "it is of the dataset 1, and this database was part of none: it belongs to that one from now on, and files of others are refused"
+    ),
+    (
       .inverseOfChanges,
       "this undoes what the author of the changes did, not what applying them did here: where a conflict was met, the two differ, and a local row that was replaced does not come back"
     ),
