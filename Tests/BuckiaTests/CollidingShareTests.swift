@@ -136,6 +136,28 @@ import Testing
     #expect(try ben.share(Self.scope, with: anna).id == nil)
   }
 
+  @Test func `rows that have come back to their author by a third keep their keys when all is shared anew`() throws {
+    let people = try people(Self.schema, rows(of: "anna"), rows(of: "ben"), "")
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try ben.share(Self.scope, with: anna)
+    try anna.receive()
+    // Cara shares Ben's rows with him in turn. Anna knows nothing of her.
+    try ben.share(Self.scope, with: cara)
+    try cara.receive()
+    try cara.share(Self.scope, with: ben)
+    try ben.receive()
+    let before = try anna.rows("SELECT * FROM photo ORDER BY id")
+    try anna.run("UPDATE photo SET title = 'beach!' WHERE title = 'beach of ben'")
+    try ben.run("UPDATE photo SET title = 'sea!' WHERE title = 'sea of ben'")
+    try ben.share(Self.scope, with: anna, resyncing: true)
+    let report = try anna.receive()
+    #expect(report.diffs.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 0]])
+    let expected = before.map {
+      $0.replacingOccurrences(of: "sea of ben", with: "sea!").replacingOccurrences(of: "beach of ben", with: "beach!")
+    }
+    #expect(try anna.rows("SELECT * FROM photo ORDER BY id") == expected)
+  }
+
   @Test func `a third who gets the rows from both, in any order, has each once`() throws {
     for order in [[0, 1], [1, 0]] {
       let folder = try TemporaryFolder()

@@ -170,8 +170,8 @@ final class KeyTranslation {
       taken[table.name, default: []].insert(local)
       return
     }
-    let mine = RowNames.Name(replica: sender, key: key)
-    for name in others.isEmpty ? [mine] : others {
+    // Those whose rows came by way of the sender may be unknown here, while the sender's own name is known.
+    for name in others + [RowNames.Name(replica: sender, key: key)] {
       guard let local = try local(name, table) else { continue }
       if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
       try note(key, is: local, in: table.name)
