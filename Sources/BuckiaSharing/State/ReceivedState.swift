@@ -161,6 +161,7 @@ final class ReceivedState {
     if rows.number == nil { rows.number = try vouchers.number(of: table, stream: place.stream, from: sender) }
     let key = change.key
     let before = isNew(key, of: table) ? nil : try said(key, local, of: table, after: known, rows)
+    let former = try rows.row(key, on: connection)?.local
     if key != local, let known { try keepApart(local, known, of: table, rows) }
     switch change.operation {
     case .insert, .update:
@@ -178,6 +179,15 @@ final class ReceivedState {
       let remains = try !isHidden && noted(key, of: table) != nil
       try rows.note(remains ? TranslatedRows.Row(local: key, hash: nil) : nil, key, on: connection)
     }
+    if let former, former != local { try leave(former, of: table, rows) }
+  }
+
+  /// Notes that what is noted under a key here is no row of the stream's any more, when the row that it was has got another key here.
+  private func leave(_ key: [UInt8], of table: KeyedTable, _ rows: TranslatedTable) throws {
+    guard try rows.row(key, on: connection) == nil, try noted(key, of: table) != nil,
+      try !rows.haveRow(withLocal: key, otherThan: key, on: connection)
+    else { return }
+    try rows.note(TranslatedRows.Row(local: key, hash: nil), key, on: connection)
   }
 
   /// The hash of a row as the stream has said it last; nil where the stream does not have it.
