@@ -34,6 +34,8 @@ package struct IncomingChanges {
   package var knownOrigins: RowOrigins?
   /// What other replicas call the rows. Only to be asked when all changes are there.
   package var naming: () throws -> RowNaming = { RowNaming() }
+  /// Whether their sender may not know of deletions that are forgotten here.
+  package var isFromReturning = false
   /// How many changes of each table the author says there are; nil where nobody does.
   private let claimed: [TableName: ApplyCounts]?
   /// The place of each table among the definitions.
@@ -78,6 +80,7 @@ package struct IncomingChanges {
       renames: renames,
       changeset: changeset, feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
     changes.claims = claims
+    changes.isFromReturning = isFromReturning
     return changes
   }
 

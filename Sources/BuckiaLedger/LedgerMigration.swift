@@ -6,7 +6,7 @@ enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
   static let statements = [
     toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
-    toStateFormat, toFormatWithRowNames, toFormatWithSigners,
+    toStateFormat, toFormatWithRowNames, toFormatWithSigners, toFormatWithDeletionNotices,
   ]
 
   /// The states of a file are no longer frozen in CHECKs.
@@ -374,5 +374,39 @@ enum LedgerMigration {
     ) WITHOUT ROWID;
     INSERT INTO main.buckia_outbox_part SELECT o.diff, 1, coalesce(s.audience, '[]')
       FROM main.buckia_outbox AS o LEFT JOIN main.buckia_share AS s ON s.share = o.share WHERE NOT o.is_delivered;
+    """
+
+  /// Who knows of a deletion is noted, so that it can be forgotten.
+  private static let toFormatWithDeletionNotices = """
+    CREATE TABLE main.buckia_told(
+      clock INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      share INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      sequence INTEGER NOT NULL,
+      PRIMARY KEY (clock, key, share)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_heard(
+      clock INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      diff TEXT NOT NULL,
+      PRIMARY KEY (clock, key, sender, stream)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_stream_acknowledgement(
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      share INTEGER NOT NULL,
+      through INTEGER NOT NULL,
+      PRIMARY KEY (sender, stream, share)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_forgotten(
+      clock INTEGER NOT NULL,
+      share INTEGER NOT NULL,
+      through INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      PRIMARY KEY (clock, share)
+    ) WITHOUT ROWID;
     """
 }
