@@ -59,9 +59,9 @@ struct UpgradeTests {
   @Test("A held value that gets lost is missed; the shortest history has an upgrade, and is the same from a file")
   func lostHeldValue() throws {
     var simulation = Simulation(schema: Self.notes, replicas: 2)
-    simulation.length = 8
     simulation.upgrade = ["ALTER TABLE notes ADD COLUMN remark TEXT"]
     simulation.schemaMode = .hold
+    simulation.network.losses = 0
     simulation.sabotage = Sabotage { _, database in try database.execute("DELETE FROM buckia_held_change") }
     let failure = try failure(of: simulation)
     #expect([.nothingLost, .nothingHeld, .counters].contains(failure.invariant))

@@ -114,6 +114,10 @@ struct DatabaseInvariants {
           throw Violation(.appliedOnce, "replica \(replica.number) has applied diff \(diff.number) twice")
         }
         try requireEntry(of: diff, outcome, in: replica)
+      case .held:
+        guard applied.insert(diff.id).inserted else {
+          throw Violation(.appliedOnce, "replica \(replica.number) has held diff \(diff.number) twice")
+        }
       case .alreadyApplied:
         guard applied.contains(diff.id) else {
           throw Violation(.counters, "replica \(replica.number) takes diff \(diff.number) for applied, and it is not")

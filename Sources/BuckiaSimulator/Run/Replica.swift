@@ -264,7 +264,10 @@ final class Replica {
     var receiver = try Receiver(on: database, settings: settings, clock: { time })
     do {
       // A part that the policy `abort` refuses stays held.
-      if try receiver.releaseHeld().contains(where: { $0.state != .applied }), isUpgraded { hasRefused = true }
+      let released = try receiver.releaseHeld()
+      if isUpgraded, settings.policies == .abort, released.contains(where: { $0.state != .applied }) {
+        hasRefused = true
+      }
       try receiver.receive(source)
     } catch {
       try receiver.end()

@@ -53,6 +53,12 @@ struct ReplicatedTable {
     }
   }
 
+  /// Whether keys may compare equal that are not the same.
+  var foldsKeys: Bool {
+    !definition.isKeyedByRowID
+      && key.contains { ["nocase", "rtrim"].contains(ASCIIName.folded(definition.columns[$0].collation)) }
+  }
+
   /// A query for all rows.
   var query: String { "SELECT \(columns.indices.map(quoted).joined(separator: ", ")) FROM main.\(quotedName)" }
 
