@@ -36,6 +36,8 @@ package struct IncomingChanges {
   package var knownOrigins: RowOrigins?
   /// What other replicas call the rows. Only to be asked when all changes are there.
   package var naming: () throws -> RowNaming = { RowNaming() }
+  /// Whether their sender may not know of deletions that are forgotten here.
+  package var isFromReturning = false
   /// How many changes of each table the author says there are; nil where nobody does.
   private let claimed: [TableName: ApplyCounts]?
   /// The place of each table among the definitions.
@@ -81,6 +83,7 @@ package struct IncomingChanges {
       changeset: changeset, feed: ChangesetFeed(try ChangesetSummary.of(changeset)))
     changes.claims = claims
     changes.dataset = dataset
+    changes.isFromReturning = isFromReturning
     return changes
   }
 

@@ -21,7 +21,7 @@ extension Ledger {
     VouchEntry.definition,
     InvitationEntry.definition, AcceptedEntry.definition,
     StateEntry.definition, AsideRows.definition, ResendRequest.definition,
-    RowNameEntry.definition, TranslatedRows.definition,
+    RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

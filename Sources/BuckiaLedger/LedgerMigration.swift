@@ -6,7 +6,7 @@ enum LedgerMigration {
   /// The statements that lead from format 1 to 2, from 2 to 3, and so on.
   static let statements = [
     toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
-    toStateFormat, toFormatWithRowNames, toFormatWithSigners, toFormatWithTranslatedRows,
+    toStateFormat, toFormatWithRowNames, toFormatWithSigners, toFormatWithTranslatedRows, toFormatWithDeletionNotices,
   ]
 
   /// The states of a file are no longer frozen in CHECKs.
@@ -390,5 +390,39 @@ enum LedgerMigration {
     DELETE FROM main.buckia_state WHERE sender IS NOT NULL AND EXISTS (
       SELECT 1 FROM main.buckia_stream_author AS a JOIN main.buckia_row_name AS n ON n.replica = a.replica
       WHERE a.sender = buckia_state.sender AND a.stream = buckia_state.stream);
+    """
+
+  /// Who knows of a deletion is noted, so that it can be forgotten.
+  private static let toFormatWithDeletionNotices = """
+    CREATE TABLE main.buckia_told(
+      clock INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      share INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      sequence INTEGER NOT NULL,
+      PRIMARY KEY (clock, key, share)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_heard(
+      clock INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      diff TEXT NOT NULL,
+      PRIMARY KEY (clock, key, sender, stream)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_stream_acknowledgement(
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      share INTEGER NOT NULL,
+      through INTEGER NOT NULL,
+      PRIMARY KEY (sender, stream, share)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_forgotten(
+      clock INTEGER NOT NULL,
+      share INTEGER NOT NULL,
+      through INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      PRIMARY KEY (clock, share)
+    ) WITHOUT ROWID;
     """
 }

@@ -70,6 +70,20 @@ package enum LedgerSettings {
     try set("dataset", to: dataset, on: connection)
   }
 
+  /// After how many days without a word from somebody deletions are forgotten that only they do not know of; 0 for never.
+  package static func silence(on connection: borrowing SQLiteConnection) throws -> Int {
+    try connection.integer("SELECT value FROM main.buckia_settings WHERE name = 'silent_days'")
+      .map { Int(clamping: max(0, $0)) } ?? standardSilence
+  }
+
+  /// After how many days that is as long as nobody has said so.
+  package static let standardSilence = 180
+
+  /// Sets after how many days that is.
+  package static func setSilence(_ days: Int, on connection: borrowing SQLiteConnection) throws {
+    try set("silent_days", to: Int64(days), on: connection)
+  }
+
   /// Sets one setting.
   package static func set(
     _ name: String, to value: any SQLiteBindable, on connection: borrowing SQLiteConnection

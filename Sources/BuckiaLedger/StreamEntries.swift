@@ -68,6 +68,9 @@ package enum StreamEntries {
       SELECT s.stream, s.incarnation, max(s.sequence) FROM main.buckia_stream AS s
       JOIN main.buckia_ledger AS l ON l.entry = s.entry
       WHERE l.state = 'applied' AND s.incarnation IS NOT NULL
+        AND NOT EXISTS (
+          SELECT 1 FROM main.buckia_stream AS h JOIN main.buckia_ledger AS hl ON hl.entry = h.entry
+          WHERE h.sender = s.sender AND h.stream = s.stream AND h.sequence < s.sequence AND hl.state = 'held')
         AND NOT EXISTS (SELECT 1 FROM main.buckia_stream AS r WHERE r.sender = s.sender AND r.replaces = s.stream)
       GROUP BY s.sender, s.stream, s.incarnation ORDER BY max(s.entry) DESC LIMIT ?1
       """)

@@ -38,6 +38,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let otherPredecessor = Self(rawValue: "other-predecessor")
   /// A snapshot has taken the place of its stream.
   public static let endedStream = Self(rawValue: "ended-stream")
+  /// A diff was made before its sender knew of deletions that are forgotten here.
+  public static let forgottenDeletions = Self(rawValue: "forgotten-deletions")
   /// The same changes were applied before.
   public static let alreadyApplied = Self(rawValue: "already-applied")
   /// Another file with the same sender and id was applied.

@@ -7,7 +7,7 @@ extension Simulation {
   /// - Throws: `SimulationFailure` with the shortest history that was found to fail; `BuckiaError` where the schema is no SQL.
   @discardableResult
   public func run(seed: UInt64) throws -> SimulationReport {
-    try run(seed: seed, Template(schema: schema, keepsClocks: conflicts.usesLatest))
+    try run(seed: seed, template(of: schema, upgrade))
   }
 
   /// Makes and checks the histories of many seeds, up to the first that fails.
@@ -22,7 +22,7 @@ extension Simulation {
     seeds: some Sequence<UInt64>, keepingFailuresIn folder: String? = nil
   ) throws -> SimulationReport {
     var sum = SimulationReport()
-    let template = try Template(schema: schema, keepsClocks: conflicts.usesLatest)
+    let template = try template(of: schema, upgrade)
     for seed in seeds {
       do {
         sum += try run(seed: seed, template)
@@ -46,10 +46,14 @@ extension Simulation {
   /// - Throws: `SimulationFailure` with this very history.
   func check(_ history: History) throws {
     do {
-      try verify(history, Template(schema: history.schema, keepsClocks: conflicts.usesLatest))
+      try verify(history, template(of: history.schema, history.upgrade))
     } catch let violation as Violation {
       throw SimulationFailure(violation, history)
     }
+  }
+
+  private func template(of schema: String, _ upgrade: [String]) throws -> Template {
+    try Template(schema: schema, upgrade: upgrade, keepsClocks: conflicts.usesLatest, trust: trust)
   }
 
   private func run(seed: UInt64, _ template: Template) throws -> SimulationReport {

@@ -37,6 +37,13 @@ public struct Simulation: Sendable {
   public var clockSkew = 240
   /// How often applying is stopped and goes on, or crashes: a probability from 0 to 1.
   public var interruptions = 0.2
+  /// What an update of the app adds to the schema: statements that create tables and add columns. Each replica gets it at some time, and all
+  /// have it in the end. A statement that adds what is there already, because a diff has brought it, is left out.
+  public var upgrade: [String] = []
+  /// How far diffs may change the schema of a replica that receives them, as of one that has not got the upgrade yet.
+  public var schemaMode = SchemaMode.additive
+  /// Whose diffs are taken. With `known`, replicas sign them, and begin to trust each other one by one; in the end everybody trusts everybody.
+  public var trust = TrustMode.any
 
   /// Makes a simulation.
   ///

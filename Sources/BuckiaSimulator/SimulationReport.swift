@@ -12,12 +12,22 @@ public struct SimulationReport: Sendable, Equatable {
   public internal(set) var conflicts = 0
   /// Crashes while diffs were applied.
   public internal(set) var crashes = 0
+  /// Diffs of which parts were held until the upgrade.
+  public internal(set) var held = 0
+  /// Diffs that were not taken at first, because nobody trusted their author.
+  public internal(set) var quarantined = 0
 
   mutating func add(_ received: Replica.Received) {
     if received.hasCrashed { crashes += 1 }
-    for (_, outcome) in received.done where outcome.state == .applied {
-      applied += 1
-      conflicts += outcome.conflicts
+    for (_, outcome) in received.done {
+      switch outcome.state {
+      case .applied:
+        applied += 1
+        conflicts += outcome.conflicts
+      case .held: held += 1
+      case .quarantined: quarantined += 1
+      case .alreadyApplied, .waiting, .rejected: break
+      }
     }
   }
 
@@ -28,5 +38,7 @@ public struct SimulationReport: Sendable, Equatable {
     sum.applied += other.applied
     sum.conflicts += other.conflicts
     sum.crashes += other.crashes
+    sum.held += other.held
+    sum.quarantined += other.quarantined
   }
 }

@@ -11,6 +11,13 @@ enum SchemaZoo {
     var testDescription: String { name }
   }
 
+  /// What an update adds to a schema: a column to each table, and a table.
+  static func upgrade(of schema: Schema) -> [String] {
+    let tables = schema.sql.split(separator: "CREATE TABLE ").dropFirst().map { String($0.prefix { $0 != "(" }) }
+    return tables.map { "ALTER TABLE \($0) ADD COLUMN remark TEXT" }
+      + ["CREATE TABLE drafts(id TEXT PRIMARY KEY, body TEXT, size REAL)"]
+  }
+
   /// The seeds that fall to a schema: all of them are divided among the schemas.
   static func seeds(_ usual: Int, of schema: Schema) -> LazyFilterSequence<Range<UInt64>> {
     let place = all.firstIndex { $0.name == schema.name } ?? 0

@@ -32,6 +32,17 @@ struct SimulatingSamples {
     #expect(try simulation.run(seeds: 0..<4).edits > 0)
   }
 
+  @Test("Some replicas are updated later than others, and not everybody is trusted at once")
+  func upgrades() throws {
+    var simulation = Simulation(schema: Self.notes)
+    simulation.upgrade = [
+      "ALTER TABLE notes ADD COLUMN remark TEXT", "CREATE TABLE drafts(id TEXT PRIMARY KEY, body TEXT)",
+    ]
+    simulation.schemaMode = .hold
+    simulation.trust = .known
+    #expect(try simulation.run(seeds: 0..<4).edits > 0)
+  }
+
   @Test("What does not hold is found, kept and taken again")
   func failures() throws {
     let folder = try TemporaryFolder()

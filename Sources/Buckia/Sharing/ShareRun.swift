@@ -104,6 +104,7 @@ struct ShareRun {
     let isSnapshot = share.sequence == 0 || options.resyncs
     let state = try SentState(of: share, on: connection)
     if isSnapshot {
+      try ToldDeletions.prepareSnapshot(of: share, isOtherStream: share.sequence == 0, on: connection)
       try shadow.clear()
       try state.clear()
     }
@@ -251,6 +252,9 @@ struct ShareRun {
     ).write(at: WallClock.unixMilliseconds, on: source.connection)
     report.id = id
     if let remark = DatabaseManager.stamp(difference, by: id, origins, in: source) { report.warnings.append(remark) }
+    try ToldDeletions.note(
+      in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, share, schema,
+      on: source.connection)
   }
 
   /// How far the streams of others have been applied here: the newest ones, as many as a manifest may have.

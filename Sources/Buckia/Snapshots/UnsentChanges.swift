@@ -41,21 +41,62 @@ package struct UnsentChanges {
   package init?(in connection: borrowing SQLiteConnection, since known: RowSource) throws {
     guard try SentChanges.areKept(in: known.connection) else { return nil }
     let sent = try SentChanges.read(from: known.connection)
-    let changed = try DatabaseComparison.run(from: known, to: RowSource(on: connection)).changeset
-    let back = TemporaryBuffer()
-    try Changesets.invert(changed, into: back)
+    let back = try Self.reversal(from: known, to: RowSource(on: connection))
     let whole = TemporaryBuffer()
+    var joined: TemporaryBuffer?
     do {
       try Changesets.concatenate([back, sent], into: whole)
-      reversal = whole
-    } catch is ChangesetError {
-      // Tables have got other columns since: what was sent is sent once more, which changes nothing for those who have it.
-      reversal = back
+      joined = whole
+    } catch is ChangesetError {}
+    let schema = try SchemaReader(connection)
+    if let joined, let found = try Self.definitions(of: joined, schema, known) {
+      reversal = joined
+      definitions = found
+    } else {
+      // Tables have got other columns since.
+      reversal = try Self.reversal(from: known, after: sent, to: RowSource(on: connection)) ?? back
+      definitions = try Self.definitions(of: reversal, schema, known) ?? []
     }
     summary = try ChangesetSummary.of(reversal)
     count = summary.tables.reduce(0) { $0 + $1.changeCount }
-    let schema = try SchemaReader(connection)
-    definitions = try summary.tables.map { table in
+  }
+
+  /// The changes that lead back from a database.
+  private static func reversal(from known: RowSource, to newer: RowSource) throws -> TemporaryBuffer {
+    let back = TemporaryBuffer()
+    try Changesets.invert(DatabaseComparison.run(from: known, to: newer).changeset, into: back)
+    return back
+  }
+
+  /// The changes that lead back from a database to what others know once they have what was sent, in the columns that the tables have now.
+  ///
+  /// - Returns: nil where what was sent has other columns than the snapshot: then it is sent once more, which changes nothing for those who
+  ///   have it.
+  private static func reversal(
+    from known: RowSource, after sent: TemporaryBuffer, to newer: RowSource
+  ) throws -> TemporaryBuffer? {
+    // A temporary file of SQLite's own.
+    let copy = try SQLiteConnection(opening: "", as: .create)
+    try known.connection.copy(to: copy)
+    let schema = try SchemaReader(copy)
+    let tables = try ChangesetSummary.of(sent).tables.map { TableName($0.table.name) }
+    guard tables.allSatisfy({ schema.entry(named: $0) != nil }),
+      let definitions = try definitions(of: sent, schema, known)
+    else { return nil }
+    do {
+      try PlainChanges(sent, definitions).apply(to: copy, conflicts: .takeIncoming)
+    } catch let error as any FileFault where error.refusal != nil {
+      return nil
+    }
+    return try reversal(from: RowSource(on: copy), to: newer)
+  }
+
+  /// The tables of a changeset; nil where any of them has other columns in it.
+  private static func definitions(
+    of changeset: TemporaryBuffer, _ schema: SchemaReader, _ known: RowSource
+  ) throws -> [TableDefinition]? {
+    let tables = try ChangesetSummary.of(changeset).tables
+    let definitions = try tables.map { table in
       guard let entry = schema.entry(named: TableName(table.table.name)) else {
         throw BuckiaError(
           .missingTable,
@@ -64,6 +105,8 @@ package struct UnsentChanges {
       }
       return try schema.definition(of: entry)
     }
+    let isSame = zip(tables, definitions).allSatisfy { $0.table.columnCount == $1.keyFlags.count }
+    return isSame ? definitions : nil
   }
 
   /// The changes, for the policy `latest`, under which they count as later than all that arrives.

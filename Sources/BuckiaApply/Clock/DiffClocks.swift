@@ -12,13 +12,19 @@ struct DiffClocks {
   private let unsent: UnsentEdits?
   private let isAlone: Bool
   private let origins: RowOrigins?
+  private let isFromReturning: Bool
 
   /// - Parameters:
   ///   - diff: The diff.
   ///   - unsent: What was changed here and not been sent; nil where nobody knows.
   ///   - isAlone: Whether nobody but the changes writes to the tables, as a trigger might.
   ///   - origins: Which changes come from other diffs; nil for none.
-  init(_ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, isAlone: Bool, origins: RowOrigins?) {
+  ///   - isFromReturning: Whether the sender may not know of deletions that are forgotten here.
+  init(
+    _ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, isAlone: Bool, origins: RowOrigins?,
+    isFromReturning: Bool = false
+  ) {
+    self.isFromReturning = isFromReturning
     self.origins = origins
     self.diff = diff
     self.session = session
@@ -33,10 +39,10 @@ struct DiffClocks {
     guard match.local.module == nil, let number = try RowClocks.number(of: match.local, on: session.connection) else {
       return nil
     }
+    let forgotten = isFromReturning ? try ForgottenDeletions.newest(in: number, on: session.connection) : nil
     return try TableClock(
-      number, for: match, header, by: diff, origins: origins?.table(TableName(header.name)), isAlone: isAlone,
-      findsRuns: findsRuns, storesUTF16: session.storesUTF16,
-      on: session.connection)
+      number, for: match, header, by: diff, origins: origins?.table(TableName(header.name)), forgotten: forgotten,
+      isAlone: isAlone, findsRuns: findsRuns, storesUTF16: session.storesUTF16, on: session.connection)
   }
 
   /// The rows of a table that were changed here and not sent; nil where there are none.
@@ -53,7 +59,9 @@ extension ApplySession {
     throws
   {
     guard keepsLedger, policies.usesLatest else { return }
-    for (name, match) in matches where match.local.module == nil && policies.usesLatest(for: name) {
+    // In some order that is the same each time, and so are the numbers of the clocks.
+    for (name, match) in matches.sorted(by: { $0.key.text < $1.key.text })
+    where match.local.module == nil && policies.usesLatest(for: name) {
       guard changes.key.id != nil else {
         throw ReplicationError(
           .noID,

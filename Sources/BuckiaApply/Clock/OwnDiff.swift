@@ -26,10 +26,15 @@ package enum OwnDiff {
     let transaction = try SQLiteTransaction(on: connection)
     let schema = try SchemaReader(connection)
     let storesUTF16 = try connection.text("PRAGMA main.encoding") != "UTF-8"
-    let sections = TableSections(try ChangesetSummary.of(changes), of: changes)
+    let summary = try ChangesetSummary.of(changes)
+    let sections = TableSections(summary, of: changes)
     let known = try origins.isEmpty ? nil : RowOrigins(origins, of: changes, diff)
-    for (name, columns) in columns {
-      guard let header = sections.table(named: name), let entry = schema.entry(named: name), entry.kind == .table else {
+    // In the order of the changes, so that stamps have the same numbers each time.
+    var seen: Set<TableName> = []
+    for name in summary.tables.map({ TableName($0.table.name) }) where seen.insert(name).inserted {
+      guard let columns = columns[name], let header = sections.table(named: name),
+        let entry = schema.entry(named: name), entry.kind == .table
+      else {
         continue
       }
       let local = try schema.definition(of: entry)

@@ -103,6 +103,15 @@ package final class RowOrigins {
     }
   }
 
+  /// The diff that has made a change first; nil where nothing is said of it.
+  package func diff(of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan) -> KSUID? {
+    guard let header = reader.table, let table = tables[TableName(header.name)] else { return nil }
+    let row = change.operation == .insert ? reader.new : reader.old
+    var key: [UInt8] = []
+    for column in row.indices where header.isKey(column) { key += bytes.array(row[column].encoded) }
+    return table.rows[key]?.diff
+  }
+
   /// Those of a table; nil where there are none.
   func table(_ name: TableName) -> Table? { tables[name] }
 }

@@ -28,6 +28,8 @@ final class TableClock {
   private var run: StampedRun
   /// Which changes come from other diffs than the one in hand; nil where none does.
   private let origins: RowOrigins.Table?
+  /// The greatest diff whose deletions are forgotten here, where the sender of the changes may not know of them; else nil.
+  private let forgotten: KSUID?
   /// Whether no diff that the clock knows is greater than those the changes come from: then these win everywhere.
   private let isNewest: Bool
   /// The columns of rows that are not here.
@@ -45,17 +47,19 @@ final class TableClock {
   ///   - match: How the columns of the changes meet those of the table.
   ///   - diff: Which diff they are of.
   ///   - origins: Which of them come from other diffs; nil for none.
+  ///   - forgotten: The greatest diff whose deletions are forgotten here and that their sender may not know; nil for none.
   ///   - isOwn: Whether the diff was made from this database.
   ///   - findsRuns: Whether neighbours are looked for, which needs the rows to be there when they are stamped.
   ///   - isAlone: Whether nobody else writes to the table meanwhile, as a trigger might.
   init(
     _ number: Int64, for match: TableMatch, _ header: ChangesetTable, by diff: KSUID, origins: RowOrigins.Table? = nil,
-    isOwn: Bool = false, isAlone: Bool = true, findsRuns: Bool = true, storesUTF16: Bool,
+    forgotten: KSUID? = nil, isOwn: Bool = false, isAlone: Bool = true, findsRuns: Bool = true, storesUTF16: Bool,
     on connection: borrowing SQLiteConnection
   ) throws {
     self.number = number
     self.diff = diff
     self.origins = origins
+    self.forgotten = forgotten
     self.isOwn = isOwn
     let local = match.local
     names = match.columnNames
@@ -133,13 +137,23 @@ final class TableClock {
   /// Whether a later diff has deleted the row of an INSERT or UPDATE, which is not here.
   func isDeletedLater(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
     guard isKnown(change) else { return false }
-    guard !isNewest, let deletion = try stamps(ofMissing: change, bytes)?.deletion else { return false }
+    guard !isNewest else { return false }
+    guard let deletion = try stamps(ofMissing: change, bytes)?.deletion else { return try isForgotten(change, bytes) }
     guard let origin = origin(of: change, bytes) else { return deletion > diff }
     if change.operation == .insert { return deletion > origin.diff }
     // What is later than the deletion is kept until the row is there again.
     return positions.indices.allSatisfy {
       !change.changed.contains($0) || deletion > origin.diff(of: $0, change.operation)
     }
+  }
+
+  /// Whether the row of an INSERT is missing because it was deleted and that is forgotten here: rows that its diff has inserted have been here.
+  private func isForgotten(_ change: DecodedChange, _ bytes: RawSpan) throws -> Bool {
+    guard let forgotten, change.operation == .insert else { return false }
+    let diff = origin(of: change, bytes)?.diff ?? diff
+    guard diff < forgotten, try ForgottenDeletions.hasInserted(diff, in: number, on: connection) else { return false }
+    guard pending.includeInserts, let key = key(of: change, bytes) else { return true }
+    return try !pending.items(for: key).contains { $0.isOfInsert }
   }
 
   /// Whether a later diff has inserted the row of a DELETE.

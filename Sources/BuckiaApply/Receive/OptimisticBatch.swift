@@ -171,7 +171,10 @@ struct OptimisticBatch {
   ) throws {
     guard !clocks.isEmpty else { return }
     let sections = TableSections(added, of: incoming.changeset)
-    for (name, clock) in clocks {
+    // In the order of the changes, so that stamps have the same numbers each time.
+    var seen: Set<TableName> = []
+    for name in added.tables.map({ TableName($0.table.name) }) where seen.insert(name).inserted {
+      guard let clock = clocks[name] else { continue }
       try sections.forEachChange(of: name) { change, bytes in
         try clock.stamp(change, bytes)
       }

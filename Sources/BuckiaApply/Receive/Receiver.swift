@@ -268,6 +268,7 @@ package struct Receiver {
             try SnapshotRuns.note(firstEntry...(next - 1), for: snapshot, on: session.connection)
           }
         }
+        try settings.sharing?.settle(at: clock())
         try KeyRanges.move(on: session.connection)
         try transaction.commit()
       } catch {

@@ -85,6 +85,7 @@ package struct ReceiverGate: Sendable {
     if let id = changes.key.id, id.unixSeconds > seconds + KSUIDClock.tolerance {
       return .refused(.waiting(seconds: id.unixSeconds - seconds))
     }
+    if let refusal = try refusal(ofAncient: changes, on: connection) { return .refused(refusal) }
     guard let place = changes.place else { return .admitted(AdmittedChanges(changes)) }
     return try admit(changes, at: place, on: connection)
   }
@@ -135,7 +136,9 @@ package struct ReceiverGate: Sendable {
       return .refused(.missing(follows.id, sequence: place.sequence - 1))
     }
     return switch try StreamEntries.standing(of: place, changes.key, on: connection) {
-    case .next: .admitted(AdmittedChanges(changes))
+    case .next:
+      try isBehind(changes, at: place, on: connection)
+        ? .refused(.behindDeletions) : .admitted(AdmittedChanges(changes))
     case .contained(let snapshot): .contained(in: snapshot)
     case .missing(let id, let sequence):
       .refused(
@@ -145,5 +148,40 @@ package struct ReceiverGate: Sendable {
     case .otherPredecessor(let id): .refused(.otherPredecessor(id))
     case .ended(let snapshot): .refused(.ended(by: snapshot))
     }
+  }
+
+  // MARK: Deletions that are forgotten
+
+  /// Why changes that belong to no stream are not taken: they may bring rows that were deleted since, which nobody knows here any more.
+  private func refusal(ofAncient changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> Refusal?
+  {
+    guard hasLedger, changes.place == nil, let id = changes.key.id, try ForgottenDeletions.exist(on: connection),
+      let forgotten = try ForgottenDeletions.newest(in: tables(of: changes), on: connection), id < forgotten
+    else { return nil }
+    return .beforeDeletions
+  }
+
+  /// Whether the sender of changes, when they made them, may not have known of deletions that are forgotten here.
+  private func isBehind(
+    _ changes: IncomingChanges, at place: StreamPlace, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard try ForgottenDeletions.exist(on: connection) else { return false }
+    let sender = changes.key.sender
+    return try ForgottenDeletions.requirements(
+      of: sender, changes.claims.replica, in: tables(of: changes), on: connection
+    ).contains { wanted in
+      if changes.claims.acknowledgements.contains(where: {
+        $0.stream == wanted.stream && $0.incarnation == wanted.incarnation && $0.through >= wanted.through
+      }) {
+        return false
+      }
+      return try DeletionNotices.acknowledged(wanted.share, in: place.stream, from: sender, on: connection)
+        < wanted.through
+    }
+  }
+
+  private func tables(of changes: IncomingChanges) throws -> [TableName] {
+    if let definitions = changes.definitions { return definitions.map { TableName($0.name) } }
+    return try changes.feed.summary().tables.map { TableName($0.table.name) }
   }
 }

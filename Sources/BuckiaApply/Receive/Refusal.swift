@@ -152,6 +152,19 @@ extension Refusal {
       reason: "its stream has ended: the snapshot \(snapshot) took its place before this was made")
   }
 
+  static let behindDeletions = Refusal(
+    .waiting, code: .forgottenDeletions,
+    reason:
+      "its sender has not applied what was shared with them since, and deletions that this told them of are not known here any more, so "
+      + "it might bring deleted rows back; share with them anew (`buckia share --resync`), then ask them for a snapshot (`--resync`, too)"
+  )
+
+  static let beforeDeletions = Refusal(
+    .waiting, code: .forgottenDeletions,
+    reason:
+      "it was made before rows were deleted here of which nothing is known any more, and might bring them back; ask its sender for a "
+      + "newer diff (`buckia diff --again`), or for a snapshot (`buckia share --resync`)")
+
   static func contained(in snapshot: KSUID) -> Refusal {
     Refusal(
       .alreadyApplied, code: .alreadyApplied,

@@ -18,4 +18,9 @@ package protocol SharingParticipant: AnyObject {
   /// - Returns: What is worth knowing of their stream.
   /// - Throws: As ``prepare(_:)``. They must be rolled back then.
   func finish(_ changes: IncomingChanges) throws -> [Remark]
+  /// Does what is to be done once before a transaction in which diffs were applied is committed.
+  ///
+  /// - Parameter time: The present time, in milliseconds since 1970.
+  /// - Throws: As ``finish(_:)``; then all of it is rolled back.
+  func settle(at time: Int64) throws
 }

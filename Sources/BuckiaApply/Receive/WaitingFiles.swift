@@ -23,7 +23,7 @@ struct WaitingFiles {
     guard let changes, let place = changes.place else { return }
     let stream = Stream(sender: changes.key.sender, stream: place.stream)
     switch outcome.state {
-    case .waiting where outcome.code == .missingPredecessor || outcome.code == .forkedStream:
+    case .waiting where [.missingPredecessor, .forkedStream, .forgottenDeletions].contains(outcome.code):
       waiting[index] = (stream, place.sequence)
     case .applied, .held:
       guard !waiting.isEmpty else { return }

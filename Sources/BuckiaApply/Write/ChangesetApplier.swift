@@ -132,7 +132,7 @@ struct ChangesetApplier {
       if arrival.isComplete { break }
       arrival = try self.arrival(beyond: arrival.end, of: incoming)
     }
-    for (name, rows) in exposed {
+    for (name, rows) in exposed.sorted(by: { $0.key.text < $1.key.text }) {
       let applier = coverers[name]
       applier?.counts = ApplyCounts()
       try rows.cover {

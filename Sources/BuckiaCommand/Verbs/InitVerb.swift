@@ -27,6 +27,12 @@ struct InitVerb: Verb {
   @Option(help: ArgumentHelp("For how many days it is kept; 0 keeps nothing.", valueName: "days"))
   var undoDays: Int?
 
+  @Option(
+    help: ArgumentHelp(
+      "After how many days without a word from somebody deletions are forgotten that only they do not know of; 0 for never.",
+      valueName: "days"))
+  var silentDays: Int?
+
   @Flag(
     help: ArgumentHelp(
       "Let all tables remember which diff has last set each of their columns, as apply --on-conflict latest and blame need it. Do it before you make the first diff."
@@ -55,6 +61,7 @@ struct InitVerb: Verb {
 
   func validate() throws {
     if let undoDays, undoDays < 0 { throw ValidationError("--undo-days must not be negative.") }
+    if let silentDays, silentDays < 0 { throw ValidationError("--silent-days must not be negative.") }
   }
 
   func perform(on console: Console) throws -> ExitStatus {
@@ -62,6 +69,7 @@ struct InitVerb: Verb {
     if undoSize != nil || undoDays != nil {
       try target.manager.setUndoRetention(bytes: undoSize?.bytes, days: undoDays)
     }
+    if let silentDays { try target.manager.setSilenceLimit(days: silentDays) }
     let clocked = clocks || !clock.isEmpty ? try target.manager.keepClocks(of: clocks ? nil : clock) : nil
     let ranges = try keyRanges.map { try target.manager.useKeyRanges($0, home: home.folder) }
     let joined = try dataset.map { choice in

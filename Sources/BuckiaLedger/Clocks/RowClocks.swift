@@ -83,6 +83,7 @@ package enum RowClocks {
         DELETE FROM main.buckia_clock_column WHERE clock = \(outdated);
         DELETE FROM main.buckia_stamp WHERE clock = \(outdated);
         """)
+      try DeletionNotices.drop(outdated, on: connection)
     }
     let key = ClockKey(of: table)
     try connection.run(

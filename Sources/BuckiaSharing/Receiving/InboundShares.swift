@@ -10,7 +10,7 @@ import SQLiteSchemas
 /// What the diffs of others mean for what is shared: which rows their streams bring and withdraw, what they have applied, and what
 /// need not be sent back to them.
 package final class InboundShares: SharingParticipant {
-  private let connection: SQLiteConnection
+  let connection: SQLiteConnection
   private let vouchers: Vouchers
   private let senders: KnownSenders
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
@@ -18,6 +18,12 @@ package final class InboundShares: SharingParticipant {
   private let names: RowNames
   /// What the changes that were prepared last become in the keys that their rows have here; nil where they say nothing of keys.
   private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
+  /// Which diffs the changes that were prepared last come from; nil where all are their own.
+  private(set) var origins: RowOrigins?
+  /// Whether the sender of the changes that were prepared last may not know of deletions that are forgotten here.
+  private var isFromReturning = false
+  /// Whether anything has been applied since deletions were forgotten last.
+  private var hasFinished = false
   /// Whether anything is shared; nil until somebody has looked.
   private var shares: Bool?
 
@@ -47,6 +53,14 @@ package final class InboundShares: SharingParticipant {
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
     translation = nil
+    origins = nil
+    isFromReturning = try isReturning(changes)
+    var flagged = changes
+    flagged.isFromReturning = isFromReturning
+    return try prepared(flagged)
+  }
+
+  private func prepared(_ changes: IncomingChanges) throws -> IncomingChanges {
     try ReplacedKeys(senders.keys(before: changes.key.sender), by: changes.key.sender).handOver(
       changes.place, on: connection)
     vouchers.reload()
@@ -65,6 +79,7 @@ package final class InboundShares: SharingParticipant {
       : changes.key.id.map { id in
         try RowOrigins(runs, of: changes.changeset, id, knowing: changes.feed.summary())
       }
+    self.origins = origins
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
@@ -137,7 +152,9 @@ package final class InboundShares: SharingParticipant {
   // MARK: Afterwards
 
   package func finish(_ changes: IncomingChanges) throws -> [Remark] {
+    hasFinished = true
     try noteAcknowledgements(of: changes)
+    try noteProgress(of: changes)
     try noteRequests(of: changes)
     // The changes as they were sent, beside what they are here.
     let translated = translation?.keys.hasChanges == true ? translation?.keys.translatedTables ?? [] : []
@@ -170,11 +187,17 @@ package final class InboundShares: SharingParticipant {
         return SentChange(change, reader, bytes, of: table)
       }
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
-      for shadow in followed { try shadow.follow(change, reader, bytes, of: table) }
+      let isForgotten = try isFromReturning && self.isForgotten(change, reader, bytes, of: table, changes.key.id)
+      for shadow in followed { try shadow.follow(change, reader, bytes, of: table, isForgotten: isForgotten) }
       if let place = changes.place {
         try note(change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil)
       }
       guard change.operation == .delete, table.hasKey(reader.old) else { return }
+      if !isWithdrawal, let place = changes.place,
+        let diff = origins?.diff(of: change, reader, bytes) ?? changes.key.id
+      {
+        try noteDeletion(reader.old, bytes, of: table, by: diff, place, changes.key.sender)
+      }
       guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try names.forget(reader.old, bytes, of: table)
       guard isWithdrawal else { return }
@@ -191,6 +214,13 @@ package final class InboundShares: SharingParticipant {
     try vouchers.flush()
     own = [:]
     return try state?.finish(changes.claims.states) ?? []
+  }
+
+  package func settle(at time: Int64) throws {
+    guard hasFinished else { return }
+    hasFinished = false
+    let silence = try LedgerSettings.silence(on: connection)
+    try DeletionPruning(silence: silence, at: time, on: connection).run()
   }
 
   /// Forgets what a stream had before its snapshot.

@@ -47,17 +47,21 @@ final class PeerShadow {
 
   /// Follows a change that has been applied, as far as it has been taken.
   ///
+  /// - Parameter isForgotten: Whether the row of an INSERT is not here because it was deleted, of which its author does not know. The shadow has
+  ///   it then, and so the next share tells of it.
   /// - Throws: `SQLiteError`.
-  func follow(_ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable) throws {
+  func follow(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, isForgotten: Bool = false
+  ) throws {
     guard let entry = entries[table.name] else { return }
     let row = change.operation == .insert ? reader.new : reader.old
     guard let columns = hashedColumns[table.name], table.hasKey(row) else {
-      try move(change, reader, bytes, of: table, in: entry)
+      try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten)
       return
     }
     let rows = ShadowRows(entry, columns: columns, on: connection)
     let before = try rows.hash(row, bytes, of: table)
-    try move(change, reader, bytes, of: table, in: entry)
+    try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten)
     let after = try rows.hash(row, bytes, of: table)
     guard before != after else { return }
     // The stream has not said so.
@@ -68,12 +72,13 @@ final class PeerShadow {
   }
 
   private func move(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in entry: ShadowEntry
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in entry: ShadowEntry,
+    isForgotten: Bool
   ) throws {
     let shadow = "main.\(entry.name.quoted)"
     noteKey(change.operation == .insert ? reader.new : reader.old, bytes, of: table)
     switch change.operation {
-    case .insert: try insert(reader.new, bytes, of: table, into: shadow)
+    case .insert: try insert(reader.new, bytes, of: table, into: shadow, isForgotten: isForgotten)
     case .update: try update(reader, bytes, of: table, in: shadow)
     case .delete:
       guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
@@ -157,26 +162,37 @@ final class PeerShadow {
     }
   }
 
-  private func insert(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, into shadow: String) throws {
+  private func insert(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, into shadow: String, isForgotten: Bool
+  ) throws {
     guard table.hasKey(row) else { return }
     let columns = columns(of: table)
     let rewritten = scope.table(table.name)?.rewrittenColumns ?? [:]
     var results: [String] = []
     var terms: [String] = []
     var places: [Int] = []
+    var values: [String] = []
     for column in columns {
       let name = SQLText.identifier(column.name)
       if let place = column.place {
         places.append(place)
         terms.append(Self.isSame(name, places.count))
         results.append(name)
+        values.append("?\(places.count)")
       } else if let value = rewritten.first(where: { ASCIIName.matches($0.key, column.name) })?.value {
         results.append(value.literal)
+        values.append(value.literal)
       } else {
         return
       }
     }
     let names = columns.map { SQLText.identifier($0.name) }.joined(separator: ", ")
+    if isForgotten {
+      let sql = "INSERT OR REPLACE INTO \(shadow)(\(names)) VALUES (\(values.joined(separator: ", ")))"
+      return try run(sql, bytes) { statement in
+        for (index, place) in places.enumerated() { try statement.bind(row[place], in: bytes, at: index) }
+      }
+    }
     let sql = """
       INSERT OR REPLACE INTO \(shadow)(\(names)) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
       WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))

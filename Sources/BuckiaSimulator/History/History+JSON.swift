@@ -9,7 +9,8 @@ extension History {
   func json(failing failure: String) -> JSONValue {
     [
       "format": .integer(Self.format), "failure": .string(failure), "seed": .string("\(seed)"),
-      "replicas": .number(replicas), "schema": .string(schema), "steps": .array(steps.map(\.json)),
+      "replicas": .number(replicas), "schema": .string(schema), "upgrade": .array(upgrade.map { .string($0) }),
+      "steps": .array(steps.map(\.json)),
     ]
   }
 
@@ -24,6 +25,7 @@ extension History {
     guard let seed = UInt64(try fields.text("seed")) else { throw HistoryFields.refusal("its seed is no number") }
     self.seed = seed
     schema = try fields.text("schema")
+    upgrade = fields.has("upgrade") ? try fields.texts("upgrade") : []
     replicas = try fields.number("replicas")
     steps = try fields.list("steps").map { try Step(HistoryFields($0)) }
   }
@@ -68,6 +70,13 @@ private struct HistoryFields {
     return values
   }
 
+  func texts(_ name: String) throws -> [String] {
+    try list(name).map { value in
+      guard case .string(let text) = value else { throw Self.refusal("\"\(name)\" has something that is no text") }
+      return text
+    }
+  }
+
   func object(_ name: String) throws -> HistoryFields { try HistoryFields(member(name)) }
 }
 
@@ -82,6 +91,8 @@ extension Step {
       ["do": "receive", "replica": .number(replica), "reception": reception.json]
     case .wait(let seconds): ["do": "wait", "seconds": .number(seconds)]
     case .setClock(let replica, let ahead): ["do": "set clock", "replica": .number(replica), "ahead": .number(ahead)]
+    case .upgrade(let replica): ["do": "upgrade", "replica": .number(replica)]
+    case .trust(let replica, let other): ["do": "trust", "replica": .number(replica), "other": .number(other)]
     }
   }
 
@@ -96,6 +107,8 @@ extension Step {
       self = .receive(replica: try fields.number("replica"), try Reception(fields.object("reception")))
     case "wait": self = .wait(seconds: try fields.number("seconds"))
     case "set clock": self = .setClock(replica: try fields.number("replica"), ahead: try fields.number("ahead"))
+    case "upgrade": self = .upgrade(replica: try fields.number("replica"))
+    case "trust": self = .trust(replica: try fields.number("replica"), other: try fields.number("other"))
     case let other: throw HistoryFields.refusal("\"\(other)\" is no step")
     }
   }

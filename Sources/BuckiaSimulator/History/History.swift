@@ -7,9 +7,18 @@ public struct History: Sendable, Equatable {
   public let seed: UInt64
   /// What all replicas begin with, as SQL.
   public let schema: String
+  /// What the upgrade adds to it, statement by statement.
+  public let upgrade: [String]
   /// How many replicas there are.
   public internal(set) var replicas: Int
   var steps: [Step] = []
+
+  init(seed: UInt64, schema: String, upgrade: [String] = [], replicas: Int) {
+    self.seed = seed
+    self.schema = schema
+    self.upgrade = upgrade
+    self.replicas = replicas
+  }
 
   /// How many steps there are.
   public var stepCount: Int { steps.count }

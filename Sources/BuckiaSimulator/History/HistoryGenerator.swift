@@ -6,6 +6,10 @@ struct HistoryGenerator {
   private let simulation: Simulation
   private let run: SimulationRun
   private let randomEdit: RandomEdit
+  /// When each replica gets the upgrade.
+  private var upgrades: [Int] = []
+  /// Those who are going to be trusted, by whom.
+  private var strangers: [(replica: Int, other: Int)] = []
   private var random: SimulationRandom
   /// Copies of diffs that are on their way.
   private var travelling: [(due: Int, step: Step)] = []
@@ -13,7 +17,8 @@ struct HistoryGenerator {
 
   init(_ simulation: Simulation, _ template: Template, seed: UInt64) throws {
     self.simulation = simulation
-    history = History(seed: seed, schema: simulation.schema, replicas: simulation.replicas)
+    history = History(
+      seed: seed, schema: simulation.schema, upgrade: simulation.upgrade, replicas: simulation.replicas)
     run = try SimulationRun(simulation, template, replicas: simulation.replicas, seed: seed)
     randomEdit = RandomEdit(template.tables)
     // The run has drawn from the seed itself.
@@ -24,7 +29,13 @@ struct HistoryGenerator {
   ///
   /// - Throws: `Violation`.
   mutating func generate() throws -> (result: RunResult, report: SimulationReport) {
+    if simulation.trust == .known { try meet() }
+    if !simulation.upgrade.isEmpty {
+      // Some get it at the end only.
+      upgrades = run.replicas.map { _ in random.number(0...max(1, simulation.length * 3 / 2)) }
+    }
     for action in 0..<max(0, simulation.length) {
+      if !simulation.upgrade.isEmpty || simulation.trust == .known { try change(at: action) }
       if simulation.network.isInstant { try actInstantly() } else { try act(at: action) }
     }
     let result = try run.finish()
@@ -55,6 +66,28 @@ struct HistoryGenerator {
     for copy in arrived { try take(copy.step) }
   }
 
+  /// Lets most trust each other from the beginning.
+  private mutating func meet() throws {
+    for replica in run.replicas.indices {
+      for other in run.replicas.indices where other != replica {
+        if random.chance(0.6) {
+          try take(.trust(replica: replica, other: other))
+        } else {
+          strangers.append((replica, other))
+        }
+      }
+    }
+  }
+
+  /// Replicas get the upgrade, and begin to trust each other.
+  private mutating func change(at action: Int) throws {
+    for (replica, time) in upgrades.enumerated() where time == action { try take(.upgrade(replica: replica)) }
+    if random.chance(0.15), let place = random.pick(strangers.indices) {
+      let (replica, other) = strangers.remove(at: place)
+      try take(.trust(replica: replica, other: other))
+    }
+  }
+
   private mutating func actInstantly() throws {
     guard let author = try edit() else { return }
     try take(.send(replica: author, diff: nextDiff))
@@ -75,7 +108,12 @@ struct HistoryGenerator {
     var step: Step?
     defer { if let step { history.steps.append(step) } }
     try run.edit(replica, edit.name) { database in
-      if let body = edit.body { try body(database, &generator) } else { try randomEdit.make(in: database, &generator) }
+      if let body = edit.body {
+        try body(database, &generator)
+      } else {
+        let edit = try simulation.upgrade.isEmpty ? randomEdit : RandomEdit(run.replicas[replica].presentTables())
+        try edit.make(in: database, &generator)
+      }
     } didEdit: {
       step = $0
     }

@@ -66,10 +66,7 @@ final class HistoryShrinker {
     while replica >= 0, best.history.replicas > 2 {
       var fewer = best.history
       fewer.replicas -= 1
-      fewer.steps = fewer.steps.filter { $0.replica != replica }.map { step in
-        guard let other = step.replica, other > replica else { return step }
-        return step.moved(to: other - 1)
-      }
+      fewer.steps = fewer.steps.compactMap { $0.leavingOut(replica) }
       _ = try attempt(fewer, &best)
       replica -= 1
     }

@@ -12,6 +12,10 @@ enum Step: Equatable, Sendable {
   case wait(seconds: Int)
   /// The clock of a replica is set: so many seconds ahead of the right time.
   case setClock(replica: Int, ahead: Int)
+  /// A replica gets the upgrade of the schema.
+  case upgrade(replica: Int)
+  /// A replica begins to trust the author of another one's diffs.
+  case trust(replica: Int, other: Int)
 }
 
 /// How a replica applies what is in its inbound folder.
@@ -46,20 +50,31 @@ extension Step {
   var replica: Int? {
     switch self {
     case .edit(let replica, _, _), .send(let replica, _), .deliver(_, let replica), .receive(let replica, _),
-      .setClock(let replica, _):
+      .setClock(let replica, _), .upgrade(let replica), .trust(let replica, _):
       replica
     case .wait: nil
     }
   }
 
-  /// The same at another replica.
-  func moved(to replica: Int) -> Step {
+  /// The same without a replica, whose number the next one gets; nil where the step is about it.
+  func leavingOut(_ left: Int) -> Step? {
+    func number(_ replica: Int) -> Int { replica > left ? replica - 1 : replica }
+    if case .trust(let replica, let other) = self {
+      return replica == left || other == left ? nil : .trust(replica: number(replica), other: number(other))
+    }
+    guard let replica else { return self }
+    return replica == left ? nil : moved(to: number(replica))
+  }
+
+  private func moved(to replica: Int) -> Step {
     switch self {
     case .edit(_, let name, let statements): .edit(replica: replica, name: name, statements)
     case .send(_, let diff): .send(replica: replica, diff: diff)
     case .deliver(let diff, _): .deliver(diff: diff, replica: replica)
     case .receive(_, let reception): .receive(replica: replica, reception)
     case .setClock(_, let ahead): .setClock(replica: replica, ahead: ahead)
+    case .upgrade: .upgrade(replica: replica)
+    case .trust(_, let other): .trust(replica: replica, other: other)
     case .wait: self
     }
   }
@@ -76,6 +91,8 @@ extension Step: CustomStringConvertible {
     case .receive(let replica, let reception): "replica \(replica) applies \(reception)"
     case .wait(let seconds): "\(seconds) seconds pass"
     case .setClock(let replica, let ahead): "the clock of replica \(replica) is set \(ahead) seconds ahead"
+    case .upgrade(let replica): "replica \(replica) gets the upgrade"
+    case .trust(let replica, let other): "replica \(replica) trusts replica \(other) from now on"
     }
   }
 }

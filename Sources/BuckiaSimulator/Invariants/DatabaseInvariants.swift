@@ -8,8 +8,11 @@ import SQLiteSchemas
 struct DatabaseInvariants {
   private let tables: [ReplicatedTable]
   private let checks: [Check]
+  /// Whether values of columns that a replica lacks may stand in a second record of a conflict.
+  private let mayLackColumns: Bool
 
-  init(_ tables: [ReplicatedTable], _ checks: [Check]) {
+  init(_ tables: [ReplicatedTable], _ checks: [Check], mayLackColumns: Bool = false) {
+    self.mayLackColumns = mayLackColumns
     self.tables = tables
     self.checks = checks
   }
@@ -58,7 +61,8 @@ struct DatabaseInvariants {
     guard let rowID else { return !records.isEmpty }
     var row: [ChangesetValue] = []
     let rowIDName = table.definition.rowIDName ?? "rowid"
-    try replica.database.forEachRow(of: "\(table.query) WHERE \(rowIDName) = \(rowID)") { row = $0.values }
+    guard let query = try table.query(in: replica.database) else { return true }
+    try replica.database.forEachRow(of: "\(query) WHERE \(rowIDName) = \(rowID)") { row = $0.values }
     let references = table.definition.foreignKeys.map { $0.columns.compactMap(table.columns.firstIndex) }
     return records.contains { record in
       [record.local, record.incoming].compactMap { $0 }.contains { version in
@@ -73,6 +77,30 @@ struct DatabaseInvariants {
 
   // MARK: The ledger
 
+  /// Checks that nothing was taken from somebody who is not trusted, and that all was from those who are.
+  ///
+  /// - Throws: `Violation`.
+  func requireTrust(_ received: Replica.Received, of replica: Replica) throws {
+    for (diff, outcome) in received.done {
+      let isTrusted = replica.trusted.contains(diff.author)
+      switch outcome.state {
+      case .applied, .held:
+        guard isTrusted else {
+          throw Violation(
+            .trust,
+            "replica \(replica.number) has applied diff \(diff.number) of replica \(diff.author), which it does not trust"
+          )
+        }
+      case .quarantined:
+        guard !isTrusted else {
+          throw Violation(
+            .trust, "replica \(replica.number) has not taken diff \(diff.number): \(outcome.reason ?? "")")
+        }
+      case .alreadyApplied, .waiting, .rejected: break
+      }
+    }
+  }
+
   /// Checks what applying has reported.
   ///
   /// - Parameter before: The diffs that the replica had applied before.
@@ -86,6 +114,10 @@ struct DatabaseInvariants {
           throw Violation(.appliedOnce, "replica \(replica.number) has applied diff \(diff.number) twice")
         }
         try requireEntry(of: diff, outcome, in: replica)
+      case .held:
+        guard applied.insert(diff.id).inserted else {
+          throw Violation(.appliedOnce, "replica \(replica.number) has held diff \(diff.number) twice")
+        }
       case .alreadyApplied:
         guard applied.contains(diff.id) else {
           throw Violation(.counters, "replica \(replica.number) takes diff \(diff.number) for applied, and it is not")
@@ -96,9 +128,10 @@ struct DatabaseInvariants {
   }
 
   private func requireEntry(of diff: SentDiff, _ outcome: DiffOutcome, in replica: Replica) throws {
+    let records = mayLackColumns ? "min(count(*), l.conflicts)" : "count(*)"
     let query = """
       SELECT state, inserted, updated, deleted, conflicts, omitted,
-        (SELECT count(*) FROM main.buckia_conflict c WHERE c.entry = l.entry)
+        (SELECT \(records) FROM main.buckia_conflict c WHERE c.entry = l.entry)
       FROM main.buckia_ledger l WHERE diff = ?1
       """
     var entries: [[ChangesetValue]] = []

@@ -36,6 +36,9 @@ struct FinalInvariants {
   private func requireLedgers(of replicas: [Replica]) throws {
     let all = replicas.reduce(into: Set<KSUID>()) { $0.formUnion($1.sent) }
     for replica in replicas where !replica.hasRefused {
+      if let held = try replica.database.text("SELECT diff FROM main.buckia_ledger WHERE state = 'held'") {
+        throw Violation(.nothingHeld, "replica \(replica.number) still holds a part of \(held)")
+      }
       let known = replica.applied.union(replica.sent)
       if let missing = all.subtracting(known).min() {
         throw Violation(.ledgersAgree, "replica \(replica.number) lacks the diff \(missing)")

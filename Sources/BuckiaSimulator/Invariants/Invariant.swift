@@ -26,6 +26,10 @@ public enum Invariant: Sendable, Equatable, CustomStringConvertible {
   case repeatable
   /// How files are grouped, and where applying was stopped, makes no difference.
   case groupingIsInvisible
+  /// Nothing is taken from a replica that is not trusted, and everything from one that is.
+  case trust
+  /// In the end, when all have got the upgrade, nothing is held any more.
+  case nothingHeld
   /// A check of the app's own.
   case check(String)
 
@@ -45,6 +49,8 @@ public enum Invariant: Sendable, Equatable, CustomStringConvertible {
     case .convergence: "In the end, tables that converge are the same everywhere"
     case .repeatable: "The same history does the same twice"
     case .groupingIsInvisible: "It makes no difference how files are grouped, and where applying is stopped"
+    case .trust: "Diffs are taken from those who are trusted, and from nobody else"
+    case .nothingHeld: "In the end, when all have got the upgrade, nothing is held any more"
     case .check(let name): name
     }
   }

@@ -33,21 +33,41 @@ struct WrittenValues {
     for table in after.tables.indices {
       let old = before.tables[table]
       let new = after.tables[table]
+      let (alikeBefore, alikeAfter) = (alike(old, table), alike(new, table))
       for (key, row) in old {
-        let next = new[key]
-        for (column, value) in row.enumerated() where next?[column] != value {
+        let next = new[key] ?? alikeAfter[comparableKey(of: row, table)]
+        for (column, value) in row.enumerated() where !isSame(next?[column], value, column, of: table) {
           authors[cell(value, column, of: table)] = nil
         }
       }
       for (key, row) in new {
-        let last = old[key]
+        let last = old[key] ?? alikeBefore[comparableKey(of: row, table)]
         let shared = known.tables[table][key]
         for (column, value) in row.enumerated()
-        where last?[column] != value && value != .null && shared?[column] != value {
+        where !isSame(last?[column], value, column, of: table) && value != .null && shared?[column] != value {
           authors[cell(value, column, of: table), default: []].insert(replica)
         }
       }
     }
+  }
+
+  // A key that is only spelled anew is no value that could get lost: `Schemas/applying.md` names that limit.
+
+  /// Rows by what their keys are compared by; none where keys are equal only if they are the same.
+  private func alike(
+    _ rows: [[ChangesetValue]: [ChangesetValue]], _ table: Int
+  ) -> [[ChangesetValue]: [ChangesetValue]] {
+    guard tables[table].foldsKeys else { return [:] }
+    return Dictionary(rows.values.map { (comparableKey(of: $0, table), $0) }) { first, _ in first }
+  }
+
+  private func comparableKey(of row: [ChangesetValue], _ table: Int) -> [ChangesetValue] {
+    tables[table].key.map { tables[table].comparable(row[$0], in: $0) }
+  }
+
+  private func isSame(_ other: ChangesetValue?, _ value: ChangesetValue, _ column: Int, of table: Int) -> Bool {
+    guard let other else { return false }
+    return other == value || tables[table].comparable(other, in: column) == tables[table].comparable(value, in: column)
   }
 
   /// Checks that everything is still there.

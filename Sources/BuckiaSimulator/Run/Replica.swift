@@ -1,6 +1,8 @@
 import BuckiaApply
 import BuckiaDiff
+import BuckiaDiffFiles
 import BuckiaKSUID
+import BuckiaLedger
 import SQLiteConnections
 
 /// One copy of the database, with what others know of it, its clock and its inbound folder: all of it in memory.
@@ -11,6 +13,14 @@ final class Replica {
   private var known: SQLiteConnection
   private let ids: SimulatedIDs
   private let tables: [ReplicatedTable]
+  private let upgrade: [String]
+  /// Whether it has got the upgrade, if there is one.
+  private(set) var isUpgraded: Bool
+  /// Signs its diffs; nil where nothing is signed.
+  let signer: ManifestSigner?
+  /// Whose diffs it takes, where those of everybody are not taken.
+  private(set) var trusted: Set<Int> = []
+  private var standings: [String: KnownSenders.Standing] = [:]
   /// How many seconds its clock is ahead of the right time.
   var ahead: Int
   /// The files that have arrived, in the order in which they have.
@@ -30,19 +40,23 @@ final class Replica {
   /// The rows; nil where they have to be read again.
   private var currentRows: DatabaseRows?
 
-  init(_ number: Int, from template: Template, seed: UInt64, ahead: Int) throws {
+  init(_ number: Int, from template: Template, seed: UInt64, ahead: Int, signsDiffs: Bool = false) throws {
     self.number = number
     self.ahead = ahead
     database = try template.makeDatabase()
     known = try template.makeKnown()
     tables = template.tables
+    upgrade = template.upgrade
+    isUpgraded = template.upgrade.isEmpty
     ids = SimulatedIDs(seed: seed)
+    var random = SimulationRandom(seed: ~seed)
+    signer = try signsDiffs ? ManifestSigner(seed: (0..<32).map { _ in UInt8(truncatingIfNeeded: random.next()) }) : nil
   }
 
   /// The rows.
   func rows() throws -> DatabaseRows {
     if let currentRows { return currentRows }
-    let rows = try DatabaseRows(of: tables, on: database)
+    let rows = try DatabaseRows(of: tables, by: queries(in: database), on: database)
     currentRows = rows
     return rows
   }
@@ -74,6 +88,44 @@ final class Replica {
     return edited.statements
   }
 
+  /// For each table the query for the rows of a database that may not have got the upgrade; nil where there is none.
+  private func queries(in connection: borrowing SQLiteConnection) throws -> [String?]? {
+    guard !upgrade.isEmpty else { return nil }
+    return try tables.map { try $0.query(in: connection) }
+  }
+
+  /// The tables that it has now.
+  func presentTables() throws -> [ReplicatedTable] {
+    upgrade.isEmpty ? tables : try ReplicatedTable.all(in: database)
+  }
+
+  /// Upgrades the schema.
+  func getUpgrade() throws {
+    guard !isUpgraded else { return }
+    for statement in upgrade { try add(statement) }
+    isUpgraded = true
+    currentRows = nil
+    // Definitions travel, too.
+    hasUnsentEdits = true
+  }
+
+  /// Adds something to the schema, unless a diff has brought it already.
+  private func add(_ statement: String) throws(SQLiteError) {
+    do {
+      try database.execute(statement)
+    } catch {
+      guard error.isAboutWhatExists else { throw error }
+    }
+  }
+
+  /// Begins to trust those who have made some diffs.
+  func trust(_ others: [Replica]) {
+    for other in others where other !== self {
+      trusted.insert(other.number)
+      if let key = other.signer?.identity { standings["\(key)"] = .trusted(name: "replica \(other.number)") }
+    }
+  }
+
   // MARK: Sending
 
   /// Whether there is something to send.
@@ -89,7 +141,9 @@ final class Replica {
     ids.unixSeconds = time(at: now)
     let file = GatheredBytes()
     let report = try DatabaseManager.writeDiff(
-      from: RowSource(on: known), to: RowSource(on: database), output: .stream { file.bytes += Array($0) }, home: ids)
+      from: RowSource(on: known), to: RowSource(on: database), output: .stream { file.bytes += Array($0) },
+      signer: signer,
+      home: ids)
     hasUnsentEdits = false
     hasStaleSnapshot = false
     if let warning = report.warnings.first { throw Violation(.noFailure, "sending: \(warning)") }
@@ -117,7 +171,7 @@ final class Replica {
   /// The rows as others know them.
   func knownRows() throws -> DatabaseRows {
     if hasSent { try keepSnapshot(without: unsentChanges()) }
-    return try DatabaseRows(of: tables, on: known)
+    return try DatabaseRows(of: tables, by: queries(in: known), on: known)
   }
 
   /// Whether others know all rows as they are.
@@ -152,7 +206,7 @@ final class Replica {
     for (diff, outcome) in received.done { note(outcome.state, of: diff) }
     if !received.hasCrashed {
       let waiting = Set(
-        received.done.filter { $0.outcome.state == .waiting || $0.outcome.state == .rejected }.map(\.diff.number))
+        received.done.filter { [.waiting, .rejected, .quarantined].contains($0.outcome.state) }.map(\.diff.number))
       inbox = files.filter { waiting.contains($0.number) }
     }
     return received
@@ -160,9 +214,9 @@ final class Replica {
 
   private func note(_ state: DiffState, of diff: SentDiff) {
     switch state {
-    case .applied: applied.insert(diff.id)
-    case .alreadyApplied: break
-    default: if state != .waiting { hasRefused = true }
+    case .applied, .held: applied.insert(diff.id)
+    case .alreadyApplied, .waiting, .quarantined: break
+    case .rejected: hasRefused = true
     }
   }
 
@@ -195,7 +249,9 @@ final class Replica {
     settings.observer = CrashPoint(afterRows: rows)
     do { try apply(source, settings, at: now) } catch is CrashPoint.Crash {}
     database = try image.restored()
-    if source.done.contains(where: { $0.outcome.state == .applied }) { hasStaleSnapshot = true }
+    if source.done.contains(where: { [.applied, .held].contains($0.outcome.state) }) {
+      hasStaleSnapshot = true
+    }
     return Received(done: source.done, hasCrashed: true)
   }
 
@@ -204,9 +260,14 @@ final class Replica {
     var settings = settings
     settings.time = time
     settings.retention = .standard
+    settings.senders = KnownSenders(standings)
     var receiver = try Receiver(on: database, settings: settings, clock: { time })
     do {
-      _ = try receiver.releaseHeld()
+      // A part that the policy `abort` refuses stays held.
+      let released = try receiver.releaseHeld()
+      if isUpgraded, settings.policies == .abort, released.contains(where: { $0.state != .applied }) {
+        hasRefused = true
+      }
       try receiver.receive(source)
     } catch {
       try receiver.end()
@@ -239,5 +300,12 @@ private final class CommittedImage {
   func restored() throws -> SQLiteConnection {
     if let failure { throw failure }
     return try image.copiedInMemory()
+  }
+}
+
+extension SQLiteError {
+  /// Whether a statement was refused because it adds what is there already.
+  fileprivate var isAboutWhatExists: Bool {
+    primaryCode == 1 && (message.contains("already exists") || message.hasPrefix("duplicate column name"))
   }
 }

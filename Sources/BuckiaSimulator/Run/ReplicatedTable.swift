@@ -53,8 +53,34 @@ struct ReplicatedTable {
     }
   }
 
+  /// Whether keys may compare equal that are not the same.
+  var foldsKeys: Bool {
+    !definition.isKeyedByRowID
+      && key.contains { ["nocase", "rtrim"].contains(ASCIIName.folded(definition.columns[$0].collation)) }
+  }
+
   /// A query for all rows.
   var query: String { "SELECT \(columns.indices.map(quoted).joined(separator: ", ")) FROM main.\(quotedName)" }
+
+  /// A query for all rows of a database that may not have got the upgrade: columns that it lacks are NULL. nil where it lacks the table.
+  func query(in connection: borrowing SQLiteConnection) throws -> String? {
+    let present = try presentColumns(in: connection)
+    guard !present.isEmpty else { return nil }
+    let terms = columns.indices.map { column in
+      let isThere = definition.isKeyedByRowID && column == 0 || present.contains(ASCIIName.folded(columns[column]))
+      return isThere ? quoted(column) : "NULL"
+    }
+    return "SELECT \(terms.joined(separator: ", ")) FROM main.\(quotedName)"
+  }
+
+  private func presentColumns(in connection: borrowing SQLiteConnection) throws -> Set<String> {
+    let query = try connection.cached("SELECT name FROM pragma_table_info(?1, 'main')")
+    defer { query.statement.reset() }
+    try query.statement.bind(name.text, at: 0)
+    var present: Set<String> = []
+    while try query.statement.step() { present.insert(ASCIIName.folded(query.statement.text(at: 0) ?? "")) }
+    return present
+  }
 
   /// What tells a row from others.
   func key(of row: [ChangesetValue]) -> [ChangesetValue] {
@@ -69,11 +95,19 @@ struct DatabaseRows: Equatable {
   private(set) var tables: [[[ChangesetValue]: [ChangesetValue]]] = []
 
   /// Reads all rows.
-  init(of tables: [ReplicatedTable], on connection: borrowing SQLiteConnection) throws {
+  ///
+  /// - Parameter queries: For each table the query for its rows, which is nil where the database lacks it; nil for those of a database that has got
+  ///   the upgrade.
+  init(of tables: [ReplicatedTable], by queries: [String?]? = nil, on connection: borrowing SQLiteConnection) throws {
     self.tables.reserveCapacity(tables.count)
-    for table in tables {
+    for (place, table) in tables.enumerated() {
+      let found = queries.map { $0[place] } ?? table.query
+      guard let query = found else {
+        self.tables.append([:])
+        continue
+      }
       var rows: [[ChangesetValue]: [ChangesetValue]] = [:]
-      try connection.forEachRow(ofCached: table.query) { statement in
+      try connection.forEachRow(ofCached: query) { statement in
         let row = statement.values
         rows[table.key(of: row)] = row
       }

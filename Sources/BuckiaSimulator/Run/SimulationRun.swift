@@ -26,12 +26,14 @@ final class SimulationRun {
     self.simulation = simulation
     tables = template.tables
     written = WrittenValues(of: template.tables)
-    options = ApplyOptions(conflicts: simulation.conflicts)
-    invariants = DatabaseInvariants(template.tables, simulation.checks)
+    options = ApplyOptions(conflicts: simulation.conflicts, schema: simulation.schemaMode)
+    invariants = DatabaseInvariants(
+      template.tables, simulation.checks, mayLackColumns: !template.upgrade.isEmpty)
     var random = SimulationRandom(seed: seed)
     replicas = try (0..<count).map { number in
       let ahead = random.number(0...max(0, simulation.clockSkew)) - simulation.clockSkew / 2
-      return try Replica(number, from: template, seed: random.next(), ahead: ahead)
+      return try Replica(
+        number, from: template, seed: random.next(), ahead: ahead, signsDiffs: simulation.trust == .known)
     }
   }
 
@@ -51,6 +53,11 @@ final class SimulationRun {
       case .receive(let replica, let reception): try receive(reception, at: replicas[replica])
       case .wait(let seconds): now += Int64(seconds)
       case .setClock(let replica, let ahead): replicas[replica].ahead = ahead
+      case .upgrade(let replica):
+        try replicas[replica].getUpgrade()
+        trace.append("replica \(replica) has the upgrade")
+      case .trust(let replica, let other):
+        if replicas.indices.contains(other) { replicas[replica].trust([replicas[other]]) }
       }
     }
   }
@@ -104,20 +111,24 @@ final class SimulationRun {
     replica.inbox.append(diff)
   }
 
-  private func receive(_ reception: Reception, at replica: Replica) throws {
-    guard !replica.inbox.isEmpty else { return }
+  /// - Parameter releasesHeld: Whether it is done also if nothing has arrived: what is held may be applied.
+  private func receive(_ reception: Reception, at replica: Replica, releasingHeld releasesHeld: Bool = false) throws {
+    guard !replica.inbox.isEmpty || releasesHeld else { return }
     let before = replica.applied
     let received = try replica.receive(reception, options, simulation.resolver, at: now)
     try simulation.sabotage?.didReceive(replica)
     report.add(received)
     // What a process has applied before it died counts as edited here, since it has made no snapshot.
     if received.hasCrashed { isSequential = false }
+    // What is held is not seen by whoever edits next.
+    if received.done.contains(where: { $0.outcome.state == .held }) { isSequential = false }
     for (diff, outcome) in received.done {
       trace.append(
         "replica \(replica.number), diff \(diff.id): \(outcome.state) \(outcome.inserted) \(outcome.updated) "
           + "\(outcome.deleted) \(outcome.conflicts) \(outcome.reason ?? "")")
     }
     try invariants.require(received, of: replica, appliedBefore: before)
+    if simulation.trust == .known { try invariants.requireTrust(received, of: replica) }
     try invariants.require(of: replica)
   }
 
@@ -150,7 +161,11 @@ final class SimulationRun {
   private func settle() throws {
     // The clocks are right in the end, so that no diff waits for its time.
     now += Int64(2 * simulation.clockSkew) + 3_600
-    for replica in replicas { replica.ahead = 0 }
+    for replica in replicas {
+      replica.ahead = 0
+      try replica.getUpgrade()
+      replica.trust(replicas)
+    }
     var next = (diffs.keys.max() ?? -1) + 1
     for _ in 0..<Self.roundLimit {
       for replica in replicas {
@@ -168,6 +183,6 @@ final class SimulationRun {
     where diff.author != replica.number && !replica.applied.contains(diff.id) && !waiting.contains(diff.number) {
       replica.inbox.append(diff)
     }
-    try receive(Reception(), at: replica)
+    try receive(Reception(), at: replica, releasingHeld: simulation.schemaMode == .hold)
   }
 }

@@ -1,0 +1,195 @@
+import BuckiaKSUID
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+
+/// The tables that say who knows of a deletion: `buckia_told` has those that shares have told of, `buckia_heard` those that streams of
+/// others have, and `buckia_stream_acknowledgement` how much of a share the author of a stream had applied when they made its last diff.
+///
+/// A deletion is kept in the clock of its table until everybody knows of it: see `Schemas/applying.md`.
+package enum DeletionNotices {
+  static let definition = """
+    CREATE TABLE main.buckia_told(
+      clock INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      share INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      sequence INTEGER NOT NULL,
+      PRIMARY KEY (clock, key, share)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_heard(
+      clock INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      diff TEXT NOT NULL,
+      PRIMARY KEY (clock, key, sender, stream)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_stream_acknowledgement(
+      sender TEXT NOT NULL,
+      stream BLOB NOT NULL,
+      share INTEGER NOT NULL,
+      through INTEGER NOT NULL,
+      PRIMARY KEY (sender, stream, share)
+    ) WITHOUT ROWID;
+    """
+
+  // MARK: Told
+
+  /// Notes that a diff of a share tells of a deletion.
+  ///
+  /// - Parameters:
+  ///   - key: The row's key, as in `buckia_held_change`.
+  ///   - diff: The diff that has deleted the row first.
+  ///   - sequence: The number of the diff that tells of it, in the share's stream.
+  /// - Throws: `SQLiteError`.
+  package static func noteTold(
+    _ key: [UInt8], in clock: Int64, deletedBy diff: KSUID, to share: Int64, at sequence: Int64,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "REPLACE INTO main.buckia_told VALUES (?1, ?2, ?3, ?4, ?5)", clock, key, share, diff.description, sequence
+    )
+  }
+
+  /// Forgets what a share has told of and not everybody has applied: a snapshot takes the place of these diffs, and does not say what
+  /// was deleted.
+  ///
+  /// - Parameter sequence: The number up to which everybody has applied the share.
+  /// - Throws: `SQLiteError`.
+  package static func forgetTold(
+    to share: Int64, beyond sequence: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_told WHERE share = ?1 AND sequence > ?2", share, sequence)
+  }
+
+  /// Begins a share anew, in another stream: nothing is known of what its recipients have of that.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func restart(_ share: Int64, on connection: borrowing SQLiteConnection) throws {
+    try forgetTold(to: share, beyond: 0, on: connection)
+    // Whoever knew of everything that is forgotten does so still. Its first diff is a snapshot, which tells of no deletion.
+    try connection.run(
+      cached: """
+        UPDATE main.buckia_stream_acknowledgement AS k SET through = through >= coalesce(
+          (SELECT max(f.through) FROM main.buckia_forgotten AS f WHERE f.share = k.share), 1)
+        WHERE share = ?1
+        """, share)
+    try connection.run(cached: "UPDATE main.buckia_forgotten SET through = 1 WHERE share = ?1", share)
+  }
+
+  // MARK: Heard
+
+  /// Notes that a stream tells of a deletion.
+  ///
+  /// - Parameters:
+  ///   - key: The row's key, as in `buckia_held_change`.
+  ///   - diff: The diff that has deleted the row first.
+  /// - Throws: `SQLiteError`.
+  package static func noteHeard(
+    _ key: [UInt8], in clock: Int64, deletedBy diff: KSUID, from sender: String, _ stream: [UInt8],
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "REPLACE INTO main.buckia_heard VALUES (?1, ?2, ?3, ?4, ?5)", clock, key, sender, stream, diff.description
+    )
+  }
+
+  // MARK: Acknowledged
+
+  /// Notes how much of a share the author of a stream has applied, as its last diff says.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func noteAcknowledgement(
+    _ through: Int64, of share: Int64, in stream: [UInt8], from sender: String,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: """
+        INSERT INTO main.buckia_stream_acknowledgement VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT DO UPDATE SET through = max(through, excluded.through)
+        """, sender, stream, share, through)
+  }
+
+  /// How much of a share the author of a stream has applied, as its last diff says; 0 for nothing.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func acknowledged(
+    _ share: Int64, in stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> Int64 {
+    let query = try connection.cached(
+      "SELECT through FROM main.buckia_stream_acknowledgement WHERE sender = ?1 AND stream = ?2 AND share = ?3")
+    defer { query.statement.reset() }
+    try query.statement.bind(sender, at: 0)
+    try query.statement.bind(stream, at: 1)
+    try query.statement.bind(share, at: 2)
+    return try query.statement.step() ? query.statement.integer(at: 0) : 0
+  }
+
+  /// How much of a share a replica has applied, by what all of its streams say; 0 for nothing.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func acknowledged(
+    _ share: Int64, by sender: String, _ replica: [UInt8], on connection: borrowing SQLiteConnection
+  ) throws -> Int64 {
+    let query = try connection.cached(
+      """
+      SELECT max(k.through) FROM main.buckia_stream_acknowledgement AS k
+      JOIN main.buckia_stream_author AS a ON a.sender = k.sender AND a.stream = k.stream
+      WHERE k.sender = ?1 AND a.replica = ?2 AND k.share = ?3
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(sender, at: 0)
+    try query.statement.bind(replica, at: 1)
+    try query.statement.bind(share, at: 2)
+    return try query.statement.step() ? query.statement.integer(at: 0) : 0
+  }
+
+  // MARK: Clocks
+
+  /// Forgets what is known of the deletions of a clock that is dropped.
+  static func drop(_ clock: Int64, on connection: borrowing SQLiteConnection) throws {
+    for table in ["buckia_told", "buckia_heard", "buckia_forgotten"] {
+      try connection.run(cached: "DELETE FROM main.\(table) WHERE clock = ?1", clock)
+    }
+  }
+}
+
+extension RowClocks {
+  /// The diff that has deleted a row, as its clock has it; nil where it has no deletion.
+  ///
+  /// - Parameter key: The row's key, as in `buckia_held_change`.
+  /// - Throws: `SQLiteError`, `ChangesetError`.
+  package static func deletion(
+    of key: [UInt8], in clock: Int64, on connection: borrowing SQLiteConnection
+  ) throws -> KSUID? {
+    let values = try ChangesetValue.record(key)
+    let condition = values.indices.map { "c.k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
+    let query = try connection.cached(
+      """
+      SELECT s.diff FROM main.buckia_clock_\(clock) AS c JOIN main.buckia_stamp AS s ON s.stamp = c.stamps
+      WHERE \(condition) AND typeof(c.stamps) = 'integer' AND s.operation = 'delete'
+      """)
+    defer {
+      query.statement.reset()
+      query.statement.clearBindings()
+    }
+    for (index, value) in values.enumerated() { try query.statement.bind(value ?? .null, at: index) }
+    return try query.statement.step() ? query.statement.text(at: 0).flatMap { KSUID($0) } : nil
+  }
+
+  /// Forgets the deletion of a row.
+  ///
+  /// - Parameter key: The row's key, as in `buckia_held_change`.
+  /// - Throws: `SQLiteError`, `ChangesetError`.
+  package static func forgetDeletion(
+    of key: [UInt8], in clock: Int64, on connection: borrowing SQLiteConnection
+  ) throws {
+    let values = try ChangesetValue.record(key)
+    let condition = values.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
+    let statement = try connection.cached("DELETE FROM main.buckia_clock_\(clock) WHERE \(condition)")
+    defer { statement.statement.clearBindings() }
+    for (index, value) in values.enumerated() { try statement.statement.bind(value ?? .null, at: index) }
+    try statement.statement.run()
+  }
+}

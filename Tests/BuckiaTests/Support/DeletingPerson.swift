@@ -1,0 +1,141 @@
+import Buckia
+import BuckiaLedger
+import Foundation
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// Somebody who shares all notes with others, under the policy `latest`.
+final class DeletingPerson {
+  static let schema = "CREATE TABLE note(id TEXT PRIMARY KEY, title TEXT);"
+
+  let name: String
+  let path: String
+  private let home: BuckiaHome
+  private let folder: TemporaryFolder
+
+  /// - Parameter ordersIDs: Whether a later diff has a greater id, whoever makes it; else those of one second are in any order.
+  init(_ name: String, in folder: TemporaryFolder, ordersIDs: Bool = true) throws {
+    self.name = name
+    self.folder = folder
+    path = try TestDatabases.run(Self.schema, on: folder.file("\(name).sqlite"))
+    home = BuckiaHome(path: folder.file(ordersIDs ? "home" : "home of \(name)"))
+    try folder.makeFolder("for \(name)")
+    try DatabaseManager(path).initialize(home: home)
+    try DatabaseManager(path).keepClocks()
+  }
+
+  func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+
+  // MARK: Files
+
+  /// Shares all notes with somebody, or with several at once.
+  ///
+  /// - Parameter isDelivered: Whether the file goes where they read.
+  /// - Returns: The file; nil where there was nothing to say.
+  @discardableResult
+  func share(
+    with others: [DeletingPerson], delivering isDelivered: Bool = true,
+    _ change: (inout ShareOptions) -> Void = { _ in }
+  ) throws -> String? {
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    change(&options)
+    let report = try DatabaseManager(path).share(
+      ShareScope(name: "notes") { SharedTable("note") }, to: others.map { ShareRecipient($0.name) },
+      output: .folder(folder.file("from \(name)")), options: options, home: home)
+    if isDelivered, let file = report.path { for other in others { try other.deliver(file) } }
+    return report.path
+  }
+
+  /// Makes a diff that belongs to no stream.
+  @discardableResult
+  func diff(from older: String, to folderName: String) throws -> String {
+    let report = try DatabaseManager(path).createDatabaseDiff(
+      since: older, output: .folder(folder.file(folderName)), home: home)
+    return try #require(report.path)
+  }
+
+  /// Lets a file arrive.
+  func deliver(_ file: String?) throws { if let file { try deliver(path: file) } }
+
+  func deliver(path file: String) throws {
+    let name = file.split(separator: "/").last.map(String.init) ?? ""
+    _ = try folder.write(fileBytes(file), to: "for \(self.name)/\(name)")
+  }
+
+  /// Applies what has arrived.
+  ///
+  /// - Parameter states: What may become of a file.
+  @discardableResult
+  func receive(expecting states: Set<DiffState> = [.applied, .alreadyApplied]) throws -> [DiffOutcome] {
+    var options = ApplyOptions()
+    options.conflicts = .latest
+    let report = try DatabaseManager(path).processInboundChanges(
+      [folder.file("for \(name)")], options: options, home: home)
+    #expect(
+      report.diffs.allSatisfy { states.contains($0.state) },
+      "\(name): \(report.diffs.map { $0.reason ?? "\($0.state)" })")
+    return report.diffs
+  }
+
+  // MARK: Time
+
+  /// Makes everything that is recorded older.
+  func age(days: Int) throws {
+    let time = days * 86_400_000
+    try run(
+      "UPDATE buckia_ledger SET recorded_at = recorded_at - \(time); UPDATE buckia_outbox SET made_at = made_at - \(time)"
+    )
+  }
+
+  /// Applies a diff of somebody else that has nothing to do with the notes.
+  func hear(in folder: TemporaryFolder) throws {
+    let name = "stranger \(try rows("SELECT count(*) FROM buckia_ledger")[0])"
+    let other = try TestDatabases.run(
+      "CREATE TABLE other(id INTEGER PRIMARY KEY); INSERT INTO other VALUES (1)", on: folder.file(name))
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    try DatabaseManager(other).share(
+      ShareScope { SharedTable("other") }, to: [ShareRecipient(self.name)],
+      output: .folder(folder.file("for \(self.name)")),
+      options: options, home: BuckiaHome(path: folder.file("home of \(name)")))
+    try receive()
+  }
+
+  // MARK: Copies
+
+  func copy(_ name: String) throws -> String {
+    let copy = folder.file(name)
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    return copy
+  }
+
+  /// Puts a copy in the place of the database.
+  func restore(_ copy: String) throws {
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.copyItem(atPath: copy, toPath: path)
+  }
+
+  // MARK: Rows
+
+  func rows(_ query: String) throws -> [String] {
+    let connection = try SQLiteConnection(opening: path, as: .readOnly)
+    var found: [String] = []
+    try connection.forEachRow(of: query) { row in
+      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
+    }
+    return found
+  }
+
+  func notes() throws -> [String] { try rows("SELECT id, title FROM note ORDER BY id") }
+
+  /// The notes whose deletion is still known.
+  func deletions() throws -> [String] {
+    try rows(
+      """
+      SELECT c.k0 FROM buckia_clock_1 AS c JOIN buckia_stamp AS s ON s.stamp = c.stamps
+      WHERE s.operation = 'delete' ORDER BY 1
+      """)
+  }
+}
