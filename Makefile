@@ -24,8 +24,10 @@ RECORDS := $(CURDIR)/.build/benchmarks/records
 PEERS := $(CURDIR)/.build/benchmarks/peers
 # How busy the machine is before anything is built.
 LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 2>/dev/null | cut -d' ' -f2)
-# Debian's names of the libraries, and of the program that tests of `buckia git` run.
-PACKAGES := libsqlite3-dev libzstd-dev git age
+# Debian's names of the libraries, and of git, which `buckia git` calls.
+PACKAGES := libsqlite3-dev libzstd-dev git
+# What only tests run: Debian's age, the servers that storages are tested against, and Python for those of PyPI.
+TEST_PACKAGES := age apache2-bin rclone python3 python3-venv openssl
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
@@ -64,6 +66,7 @@ build: dependencies ## builds the command line, optimised: .build/release/buckia
 	@$(SWIFT) build -c release --product buckia $(STATIC) $(STRIPPED) $(FLAGS)
 	@echo "The command is $$($(SWIFT) build -c release --show-bin-path)/buckia"
 
+test soak: PACKAGES += $(TEST_PACKAGES)
 test: dependencies lint ## checks the format, builds without warnings and runs all tests
 	@$(call say,building)
 	@mkdir -p .build

@@ -11,6 +11,7 @@ let package = Package(
     // Other executable targets are products only while this package is the root: dependents don't see them.
     .executable(name: "buckia", targets: ["BuckiaCommand"]),
     .library(name: "Buckia", targets: ["Buckia"]),
+    .library(name: "BuckiaSync", targets: ["BuckiaSync"]),
     .library(name: "BuckiaSimulator", targets: ["BuckiaSimulator"]),
     .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
     .library(name: "SQLiteFiles", targets: ["SQLiteFiles"]),
@@ -22,14 +23,20 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.1.0"),
   ],
   targets: [
     // The command line.
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks",
+        "Buckia", "BuckiaBenchmarks", "BuckiaSync",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Yams", package: "Yams"),
       ]),
 
     // What `make demo` runs: creates the sample databases and runs the command line on them.
@@ -59,6 +66,45 @@ let package = Package(
         "Buckia", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaKSUID",
         "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
       ]),
+
+    // A round of sync: inbound diffs, backups, media and deliveries, over any storage.
+    .target(
+      name: "BuckiaSync",
+      dependencies: [
+        "Buckia", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaKSUID", "BuckiaRemoteStorage",
+        "BuckiaStorage", "BuckiaTokens", "SQLiteConnections",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+      ]),
+
+    // Who may do what with a storage: tokens that are kept, renewed and made, sign-in, permissions.
+    .target(
+      name: "BuckiaTokens",
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaJSON", "BuckiaRemoteStorage", "BuckiaStorage",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "JWTKit", package: "jwt-kit"),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
+
+    // Storages on servers: S3, WebDAV, Bunny.net, B2. All that needs the network.
+    .target(
+      name: "BuckiaRemoteStorage",
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaJSON", "BuckiaStorage",
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ]),
+
+    // What a storage is, and a folder as one. No network.
+    .target(name: "BuckiaStorage", dependencies: ["BuckiaByteStreams"]),
 
     // The façade: inbound folders, making and reading diff files of databases.
     .target(
@@ -155,6 +201,7 @@ let package = Package(
       name: "EngineLinkageProbe",
       dependencies: ["BuckiaApply", "BuckiaDiff", "BuckiaKSUID", "SQLiteChangesets", "SQLiteConnections"],
       path: "Tests/EngineLinkageProbe"),
+    .executableTarget(name: "FacadeLinkageProbe", dependencies: ["Buckia"], path: "Tests/FacadeLinkageProbe"),
     .target(
       name: "CTestSupport", path: "Tests/CTestSupport",
       cSettings: [.define("BUCKIA_LINKS_SQLITE", .when(traits: ["LinkedSQLite"]))]),
@@ -164,6 +211,15 @@ let package = Package(
     .target(
       name: "ReplicationTestSupport", dependencies: ["BuckiaApply", "BuckiaDiff", "TestSupport"],
       path: "Tests/ReplicationTestSupport"),
+    .target(
+      name: "ServerTestSupport",
+      dependencies: [
+        "TestSupport",
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      path: "Tests/ServerTestSupport"),
     .testTarget(name: "BuckiaByteStreamsTests", dependencies: ["BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaAgeTests", dependencies: ["BuckiaAge", "BuckiaByteStreams", "TestSupport"]),
     .testTarget(name: "BuckiaKSUIDTests", dependencies: ["BuckiaKSUID", "TestSupport"]),
@@ -177,6 +233,31 @@ let package = Package(
       name: "BuckiaDiffFilesTests",
       dependencies: ["BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaJSON", "TestSupport"],
       resources: [.copy("Vectors")]),
+    .testTarget(
+      name: "BuckiaStorageTests", dependencies: ["BuckiaStorage", "TestSupport"]),
+    .testTarget(
+      name: "BuckiaRemoteStorageTests",
+      dependencies: [
+        "BuckiaRemoteStorage", "BuckiaStorage", "ServerTestSupport", "TestSupport",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+      ]),
+    .testTarget(
+      name: "BuckiaTokensTests",
+      dependencies: [
+        "BuckiaByteStreams", "BuckiaJSON", "BuckiaRemoteStorage", "BuckiaStorage", "BuckiaTokens", "TestSupport",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "JWTKit", package: "jwt-kit"),
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
+    .testTarget(
+      name: "BuckiaSyncTests",
+      dependencies: [
+        "BuckiaSync", "ServerTestSupport", "SQLiteConnections", "TestSupport",
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+      ]),
     .testTarget(name: "BuckiaIdentitiesTests", dependencies: ["BuckiaIdentities", "TestSupport"]),
     .testTarget(name: "BuckiaSchemaPlansTests", dependencies: ["BuckiaSchemaPlans", "SQLiteConnections"]),
     .testTarget(name: "BuckiaSharingTests", dependencies: ["BuckiaSharing", "ReplicationTestSupport", "TestSupport"]),
@@ -193,9 +274,10 @@ let package = Package(
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "BuckiaSimulatorTests", dependencies: ["BuckiaSimulator", "SQLiteConnections", "TestSupport"]),
     .testTarget(
-      name: "BuckiaCommandTests", dependencies: ["BuckiaCommand", "Buckia", "SQLiteConnections", "TestSupport"]),
-    // The documentation's code samples. `import Buckia` must be enough for them, or `import BuckiaSimulator`.
-    .testTarget(name: "DocumentationTests", dependencies: ["Buckia", "BuckiaSimulator", "TestSupport"]),
+      name: "BuckiaCommandTests",
+      dependencies: ["BuckiaCommand", "Buckia", "FacadeLinkageProbe", "SQLiteConnections", "TestSupport"]),
+    // The documentation's code samples. `import Buckia` must be enough for them, or that of another product.
+    .testTarget(name: "DocumentationTests", dependencies: ["Buckia", "BuckiaSimulator", "BuckiaSync", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -30,6 +30,12 @@ package struct FileIdentity: Hashable, Sendable {
     modifiedNanoseconds = Int64(modified.tv_nsec)
   }
 
+  /// All of it as text, to be kept: equal for equal states of one file.
+  package var text: String {
+    [device, number].map { String($0, radix: 36) }.joined(separator: ".")
+      + "." + [byteCount, modifiedSeconds, modifiedNanoseconds].map { String($0, radix: 36) }.joined(separator: ".")
+  }
+
   /// What has a name now; links are not followed.
   ///
   /// - Returns: nil where nothing has the name.

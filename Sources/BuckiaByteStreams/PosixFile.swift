@@ -214,6 +214,13 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     }
   }
 
+  /// Makes the file so many bytes long: cuts its end off, or adds zeros.
+  package func truncate(to byteCount: Int64) throws(ByteStreamError) {
+    while ftruncate(descriptor, off_t(byteCount)) != 0 {
+      if errno != EINTR { throw error("written", .unwritable) }
+    }
+  }
+
   /// Waits until this process alone has the file locked; closing it unlocks it.
   ///
   /// - Returns: Whether it is locked. Some file systems cannot do it.
@@ -223,6 +230,11 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     }
     return true
   }
+
+  /// Locks the file for this process alone, unless another one has it; closing it unlocks it.
+  ///
+  /// - Returns: Whether nobody else has it locked. Where files cannot be locked, nobody can tell.
+  package func tryLock() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK }
 
   /// Waits until everything that was written is on disk, and closes the file.
   package func syncAndClose() throws(ByteStreamError) {

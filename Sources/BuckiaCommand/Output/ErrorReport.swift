@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaStorage
 
 /// An error as the command line tells it: with a code for programs, a sentence for people and an exit code.
 struct ErrorReport {
@@ -28,6 +29,8 @@ extension ErrorReport {
       self.init(
         code: error.code.rawValue, message: error.shown, path: error.context.path, offset: error.context.offset,
         status: status)
+    case let error as StorageError:
+      self.init(code: error.code.rawValue, message: error.description, path: error.path?.text)
     default: self.init(code: "failed", message: String(describing: error))
     }
   }

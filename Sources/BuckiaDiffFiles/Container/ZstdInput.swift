@@ -2,13 +2,13 @@ import BuckiaByteStreams
 import CBuckiaZstd
 
 /// The memory for reading an archive. It can be used for any number of files, one at a time.
-final class ZstdWorkspace {
+package final class ZstdWorkspace {
   fileprivate let context: OpaquePointer?
   fileprivate let compressed = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
   /// For the decompressed bytes.
   let content = UnsafeMutableRawBufferPointer.allocate(byteCount: streamChunkBytes, alignment: 16)
 
-  init() { context = ZSTD_createDCtx() }
+  package init() { context = ZSTD_createDCtx() }
 
   deinit {
     ZSTD_freeDCtx(context)
@@ -21,7 +21,7 @@ final class ZstdWorkspace {
 ///
 /// It decompresses only what is read, and at most the rest of a block (128 KiB) ahead. It reports the end only when the
 /// checksum is right and nothing follows the frame. Error codes are those of ``DiffFileError``.
-final class ZstdInput: ByteInput {
+package final class ZstdInput: ByteInput {
   private let source: any ByteInput
   private let context: OpaquePointer
   private let compressed: UnsafeMutableRawBufferPointer
@@ -39,7 +39,7 @@ final class ZstdInput: ByteInput {
   ///   - source: The compressed bytes.
   ///   - workspace: Must not be used by another input meanwhile.
   /// - Throws: `ByteStreamError` with code `notZstd`, `badZstd` or `truncated`, or one of the source's.
-  init(_ source: any ByteInput, _ workspace: ZstdWorkspace) throws(ByteStreamError) {
+  package init(_ source: any ByteInput, _ workspace: ZstdWorkspace) throws(ByteStreamError) {
     self.source = source
     self.workspace = workspace
     compressed = workspace.compressed
@@ -63,7 +63,7 @@ final class ZstdInput: ByteInput {
     try header.checkWindow(compressed[descriptor + 1..<end])
   }
 
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteStreamError) -> Int {
     var target = ZSTD_outBuffer(dst: buffer.baseAddress, size: buffer.count, pos: 0)
     while target.pos == 0, !isFinished {
       // zstd may still have output of what it took before, so it is asked even when nothing is pending.

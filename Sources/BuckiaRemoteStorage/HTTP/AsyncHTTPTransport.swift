@@ -1,0 +1,192 @@
+import AsyncHTTPClient
+import BuckiaStorage
+import Crypto
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Brings requests to servers with async-http-client: HTTP/1.1 and HTTP/2, TLS with authorities and pinned keys of one's own, proxies.
+///
+/// Connections are kept and used again. They are closed when the last reference to the transport goes.
+public final class AsyncHTTPTransport: HTTPTransport {
+  private let settings: HTTPSettings
+  private let environment: ProxyEnvironment?
+  private let direct: HTTPClient
+  private let limit: BandwidthLimit?
+  private let proxied = ProxiedClients()
+  private let makeClient: @Sendable (HTTPClient.Configuration.Proxy?) -> HTTPClient
+
+  /// Prepares connections; none is made yet.
+  ///
+  /// - Parameters:
+  ///   - settings: How servers are reached.
+  ///   - environment: The variables that name proxies, where the settings want those of the environment.
+  /// - Throws: `StorageError` with `invalidSetting` when a certificate, a pinned key or a proxy is not in order.
+  public init(
+    _ settings: HTTPSettings = HTTPSettings(), environment: [String: String] = ProcessInfo.processInfo.environment
+  ) throws(StorageError) {
+    self.settings = settings
+    self.environment = settings.proxy == .environment ? try ProxyEnvironment(environment) : nil
+    limit = settings.bytesPerSecond.map { BandwidthLimit(bytesPerSecond: $0) }
+    let configuration = try Self.configuration(settings)
+    makeClient = { proxy in
+      var configuration = configuration
+      configuration.proxy = proxy
+      return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+    direct = makeClient(nil)
+  }
+
+  deinit {
+    for client in [direct] + proxied.all { client.shutdown { _ in } }
+  }
+
+  // MARK: Settings
+
+  private static func configuration(_ settings: HTTPSettings) throws(StorageError) -> HTTPClient.Configuration {
+    var tls = TLSConfiguration.makeClientConfiguration()
+    for file in settings.additionalAuthorities {
+      do {
+        tls.additionalTrustRoots.append(.certificates(try NIOSSLCertificate.fromPEMFile(file)))
+      } catch {
+        throw StorageError(
+          .invalidSetting, "\(file) holds no certificates in PEM format, or cannot be read", cause: error)
+      }
+    }
+    let idle = TimeAmount.milliseconds(Int64(settings.idleSeconds * 1000))
+    var configuration = HTTPClient.Configuration(
+      tlsConfiguration: tls, redirectConfiguration: .disallow,
+      timeout: HTTPClient.Configuration.Timeout(
+        connect: .milliseconds(Int64(settings.connectSeconds * 1000)), read: idle, write: idle))
+    // Whether and when to try again is for those to decide who know what the request does.
+    configuration.connectionPool.retryConnectionEstablishment = false
+    if !settings.pinnedKeys.isEmpty {
+      let pins = try PinnedKeys(settings.pinnedKeys)
+      configuration.http1_1ConnectionDebugInitializer = { pins.check($0) }
+      configuration.http2ConnectionDebugInitializer = { pins.check($0) }
+    }
+    return configuration
+  }
+
+  private func client(for address: HTTPAddress) throws(StorageError) -> HTTPClient {
+    if case .server(let host, let port) = settings.proxy {
+      return proxied.client(for: ProxyEnvironment.Server(host: host, port: port, credentials: nil), makeClient)
+    }
+    guard let server = environment?.server(for: address) else { return direct }
+    return proxied.client(for: server, makeClient)
+  }
+
+  // MARK: Sending
+
+  /// Sends a request once; see ``HTTPTransport/send(_:)``.
+  public func send(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
+    if !settings.pinnedKeys.isEmpty, !request.url.isSecure {
+      throw StorageError(
+        .untrustedServer,
+        "\(request.url.origin): a key is pinned, and this connection would not be encrypted; nothing was sent")
+    }
+    var sent = HTTPClientRequest(url: request.url.description)
+    sent.method = HTTPMethod(rawValue: request.method)
+    for field in request.headers.fields { sent.headers.add(name: field.name, value: field.value) }
+    switch request.body {
+    case .none: break
+    case .bytes(let bytes): sent.body = .bytes(ByteBuffer(bytes: bytes))
+    case .contents(let contents, let range):
+      let chunks = contents.chunks(in: range)
+      let limited = limit?.limiting(chunks) ?? chunks
+      sent.body = .stream(ByteBuffers(chunks: limited), length: .known(Int64(range.count)))
+    }
+    let response: HTTPClientResponse
+    do {
+      response = try await client(for: request.url).execute(sent, deadline: .distantFuture)
+    } catch { throw Self.failure(error, request) }
+    var headers = HTTPHeaders()
+    for field in response.headers { headers.add(field.name, field.value) }
+    let body = response.body
+    let chunks = ByteChunks {
+      var iterator = body.makeAsyncIterator()
+      return {
+        // The connection lives as long as somebody reads from it.
+        defer { withExtendedLifetime(self) {} }
+        do {
+          while let buffer = try await iterator.next() {
+            if buffer.readableBytes > 0 { return Array(buffer.readableBytesView) }
+          }
+          return nil
+        } catch { throw Self.failure(error, request) }
+      }
+    }
+    return HTTPTransportResponse(
+      status: Int(response.status.code), headers: headers, body: limit?.limiting(chunks) ?? chunks)
+  }
+
+  /// The error of a request that brought no answer, or only a part of one.
+  private static func failure(_ error: any Error, _ request: HTTPTransportRequest) -> any Error {
+    if error is CancellationError || error is StorageError { return error }
+    func make(_ code: StorageError.Code, _ message: String) -> StorageError {
+      StorageError(code, "\(request.url.origin): \(message)", cause: error)
+    }
+    if let error = error as? HTTPClientError {
+      switch error {
+      case .cancelled: return CancellationError()
+      case .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
+        .getConnectionFromPoolTimeout:
+        return make(.unreachable, "the server does not answer; check the address and the network")
+      case .readTimeout, .writeTimeout, .deadlineExceeded:
+        return make(.timedOut, "the server has stopped in the middle of the transfer")
+      case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:
+        return make(.interrupted, "the server has closed the connection")
+      case .proxyAuthenticationRequired:
+        return make(.unauthorized, "the proxy wants a name and a password; put them into the proxy's address")
+      case .invalidProxyResponse: return make(.unreachable, "the proxy has not connected to the server")
+      case .bodyLengthMismatch: return make(.sourceChanged, "what was being sent changed its length meanwhile")
+      default: return make(.invalidAnswer, "the request could not be made: \(error)")
+      }
+    }
+    if error is PinnedKeys.Mismatch {
+      return make(
+        .untrustedServer,
+        "the server's key is none of those that are pinned; nothing was sent. Somebody may be in between, or the server has a new key"
+      )
+    }
+    if error is NIOSSLExtraError || "\(error)".contains("CERTIFICATE_VERIFY_FAILED") {
+      return make(
+        .untrustedServer,
+        "the server's certificate is not trusted; name the authority's certificate, if it is your own")
+    }
+    if error is NIOSSLError { return make(.interrupted, "the encrypted connection failed: \(error)") }
+    if let error = error as? IOError {
+      return [ECONNRESET, EPIPE, ECONNABORTED].contains(error.errnoCode)
+        ? make(.interrupted, "the connection broke")
+        : make(.unreachable, "the server cannot be reached: \(error.description)")
+    }
+    if error is HTTPParserError { return make(.interrupted, "the server's answer ended too early, or is no HTTP") }
+    return make(.unreachable, "the server cannot be reached: \(error)")
+  }
+}
+
+/// Pieces of bytes as the client takes them.
+private struct ByteBuffers: AsyncSequence, Sendable {
+  let chunks: ByteChunks
+
+  func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks.makeAsyncIterator()) }
+
+  struct Iterator: AsyncIteratorProtocol {
+    var chunks: ByteChunks.Iterator
+    mutating func next() async throws -> ByteBuffer? { try await chunks.next().map { ByteBuffer(bytes: $0) } }
+  }
+}

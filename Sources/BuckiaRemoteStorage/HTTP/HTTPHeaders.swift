@@ -1,0 +1,39 @@
+/// The header fields of a request or an answer, in their order. Names are compared without regard to case (RFC 9110, section 5.1).
+public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+  /// The fields.
+  public private(set) var fields: [Field]
+
+  /// One field.
+  public struct Field: Sendable, Equatable {
+    /// Its name.
+    public let name: String
+    /// Its value.
+    public let value: String
+  }
+
+  /// No fields.
+  public init() { fields = [] }
+
+  /// Takes names and values.
+  public init(dictionaryLiteral elements: (String, String)...) {
+    fields = elements.map { Field(name: $0.0, value: $0.1) }
+  }
+
+  /// The value of the first field of that name. Setting it replaces all of them; nil removes them.
+  public subscript(name: String) -> String? {
+    get { fields.first { Self.isSame($0.name, name) }?.value }
+    set {
+      fields.removeAll { Self.isSame($0.name, name) }
+      if let newValue { add(name, newValue) }
+    }
+  }
+
+  /// Adds a field behind the others.
+  public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
+
+  private static func isSame(_ one: String, _ other: String) -> Bool {
+    one.utf8.count == other.utf8.count && zip(one.utf8, other.utf8).allSatisfy { lowered($0) == lowered($1) }
+  }
+
+  private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}

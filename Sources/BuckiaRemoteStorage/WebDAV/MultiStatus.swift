@@ -1,0 +1,86 @@
+import BuckiaStorage
+
+/// One file or folder that a WebDAV server describes.
+struct WebDAVEntry: Sendable, Equatable {
+  let object: StoredObject
+  let isFolder: Bool
+
+  var path: RemotePath { object.path }
+}
+
+/// What a WebDAV server says of files and folders: a `multistatus` document (RFC 4918, section 13).
+struct MultiStatus {
+  private(set) var entries: [WebDAVEntry] = []
+  /// How many have names that are no ``RemotePath``.
+  private(set) var unusableNames = 0
+
+  /// The properties that are asked for.
+  static let wanted = """
+    <?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/><getetag/>\
+    <getlastmodified/></prop></propfind>
+    """
+  /// The properties of RFC 4331.
+  static let quota = """
+    <?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>
+    """
+
+  /// Reads an answer.
+  ///
+  /// - Parameter base: The address of the storage. What lies outside is not its business, and left out.
+  /// - Throws: `StorageError`.
+  init(_ response: HTTPTransportResponse, below base: HTTPAddress) async throws {
+    let document = try await response.document(named: "multistatus")
+    let prefix = Self.segments(base.path) ?? []
+    for item in document.all("response") {
+      guard let reference = item.text(of: "href"), !Self.isFailure(item.text(of: "status")),
+        let properties = item.all("propstat").first(where: { !Self.isFailure($0.text(of: "status")) })?["prop"]
+      else { continue }
+      guard let segments = Self.segments(Self.path(of: reference)), segments.count > prefix.count,
+        segments.prefix(prefix.count).elementsEqual(prefix, by: { $0.utf8.elementsEqual($1.utf8) })
+      else { continue }
+      let path: RemotePath
+      do { path = try RemotePath(segments.dropFirst(prefix.count).joined(separator: "/")) } catch {
+        unusableNames += 1
+        continue
+      }
+      let isFolder = properties["resourcetype"]?["collection"] != nil
+      let byteCount = properties.text(of: "getcontentlength").flatMap { Int64($0) }
+      guard isFolder || byteCount.map({ $0 >= 0 }) == true else {
+        throw StorageError(.invalidAnswer, "the server does not say how large it is", path: path)
+      }
+      let object = StoredObject(
+        path: path, byteCount: byteCount ?? 0,
+        version: properties.text(of: "getetag").flatMap { $0.isEmpty ? nil : ObjectVersion(entityTag: $0) },
+        modifiedAt: properties.text(of: "getlastmodified").flatMap { HTTPDate.milliseconds($0) })
+      entries.append(WebDAVEntry(object: object, isFolder: isFolder))
+    }
+  }
+
+  /// Whether a status line, `HTTP/1.1 404 Not Found`, says that something is not there.
+  private static func isFailure(_ line: String?) -> Bool {
+    guard let code = line?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else { return false }
+    return !(200...299).contains(code)
+  }
+
+  /// The path of a reference, which some servers write with scheme and host.
+  private static func path(of reference: String) -> String {
+    guard let scheme = reference.range(of: "://") else { return reference }
+    let rest = reference[scheme.upperBound...]
+    return rest.firstIndex(of: "/").map { String(rest[$0...]) } ?? "/"
+  }
+
+  /// The parts of an encoded path, decoded; nil where they cannot be.
+  private static func segments(_ path: String) -> [String]? {
+    var segments: [String] = []
+    for part in path.split(separator: "/") {
+      guard let segment = PercentEncoding.decoded(part) else { return nil }
+      segments.append(segment)
+    }
+    return segments
+  }
+}
+
+extension ObjectVersion {
+  /// What a WebDAV server calls the present contents. Apache calls a version weak in its first second, and strong after that: both are the same one.
+  init(entityTag text: String) { self.init(text.hasPrefix("W/") ? String(text.dropFirst(2)) : text) }
+}

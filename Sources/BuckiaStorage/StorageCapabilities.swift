@@ -1,0 +1,42 @@
+/// What a storage can do. Where it cannot do something, whoever uses it has a way around, which is stated here.
+public struct StorageCapabilities: Sendable, Equatable, Codable {
+  /// Whether ``PutCondition/ifAbsent`` is honoured in one step. Without it, the storage is asked for the object first: of two that write
+  /// at the same moment, the later one wins.
+  public var putsIfAbsent: Bool
+  /// Whether ``PutCondition/ifVersion(_:)`` is honoured in one step. Without it, the version is looked up first.
+  public var putsIfVersion: Bool
+  /// Whether a condition is checked and the object written in one step, whoever else writes at the same moment. WebDAV does not promise it: Apache looks first.
+  public var conditionsAreAtomic: Bool
+  /// Whether a part of an object can be had. Without it, an interrupted download begins anew.
+  public var readsRanges: Bool
+  /// Whether the storage moves objects by itself. Without it, they are copied through this device and deleted.
+  public var moves: Bool
+  /// Whether a listing begins behind a name. Without it, everything is listed and the rest left out here.
+  public var listsFromName: Bool
+  /// Whether an upload in parts can be taken up again after an interruption. Without it, it begins anew.
+  public var resumesUploads: Bool
+  /// The digests that the storage checks when something is put. Without one, only sizes are compared.
+  public var checksums: [ContentChecksum.Algorithm]
+  /// How many transfers at once the storage stands.
+  public var transferLimit: Int
+
+  /// Describes a storage.
+  public init(
+    putsIfAbsent: Bool = false, putsIfVersion: Bool = false, conditionsAreAtomic: Bool = true,
+    readsRanges: Bool = false, moves: Bool = false,
+    listsFromName: Bool = false, resumesUploads: Bool = false, checksums: [ContentChecksum.Algorithm] = [],
+    transferLimit: Int = 4
+  ) {
+    self.putsIfAbsent = putsIfAbsent
+    self.putsIfVersion = putsIfVersion
+    self.conditionsAreAtomic = conditionsAreAtomic
+    self.readsRanges = readsRanges
+    self.moves = moves
+    self.listsFromName = listsFromName
+    self.resumesUploads = resumesUploads
+    self.checksums = checksums
+    self.transferLimit = transferLimit
+  }
+}
+
+extension ContentChecksum.Algorithm: Codable {}

@@ -1,0 +1,118 @@
+/// Why a storage did not do what it was asked for: what happened, to which object, and what to do.
+public struct StorageError: Error, Sendable, CustomStringConvertible {
+  /// What kind of error. Each code is a word that stays, as `--json` prints it. More may come.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The word.
+    public let rawValue: String
+    /// Makes a code.
+    public init(rawValue: String) { self.rawValue = rawValue }
+  }
+
+  /// What kind of error.
+  public let code: Code
+  /// A sentence for people: what happened and what to do.
+  public let message: String
+  /// The object that it is about.
+  public var path: RemotePath?
+  /// The status that an HTTP server has answered with.
+  public var status: Int?
+  /// How long the server wants to be left alone, in milliseconds.
+  public var retryAfter: Int64?
+  /// The error behind it, when there is one.
+  public let cause: (any Error)?
+
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of error.
+  ///   - message: A sentence for people, without a full stop, that does not name the object.
+  ///   - path: The object.
+  ///   - cause: The error behind it.
+  public init(_ code: Code, _ message: String, path: RemotePath? = nil, cause: (any Error)? = nil) {
+    self.code = code
+    self.message = message
+    self.path = path
+    self.cause = cause
+  }
+
+  /// The sentence, with the object before it.
+  public var description: String { path.map { "\($0): \(message)" } ?? message }
+
+  /// Whether the same request may well succeed in a moment.
+  public var isTransient: Bool { Self.transient.contains(code) }
+
+  private static let transient: Set<Code> = [
+    .unreachable, .interrupted, .timedOut, .truncated, .damaged, .tooManyRequests, .unavailable,
+  ]
+
+  /// The same error about an object, where it names none.
+  public func about(_ path: RemotePath) -> StorageError {
+    var error = self
+    error.path = error.path ?? path
+    return error
+  }
+}
+
+extension StorageError.Code {
+  // MARK: The object
+
+  /// There is no such object.
+  public static let notFound = Self(rawValue: "not-found")
+  /// There is an object of that name, which was not to be replaced.
+  public static let alreadyExists = Self(rawValue: "object-exists")
+  /// The object is not the one that was expected: somebody has replaced it meanwhile.
+  public static let changed = Self(rawValue: "object-changed")
+  /// A name that no object can have.
+  public static let invalidName = Self(rawValue: "invalid-object-name")
+  /// A file that was being sent was changed by somebody meanwhile.
+  public static let sourceChanged = Self(rawValue: "source-changed")
+
+  // MARK: Who may do what
+
+  /// The storage does not know who asks: a key, token or password is wrong or has expired.
+  public static let unauthorized = Self(rawValue: "unauthorized")
+  /// The storage knows who asks and does not let them.
+  public static let forbidden = Self(rawValue: "forbidden")
+  /// The clock of this device differs too much from the server's.
+  public static let clockSkew = Self(rawValue: "clock-skew")
+
+  // MARK: The storage
+
+  /// The server cannot be reached.
+  public static let unreachable = Self(rawValue: "unreachable")
+  /// The connection broke.
+  public static let interrupted = Self(rawValue: "connection-interrupted")
+  /// The server did not go on in time.
+  public static let timedOut = Self(rawValue: "timed-out")
+  /// Fewer bytes came, or more, than the server had announced.
+  public static let truncated = Self(rawValue: "wrong-length")
+  /// What came, or was stored, has another digest than it should.
+  public static let damaged = Self(rawValue: "damaged-transfer")
+  /// The server wants fewer requests.
+  public static let tooManyRequests = Self(rawValue: "too-many-requests")
+  /// The server has a fault of its own, or is overloaded.
+  public static let unavailable = Self(rawValue: "server-unavailable")
+  /// Something else is happening to the object or folder at the same time.
+  public static let conflict = Self(rawValue: "storage-conflict")
+  /// The server sends on to other addresses, or in circles.
+  public static let redirected = Self(rawValue: "redirected")
+  /// The server's certificate is not one to be trusted.
+  public static let untrustedServer = Self(rawValue: "untrusted-server")
+  /// The storage has no room left.
+  public static let fullStorage = Self(rawValue: "full-storage")
+  /// The server's answer is not as its protocol says.
+  public static let invalidAnswer = Self(rawValue: "invalid-answer")
+  /// The storage cannot do this.
+  public static let unsupported = Self(rawValue: "unsupported-by-storage")
+  /// A setting that contradicts another, or cannot be honoured.
+  public static let invalidSetting = Self(rawValue: "invalid-setting")
+
+  // MARK: This device
+
+  /// A file or folder here cannot be read.
+  public static let unreadable = Self(rawValue: "unreadable")
+  /// A file or folder here cannot be written.
+  public static let unwritable = Self(rawValue: "unwritable")
+  /// The disk here is full.
+  public static let fullDisk = Self(rawValue: "fullDisk")
+}

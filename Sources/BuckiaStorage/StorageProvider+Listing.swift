@@ -1,0 +1,53 @@
+/// All objects of a folder.
+public struct StorageListing: Sendable, Equatable {
+  /// The objects, by name, each once.
+  public var objects: [StoredObject]
+  /// How many more there are whose names are no ``RemotePath``.
+  public var unusableNames: Int
+}
+
+extension StorageProvider {
+  /// Lists all objects of a folder, page by page.
+  ///
+  /// - Parameters:
+  ///   - folder: The folder; nil for everything.
+  ///   - after: Only names that come after this one.
+  ///   - pageSize: How many objects to ask for at once; nil for as many as the storage likes.
+  /// - Returns: The objects by name, even if the storage lists them in another order or some of them twice.
+  /// - Throws: `StorageError` with `invalidAnswer` when the listing does not come to an end or holds what was not asked for; what the
+  ///   storage throws.
+  public func listAll(
+    _ folder: RemotePath?, after: RemotePath? = nil, pageSize: Int? = nil
+  ) async throws -> StorageListing {
+    var listing = StorageListing(objects: [], unusableNames: 0)
+    var request = ListRequest(folder: folder, after: after, limit: pageSize)
+    var seen: Set<String> = []
+    var isSorted = true
+    while true {
+      let page = try await list(request)
+      listing.unusableNames += page.unusableNames
+      for object in page.objects {
+        if let folder, !object.path.isIn(folder) {
+          throw StorageError(.invalidAnswer, "\(name) lists \(object.path), which is not in \(folder)")
+        }
+        if let after, object.path <= after { continue }
+        if let last = listing.objects.last, object.path <= last.path { isSorted = false }
+        listing.objects.append(object)
+      }
+      guard let continuation = page.continuation else { break }
+      guard seen.insert(continuation).inserted else {
+        throw StorageError(.invalidAnswer, "\(name) lists the same page again and again; nothing was done with it")
+      }
+      request.continuation = continuation
+    }
+    if !isSorted { listing.objects = Self.sorted(listing.objects) }
+    return listing
+  }
+
+  /// The objects by name, each once.
+  private static func sorted(_ objects: [StoredObject]) -> [StoredObject] {
+    var known: Set<RemotePath> = []
+    // Of an object that was written while it was listed, the later page knows more.
+    return objects.reversed().filter { known.insert($0.path).inserted }.sorted { $0.path < $1.path }
+  }
+}

@@ -1,0 +1,130 @@
+import Buckia
+import BuckiaByteStreams
+import BuckiaStorage
+
+/// Brings a person's data to a storage and back: downloads what others have sent, applies it, backs the database up, and uploads media and diffs.
+///
+/// ```swift
+/// let client = try BuckiaClient(configuration)
+/// let result = try await client.sync()
+/// for failure in result.failures { print(failure.error) }
+/// ```
+///
+/// Whatever stops a round, nothing is lost and nothing half visible: files appear whole, and what was applied is dropped from the storage
+/// only when a backup that has it is there.
+public final class BuckiaClient: Sendable {
+  /// What it works with.
+  public let configuration: BuckiaConfiguration
+  let index: SyncIndex
+  private let storages: [any StorageProvider]
+  private let deliveryStorages: [any StorageProvider]
+  private let observers: ProgressObservers
+
+  /// Prepares a client. Nothing is sent yet.
+  ///
+  /// - Parameters:
+  ///   - configuration: What it works with.
+  ///   - transport: What brings requests to servers; nil for one of its own for each storage.
+  /// - Throws: `StorageError` or `BuckiaError` when a setting is not in order.
+  public init(_ configuration: BuckiaConfiguration, transport: (any HTTPTransport)? = nil) throws {
+    self.configuration = configuration
+    index = try SyncIndex(at: Self.indexPath(of: configuration))
+    let accounts = [configuration.storage] + (configuration.fallback.map { [$0] } ?? []) + configuration.mirrors
+    storages = try accounts.map { try $0.provider(transport: transport) }
+    let main = storages[0]
+    deliveryStorages = try configuration.deliveries.map { try $0.storage?.provider(transport: transport) ?? main }
+    _ = try RemotePath(configuration.userID)
+    for delivery in configuration.deliveries { _ = try RemotePath(delivery.userID) }
+    observers = ProgressObservers()
+  }
+
+  /// The file that holds what is known of the storages, in the person's home.
+  private static func indexPath(of configuration: BuckiaConfiguration) throws -> String {
+    try configuration.home.syncIndexPath(of: configuration.database.path, userID: configuration.userID)
+  }
+
+  /// How far the present round has come, whenever that changes: for each caller from now on, until the client goes.
+  public var progress: AsyncStream<SyncProgress> { observers.stream() }
+
+  /// The person's folder on this device, found or made.
+  ///
+  /// - Throws: `StorageError`.
+  public func folders() async throws -> LocalFolders {
+    let preferred = try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
+    return try LocalFolders(configuration.folders, userID: configuration.userID, preferring: preferred)
+  }
+
+  /// Moves the person's folder on this device to its other place, which is remembered in the person's home.
+  ///
+  /// - Throws: `StorageError`, as ``LocalFolders/move(to:)``.
+  @discardableResult
+  public func moveFolders(to place: FolderStructureConfiguration.Place) async throws -> LocalFolders {
+    var folders = try await folders()
+    try folders.move(to: place)
+    try await index.set("place", to: place.rawValue)
+    return folders
+  }
+
+  /// One round: downloads what is new in the inbound folder, applies it, backs up, drops what was applied, uploads media, and delivers diffs.
+  ///
+  /// - Parameters:
+  ///   - options: How.
+  ///   - state: Is told how far it has come; nil for nobody.
+  /// - Returns: What was done, and what did not work out without stopping the rest.
+  /// - Throws: `StorageError` when neither the storage nor its fallback can be listed; `BuckiaError` when the database cannot be used, or another round for
+  ///   it is under way (`busy`); `CancellationError`. What was done until then stays, and the next round goes on from there.
+  public func sync(_ options: SyncOptions = SyncOptions(), observing state: SyncState? = nil) async throws -> SyncResult
+  {
+    await state?.begin()
+    let lock = try roundLock()
+    defer { withExtendedLifetime(lock) {} }
+    let observers = observers
+    do {
+      let main = storages[0]
+      let fallback = configuration.fallback == nil ? nil : storages[1]
+      let mirrors = Array(storages.dropFirst(configuration.fallback == nil ? 1 : 2))
+      var round = try SyncRound(
+        configuration, options, try await folders(), index, main: main, fallback: fallback, mirrors: mirrors,
+        deliveries: deliveryStorages
+      ) { progress in
+        observers.send(progress)
+        if let state { Task { @MainActor in state.progress = progress } }
+      }
+      let result = try await round.run()
+      await state?.end(result, nil)
+      return result
+    } catch {
+      await state?.end(nil, "\(error)")
+      throw error
+    }
+  }
+
+  /// Keeps a second round for the same database and person from beginning.
+  private func roundLock() throws -> PosixFile {
+    let path = try Self.indexPath(of: configuration) + ".lock"
+    do {
+      let file = try PosixFile(updating: path)
+      guard file.tryLock() else {
+        throw BuckiaError(
+          .busy, "another round of sync is under way for this database; try again when it is done", path: path)
+      }
+      return file
+    } catch let error as ByteStreamError {
+      throw BuckiaError.wrapped(error)
+    }
+  }
+}
+
+extension SyncState {
+  fileprivate func begin() {
+    isRunning = true
+    failure = nil
+    result = nil
+  }
+
+  fileprivate func end(_ result: SyncResult?, _ failure: String?) {
+    isRunning = false
+    self.result = result
+    self.failure = failure
+  }
+}

@@ -1,0 +1,30 @@
+import Buckia
+
+/// How a round of sync works.
+public struct SyncOptions: Sendable {
+  /// How diffs are applied. Files stay or go as the round decides, whatever these say of it.
+  public var apply = ApplyOptions()
+  /// Whether the database is backed up. What was applied is dropped from the inbound folder of the storage only behind a backup, or at
+  /// once where there is none.
+  public var backsUp = true
+  /// Whether original recordings are uploaded.
+  public var uploadsOriginals = true
+  /// Whether smaller versions are uploaded.
+  public var uploadsReworked = true
+  /// Only media whose path in its folder matches one of these patterns; empty for all. `*` stands for anything in a name, `**` across folders, `?`
+  /// for one character.
+  public var include: [String] = []
+  /// No media whose path matches one of these patterns.
+  public var exclude: [String] = []
+  /// Whether media are deleted from the storage that this device has uploaded and that are gone here.
+  public var deletesOrphanedFiles = false
+  /// How many files are transferred at once; nil for as many as the storage stands.
+  public var concurrency: Int?
+  /// Whether it is only looked what would be done.
+  public var isDryRun = false
+  /// Whether the storage is looked through for what should be there, instead of believing what was noted when it was uploaded.
+  public var looksThroughStorage = false
+
+  /// Makes options with the defaults.
+  public init() {}
+}

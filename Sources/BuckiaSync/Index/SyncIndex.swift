@@ -1,0 +1,164 @@
+import Buckia
+import BuckiaStorage
+import SQLiteConnections
+
+/// What is known of a storage without asking it: what was uploaded there, and from which file; what was downloaded.
+///
+/// It is a database of its own in the person's home, one for each local database and person. Lost, it is made anew: files are then digested and uploaded again
+/// where the storage does not tell their digest.
+actor SyncIndex {
+  private let connection: SQLiteConnection
+
+  /// What was uploaded.
+  struct Upload: Sendable, Equatable {
+    var byteCount: Int64
+    var version: String?
+    /// The SHA-256 of the contents in hexadecimal.
+    var sha256: String
+    /// In which state the file was, as the file system tells.
+    var fileState: String
+  }
+
+  /// Opens it, and makes it where it is missing.
+  ///
+  /// - Throws: `BuckiaError` when it cannot be opened, or a newer version has made it.
+  init(at path: String) throws {
+    do {
+      connection = try SQLiteConnection(opening: path, as: .create, busyTimeout: 10_000)
+      try Self.prepare(connection)
+    } catch { throw BuckiaError.wrapped(error) }
+  }
+
+  private static let format: Int64 = 1
+
+  private static func prepare(_ connection: borrowing SQLiteConnection) throws {
+    let found = try connection.integer("PRAGMA user_version") ?? 0
+    guard found <= format else {
+      throw BuckiaError(
+        .unsupportedFormat, "a newer version of Buckia has written it; use that, or remove it", path: connection.path)
+    }
+    guard found < format else { return }
+    try connection.execute(
+      """
+      BEGIN IMMEDIATE;
+      CREATE TABLE IF NOT EXISTS upload(
+        storage TEXT NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL, version TEXT, sha256 TEXT NOT NULL,
+        state TEXT NOT NULL, PRIMARY KEY(storage, path)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS inbound(
+        storage TEXT NOT NULL, path TEXT NOT NULL, version TEXT, bytes INTEGER NOT NULL, PRIMARY KEY(storage, path)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS setting(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+      PRAGMA user_version = 1;
+      COMMIT
+      """)
+  }
+
+  private func reporting<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch { throw BuckiaError.wrapped(error) }
+  }
+
+  // MARK: Uploads
+
+  func upload(_ path: RemotePath, in storage: String) throws -> Upload? {
+    try reporting {
+      let query = try connection.cached(
+        "SELECT bytes, version, sha256, state FROM upload WHERE storage = ?1 AND path = ?2")
+      defer { query.statement.reset() }
+      try query.statement.bind(storage, at: 0)
+      try query.statement.bind(path.text, at: 1)
+      guard try query.statement.step() else { return nil }
+      return Upload(
+        byteCount: query.statement.integer(at: 0), version: query.statement.text(at: 1),
+        sha256: query.statement.text(at: 2) ?? "", fileState: query.statement.text(at: 3) ?? "")
+    }
+  }
+
+  func note(_ upload: Upload, of path: RemotePath, in storage: String) throws {
+    try reporting {
+      try connection.run(
+        cached: "INSERT OR REPLACE INTO upload VALUES (?1, ?2, ?3, ?4, ?5, ?6)", storage, path.text, upload.byteCount,
+        upload.version, upload.sha256, upload.fileState)
+    }
+  }
+
+  func forgetUpload(_ path: RemotePath, in storage: String) throws {
+    try reporting {
+      try connection.run(cached: "DELETE FROM upload WHERE storage = ?1 AND path = ?2", storage, path.text)
+    }
+  }
+
+  /// What was uploaded into a folder.
+  func uploads(in folder: RemotePath, of storage: String) throws -> [RemotePath] {
+    try reporting {
+      let query = try connection.prepare("SELECT path FROM upload WHERE storage = ?1 ORDER BY path")
+      try query.bind(storage, at: 0)
+      var found: [RemotePath] = []
+      while try query.step() {
+        let path = try RemotePath(query.text(at: 0) ?? "")
+        if path.isIn(folder) { found.append(path) }
+      }
+      return found
+    }
+  }
+
+  // MARK: Inbound files
+
+  /// Whether an inbound object, as a listing has it, was downloaded before.
+  func hasDownloaded(_ object: StoredObject, from storage: String) throws -> Bool {
+    try reporting {
+      let query = try connection.cached(
+        "SELECT 1 FROM inbound WHERE storage = ?1 AND path = ?2 AND version IS ?3 AND bytes = ?4")
+      defer { query.statement.reset() }
+      try query.statement.bind(storage, at: 0)
+      try query.statement.bind(object.path.text, at: 1)
+      try query.statement.bind(object.version?.text, at: 2)
+      try query.statement.bind(object.byteCount, at: 3)
+      return try query.statement.step()
+    }
+  }
+
+  func noteDownload(_ object: StoredObject, from storage: String) throws {
+    try reporting {
+      try connection.run(
+        cached: "INSERT OR REPLACE INTO inbound VALUES (?1, ?2, ?3, ?4)", storage, object.path.text,
+        object.version?.text, object.byteCount)
+    }
+  }
+
+  func forgetDownload(_ path: RemotePath, from storage: String) throws {
+    try reporting {
+      try connection.run(cached: "DELETE FROM inbound WHERE storage = ?1 AND path = ?2", storage, path.text)
+    }
+  }
+
+  /// Forgets inbound objects that are not there any more.
+  func forgetDownloads(except present: [RemotePath], from storage: String) throws {
+    let present = Set(present.map(\.text))
+    try reporting {
+      let query = try connection.prepare("SELECT path FROM inbound WHERE storage = ?1")
+      try query.bind(storage, at: 0)
+      var gone: [String] = []
+      while try query.step() {
+        if let path = query.text(at: 0), !present.contains(path) { gone.append(path) }
+      }
+      for path in gone {
+        try connection.run(cached: "DELETE FROM inbound WHERE storage = ?1 AND path = ?2", storage, path)
+      }
+    }
+  }
+
+  // MARK: Settings
+
+  func setting(_ name: String) throws -> String? {
+    try reporting { try connection.text("SELECT value FROM setting WHERE name = ?1", binding: [name]) }
+  }
+
+  func set(_ name: String, to value: String?) throws {
+    try reporting {
+      if let value {
+        try connection.run(cached: "INSERT OR REPLACE INTO setting VALUES (?1, ?2)", name, value)
+      } else {
+        try connection.run(cached: "DELETE FROM setting WHERE name = ?1", name)
+      }
+    }
+  }
+}

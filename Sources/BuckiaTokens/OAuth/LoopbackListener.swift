@@ -1,0 +1,80 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// A port of this computer, to which nothing but this computer can connect, and to which a browser comes back from a sign-in (RFC 8252, section 7.3).
+actor LoopbackListener {
+  private let channel: any Channel
+  private let found: EventLoopPromise<String>
+  private let gate: LoopbackGate
+  private var isClosed = false
+
+  /// Where browsers come back to.
+  nonisolated let address: String
+
+  /// Opens it.
+  ///
+  /// - Parameter port: The port; 0 for any that is free.
+  /// - Throws: `TokenError` with `noListener`, or `invalidSetting` for a number that is no port.
+  static func open(port: Int) async throws -> LoopbackListener {
+    guard (0...65_535).contains(port) else {
+      throw TokenError(.invalidSetting, "\(port) is no port; they go from 1 to 65535, and 0 is any that is free")
+    }
+    let group = MultiThreadedEventLoopGroup.singleton
+    let found = group.next().makePromise(of: String.self)
+    let gate = LoopbackGate()
+    do {
+      let channel = try await ServerBootstrap(group: group)
+        .childChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+            try channel.pipeline.syncOperations.addHandler(LoopbackHandler(gate, found))
+          }
+        }
+        .bind(host: "127.0.0.1", port: port).get()
+      return LoopbackListener(channel, found, gate)
+    } catch {
+      found.fail(error)
+      throw TokenError(
+        .noListener,
+        "no port of this computer\(port == 0 ? "" : " (\(port))") could be opened for the browser's answer; "
+          + "close what uses it, or sign in with a code", cause: error)
+    }
+  }
+
+  private init(_ channel: any Channel, _ found: EventLoopPromise<String>, _ gate: LoopbackGate) {
+    self.channel = channel
+    self.found = found
+    self.gate = gate
+    address = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)\(LoopbackGate.path)"
+    gate.authority.withLockedValue { $0 = "127.0.0.1:\(channel.localAddress?.port ?? 0)" }
+  }
+
+  /// Says what is the answer. Anything else is turned away, and waited on: other programs and web sites can connect, too.
+  func accept(_ accepts: @escaping @Sendable (String) -> Bool) { gate.accepts.withLockedValue { $0 = accepts } }
+
+  /// What the browser has asked for.
+  ///
+  /// - Throws: `TokenError` with `signInExpired`; `CancellationError`.
+  func target(within seconds: Int64) async throws -> String {
+    let found = found
+    let limit = channel.eventLoop.scheduleTask(in: .seconds(min(max(1, seconds), 86_400))) {
+      found.fail(TokenError(.signInExpired, "the sign-in was not finished in time; begin again"))
+    }
+    defer { limit.cancel() }
+    return try await withTaskCancellationHandler {
+      try await found.futureResult.get()
+    } onCancel: {
+      found.fail(CancellationError())
+    }
+  }
+
+  /// Takes no more connections.
+  func close() async {
+    guard !isClosed else { return }
+    isClosed = true
+    found.fail(CancellationError())
+    // Whether it closes now or is closed already makes no difference to anybody.
+    channel.close(promise: nil)
+  }
+}

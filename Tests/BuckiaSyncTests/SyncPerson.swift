@@ -1,0 +1,123 @@
+import BuckiaSync
+import Foundation
+import NIOConcurrencyHelpers
+import TestSupport
+
+/// A person with a database, media and diffs for somebody, who syncs with a storage.
+struct SyncPerson {
+  let name: String
+  let folder: TemporaryFolder
+  var storage: any StorageProvider
+  var options = SyncOptions()
+  var change: @Sendable (inout BuckiaConfiguration) -> Void = { _ in }
+
+  static let schema = "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT)"
+
+  init(_ name: String, in folder: TemporaryFolder, _ storage: any StorageProvider) throws {
+    self.name = name
+    self.folder = folder
+    self.storage = storage
+    try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: true)
+    try TestDatabases.run(Self.schema, on: database)
+    try TestDatabases.run(Self.schema, on: shared)
+  }
+
+  var database: String { folder.file("\(name)/notes.sqlite") }
+  /// What others know of the database.
+  var shared: String { folder.file("\(name)/shared.sqlite") }
+  var outbox: String { folder.file("\(name)/outbox") }
+  var home: BuckiaHome { BuckiaHome(path: folder.file("\(name)/home")) }
+  /// The person's folder on this device.
+  var place: String { folder.file("\(name)/files/\(name)") }
+
+  func configuration(to others: [String] = []) -> BuckiaConfiguration {
+    var configuration = BuckiaConfiguration(
+      userID: name, database: DatabaseManager(database),
+      folders: FolderStructureConfiguration(main: folder.file("\(name)/files")),
+      storage: StorageAccount(.custom(storage)),
+      home: home)
+    configuration.deliveries = others.map { BuckiaConfiguration.Delivery(from: outbox, to: $0) }
+    change(&configuration)
+    return configuration
+  }
+
+  @discardableResult
+  func sync(to others: [String] = []) async throws -> SyncResult {
+    try await BuckiaClient(configuration(to: others)).sync(options)
+  }
+
+  func run(_ sql: String) throws { try TestDatabases.run(sql, on: database) }
+
+  /// Writes what has changed since the last time into the outbox.
+  @discardableResult
+  func write() throws -> DiffReport {
+    let report = try DatabaseManager(database).createDatabaseDiff(since: shared, output: .folder(outbox), home: home)
+    try FileManager.default.removeItem(atPath: shared)
+    try FileManager.default.copyItem(atPath: database, toPath: shared)
+    return report
+  }
+
+  func notes() throws -> [String] { try TestDatabases.rows("SELECT text FROM note ORDER BY id", on: database) }
+
+  func addMedia(_ bytes: [UInt8], _ path: String) throws {
+    let file = "\(place)/\(path)"
+    try FileManager.default.createDirectory(
+      atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    try Data(bytes).write(to: URL(fileURLWithPath: file))
+  }
+}
+
+/// A storage that counts what it is asked for, and fails when it is told to.
+final class WatchedStorage: StorageProvider {
+  private let inner: any StorageProvider
+  private let state = NIOLockedValueBox<(calls: [String], failing: (@Sendable (Int, String) -> StorageError?)?)>(
+    ([], nil))
+
+  init(_ inner: any StorageProvider) { self.inner = inner }
+
+  var name: String { inner.name }
+  var capabilities: StorageCapabilities { inner.capabilities }
+  /// What was asked for: `put anna/backup.sqlite`.
+  var calls: [String] { state.withLockedValue { $0.calls } }
+  func forgetCalls() { state.withLockedValue { $0.calls = [] } }
+  /// Lets calls fail: given their number from 0, and what is asked for.
+  func fail(_ when: (@Sendable (Int, String) -> StorageError?)?) { state.withLockedValue { $0.failing = when } }
+
+  private func note(_ call: String) throws {
+    let error = state.withLockedValue { state in
+      state.calls.append(call)
+      return state.failing?(state.calls.count - 1, call)
+    }
+    if let error { throw error }
+  }
+
+  func list(_ request: ListRequest) async throws -> ListPage {
+    try note("list \(request.folder?.text ?? "")")
+    return try await inner.list(request)
+  }
+
+  func stat(_ path: RemotePath) async throws -> StoredObject? {
+    try note("stat \(path)")
+    return try await inner.stat(path)
+  }
+
+  func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
+    try note("get \(path)")
+    return try await inner.get(path, request)
+  }
+
+  func put(_ contents: StorageContents, to path: RemotePath, _ condition: PutCondition) async throws -> StoredObject {
+    try note("put \(path)")
+    return try await inner.put(contents, to: path, condition)
+  }
+
+  func delete(_ path: RemotePath) async throws {
+    try note("delete \(path)")
+    try await inner.delete(path)
+  }
+
+  func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
+    try note("move \(path)")
+    try await inner.move(path, to: newPath, replacing: isReplacing)
+  }
+}

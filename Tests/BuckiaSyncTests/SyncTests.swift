@@ -1,0 +1,380 @@
+import BuckiaSync
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("A round of sync")
+struct SyncTests {
+  private let folder: TemporaryFolder
+  private let local: LocalFolder
+  private let watched: WatchedStorage
+
+  init() throws {
+    folder = try TemporaryFolder()
+    local = LocalFolder(folder.file("storage"))
+    watched = WatchedStorage(local)
+  }
+
+  private func person(_ name: String) throws -> SyncPerson { try SyncPerson(name, in: folder, watched) }
+
+  private func objects(_ path: String? = nil) async throws -> [String] {
+    try await local.listAll(path.map { try RemotePath($0) }).objects.map(\.path.text)
+  }
+
+  // MARK: Diffs
+
+  @Test("What one person writes arrives at the other, is applied once, and goes from the storage")
+  func exchange() async throws {
+    let (anna, ben) = (try person("anna"), try person("ben"))
+    try anna.run("INSERT INTO note VALUES (1,'from Anna')")
+    let file = try anna.write().path.map { ($0 as NSString).lastPathComponent } ?? ""
+    let sent = try await anna.sync(to: ["ben"])
+    #expect(sent.delivered.map(\.path.text) == ["ben/inbound/\(file)"])
+    #expect(try await objects("ben") == ["ben/inbound/\(file)"])
+    #expect(try folder.names(in: "anna/outbox") == [])
+    let received = try await ben.sync()
+    #expect(received.downloaded.map(\.path.text) == ["ben/inbound/\(file)"])
+    #expect(received.applied?.applied.count == 1)
+    #expect(received.dropped.map(\.text) == ["ben/inbound/\(file)"])
+    #expect(received.failures.isEmpty)
+    #expect(try ben.notes() == ["'\(bytes("from Anna"))'"])
+    // The backup, which has the change, is there before the diff goes.
+    #expect(try await objects("ben") == ["ben/backup.sqlite"])
+    let put = watched.calls.firstIndex(of: "put ben/backup.sqlite")
+    let dropped = watched.calls.firstIndex { $0.hasPrefix("delete ben/inbound/") }
+    #expect(try #require(put) < #require(dropped))
+  }
+
+  private func bytes(_ text: String) -> String { text.utf8.map { "\($0)" }.joined(separator: ".") }
+
+  @Test("A round with nothing to do asks the storage once")
+  func idle() async throws {
+    let anna = try person("anna")
+    try anna.addMedia([1, 2, 3], "originals/a.mp4")
+    try await anna.sync()
+    watched.forgetCalls()
+    let result = try await anna.sync()
+    #expect(result.isIdle)
+    #expect(watched.calls == ["list anna/inbound"])
+  }
+
+  @Test("A diff that waits for another stays in both places until that comes")
+  func waiting() async throws {
+    let (anna, ben) = (try person("anna"), try person("ben"))
+    let scope = ShareScope(name: "notes") { SharedTable("note") }
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    func share(_ sql: String) throws -> String {
+      try anna.run(sql)
+      let report = try DatabaseManager(anna.database).share(
+        scope, to: [ShareRecipient("ben")], output: .folder(anna.outbox), options: options, home: anna.home)
+      return report.path ?? ""
+    }
+    _ = try share("INSERT INTO note VALUES (1,'one')")
+    try await anna.sync(to: ["ben"])
+    let second = try share("INSERT INTO note VALUES (2,'two')")
+    let aside = folder.file("aside")
+    try FileManager.default.moveItem(atPath: second, toPath: aside)
+    _ = try share("INSERT INTO note VALUES (3,'three')")
+    try await anna.sync(to: ["ben"])
+    let waiting = try await ben.sync()
+    #expect(waiting.applied?.diffs.map(\.state) == [.applied, .waiting])
+    #expect(waiting.dropped.count == 1)
+    #expect(try await objects("ben/inbound").count == 1)
+    watched.forgetCalls()
+    #expect(try await ben.sync().dropped.isEmpty)
+    #expect(!watched.calls.contains { $0.hasPrefix("get") })
+    try FileManager.default.moveItem(atPath: aside, toPath: second)
+    try await anna.sync(to: ["ben"])
+    try await ben.sync()
+    #expect(try ben.notes().count == 3)
+    #expect(try await objects("ben/inbound").isEmpty)
+  }
+
+  @Test("A damaged file and others stay, and do not stop the rest")
+  func damaged() async throws {
+    let (anna, ben) = (try person("anna"), try person("ben"))
+    try anna.run("INSERT INTO note VALUES (1,'good')")
+    try anna.write()
+    try await anna.sync(to: ["ben"])
+    let bad = "ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"
+    try await local.put(StorageContents(Array("no diff file".utf8)), to: RemotePath(bad), .none)
+    try await local.put(StorageContents([1]), to: RemotePath("ben/inbound/readme.txt"), .none)
+    let result = try await ben.sync()
+    #expect(result.inboundCount == 3)
+    #expect(result.applied?.rejected.count == 1)
+    #expect(try ben.notes().count == 1)
+    #expect(try await objects("ben/inbound") == [bad, "ben/inbound/readme.txt"])
+  }
+
+  @Test("Another file with the name of one that was delivered is left alone, and told")
+  func otherDelivery() async throws {
+    let anna = try person("anna")
+    try anna.run("INSERT INTO note VALUES (1,'x')")
+    let file = try #require(try anna.write().path)
+    let name = (file as NSString).lastPathComponent
+    try await local.put(StorageContents([1]), to: RemotePath("ben/inbound/\(name)"), .none)
+    let result = try await anna.sync(to: ["ben"])
+    #expect((result.failures.first?.error as? StorageError)?.code == .alreadyExists)
+    #expect(FileManager.default.fileExists(atPath: file))
+    #expect(try await local.stat(RemotePath("ben/inbound/\(name)"))?.byteCount == 1)
+  }
+
+  // MARK: Faults
+
+  @Test("A storage that cannot be listed stops the round before anything is done")
+  func unlisted() async throws {
+    let anna = try person("anna")
+    watched.fail { _, call in call.hasPrefix("list") ? StorageError(.forbidden, "no") : nil }
+    await #expect(throws: StorageError.self) { try await anna.sync() }
+    #expect(watched.calls == ["list anna/inbound"])
+  }
+
+  @Test("A failed download leads to no upload and no deletion")
+  func failedDownload() async throws {
+    let (anna, ben) = (try person("anna"), try person("ben"))
+    for number in 1...2 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try anna.write()
+    }
+    try await anna.sync(to: ["ben"])
+    watched.forgetCalls()
+    watched.fail { number, call in
+      call.hasPrefix("get") && number == 1 ? StorageError(.truncated, "cut off") : nil
+    }
+    let once = try await ben.sync()
+    // The one fault is passed over by asking again.
+    #expect(once.failures.isEmpty)
+    watched.forgetCalls()
+    try anna.run("INSERT INTO note VALUES (3,'x')")
+    try anna.write()
+    watched.fail(nil)
+    try await anna.sync(to: ["ben"])
+    watched.forgetCalls()
+    watched.fail { _, call in call.hasPrefix("get") ? StorageError(.truncated, "cut off") : nil }
+    let result = try await ben.sync()
+    #expect(result.isCutShort)
+    #expect(result.failures.count == 1)
+    #expect(!watched.calls.contains { $0.hasPrefix("put") || $0.hasPrefix("delete") })
+    watched.fail(nil)
+    try await ben.sync()
+    #expect(try ben.notes().count == 3)
+  }
+
+  @Test("Whatever call fails, the next round ends as if none had", arguments: 0..<12)
+  func anyFault(failing: Int) async throws {
+    let (anna, ben) = (try person("anna"), try person("ben"))
+    for number in 1...3 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try anna.write()
+    }
+    try anna.addMedia([1, 2, 3], "originals/film.mp4")
+    watched.fail { number, _ in number == failing ? StorageError(.forbidden, "no") : nil }
+    do { try await anna.sync(to: ["ben"]) } catch is StorageError {}
+    watched.fail(nil)
+    try await anna.sync(to: ["ben"])
+    watched.forgetCalls()
+    watched.fail { number, _ in number == failing ? StorageError(.forbidden, "no") : nil }
+    do { try await ben.sync() } catch is StorageError {}
+    watched.fail(nil)
+    try await ben.sync()
+    try await ben.sync()
+    #expect(try ben.notes().count == 3)
+    let left = try await objects().filter { !$0.contains("history") }
+    #expect(left == ["anna/backup.sqlite", "anna/originals/film.mp4", "ben/backup.sqlite"])
+    let restored = folder.file("restored.sqlite")
+    try await BuckiaClient(ben.configuration()).restoreBackup(to: restored)
+    #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: ben.database))
+  }
+
+  @Test("Nothing is dropped as long as the backup cannot be written")
+  func noBackup() async throws {
+    let (anna, ben) = (try person("anna"), try person("ben"))
+    try anna.run("INSERT INTO note VALUES (1,'x')")
+    try anna.write()
+    try await anna.sync(to: ["ben"])
+    watched.fail { _, call in call == "put ben/backup.sqlite" ? StorageError(.fullStorage, "full") : nil }
+    let result = try await ben.sync()
+    #expect(result.applied?.applied.count == 1)
+    #expect(result.dropped.isEmpty)
+    #expect(result.failures.map(\.step) == [.backingUp])
+    #expect(try await objects("ben/inbound").count == 1)
+    watched.fail(nil)
+    #expect(try await ben.sync().dropped.count == 1)
+  }
+
+  @Test("The fallback takes the place of a storage that cannot be reached")
+  func fallback() async throws {
+    var anna = try person("anna")
+    let other = LocalFolder(folder.file("fallback"))
+    anna.change = { $0.fallback = StorageAccount(.custom(other)) }
+    watched.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    let result = try await anna.sync()
+    #expect(result.storage == other.name)
+    #expect(result.fallbackReason?.contains("nobody listens") == true)
+    #expect(try await other.exists(RemotePath("anna/backup.sqlite")))
+  }
+
+  @Test("A mirror gets what the storage gets, and stops nothing when it fails")
+  func mirrors() async throws {
+    var anna = try person("anna")
+    try anna.addMedia([1], "reworked/a.jpg")
+    let good = LocalFolder(folder.file("mirror"))
+    let bad = WatchedStorage(LocalFolder(folder.file("bad mirror")))
+    bad.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    anna.change = { $0.mirrors = [StorageAccount(.custom(bad)), StorageAccount(.custom(good))] }
+    let result = try await anna.sync()
+    #expect(try await good.listAll(nil).objects.map(\.path.text) == ["anna/backup.sqlite", "anna/reworked/a.jpg"])
+    #expect(try await objects() == ["anna/backup.sqlite", "anna/reworked/a.jpg"])
+    #expect(result.failures.count == 2)
+    bad.fail(nil)
+    #expect(try await anna.sync().failures.isEmpty)
+    #expect(try await bad.listAll(nil).objects.count == 2)
+  }
+
+  @Test("Two rounds for one database do not run at the same time")
+  func oneRound() async throws {
+    let anna = try person("anna")
+    let client = try BuckiaClient(anna.configuration())
+    let other = try BuckiaClient(anna.configuration())
+    let results = await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          do {
+            _ = try await client.sync()
+            return true
+          } catch { return false }
+        }
+        group.addTask {
+          do {
+            _ = try await other.sync()
+            return true
+          } catch let error as BuckiaError { return !error.isBusy } catch { return false }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(results.contains(true))
+  }
+
+  // MARK: Media
+
+  @Test("Media are uploaded once, again when they change, and not when they are only touched")
+  func media() async throws {
+    let anna = try person("anna")
+    try anna.addMedia([1, 2, 3], "originals/2026/film.mp4")
+    try anna.addMedia([4], "reworked/film.jpg")
+    #expect(try await anna.sync().uploaded.count == 3)
+    try anna.addMedia([1, 2, 3], "originals/2026/film.mp4")
+    let touched = try await anna.sync()
+    #expect(touched.uploaded.isEmpty)
+    #expect(touched.unchangedCount == 2)
+    try anna.addMedia([1, 2, 4], "originals/2026/film.mp4")
+    #expect(try await anna.sync().uploaded.map(\.path.text) == ["anna/originals/2026/film.mp4"])
+    let stored = try await local.get(RemotePath("anna/originals/2026/film.mp4"), GetRequest())
+    #expect(try await stored.chunks.bytes(upTo: 10) == [1, 2, 4])
+  }
+
+  @Test("Patterns say which media take part")
+  func patterns() async throws {
+    var anna = try person("anna")
+    for name in ["a.mp4", "b.mov", "private/c.mp4", "tmp/d.mp4"] { try anna.addMedia([1], "originals/\(name)") }
+    anna.options.include = ["*.mp4"]
+    anna.options.exclude = ["private/**", "tmp/*"]
+    #expect(try await anna.sync().uploaded.map(\.path.text).sorted() == ["anna/backup.sqlite", "anna/originals/a.mp4"])
+    anna.options.uploadsOriginals = false
+    anna.options.include = []
+    #expect(try await anna.sync().uploaded.isEmpty)
+  }
+
+  @Test(
+    "What is gone here is deleted there on request, but not what other devices have uploaded, and not everything at once"
+  )
+  func orphans() async throws {
+    var anna = try person("anna")
+    try anna.addMedia([1], "originals/a.mp4")
+    try anna.addMedia([2], "originals/b.mp4")
+    try await anna.sync()
+    try await local.put(StorageContents([3]), to: RemotePath("anna/originals/other.mp4"), .none)
+    try FileManager.default.removeItem(atPath: "\(anna.place)/originals/a.mp4")
+    #expect(try await anna.sync().deleted.isEmpty)
+    anna.options.deletesOrphanedFiles = true
+    #expect(try await anna.sync().deleted.map(\.text) == ["anna/originals/a.mp4"])
+    #expect(try await objects("anna/originals") == ["anna/originals/b.mp4", "anna/originals/other.mp4"])
+    // As if the volume were not there.
+    try FileManager.default.removeItem(atPath: "\(anna.place)/originals/b.mp4")
+    let result = try await anna.sync()
+    #expect(result.deleted.isEmpty)
+    #expect(result.notes.count == 1)
+  }
+
+  @Test("What somebody has removed from the storage is uploaded anew where it is looked through")
+  func lookedThrough() async throws {
+    var anna = try person("anna")
+    try anna.addMedia([1], "originals/a.mp4")
+    try await anna.sync()
+    try await local.deleteAll(in: RemotePath("anna"))
+    #expect(try await anna.sync().uploaded.isEmpty)
+    anna.options.looksThroughStorage = true
+    #expect(try await anna.sync().uploaded.map(\.path.text) == ["anna/backup.sqlite", "anna/originals/a.mp4"])
+  }
+
+  @Test("A dry run changes nothing")
+  func dryRun() async throws {
+    var (anna, ben) = (try person("anna"), try person("ben"))
+    try anna.run("INSERT INTO note VALUES (1,'x')")
+    try anna.write()
+    try await anna.sync(to: ["ben"])
+    try ben.addMedia([1], "originals/a.mp4")
+    watched.forgetCalls()
+    ben.options.isDryRun = true
+    let result = try await ben.sync()
+    #expect(result.downloaded.count == 1)
+    #expect(result.uploaded.map(\.path.text) == ["ben/originals/a.mp4"])
+    #expect(result.backedUp)
+    #expect(!watched.calls.contains { !$0.hasPrefix("list") })
+    #expect(try ben.notes().isEmpty)
+    anna.options.isDryRun = true
+    #expect(try await anna.sync().isIdle)
+  }
+
+  // MARK: Progress and folders
+
+  @Test("Each step is told")
+  func progress() async throws {
+    let anna = try person("anna")
+    try anna.addMedia([1, 2], "originals/a.mp4")
+    let client = try BuckiaClient(anna.configuration())
+    let state = await SyncState()
+    let stream = client.progress
+    let last = Task {
+      var seen: [SyncProgress.Step] = []
+      for await progress in stream {
+        seen.append(progress.step)
+        if progress.step == .done { break }
+      }
+      return seen
+    }
+    _ = try await client.sync(observing: state)
+    #expect(await last.value.last == .done)
+    #expect(await state.result?.uploaded.count == 2)
+    #expect(await !state.isRunning)
+  }
+
+  @Test("The person's folder moves to the other place, and is found there")
+  func places() async throws {
+    var anna = try person("anna")
+    let other = folder.file("stick")
+    anna.change = { $0.folders.other = other }
+    try anna.addMedia([1], "originals/a.mp4")
+    let client = try BuckiaClient(anna.configuration())
+    #expect(try await client.folders().place == .main)
+    try await client.moveFolders(to: .other)
+    #expect(FileManager.default.fileExists(atPath: "\(other)/anna/originals/a.mp4"))
+    #expect(!FileManager.default.fileExists(atPath: anna.place))
+    // Another client, as after the app was installed anew.
+    #expect(try await BuckiaClient(anna.configuration()).folders().place == .other)
+    try FileManager.default.createDirectory(atPath: anna.place, withIntermediateDirectories: true)
+    #expect(try await BuckiaClient(anna.configuration()).folders().place == .other)
+  }
+}

@@ -1,0 +1,48 @@
+import Foundation
+
+/// A server that a script under `Tests/Servers` starts, on a port of the loopback interface. It ends with the process that started it.
+public final class TestServer: Sendable {
+  /// Why a server could not be started: nothing is skipped where one is missing.
+  public struct StartFailure: Error, CustomStringConvertible {
+    /// What happened, and what to install.
+    public let description: String
+
+    init(description: String) { self.description = description }
+  }
+
+  /// The port.
+  public let port: Int
+  /// Whoever holds the other end of this pipe keeps the server alive.
+  private let lifeline: FileHandle
+
+  /// The address of the server.
+  public var address: String { "http://127.0.0.1:\(port)" }
+
+  /// Starts a server, and waits until it answers.
+  ///
+  /// - Parameter name: The script's name.
+  public init(_ name: String) throws {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    let process = Process()
+    process.executableURL = folder.appendingPathComponent("Servers/\(name)")
+    let (input, output, errors) = (Pipe(), Pipe(), Pipe())
+    process.standardInput = input
+    process.standardOutput = output
+    process.standardError = errors
+    try process.run()
+    lifeline = input.fileHandleForWriting
+    var line = Data()
+    while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data("\n".utf8) {
+      line += byte
+    }
+    guard let number = Int(String(decoding: line, as: UTF8.self)) else {
+      let reason = try errors.fileHandleForReading.readToEnd() ?? Data()
+      throw StartFailure(description: "\(name) did not start: \(String(decoding: reason, as: UTF8.self))")
+    }
+    port = number
+  }
+
+  deinit {
+    do { try lifeline.close() } catch { print("the server is still there: \(error)") }
+  }
+}

@@ -1,0 +1,54 @@
+# Shared by the scripts that start servers for tests. Each prints the port of its server on the loopback interface, and ends it with the
+# process that has called it: so no server outlives the tests, however these end.
+
+scratch="$(mktemp -d "${TMPDIR:-/tmp}/buckia-server.XXXXXX")"
+server=
+
+cleanup() {
+  if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+  rm -rf "$scratch"
+}
+trap cleanup EXIT
+
+need() {
+  command -v "$1" >/dev/null 2>&1 || { echo "$1 is missing; install Debian's package $2" >&2; exit 1; }
+}
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# Waits until the process that wants the server has ended.
+while_wanted() {
+  while kill -0 "$PPID" 2>/dev/null; do sleep 0.5; done
+}
+
+# Waits until something listens at a port, prints the port, and then waits until nobody wants the server any more.
+serve() {
+  for _ in $(seq 300); do
+    if python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1).close()" 2>/dev/null; then
+      echo "$1"
+      while_wanted
+      exit 0
+    fi
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.1
+  done
+  echo 'the server did not start:' >&2
+  cat "$scratch/log" >&2
+  exit 1
+}
+
+# A Python environment with some packages, made once for a checkout.
+python_with() {
+  need python3 python3
+  local name="$1"; shift
+  local root; root="$(cd "$(dirname "$0")/../.." && pwd)/.build/servers/$name"
+  if [ ! -e "$root/ready" ]; then
+    rm -rf "$root"
+    python3 -m venv "$root" >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2; echo "install Debian's package python3-venv" >&2; exit 1; }
+    "$root/bin/pip" install -q --disable-pip-version-check "$@" >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2; exit 1; }
+    touch "$root/ready"
+  fi
+  echo "$root/bin/python"
+}
