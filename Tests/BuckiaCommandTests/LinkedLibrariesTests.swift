@@ -11,7 +11,9 @@
       let products = try Workbench.binary.deletingLastPathComponent()
       let binary = try Data(contentsOf: products.appendingPathComponent("FacadeLinkageProbe"))
       #expect(binary.range(of: Data("libFoundationEssentials.so".utf8)) != nil)
-      for name in ["libFoundation.so", "libFoundationInternationalization.so", "lib_FoundationICU.so", "libFoundationXML.so"] {
+      for name in [
+        "libFoundation.so", "libFoundationInternationalization.so", "lib_FoundationICU.so", "libFoundationXML.so",
+      ] {
         #expect(binary.range(of: Data("\(name)\0".utf8)) == nil, "\(name)")
       }
       // Names of modules are part of the names of their symbols.

@@ -71,7 +71,9 @@ struct DocumentTests {
 
   @Test("import Buckia is enough for every sample")
   func imports() throws {
-    let allowed = ["Buckia", "BuckiaSimulator", "BuckiaSync", "Foundation", "TestSupport", "Testing"].map { "import \($0)" }
+    let allowed = ["Buckia", "BuckiaSimulator", "BuckiaSync", "Foundation", "TestSupport", "Testing"].map {
+      "import \($0)"
+    }
     for source in try documents.sources() {
       let imports = try documents.lines(of: source).filter { $0.hasPrefix("import ") || $0.hasPrefix("@testable") }
       #expect(Set(imports).isSubset(of: allowed), "\(source)")
