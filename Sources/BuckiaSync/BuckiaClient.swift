@@ -16,7 +16,7 @@ public final class BuckiaClient: Sendable {
   /// What it works with.
   public let configuration: BuckiaConfiguration
   let index: SyncIndex
-  private let storages: [any StorageProvider]
+  let storages: [any StorageProvider]
   private let deliveryStorages: [any StorageProvider]
   private let observers: ProgressObservers
 

@@ -128,6 +128,48 @@ struct SyncVerbTests {
     }
   }
 
+  @Test("Killed at any moment, it goes on where it was, and nothing is lost or applied twice")
+  func killed() throws {
+    let home = ["BUCKIA_HOME": bench.path("home")]
+    var before = "before.sqlite"
+    try FileManager.default.copyItem(atPath: bench.path("notes.sqlite"), toPath: bench.path(before))
+    try FileManager.default.copyItem(atPath: bench.path("notes.sqlite"), toPath: bench.path("ben.sqlite"))
+    for number in 1...6 {
+      try TestDatabases.run(
+        "INSERT INTO note VALUES (\(number), hex(randomblob(20000)))", on: bench.path("notes.sqlite"))
+      #expect(try bench.buckia(["diff", before, "notes.sqlite", "-o", "outbox"], environment: home).status == 0)
+      before = "before \(number).sqlite"
+      try FileManager.default.copyItem(atPath: bench.path("notes.sqlite"), toPath: bench.path(before))
+    }
+    try FileManager.default.createDirectory(
+      atPath: bench.path("files/ben/originals"), withIntermediateDirectories: true)
+    try Data(repeating: 7, count: 300_000).write(to: URL(fileURLWithPath: bench.path("files/ben/originals/film.mp4")))
+    let settings = "user: ben\ndatabase: ben.sqlite\nfolder: files\nstorage: { type: folder, path: storage }\n"
+    try Data(settings.utf8).write(to: URL(fileURLWithPath: bench.path("ben.yaml")))
+    for milliseconds in [3, 8, 14, 21, 30, 45, 70, 100] {
+      for (config, home) in [("buckia.yaml", "home"), ("ben.yaml", "ben's home")] {
+        try bench.killed(
+          ["sync", "--config", config], environment: ["BUCKIA_HOME": bench.path(home)], after: milliseconds)
+      }
+    }
+    #expect(try sync().status == 0)
+    for _ in 0..<2 {
+      let outcome = try bench.buckia(
+        ["sync", "--config", "ben.yaml"], environment: ["BUCKIA_HOME": bench.path("ben's home")])
+      #expect(outcome.status == 0, "\(outcome.diagnostics)")
+    }
+    let rows = "SELECT id, text FROM note ORDER BY id"
+    #expect(
+      try TestDatabases.rows(rows, on: bench.path("ben.sqlite"))
+        == TestDatabases.rows(rows, on: bench.path("notes.sqlite")))
+    #expect(try bench.names(in: "storage/ben/inbound").isEmpty)
+    #expect(try bench.names(in: "outbox").isEmpty)
+    #expect(try bench.names(in: "storage/ben/originals") == ["film.mp4"])
+    let applied = try TestDatabases.rows(
+      "SELECT count(*) FROM buckia_ledger WHERE state = 'applied'", on: bench.path("ben.sqlite"))
+    #expect(applied == ["6"])
+  }
+
   @Test("A file that is not there is named")
   func missing() throws {
     let outcome = try sync("--config", "none.yaml")

@@ -51,6 +51,21 @@ final class Workbench {
     try run(Self.binary, arguments, input: input, environment: environment)
   }
 
+  /// Starts `buckia`, and kills it after some time.
+  func killed(_ arguments: [String], environment: [String: String], after milliseconds: Int) throws {
+    let process = Process()
+    process.executableURL = try Self.binary
+    process.arguments = arguments
+    process.currentDirectoryURL = folder
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    Thread.sleep(forTimeInterval: Double(milliseconds) / 1000)
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
   /// Runs a line of the shell's, in which `$BUCKIA` is the binary: for what no argument list can hold.
   func shell(_ line: String) throws -> Outcome {
     try run(

@@ -374,6 +374,11 @@ struct SyncTests {
     #expect(!FileManager.default.fileExists(atPath: anna.place))
     // Another client, as after the app was installed anew.
     #expect(try await BuckiaClient(anna.configuration()).folders().place == .other)
+    // A stick that is not plugged in is no reason to begin anew.
+    try FileManager.default.moveItem(atPath: other, toPath: "\(other) unplugged")
+    let error = try await #require(throws: StorageError.self) { try await anna.sync() }
+    #expect(error.code == .notFound)
+    try FileManager.default.moveItem(atPath: "\(other) unplugged", toPath: other)
     try FileManager.default.createDirectory(atPath: anna.place, withIntermediateDirectories: true)
     #expect(try await BuckiaClient(anna.configuration()).folders().place == .other)
   }

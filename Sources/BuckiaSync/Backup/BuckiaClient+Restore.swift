@@ -34,7 +34,7 @@ extension BuckiaClient {
   ///   to be.
   @discardableResult
   public func restoreBackup(to path: String, named name: String? = nil) async throws -> RestoredBackup {
-    let storage = try configuration.storage.provider()
+    let storage = storages[0]
     let place = BackupPlace(
       folder: try RemotePath(configuration.userID), name: name ?? configuration.folders.backup)
     guard !FileManager.default.fileExists(atPath: path) else {

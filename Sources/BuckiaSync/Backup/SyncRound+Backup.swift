@@ -210,7 +210,7 @@ struct BackupCopies: Sendable {
     do {
       guard try FileIdentity.current(at: last) != nil else { return nil }
       return try PageDelta.digest(of: last)
-    } catch let error as ByteStreamError { throw StorageError(error) }
+    } catch { throw StorageError(error) }
   }
 
   /// Lets the newer copy take the place of the last one.

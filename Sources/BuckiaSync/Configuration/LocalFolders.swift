@@ -22,7 +22,7 @@ public struct LocalFolders: Sendable, Equatable {
   ///   - structure: What its parts are called, and where it may be.
   ///   - userID: Its name: one part of a path.
   ///   - preferred: Where it was last; nil where that is not known.
-  /// - Throws: `StorageError`: `invalidSetting` for a name that is no part of a path, `conflict` when there is one at both places and it is not known which
+  /// - Throws: `StorageError`: `invalidSetting` for a name that is no part of a path, `notFound` when it is on a volume that is not there, `conflict` when there is one at both places and it is not known which
   ///   counts, `unwritable` when it cannot be made.
   public init(
     _ structure: FolderStructureConfiguration, userID: String,
@@ -51,6 +51,10 @@ public struct LocalFolders: Sendable, Equatable {
       place = preferred
     } else {
       place = found.first ?? (structure.path(of: preferred ?? .main) == nil ? .main : preferred ?? .main)
+      if found.isEmpty, place == .other, let volume = structure.other, !Self.isFolder(volume) {
+        throw StorageError(
+          .notFound, "\(userID) is in \(volume), which is not there; connect that volume, and try again")
+      }
     }
     try make()
   }
