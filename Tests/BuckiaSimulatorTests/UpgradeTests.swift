@@ -24,7 +24,7 @@ struct UpgradeTests {
   @Test("Nothing gets lost where an app is updated here earlier than there", arguments: SchemaZoo.all)
   func upgrades(schema: SchemaZoo.Schema) throws {
     for kind in 0..<8 {
-      let seeds = SchemaZoo.seeds(120, of: schema).filter { $0 / UInt64(SchemaZoo.all.count) % 8 == UInt64(kind) }
+      let seeds = SchemaZoo.seeds(60, of: schema).filter { $0 / UInt64(SchemaZoo.all.count) % 8 == UInt64(kind) }
       try Self.run(Self.simulation(of: schema, kind), seeds)
     }
   }
@@ -35,7 +35,7 @@ struct UpgradeTests {
     var simulation = Simulation(schema: schema.sql, replicas: 3, conflicts: .latest)
     simulation.length = 8
     simulation.upgrade = SchemaZoo.upgrade(of: schema)
-    try Self.run(simulation, SchemaZoo.seeds(45, of: schema))
+    try Self.run(simulation, SchemaZoo.seeds(30, of: schema))
   }
 
   @Test("What somebody sends before they are trusted is taken when they are", arguments: SchemaZoo.all)
