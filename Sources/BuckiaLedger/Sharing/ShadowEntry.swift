@@ -24,6 +24,30 @@ package struct ShadowEntry: Equatable, Sendable {
   /// The table that has the rows.
   package var name: TableName { TableName("buckia_shadow_\(number)") }
 
+  /// The shadows of all shares that have rows of a table.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func all(
+    ofRowsIn table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> [ShadowEntry] {
+    var found: [ShadowEntry] = []
+    let query = "SELECT shadow, columns FROM main.buckia_shadow WHERE table_name = ?1 ORDER BY shadow"
+    try connection.forEachRow(ofCached: query, binding: [table.text]) { row in
+      found.append(ShadowEntry(number: row.integer(at: 0), table: table, columns: row.text(at: 1) ?? ""))
+    }
+    return found
+  }
+
+  /// Whether it has a column.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func hasColumn(_ column: String, on connection: borrowing SQLiteConnection) throws -> Bool {
+    var isThere = false
+    let query = "SELECT 1 FROM pragma_table_info(?1, 'main') WHERE name = ?2 COLLATE NOCASE"
+    try connection.forEachRow(ofCached: query, binding: [name.text, column]) { _ in isThere = true }
+    return isThere
+  }
+
   /// The shadows of a share.
   ///
   /// - Throws: `SQLiteError`.

@@ -32,6 +32,9 @@ final class KeyTranslation {
   private var entries: Set<RowNameEntry> = []
   /// Keys that rows of this diff have here, where some of them are called by others' names.
   private var taken: [TableName: Set<Int64>] = [:]
+  /// Keys of this database by which the diff calls rows. Where such a row is gone here, it gets its key again, and no other row does.
+  private var recalled: [TableName: Set<Int64>] = [:]
+  private let told: ToldKeys
   private var greatest: [TableName: Int64]?
   private var next: [TableName: Int64] = [:]
   /// Tables with rows that were taken for those that are here, because they are equal.
@@ -54,6 +57,7 @@ final class KeyTranslation {
     self.vouchers = vouchers
     self.changes = changes
     self.connection = SQLiteConnection(sharing: connection)
+    told = ToldKeys(on: connection)
     self.own = try ReplicaIdentity.read(on: connection)?.replica
     naming = try changes.naming()
     let authors = changes.definitions ?? []
@@ -88,9 +92,10 @@ final class KeyTranslation {
   func translated() throws -> IncomingChanges {
     // Most diffs come where none of their rows can be in the way, and say nothing of others' keys.
     let mayMeet = try changes.claims.ownKeys.contains { name in
-      try tables[name].map { try vouchers.isHere($0) } ?? false
+      try tables[name].map { try mayMeetOthers(in: $0) } ?? false
     }
     guard mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty else { return changes }
+    try recall()
     for row in naming.references where found[row.table]?[row.key] == nil { try take(row) }
     // A row that was taken for one that is here is another one, if what it refers to has got another key.
     while true {
@@ -122,6 +127,27 @@ final class KeyTranslation {
     return Set(layouts.filter { $0.value.contains { target in target.map { moved.contains($0) } ?? false } }.keys)
   }
 
+  /// Whether rows of a table may have the keys of others: those that are here, or that others got from here.
+  private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
+    try vouchers.isHere(table) || told.greatest(of: table) != nil
+  }
+
+  /// Finds out by which keys of this database the diff calls rows.
+  private func recall() throws {
+    guard let own else { return }
+    for row in naming.references where row.replica == own { recalled[row.table, default: []].insert(row.name) }
+    guard naming.runs.contains(where: { $0.names.contains { $0.replica == own } }) else { return }
+    var runs = NameRuns(naming.runs)
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
+      let names = runs.next()
+      guard let mine = names.first(where: { $0.replica == own }),
+        let table = reader.table.flatMap({ tables.table(of: $0) }),
+        let key = mine.key ?? table.integerKey(of: change.operation == .insert ? reader.new : reader.old, bytes)
+      else { return }
+      recalled[table.name, default: []].insert(key)
+    }
+  }
+
   /// Learns what the sender calls a row that others refer to.
   private func take(_ row: RowNaming.Reference) throws {
     guard let table = tables[row.table],
@@ -151,7 +177,7 @@ final class KeyTranslation {
       let row = change.operation == .insert ? reader.new : reader.old
       guard let key = table.integerKey(of: row, bytes) else { return }
       // Where nothing is, nothing is in the way.
-      guard try !naming.runs.isEmpty || self.known.contains(table.name) || vouchers.isHere(table) else { return }
+      guard try !naming.runs.isEmpty || self.known.contains(table.name) || mayMeetOthers(in: table) else { return }
       let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
       try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
     }
@@ -182,7 +208,10 @@ final class KeyTranslation {
     if !candidates.contains(key) { candidates.append(key) }
     var chosen: Int64?
     for candidate in candidates where taken[table.name]?.contains(candidate) != true {
-      guard try isFree(candidate, for: values, bytes, table) else { continue }
+      let isMeant = others.contains { $0.replica == own && $0.key == candidate }
+      guard isMeant || recalled[table.name]?.contains(candidate) != true,
+        try isFree(candidate, for: values, bytes, table, isMeant: isMeant)
+      else { continue }
       chosen = candidate
       break
     }
@@ -194,9 +223,12 @@ final class KeyTranslation {
     }
   }
 
-  /// Whether no other row has a key here: none at all, or one that is equal.
+  /// Whether no other row has a key here: none at all, or one that is equal. A row that is gone has it as long as others have not been told: what
+  /// they say of it meanwhile would be taken for said of the next one.
+  ///
+  /// - Parameter isMeant: Whether the diff says that this database calls the row so.
   private func isFree(
-    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable
+    _ key: Int64, for row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, isMeant: Bool
   ) throws -> Bool {
     let here = try table.withRow(forKey: key) { own, keyBytes in
       guard try table.finds(table.lookup, own, keyBytes, on: connection) else {
@@ -204,7 +236,7 @@ final class KeyTranslation {
       }
       return (true, try LocalRow(own, keyBytes, of: table, on: connection))
     }
-    guard here.isHere else { return true }
+    guard here.isHere else { return try isMeant || !told.contain(key, of: table) }
     guard let local = here.row else { return false }
     let targets = layouts[table.name] ?? []
     for place in row.indices where !table.keyPlaces.contains(place) {
@@ -234,7 +266,8 @@ final class KeyTranslation {
         try connection.forEachRow(ofCached: query, binding: [table.local.name]) { sequence = $0.integer(at: 0) }
       }
       let named = try RowNameEntry.greatest(in: table.name, on: connection) ?? 0
-      last = max(0, mine, sequence, named, try greatestIncoming()[table.name] ?? 0)
+      let others = max(try told.greatest(of: table) ?? 0, recalled[table.name]?.max() ?? 0)
+      last = max(0, mine, sequence, named, others, try greatestIncoming()[table.name] ?? 0)
     }
     guard last < Int64.max else { return nil }
     next[table.name] = last + 1

@@ -1,0 +1,52 @@
+import BuckiaLedger
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The keys of the rows that shares have told others of, as their shadows have them: also those of rows that are gone here, until the
+/// shares have told of that.
+final class ToldKeys {
+  private struct Shadow {
+    let lookup: String
+    let greatest: Int64
+  }
+
+  private let connection: SQLiteConnection
+  private var shadows: [TableName: [Shadow]] = [:]
+
+  init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
+
+  /// Whether others may call a row by an integer key because they got it from here.
+  ///
+  /// - Throws: `SQLiteError`.
+  func contain(_ key: Int64, of table: KeyedTable) throws -> Bool {
+    for shadow in try shadows(of: table) where key <= shadow.greatest {
+      if try table.withRow(forKey: key, { try table.finds(shadow.lookup, $0, $1, on: connection) }) { return true }
+    }
+    return false
+  }
+
+  /// The greatest of a table; nil for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  func greatest(of table: KeyedTable) throws -> Int64? { try shadows(of: table).map(\.greatest).max() }
+
+  /// The shadows that have rows of a table.
+  private func shadows(of table: KeyedTable) throws -> [Shadow] {
+    if let known = shadows[table.name] { return known }
+    var found: [Shadow] = []
+    if table.local.primaryKey.count == 1 {
+      let column = table.local.columns[table.local.primaryKey[0]].name
+      let name = SQLText.identifier(column)
+      for entry in try ShadowEntry.all(ofRowsIn: table.name, on: connection) {
+        // The key may have been renamed since.
+        guard try entry.hasColumn(column, on: connection) else { continue }
+        let shadow = "main.\(entry.name.quoted)"
+        if let greatest = try connection.cachedInteger("SELECT max(\(name)) FROM \(shadow)") {
+          found.append(Shadow(lookup: "SELECT 1 FROM \(shadow) WHERE \(name) = ?1", greatest: greatest))
+        }
+      }
+    }
+    shadows[table.name] = found
+    return found
+  }
+}
