@@ -76,6 +76,8 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	  grep -hoE '^[^:]*(Sources|Tests)/[^:]*\.swift' .build/build.log | sort -u | xargs touch; \
 	  echo 'The build has warnings; see above.' >&2; exit 1; \
 	fi
+	@$(call say,preparing the servers that storages are tested against)
+	@Tests/Servers/prepare
 	@$(call say,testing)
 	@$(SWIFT) test --skip-build --disable-xctest $(FLAGS) 2>&1 | tee .build/test.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }

@@ -52,3 +52,7 @@ python_with() {
   fi
   echo "$root/bin/python"
 }
+
+# What the servers of PyPI run in.
+s3_python() { python_with s3 'moto[server]==5.2.1'; }
+oidc_python() { python_with oidc 'Authlib==1.9.10' 'Flask==3.1.3' 'oidc-provider-mock==0.3.4'; }
