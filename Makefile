@@ -16,7 +16,7 @@ CONFIGURATION ?= debug
 BUCKIA_BENCH_ROWS ?= 1000000
 # How often each implementation runs, instead of the suite's own number.
 BUCKIA_BENCH_ROUNDS ?=
-# One part of the benchmarks: apply, folder, diff, share, memory or peer. Results and README are left alone then.
+# One part of the benchmarks: apply, folder, diff, share, sync, memory or peer. Results and README are left alone then.
 PART ?=
 RESULTS := $(if $(PART)$(BUCKIA_BENCH_ROUNDS)$(filter-out 1000000,$(BUCKIA_BENCH_ROWS)),.build/benchmarks/results,Benchmarks/results)
 RECORDS := $(CURDIR)/.build/benchmarks/records
@@ -47,7 +47,7 @@ STRIPPED := $(if $(filter Darwin,$(shell uname -s)),-Xlinker -dead_strip -Xlinke
 SEEDS ?= 10000
 FROM ?= 0
 # The properties of applying, comparing and exchanging that it tries.
-SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|ContentIndexTests.sameRows|likeANewLook|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting|goodFileFollows|promisesHold|instantNetwork|SimulationTests.convergence|ConvergenceTests.randomHistories|anyOrder|anyChanges|MergePropertyTests|RebasePropertyTests|CollidingSharePropertyTests|PrintedShareTests
+SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|ContentIndexTests.sameRows|likeANewLook|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting|goodFileFollows|promisesHold|instantNetwork|SimulationTests.convergence|UpgradeTests.(upgrades|trust)|ConvergenceTests.randomHistories|anyOrder|anyChanges|MergePropertyTests|RebasePropertyTests|CollidingSharePropertyTests|PrintedShareTests|RelayTests.ring|ForgottenDeletionPropertyTests|UnsentEditTests
 # A test that starts or passes is not worth a line, nor are the others of its line when its name has several; failures, suites
 # and the closing line are.
 INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
@@ -56,7 +56,7 @@ INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
 
 say = printf '== %s\n' '$(1)'
 
-.PHONY: help build test soak demo docs bench bench-quick bench-tools lint dependencies clean
+.PHONY: help build test soak recipe demo docs bench bench-quick bench-tools lint dependencies clean
 
 help: ## shows this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -81,7 +81,7 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@$(call say,testing)
 	@$(SWIFT) test --skip-build --disable-xctest $(FLAGS) 2>&1 | tee .build/test.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }
-	@$(call say,building an app as the README says)
+	@$(call say,trying what the README says of using it in an app)
 	@Tests/PackageRecipe/check $(FLAGS)
 
 # In a release build the cases take a third of the time. The tests need the internals: hence a build of its own.
@@ -92,6 +92,10 @@ soak: dependencies ## tries many random cases of applying, comparing and exchang
 	@$(call say,trying $(SEEDS) cases of each property from number $(FROM) on)
 	@BUCKIA_SEEDS=$(SEEDS) BUCKIA_SEED_FROM=$(FROM) $(SWIFT) test --skip-build --disable-xctest --filter '$(SOAKED)' \
 	  $(RELEASE) 2>&1 | tee .build/soak.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
+
+recipe: dependencies ## builds an app outside of this package as the README says, from nothing
+	@if [ ! -e Package.resolved ]; then $(SWIFT) package resolve; fi
+	@Tests/PackageRecipe/check --build $(FLAGS)
 
 demo: dependencies ## sends one person's changes into another person's database
 	@$(call say,building (a first build takes a minute or more))
@@ -123,6 +127,7 @@ bench: bench-tools ## measures everything against the alternatives and writes Be
 	@# An interrupted benchmark leaves gigabytes behind: all temporary files go into a folder that is removed here.
 	@scratch="$$(mktemp -d "$${TMPDIR:-/tmp}/buckia-bench-run.XXXXXX")"; trap 'rm -rf "$$scratch"' EXIT; export TMPDIR="$$scratch"; \
 	export BUCKIA_BENCH_PYTHON='$(PEERS)/bin/python' BUCKIA_BENCH_PEERS='$(CURDIR)/Benchmarks/Peers/peer.py'; \
+	export BUCKIA_BENCH_SERVERS='$(CURDIR)/Tests/Servers'; \
 	suite="$$($(SWIFT) build -c release --show-bin-path)/BuckiaBenchmarkSuite"; \
 	comparisons="$$("$$suite" list $(if $(PART),--part '$(PART)'))"; \
 	for comparison in $$comparisons; do \

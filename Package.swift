@@ -46,8 +46,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaBenchmarkSuite",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaKSUID", "SQLiteChangesets",
-        "SQLiteConnections", "SQLiteSchemas",
+        "Buckia", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaKSUID", "BuckiaSync",
+        "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
@@ -214,7 +214,8 @@ let package = Package(
     .target(
       name: "ServerTestSupport",
       dependencies: [
-        "TestSupport",
+        "BuckiaRemoteStorage", "TestSupport",
+        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -255,7 +256,7 @@ let package = Package(
     .testTarget(
       name: "BuckiaSyncTests",
       dependencies: [
-        "BuckiaSync", "ServerTestSupport", "SQLiteConnections", "TestSupport",
+        "BuckiaRemoteStorage", "BuckiaSync", "ServerTestSupport", "SQLiteConnections", "TestSupport",
         .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
       ]),
     .testTarget(name: "BuckiaIdentitiesTests", dependencies: ["BuckiaIdentities", "TestSupport"]),
@@ -275,7 +276,9 @@ let package = Package(
     .testTarget(name: "BuckiaSimulatorTests", dependencies: ["BuckiaSimulator", "SQLiteConnections", "TestSupport"]),
     .testTarget(
       name: "BuckiaCommandTests",
-      dependencies: ["BuckiaCommand", "Buckia", "FacadeLinkageProbe", "SQLiteConnections", "TestSupport"]),
+      dependencies: [
+        "BuckiaCommand", "Buckia", "FacadeLinkageProbe", "ServerTestSupport", "SQLiteConnections", "TestSupport",
+      ]),
     // The documentation's code samples. `import Buckia` must be enough for them, or that of another product.
     .testTarget(name: "DocumentationTests", dependencies: ["Buckia", "BuckiaSimulator", "BuckiaSync", "TestSupport"]),
   ],

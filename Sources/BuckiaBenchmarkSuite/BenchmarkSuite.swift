@@ -26,6 +26,8 @@ enum BenchmarkSuite {
       (.folder, 5, TableShape.allCases.map { .opening($0, rows: rows, share: 0.15) }),
       (.diff, 5, diff(rows: rows)),
       (.share, 5, share(rows: rows)),
+      (.sync, 3, transfers(rows: rows)),
+      (.sync, 1, TransferredFiles.Kind.allCases.map { .memoryOfTransfers($0, rows: rows) } + [.requestsOfRounds()]),
       // Unlike time, memory hardly varies. At full size the files have 3 GiB and twice 2 GiB.
       (
         .memory, 1,
@@ -70,6 +72,11 @@ enum BenchmarkSuite {
       + TableShape.allCases.map { .openingSealed($0, rows: rows, share: 0.15) }
       + [.sealing(rows: 20, seconds: 0.001), .envelope(rows: 20, columns: 16, bytes: 1_400)]
       + Comparison.Encryption.allCases.map { .encryption($0, rows: rows, bytesPerSecond: 400_000_000) }
+  }
+
+  private static func transfers(rows: Int) -> [Comparison] {
+    TransferredFiles.Kind.allCases.map { .uploading($0, rows: rows) }
+      + TransferredFiles.Kind.allCases.map { .downloading($0, rows: rows) }
   }
 
   private static func peers(rows: Int) -> [Comparison] {

@@ -5,7 +5,9 @@ import ArgumentParser
 struct SuiteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "BuckiaBenchmarkSuite", abstract: "Measures Buckia against SQLite and other programs.",
-    subcommands: [ListCommand.self, MeasureCommand.self, MemoryCommand.self, ReportCommand.self])
+    subcommands: [
+      ListCommand.self, MeasureCommand.self, MemoryCommand.self, TransferCommand.self, ReportCommand.self,
+    ])
 }
 
 /// Prints the ids of the comparisons.

@@ -18,6 +18,11 @@ package final class AtomicFileOutput: ByteOutput {
   private let temporaryPath: String
   private let file: PosixFile
   private var isPublished = false
+  private var written: Int64 = 0
+  /// Up to where the system has been told to bring the bytes to the disk.
+  private var begun: Int64 = 0
+  /// How many bytes are brought to the disk at once while others are still coming.
+  private static let writebackBytes: Int64 = 8 << 20
 
   /// Makes the temporary file.
   ///
@@ -54,7 +59,13 @@ package final class AtomicFileOutput: ByteOutput {
   }
 
   /// Adds bytes at the end.
-  package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) { try file.write(bytes) }
+  package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
+    try file.write(bytes)
+    written += Int64(bytes.count)
+    guard written - begun >= Self.writebackBytes else { return }
+    file.beginWriteback(begun..<written)
+    begun = written
+  }
 
   /// Gives the file its name, when all of it is on disk.
   ///

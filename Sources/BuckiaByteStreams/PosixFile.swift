@@ -214,6 +214,14 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     }
   }
 
+  /// Lets the system begin to bring bytes to the disk that were written, so that there is less left to be waited for in the end.
+  package func beginWriteback(_ range: Range<Int64>) {
+    #if os(Linux)
+      // What is written is on its way then, and what is on disk need not be kept in memory (posix_fadvise(2)). It is advice: its failure is none.
+      _ = posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
+    #endif
+  }
+
   /// Makes the file so many bytes long: cuts its end off, or adds zeros.
   package func truncate(to byteCount: Int64) throws(ByteStreamError) {
     while ftruncate(descriptor, off_t(byteCount)) != 0 {

@@ -90,6 +90,8 @@ struct AlbumScenario {
     print("\nIn the end all have the same album. Six words for each other person say so; they can be read out loud:")
     try type(.anna, "status", "anna.db", "--words")
     try type(.ben, "status", "ben.db", "--words")
+    try type(.cara, "status", "cara.db", "--words")
+    try compareWords()
     try check()
   }
 
@@ -127,6 +129,29 @@ struct AlbumScenario {
       JOIN album AS a ON a.id = p.album LEFT JOIN comment AS c ON c.photo = p.id ORDER BY p.id
       """
     for row in try workspace.rows(query, of: person.database) { print("  \(row)") }
+  }
+
+  /// What the words say holds: Ben and Cara have the same ones for Anna as she has for them.
+  private func compareWords() throws {
+    let annas = try words(of: .anna)
+    for person in [Person.ben, .cara] {
+      let (hers, theirs) = (annas[person.name] ?? [], try words(of: person)[Person.anna.name] ?? [])
+      guard hers.count == 6, hers == theirs else {
+        throw DemoError("the words differ: Anna has \(hers), and \(person.name) has \(theirs)")
+      }
+    }
+    print("\nAnna has the same six words for Ben as he has for her, and so it is with Cara.")
+  }
+
+  /// The words of somebody's rows, by the names of those with whom they are shared.
+  private func words(of person: Person) throws -> [String: [String]] {
+    let report = try workspace.report(of: ["status", person.database, "--words"], home: "home-\(person.name)")
+    let entries = report["words"] as? [[String: Any]] ?? []
+    var found: [String: [String]] = [:]
+    for entry in entries {
+      if let people = entry["people"] as? String { found[people] = entry["words"] as? [String] }
+    }
+    return found
   }
 
   /// All have the same photos with the same comments, and nobody has got what was not shared.

@@ -84,16 +84,25 @@ struct Workspace {
 
   /// Runs a command with `--json` and returns the seconds that its report says it took.
   func runSilently(_ arguments: String...) throws -> Double {
+    guard let seconds = try report(of: arguments)["seconds"] as? Double else {
+      throw DemoError("buckia \(arguments.joined(separator: " ")) did not say how long it took")
+    }
+    return seconds
+  }
+
+  /// Runs a command with `--json` and returns its report.
+  func report(of arguments: [String], home: String = "home") throws -> [String: Any] {
     let report = path("report.json")
     guard FileManager.default.createFile(atPath: report, contents: nil) else {
       throw DemoError("\(report) cannot be written")
     }
-    try start(arguments + ["--json"], printingTo: try FileHandle(forWritingTo: URL(fileURLWithPath: report)))
+    try start(
+      arguments + ["--json"], printingTo: try FileHandle(forWritingTo: URL(fileURLWithPath: report)), home: home)
     let document = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: report)))
-    guard let seconds = (document as? [String: Any])?["seconds"] as? Double else {
-      throw DemoError("buckia \(arguments.joined(separator: " ")) did not say how long it took")
+    guard let found = document as? [String: Any] else {
+      throw DemoError("buckia \(arguments.joined(separator: " ")) printed no report")
     }
-    return seconds
+    return found
   }
 
   private func start(

@@ -13,6 +13,8 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   public var moves: Bool
   /// Whether a listing begins behind a name. Without it, everything is listed and the rest left out here.
   public var listsFromName: Bool
+  /// Whether a large object is sent in parts, several at once. Without it, it goes in one piece.
+  public var uploadsInParts: Bool
   /// Whether an upload in parts can be taken up again after an interruption. Without it, it begins anew.
   public var resumesUploads: Bool
   /// The digests that the storage checks when something is put. Without one, only sizes are compared.
@@ -24,7 +26,8 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   public init(
     putsIfAbsent: Bool = false, putsIfVersion: Bool = false, conditionsAreAtomic: Bool = true,
     readsRanges: Bool = false, moves: Bool = false,
-    listsFromName: Bool = false, resumesUploads: Bool = false, checksums: [ContentChecksum.Algorithm] = [],
+    listsFromName: Bool = false, uploadsInParts: Bool = false, resumesUploads: Bool = false,
+    checksums: [ContentChecksum.Algorithm] = [],
     transferLimit: Int = 4
   ) {
     self.putsIfAbsent = putsIfAbsent
@@ -33,6 +36,7 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
     self.readsRanges = readsRanges
     self.moves = moves
     self.listsFromName = listsFromName
+    self.uploadsInParts = uploadsInParts
     self.resumesUploads = resumesUploads
     self.checksums = checksums
     self.transferLimit = transferLimit

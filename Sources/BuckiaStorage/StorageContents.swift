@@ -12,6 +12,8 @@ public struct StorageContents: Sendable {
   public let byteCount: Int64
   /// The SHA-256 of the bytes in lower-case hexadecimal, where it is known already: it need not be computed then.
   public var sha256: String?
+  /// Sees the bytes whenever all of them are read; nil for nobody.
+  private var watcher: (any ContentsWatcher)?
 
   /// How many bytes are read at once.
   private static let chunkBytes = 128 << 10
@@ -45,6 +47,20 @@ public struct StorageContents: Sendable {
   /// - Parameter range: Which bytes; nil for all.
   public func chunks(in range: Range<Int64>? = nil) -> ByteChunks {
     let range = (range ?? 0..<byteCount).clamped(to: 0..<byteCount)
+    let chunks = unwatchedChunks(in: range)
+    guard let watcher, range == 0..<byteCount else { return chunks }
+    return ByteChunks {
+      var iterator = chunks.makeAsyncIterator()
+      watcher.begin()
+      return {
+        let chunk = try await iterator.next()
+        if let chunk { watcher.add(chunk) }
+        return chunk
+      }
+    }
+  }
+
+  private func unwatchedChunks(in range: Range<Int64>) -> ByteChunks {
     switch source {
     case .bytes(let bytes):
       return ByteChunks {
@@ -86,9 +102,24 @@ public struct StorageContents: Sendable {
     }
   }
 
+  /// The same bytes, which somebody sees when all of them are read, once or several times: so they need not be read for that alone.
+  package func watched(by watcher: any ContentsWatcher) -> StorageContents {
+    var contents = self
+    contents.watcher = watcher
+    return contents
+  }
+
   private static func changed(_ path: String) -> StorageError {
     StorageError(.sourceChanged, "\(path) was changed while it was being sent; nothing of it was stored")
   }
+}
+
+/// Sees the bytes of contents while they are read.
+package protocol ContentsWatcher: Sendable {
+  /// They are read from the beginning on.
+  func begin()
+  /// The next ones.
+  func add(_ chunk: [UInt8])
 }
 
 extension StorageError {

@@ -30,9 +30,14 @@ public final class BuckiaClient: Sendable {
     self.configuration = configuration
     index = try SyncIndex(at: Self.indexPath(of: configuration))
     let accounts = [configuration.storage] + (configuration.fallback.map { [$0] } ?? []) + configuration.mirrors
-    storages = try accounts.map { try $0.provider(transport: transport) }
+    let index = index
+    func provider(_ account: StorageAccount) throws -> any StorageProvider {
+      let provider = try account.provider(transport: transport)
+      return account.type.isServer ? ProbedStorage(provider, index) : provider
+    }
+    storages = try accounts.map { try provider($0) }
     let main = storages[0]
-    deliveryStorages = try configuration.deliveries.map { try $0.storage?.provider(transport: transport) ?? main }
+    deliveryStorages = try configuration.deliveries.map { try $0.storage.map { try provider($0) } ?? main }
     _ = try RemotePath(configuration.userID)
     for delivery in configuration.deliveries { _ = try RemotePath(delivery.userID) }
     observers = ProgressObservers()
@@ -50,8 +55,17 @@ public final class BuckiaClient: Sendable {
   ///
   /// - Throws: `StorageError`.
   public func folders() async throws -> LocalFolders {
-    let preferred = try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
-    return try LocalFolders(configuration.folders, userID: configuration.userID, preferring: preferred)
+    try await LocalFolders(configuration.folders, userID: configuration.userID, preferring: preferredPlace())
+  }
+
+  private func preferredPlace() async throws -> FolderStructureConfiguration.Place? {
+    try await index.setting("place").flatMap { FolderStructureConfiguration.Place(rawValue: $0) }
+  }
+
+  /// The person's folder as it is: what only looks makes none.
+  private func foundFolders() async throws -> LocalFolders {
+    try await LocalFolders(
+      finding: configuration.folders, userID: configuration.userID, preferring: preferredPlace())
   }
 
   /// Moves the person's folder on this device to its other place, which is remembered in the person's home.
@@ -84,7 +98,8 @@ public final class BuckiaClient: Sendable {
       let fallback = configuration.fallback == nil ? nil : storages[1]
       let mirrors = Array(storages.dropFirst(configuration.fallback == nil ? 1 : 2))
       var round = try SyncRound(
-        configuration, options, try await folders(), index, main: main, fallback: fallback, mirrors: mirrors,
+        configuration, options, try await options.isDryRun ? foundFolders() : folders(), index, main: main,
+        fallback: fallback, mirrors: mirrors,
         deliveries: deliveryStorages
       ) { progress in
         observers.send(progress)

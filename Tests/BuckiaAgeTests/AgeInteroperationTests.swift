@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("age itself", .enabled(if: AgeProgram.isInstalled, AgeProgram.requirement))
+@Suite("age itself", .enabled(if: AgeProgram.isInstalled, Comment(rawValue: AgeProgram.requirement)))
 struct AgeInteroperationTests {
   @Test("opens what we encrypt", arguments: RoundTripTests.sizes, [false, true])
   func opens(count: Int, isArmored: Bool) throws {
@@ -30,5 +30,29 @@ struct AgeInteroperationTests {
     let arguments = recipients + (isArmored ? ["-a"] : []) + ["-o", folder.file("sealed"), folder.file("plain")]
     #expect(try AgeProgram.run("age", arguments) == 0)
     #expect(try Ciphers.decrypt(fileBytes(folder.file("sealed")), with: Decryption(identities: identities)) == plain)
+  }
+
+  @Test("with a passphrase opens what we encrypt, and no other passphrase does")
+  func opensWithPassphrase() throws {
+    let folder = try TemporaryFolder()
+    let plain = Ciphers.sample(100_000)
+    // As hard as files are made unless told otherwise.
+    try folder.write(Ciphers.encrypt(plain, for: Encryption(passphrase: Array("sword fish".utf8))), to: "sealed")
+    let arguments = ["-d", "-o", folder.file("plain"), folder.file("sealed")]
+    #expect(try AgeProgram.run(typing: "sword fishes", arguments) != 0)
+    #expect(!folder.has("plain"))
+    #expect(try AgeProgram.run(typing: "sword fish", arguments) == 0)
+    #expect(try fileBytes(folder.file("plain")) == plain)
+  }
+
+  @Test("is opened by us with a passphrase", arguments: [false, true])
+  func isOpenedWithPassphrase(isArmored: Bool) throws {
+    let folder = try TemporaryFolder()
+    let plain = Ciphers.sample(100_000)
+    try folder.write(plain, to: "plain")
+    let arguments = ["-p"] + (isArmored ? ["-a"] : []) + ["-o", folder.file("sealed"), folder.file("plain")]
+    #expect(try AgeProgram.run(typing: "sword fish", arguments) == 0)
+    let decryption = try Decryption(identities: [], passphrase: Array("sword fish".utf8))
+    #expect(try Ciphers.decrypt(fileBytes(folder.file("sealed")), with: decryption) == plain)
   }
 }

@@ -227,6 +227,18 @@ struct ApplyVerbTests {
     ).play(on: Workbench())
   }
 
+  @Test("init --silent-days keeps for how long somebody silent is waited for, 0 for ever")
+  func silence() throws {
+    let bench = try Workbench()
+    for days in ["30", "0"] {
+      #expect(try bench.buckia(["init", "new.db", "--silent-days", days]).status == 0)
+      #expect(try bench.sql("new.db", "SELECT value FROM buckia_settings WHERE name = 'silent_days'") == [days])
+    }
+    let negative = try bench.buckia(["init", "new.db", "--silent-days=-1"])
+    #expect(negative.status == 64 && negative.diagnostics.contains("must not be negative"))
+    #expect(try bench.sql("new.db", "SELECT value FROM buckia_settings WHERE name = 'silent_days'") == ["0"])
+  }
+
   @Test("doctor tells what replicates and what stays at home")
   func doctor() throws {
     let bench = try Workbench()

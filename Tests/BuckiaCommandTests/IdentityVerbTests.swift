@@ -1,3 +1,4 @@
+import Buckia
 import Foundation
 import Testing
 
@@ -149,5 +150,62 @@ struct IdentityVerbTests {
     try run("ben", ["contact", "remove", "Anna"])
     #expect(try run("ben", ["undo", "ben.db", "--sender", "Anna"]).status == 0)
     #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one"])
+  }
+
+  @Test
+  func `what comes from nobody who is known is kept and named, whatever kind of file it is`() throws {
+    let anna = try makeCard("Anna")
+    try bench.sql("old.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'one')")
+    try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("ben.db"))
+    let kinds: [(value: String, person: String, options: [String], folder: String)] = [
+      ("signed", "Anna", ["--sign"], "in"), ("unsigned", "nobody", [], "in"), ("raw", "nobody", ["--raw"], "in"),
+      ("by passphrase", "nobody", [], "plain"),
+    ]
+    for (number, kind) in kinds.enumerated() {
+      let new = "new \(number).db"
+      try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path(new))
+      try bench.sql(new, "INSERT INTO t VALUES (\(number + 2), '\(kind.value)')")
+      let sent = try run(kind.person, ["diff", "old.db", new, "-o", kind.folder] + kind.options)
+      #expect(sent.status == 0, "\(sent.diagnostics)")
+    }
+    // Whoever knows the passphrase could have made it: that is nobody who is known.
+    let plain = try #require(try bench.names(in: "plain").first)
+    try FileEncryption(passphrase: Array("sword fish".utf8), workFactor: 10).encrypt(
+      bench.path("plain/\(plain)"), to: bench.path("in/\(plain).age"))
+    try Data("sword fish".utf8).write(to: bench.folder.appendingPathComponent("passphrase"))
+    let files = try bench.names(in: "in")
+    #expect(files.count == 4)
+
+    #expect(try run("ben", ["init", "ben.db", "--trust", "known"]).status == 0)
+    let apply = ["apply", "ben.db", "in", "--passphrase-file", "passphrase"]
+    let kept = try run("ben", apply + ["--json"])
+    #expect(kept.status == 2, "\(kept.output) \(kept.diagnostics)")
+    let diffs = try #require(try kept.json["diffs"] as? [[String: Any]])
+    let paths = diffs.compactMap { $0["path"] as? String }
+    #expect(paths.sorted() == files.map { "in/\($0)" })
+    #expect(diffs.allSatisfy { $0["state"] as? String == "quarantined" && $0["code"] as? String == "untrusted" })
+    let reasons = diffs.map { $0["reason"] as? String ?? "" }
+    #expect(reasons.allSatisfy { $0.hasPrefix("this database trusts known senders only, and ") }, "\(reasons)")
+    #expect(reasons.filter { $0.contains("`buckia contact add CARD`") }.count == 1)
+    #expect(reasons.filter { $0.contains("this file is unsigned") }.count == 2)
+    #expect(reasons.filter { $0.contains("a raw changeset has none") }.count == 1)
+    let shown = try run("ben", apply)
+    #expect(shown.status == 2 && files.allSatisfy { shown.output.contains($0) }, "\(shown.output)")
+    #expect(try bench.names(in: "in") == files)
+    #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one"])
+
+    // Being seen is not enough.
+    try run("ben", ["contact", "add", anna.path])
+    #expect(try run("ben", apply).status == 2)
+    #expect(try bench.names(in: "in") == files)
+    try run("ben", ["contact", "trust", "Anna"])
+    #expect(try run("ben", apply).status == 2, "the three that nobody has signed are still there")
+    #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one", "signed"])
+    #expect(try bench.names(in: "in").count == 3)
+    // They are what they were: who trusts anybody takes them.
+    #expect(try run("ben", apply + ["--trust", "any"]).status == 0)
+    #expect(
+      try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one", "signed", "unsigned", "raw", "by passphrase"])
+    #expect(try bench.names(in: "in").isEmpty)
   }
 }

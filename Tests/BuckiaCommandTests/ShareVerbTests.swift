@@ -108,6 +108,84 @@ struct ShareVerbTests {
     #expect(try !bench.buckia(["status", "ben.db"]).output.contains("in words"))
   }
 
+  @Test func `with --resync everything goes anew to somebody who has lost a file`() throws {
+    let bench = try bench()
+    let share = ["share", "anna.db", "--to", "ben", "--table", "note", "--unencrypted", "-o", "inbound"]
+    func texts(_ database: String) throws -> [String] {
+      try bench.sql(database, "SELECT text FROM note ORDER BY id")
+    }
+    #expect(try bench.buckia(share).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    try bench.sql("anna.db", "UPDATE note SET text = 'lost' WHERE id = 1")
+    #expect(try bench.buckia(share).status == 0)
+    try FileManager.default.removeItem(atPath: bench.path("inbound"))
+    try bench.sql("anna.db", "UPDATE note SET text = 'later' WHERE id = 2")
+    #expect(try bench.buckia(share).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 2)
+    #expect(try texts("ben.db") == ["roof", "door", "tree"])
+    let again = try bench.buckia(share + ["--resync", "--json"]).json
+    #expect(again["snapshot"] as? Bool == true)
+    #expect(again["sequence"] as? Int == 4)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    #expect(try texts("ben.db") == ["lost", "later", "tree"])
+    #expect(try bench.buckia(share).output.hasPrefix("No changes"))
+  }
+
+  @Test(arguments: ["keep", "withdraw", nil])
+  func `rows that are not shared any more stay or go there as --on-leave says`(policy: String?) throws {
+    let bench = try bench()
+    let share = [
+      "share", "anna.db", "--to", "ben", "--table", "note", "--where", "topic = 1", "--unencrypted", "-o", "inbound",
+    ]
+    #expect(try bench.buckia(share).status == 0)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    try bench.sql("anna.db", "UPDATE note SET topic = 2 WHERE id = 2; UPDATE note SET text = 'tiles' WHERE id = 1")
+    let sent = try bench.buckia(share + (policy.map { ["--on-leave", $0] } ?? []) + ["--json"])
+    let tables = try #require(try sent.json["tables"] as? [[String: Any]], "\(sent.diagnostics)")
+    #expect(tables.map { $0["name"] as? String } == ["note"])
+    let counts = ["updated", "deleted", "withdrawn", "kept"].map { tables.first?[$0] as? Int }
+    let expected: [Int?] = policy == "keep" ? [1, 0, 0, 1] : [1, 0, 1, 0]
+    #expect(counts == expected)
+    #expect(try bench.buckia(["apply", "ben.db", "inbound"]).status == 0)
+    let rows = try bench.sql("ben.db", "SELECT id, text FROM note ORDER BY id")
+    #expect(rows == (policy == "keep" ? ["1|tiles", "2|door"] : ["1|tiles"]))
+  }
+
+  @Test(arguments: [false, true])
+  func `what was withdrawn from somebody is deleted by --propagate where they share it`(isAsked: Bool) throws {
+    let bench = try Workbench()
+    let schema = """
+      CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT)
+      """
+    let rows = """
+      INSERT INTO album VALUES (1,'summer'),(2,'winter');
+      INSERT INTO photo VALUES ('a',1,'beach'),('b',1,'sea'),('c',2,'snow')
+      """
+    // Cara has the rows herself.
+    for name in ["anna", "ben", "cara"] { try bench.sql("\(name).db", name == "ben" ? schema : "\(schema); \(rows)") }
+    try #"{"format":1,"tables":[{"table":"album","where":"id = 1"},{"table":"photo","childrenOf":["album"]}]}"#.write(
+      toFile: bench.path("scope.json"), atomically: true, encoding: .utf8)
+    func send(_ sender: String, to recipient: String, _ flags: [String] = []) throws -> [[String: Any]] {
+      let share = ["share", "\(sender).db", "--to", recipient, "--scope", "scope.json", "--unencrypted"] + flags
+      let sent = try bench.buckia(
+        share + ["-o", "for \(recipient)", "--json", "--home", bench.path("home of \(sender)")])
+      let applied = try bench.buckia(
+        ["apply", "\(recipient).db", "for \(recipient)", "--home", bench.path("home of \(recipient)")])
+      #expect(applied.status == 0, "\(applied.output)\(applied.diagnostics)")
+      return try #require(try sent.json["tables"] as? [[String: Any]], "\(sent.diagnostics)")
+    }
+    _ = try send("anna", to: "ben")
+    _ = try send("ben", to: "cara")
+    try bench.sql("anna.db", "UPDATE photo SET album = 2 WHERE id = 'b'")
+    _ = try send("anna", to: "ben")
+    #expect(try bench.sql("ben.db", "SELECT id FROM photo") == ["a"])
+    let sent = try send("ben", to: "cara", isAsked ? ["--propagate"] : [])
+    let expected: [[Int?]] = isAsked ? [[1, 0]] : [[0, 1]]
+    #expect(sent.map { [$0["deleted"] as? Int, $0["withdrawn"] as? Int] } == expected)
+    #expect(try bench.sql("cara.db", "SELECT id FROM photo ORDER BY id") == (isAsked ? ["a", "c"] : ["a", "b", "c"]))
+  }
+
   @Test(arguments: [
     (["--to", "ben"], "Say what to share"),
     (["--to", "ben", "--table", "note", "--scope", "x"], "Say what to share"),
@@ -115,6 +193,7 @@ struct ShareVerbTests {
     (["--to", "ben", "--where", "1", "--table", "note"], "stands before the --table"),
     (["--to", "ben", "--table", "note", "--where", "1", "--where", "2"], "given twice"),
     (["--to", "ben", "--table", "note", "--exclude", "nota.x"], "which no --table shares"),
+    (["--to", "ben", "--table", "note", "--on-leave", "forget"], "--on-leave"),
     (["--table", "note"], "--to"),
   ])
   func `what does not fit together is not understood`(arguments: [String], message: String) throws {

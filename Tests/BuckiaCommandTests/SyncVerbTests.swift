@@ -1,4 +1,5 @@
 import Foundation
+import ServerTestSupport
 import TestSupport
 import Testing
 
@@ -126,6 +127,87 @@ struct SyncVerbTests {
       #expect(!outcome.diagnostics.contains("correct-horse"))
       #expect((outcome.output + outcome.diagnostics).contains("127.0.0.1:1"))
     }
+  }
+
+  /// A storage whose server gets a secret, and sends it back.
+  enum EchoingStorage: String, CaseIterable, Sendable {
+    case webdav, s3
+
+    /// Its settings; the environment has the secret.
+    func settings(_ address: String) -> String {
+      switch self {
+      case .webdav: "type: webdav\n  address: \(address)/dav\n  user: anna\n  password: ${KEY}"
+      case .s3:
+        """
+        type: s3
+          endpoint: \(address)
+          bucket: b
+          access-key: AKIDEXAMPLE
+          secret-key: ${KEY}
+          session-token: ${KEY}
+        """
+      }
+    }
+  }
+
+  @Test(
+    "A password or a session token that the server sends back is printed nowhere",
+    arguments: EchoingStorage.allCases, [401, 403, 503])
+  func echoedSecrets(storage: EchoingStorage, status: Int) async throws {
+    let secret = "correcthorse7"
+    let inHeader = Data("anna:\(secret)".utf8).base64EncodedString()
+    let server = try await FaultServer { request in
+      let fields = ["X-Amz-Security-Token", "Authorization"].compactMap { request.header($0) }.joined(separator: " ")
+      let said = "\(secret) \(fields) is wrong"
+      return .answer(
+        status, body: Array("<Error><Code>AccessDenied</Code><Message>\(said)</Message></Error>".utf8))
+    }
+    try write(
+      """
+      user: anna
+      database: notes.sqlite
+      folder: files
+      storage:
+        \(storage.settings(server.address))
+        http: { attempts: 1, proxy: none }
+      """)
+    for arguments in [[], ["--json"], ["--full"]] {
+      server.forgetRequests()
+      let outcome = try bench.buckia(
+        ["sync"] + arguments, environment: ["KEY": secret, "BUCKIA_HOME": bench.path("home")])
+      #expect(outcome.status == 1)
+      #expect(!server.requests.isEmpty, "\(outcome.diagnostics)")
+      for text in [outcome.output, outcome.diagnostics] {
+        #expect(!text.contains(secret), "\(text)")
+        #expect(!text.contains(inHeader), "\(text)")
+      }
+      #expect((outcome.output + outcome.diagnostics).contains("\(status)"))
+    }
+  }
+
+  @Test("The password of a storage zone is printed nowhere when its server cannot be reached")
+  func zonePassword() async throws {
+    let proxy = try await FaultServer { _ in .answer(502, body: Array("correcthorse7".utf8)) }
+    try write(
+      """
+      user: anna
+      database: notes.sqlite
+      folder: files
+      storage:
+        type: bunny
+        zone: anna
+        password: ${KEY}
+        http: { attempts: 1, proxy: "127.0.0.1:\(proxy.port)" }
+      """)
+    for arguments in [[], ["--json"], ["--full"]] {
+      let outcome = try bench.buckia(
+        ["sync"] + arguments, environment: ["KEY": "correcthorse7", "BUCKIA_HOME": bench.path("home")])
+      #expect(outcome.status == 1)
+      #expect(!outcome.output.contains("correcthorse7"))
+      #expect(!outcome.diagnostics.contains("correcthorse7"))
+      #expect((outcome.output + outcome.diagnostics).contains("storage.bunnycdn.com"))
+    }
+    #expect(proxy.requests.allSatisfy { $0.method == "CONNECT" && $0.header("AccessKey") == nil })
   }
 
   @Test("Killed at any moment, it goes on where it was, and nothing is lost or applied twice")

@@ -16,7 +16,8 @@ struct UsageTests {
       ["init"], ["diff"], ["apply"], ["show"], ["verify"], ["log"], ["conflicts"], ["resolve"], ["doctor"], ["status"],
       ["ksuid", "new"],
       ["ksuid", "show"], ["encrypt"], ["decrypt"], ["share"],
-      ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["bench"],
+      ["changeset", "invert"], ["changeset", "concat"], ["changeset", "sort"], ["changeset", "rebase"], ["bench"],
+      ["undo"], ["blame"], ["merge"], ["sync"], ["git", "install"], ["git", "uninstall"], ["git", "textconv"],
       ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["identity", "passphrase"],
       ["contact", "add"], ["contact", "list"],
       ["contact", "trust"], ["contact", "remove"], ["invite"], ["accept"],
@@ -28,6 +29,14 @@ struct UsageTests {
     #expect(outcome.output.contains("--json"))
     #expect(outcome.output.contains("--quiet"))
     #expect(outcome.diagnostics.isEmpty)
+  }
+
+  @Test("The help of git has an example, and that of its merge driver has what git is told to run")
+  func gitHelp() throws {
+    let git = try Workbench().buckia(["git", "--help"])
+    #expect(git.status == 0 && git.output.contains("Example:\n  buckia git install"), "\(git.output)")
+    let driver = try Workbench().buckia(["git", "merge", "--help"])
+    #expect(driver.status == 0 && driver.output.contains("'buckia git merge %O %A %B %P'"), "\(driver.output)")
   }
 
   @Test(

@@ -1,3 +1,4 @@
+import BuckiaKSUID
 import Testing
 
 @testable import BuckiaDiffFiles
@@ -46,6 +47,49 @@ struct SignatureTests {
     let changed = manifest.json.bytes()
     #expect(changed != bytes)
     #expect(!ManifestSignature.isValid(signature, of: changed, by: signer.identity))
+  }
+
+  /// What somebody on the way changes in the manifest of a file.
+  struct FileChange: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let make: @Sendable (inout FileSpec) -> Void
+
+    init(_ what: String, _ make: @escaping @Sendable (inout FileSpec) -> Void) {
+      testDescription = what
+      self.make = make
+    }
+  }
+
+  private static let fileChanges = [
+    FileChange("the id of the predecessor") {
+      $0.manifest.chain?.follows?.id = KSUID(timestamp: 107_608_045, payloadHigh: 1, payloadLow: 2)
+    },
+    FileChange("how many rows there are") { $0.manifest.states[0].rows += 1 },
+    FileChange("the sum of the rows") { $0.manifest.states[0].digest = .repeating(0xac) },
+    FileChange("the sums of parts") { $0.manifest.states[0].buckets = nil },
+    FileChange("no sums") { $0.manifest.states = [] },
+    FileChange("the rows that are asked for") { $0.manifest.requests[0].table = "album" },
+    FileChange("of whom they are asked") { $0.manifest.requests[0].stream = .repeating(0x99) },
+    FileChange("no rows asked for") { $0.manifest.requests = [] },
+    FileChange("the rows that are sent anew") { $0.manifest.resent[0].buckets = nil },
+    FileChange("no rows sent anew") { ($0.manifest.resent, $0.manifest.critical) = ([], []) },
+    FileChange("how many rows are inserted") { $0.tables[0].inserted += 1 },
+    FileChange("how many rows are updated") { $0.tables[0].updated = 0 },
+    FileChange("how many rows are deleted") { $0.tables[0].deleted += 1 },
+    FileChange("how many rows are withdrawn") { $0.tables[0].withdrawn = 1 },
+    FileChange("a table less") { $0.tables.removeLast() },
+  ]
+
+  @Test(arguments: fileChanges)
+  func `a signed file is refused when it says something else`(_ change: FileChange) throws {
+    let original = FileSpec(manifest: Sample.mending, isSigned: true)
+    let signed = String(decoding: try ReadFile(original.packed()).manifestBytes, as: UTF8.self)
+    var file = original
+    file.corruptions = [.omit("manifest.sig"), .signature(over: signed)]
+    #expect(refusal(of: try file.packed()) == nil)
+    change.make(&file)
+    let error = try #require(refusal(of: file.packed()))
+    #expect(error.code == .badSignature, "\(error)")
   }
 
   @Test

@@ -7,9 +7,9 @@ import Testing
 
 /// The servers that the tests share. Each test has a folder or a bucket of its own.
 enum Servers {
-  static let s3 = Result { try TestServer("s3") }
-  static let apache = Result { try TestServer("apache") }
-  static let rclone = Result { try TestServer("rclone") }
+  static let s3 = TestServer.s3
+  static let apache = TestServer.apache
+  static let rclone = TestServer.rclone
   static let transport = Result { try AsyncHTTPTransport(environment: [:]) }
 
   /// A bucket of its own.

@@ -80,6 +80,20 @@ struct ConnectionTests {
     #expect(error.description.contains("storage.invalid"))
   }
 
+  @Test("A server that takes no connection is not waited for longer than may be", .timeLimit(.minutes(5)))
+  func noConnection() async throws {
+    let server = try await DeafServer()
+    let error = try await #require(throws: StorageError.self) {
+      try await send(to: server.address) {
+        $0.connectSeconds = 0.5
+        $0.idleSeconds = 3600
+      }
+    }
+    #expect(error.code == .unreachable)
+    #expect(error.description.contains("does not answer"))
+    withExtendedLifetime(server) {}
+  }
+
   @Test("What is no HTTP is no answer")
   func garbage() async throws {
     let server = try await FaultServer { _ in .garbage(Array("SSH-2.0-OpenSSH_9.2\r\n".utf8)) }

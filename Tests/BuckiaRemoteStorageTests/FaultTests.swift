@@ -93,6 +93,31 @@ struct FaultTests {
     #expect(error.retryAfter == 3_600_000)
   }
 
+  /// A date as HTTP writes it.
+  private func date(in seconds: Double) -> String {
+    let format = DateFormatter()
+    format.locale = Locale(identifier: "en_US_POSIX")
+    format.timeZone = TimeZone(secondsFromGMT: 0)
+    format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+    return format.string(from: Date(timeIntervalSinceNow: seconds))
+  }
+
+  @Test("A server that wants to be left alone until a date is")
+  func retryAfterDate() async throws {
+    let server = try await server(.answer(503, headers: [("Retry-After", date(in: 3))]), .answer(204))
+    let start = ContinuousClock.now
+    try await bucket(server).delete(path)
+    // Dates have whole seconds, and the server took its time to start.
+    #expect(ContinuousClock.now - start >= .seconds(1))
+    let past = try await self.server(.answer(503, headers: [("Retry-After", date(in: -3600))]), .answer(204))
+    try await bucket(past).delete(path)
+    #expect(past.requests.count == 2)
+    let longer = try await self.server(.answer(503, headers: [("Retry-After", date(in: 3600))]))
+    let error = try await failure { try await bucket(longer).delete(path) }
+    #expect(longer.requests.count == 1)
+    #expect((3_000_000...3_600_000).contains(error.retryAfter ?? 0))
+  }
+
   @Test("A condition that an earlier attempt has made untrue is no failure")
   func lostAnswer() async throws {
     // The first attempt stores the object, and its answer is lost.
@@ -162,6 +187,32 @@ struct FaultTests {
     #expect(try fileBytes(folder.file("object")) == body)
     #expect(server.requests.last?.header("Range") == "bytes=4-")
     #expect(server.requests.last?.header("If-Match") == "\"1\"")
+  }
+
+  @Test("The server says nothing more in the middle of an object, and the rest comes with the next request")
+  func silentBody() async throws {
+    let folder = try TemporaryFolder()
+    let body = Array("0123456789".utf8)
+    let server = try await server(
+      .stallAfter(announced: 10, sent: Array(body.prefix(4)), headers: [("ETag", "\"1\"")]),
+      .answer(206, headers: [("ETag", "\"1\""), ("Content-Range", "bytes 4-9/10")], body: Array(body.dropFirst(4))))
+    try await bucket(server, idleSeconds: 1).download(path, to: folder.file("object"))
+    #expect(try fileBytes(folder.file("object")) == body)
+    #expect(server.requests.first?.header("Range") == nil)
+    #expect(server.requests.last?.header("Range") == "bytes=4-")
+  }
+
+  @Test("A server that falls silent in the middle of an object again and again is given up, and leaves no file")
+  func alwaysSilentBody() async throws {
+    let folder = try TemporaryFolder()
+    let server = try await server(.stallAfter(announced: 10, sent: [1, 2]))
+    let error = try await failure {
+      try await bucket(server, idleSeconds: 0.3).download(path, to: folder.file("object"), attempts: 2)
+    }
+    #expect(error.code == .timedOut)
+    #expect(error.path == path)
+    #expect(server.requests.count >= 2)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
   @Test("An object that always ends too early leaves no file")
@@ -252,6 +303,20 @@ struct FaultTests {
     }
   }
 
+  @Test("A document type is not overlooked in another encoding")
+  func encodedDocumentType() throws {
+    let declaration = #"<?xml version="1.0" encoding="UTF-16"?>"#
+    let document = #"<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>"#
+    for text in [declaration + document, document] {
+      let little = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+      let big = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+      for bytes in [[0xFF, 0xFE] + little, little, [0xFE, 0xFF] + big, big] as [[UInt8]] {
+        let error = #expect(throws: StorageError.self) { try XMLTree.parse(bytes) }
+        #expect(error?.code == .invalidAnswer)
+      }
+    }
+  }
+
   @Test("Of 100,000 objects each is listed once")
   func manyObjects() async throws {
     let server = try await FaultServer { request in
@@ -300,6 +365,29 @@ struct FaultTests {
     try await Task.sleep(for: .milliseconds(200))
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
+  }
+
+  @Test("An upload that is not wanted any more ends, and the server has not got it", .timeLimit(.minutes(5)))
+  func cancelledUpload() async throws {
+    let server = try await server(.answer(200))
+    // It would take minutes.
+    let storage = try bucket(server, idleSeconds: 3600) { $0.bytesPerSecond = 1000 }
+    let path = path
+    let task = Task { try await storage.put(StorageContents(Array(repeating: 1, count: 400_000)), to: path, .none) }
+    try await Task.sleep(for: .milliseconds(300))
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(server.requests.isEmpty)
+  }
+
+  @Test("No more bytes a second are sent than may")
+  func uploadBandwidth() async throws {
+    let server = try await server(.answer(200, headers: [("ETag", "\"1\"")]))
+    let storage = try bucket(server, idleSeconds: 60) { $0.bytesPerSecond = 100_000 }
+    let start = ContinuousClock.now
+    for _ in 0..<3 { try await storage.put(StorageContents(Array(repeating: 1, count: 60_000)), to: path, .none) }
+    // 180,000 bytes, of which the first piece need not wait.
+    #expect(ContinuousClock.now - start >= .seconds(1))
   }
 
   @Test("No more bytes a second pass than may")

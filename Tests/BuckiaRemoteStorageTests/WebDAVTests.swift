@@ -66,6 +66,23 @@ struct WebDAVTests {
     #expect(try await storage.listAll(nil).objects.isEmpty)
   }
 
+  @Test("A server moves an object by itself: its bytes do not come here")
+  func moved() async throws {
+    let name = "test-\(UInt64.random(in: 0...UInt64.max))"
+    for server in try ["\(Servers.apache.get().address)/open", Servers.rclone.get().address] {
+      let transport = WatchedTransport(try Servers.transport.get())
+      let storage = try WebDAVFolder(WebDAVConfiguration(address: "\(server)/\(name)"), transport: transport)
+      try await storage.put(StorageContents(Array("text".utf8)), to: RemotePath("one"), .none)
+      transport.forget()
+      try await storage.moveOrCopy(RemotePath("one"), to: RemotePath("folder/two"))
+      let methods = transport.requests.map(\.method)
+      #expect(methods.filter { $0 == "MOVE" }.count == 1)
+      #expect(!methods.contains { ["GET", "PUT", "COPY", "DELETE"].contains($0) }, "\(methods)")
+      let moved = try await storage.get(RemotePath("folder/two"), GetRequest())
+      #expect(try await moved.chunks.bytes(upTo: 10) == Array("text".utf8))
+    }
+  }
+
   // MARK: Answers of other servers
 
   private func entries(_ document: String, base: String = "https://cloud.example/remote.php/dav/files/anna")

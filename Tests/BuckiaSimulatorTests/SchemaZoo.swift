@@ -125,5 +125,32 @@ enum SchemaZoo {
         END;
         INSERT INTO accounts VALUES ('k1', 10), ('k2', 20);
         """),
+    Schema(
+      name: "a survey",
+      sql: """
+        CREATE TABLE sites(id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, area REAL CHECK (area >= 0),
+          outline BLOB);
+        CREATE TABLE visits(site INTEGER NOT NULL REFERENCES sites(id) ON DELETE CASCADE ON UPDATE CASCADE,
+          day INTEGER NOT NULL, observer TEXT, weather TEXT DEFAULT 'dry', PRIMARY KEY (site, day));
+        CREATE TABLE findings(site INTEGER NOT NULL, day INTEGER NOT NULL, species TEXT NOT NULL,
+          number INTEGER CHECK (number > 0), weight REAL, photo BLOB, PRIMARY KEY (site, day, species),
+          FOREIGN KEY (site, day) REFERENCES visits(site, day) ON DELETE CASCADE ON UPDATE CASCADE) WITHOUT ROWID;
+        INSERT INTO sites VALUES (1, 'u1', 2.5, x'0102'), (2, 'u2', NULL, NULL);
+        INSERT INTO visits(site, day, observer) VALUES (1, 1, 'Anna'), (1, 2, NULL);
+        INSERT INTO findings VALUES (1, 1, 'k1', 3, 0.75, NULL);
+        """),
+    Schema(
+      name: "map layers",
+      sql: """
+        CREATE TABLE layers(name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL CHECK (kind IN ('points', 'lines')),
+          title TEXT UNIQUE, west REAL, south REAL);
+        CREATE TABLE features(id INTEGER PRIMARY KEY AUTOINCREMENT, layer TEXT NOT NULL REFERENCES layers(name)
+          ON DELETE CASCADE ON UPDATE CASCADE, shape BLOB, height REAL, label TEXT);
+        CREATE TABLE attachments(feature INTEGER NOT NULL REFERENCES features(id) ON DELETE CASCADE,
+          place INTEGER NOT NULL, kind TEXT, data BLOB, PRIMARY KEY (feature, place));
+        INSERT INTO layers VALUES ('k1', 'points', 'u1', 10.0, 54.25), ('k2', 'lines', NULL, NULL, NULL);
+        INSERT INTO features(layer, shape, height) VALUES ('k1', x'475001', 1.5), ('k1', NULL, NULL);
+        INSERT INTO attachments VALUES (1, 1, 'image', x'ff');
+        """),
   ]
 }

@@ -161,6 +161,32 @@ struct SyncTests {
     #expect(try ben.notes().count == 3)
   }
 
+  @Test(
+    "A download that fails for good leads to no upload and no deletion either",
+    arguments: [.forbidden, .unwritable, .fullDisk, .invalidAnswer] as [StorageError.Code])
+  func lastingDownloadFault(code: StorageError.Code) async throws {
+    let (anna, ben) = (try person("anna"), try person("ben"))
+    for number in 1...2 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try anna.write()
+    }
+    try await anna.sync(to: ["ben"])
+    try ben.addMedia([1], "originals/a.mp4")
+    let bad = try #require(try await objects("ben/inbound").first)
+    watched.forgetCalls()
+    watched.fail { _, call in call == "get \(bad)" ? StorageError(code, "no") : nil }
+    let result = try await ben.sync()
+    #expect(result.isCutShort)
+    #expect(result.failures.map(\.step) == [.downloading])
+    #expect((result.failures.first?.error as? StorageError)?.code == code)
+    #expect(result.downloaded.count == 1)
+    #expect(!watched.calls.contains { $0.hasPrefix("put") || $0.hasPrefix("delete") || $0.hasPrefix("move") })
+    watched.fail(nil)
+    #expect(try await ben.sync().failures.isEmpty)
+    #expect(try ben.notes().count == 2)
+    #expect(try await objects("ben") == ["ben/backup.sqlite", "ben/originals/a.mp4"])
+  }
+
   @Test("Whatever call fails, the next round ends as if none had", arguments: 0..<12)
   func anyFault(failing: Int) async throws {
     let (anna, ben) = (try person("anna"), try person("ben"))

@@ -55,6 +55,33 @@ struct BorrowedDatabaseTests {
     #expect(states == [[.applied], [.alreadyApplied]])
   }
 
+  @Test("A stranger's signed file is kept and named on a borrowed connection, too, and applied once they are trusted")
+  func strangersFile() throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try BuckiaHome(path: exchange.folder.file("home of Anna")).makeIdentity(named: "Anna")
+    try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna)
+    let connection = try SQLiteConnection(opening: exchange.mine, as: .readWrite)
+    func apply() throws -> [DiffOutcome] {
+      try DatabaseManager.borrowing(connection.handle.pointer) {
+        try $0.processInboundChanges(
+          [exchange.inbound], options: ApplyOptions(trust: .known), home: exchange.home
+        ).diffs
+      }
+    }
+    let stranger = try #require(try apply().first)
+    #expect(stranger.state == .quarantined && stranger.code == .untrusted)
+    #expect(stranger.sender == "key \(anna.card.key)")
+    #expect(stranger.reason?.contains("`buckia contact add CARD`") == true)
+    try exchange.home.addContact(anna.card.text)
+    #expect(try apply().map(\.state) == [.quarantined], "being seen is not enough")
+    #expect(try exchange.rows("SELECT id FROM notes") == ["1"])
+    #expect(try exchange.folder.names(in: "inbound").count == 1)
+    try exchange.home.trustContact("Anna", fingerprint: anna.fingerprint)
+    #expect(try apply().map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT id FROM notes ORDER BY id") == ["1", "2"])
+    #expect(try exchange.folder.names(in: "inbound").isEmpty)
+  }
+
   @Test("A diff that is refused leaves the app's transaction as it was")
   func refused() throws {
     let exchange = try Exchange(Self.schema)

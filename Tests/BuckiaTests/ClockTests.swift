@@ -1,3 +1,4 @@
+import BuckiaApply
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
@@ -52,6 +53,30 @@ import Testing
     #expect(try apply(after: 290, in: exchange).applied.count == 1)
     #expect(try exchange.apply().warnings == [])
     #expect(try diff(in: exchange).warnings == [])
+  }
+
+  @Test("An id more than five minutes ahead waits, and is applied as soon as it is no further ahead than that")
+  func waitsForItsTime() throws {
+    let exchange = try Exchange(Self.schema)
+    let start: Int64 = 1_700_000_000
+    let path = try exchange.plant(
+      insertion(into: "notes", values: [7, 1]), definitions: definitions(of: exchange.base),
+      id: Exchange.id(at: start + 302))
+    let changes = try exchange.changes()
+    let file = IncomingFile(
+      path: path, name: changes.file, id: changes.key.id, sender: "", content: .verified(changes), byteCount: 100,
+      digest: { changes.key.digest })
+    for (time, seconds) in [(start * 1_000, 302), (start * 1_000 + 1_999, 301)] {
+      let waiting = try ReadyFiles.receive([file], into: exchange.mine, at: time)
+      #expect(waiting.map(\.state) == [.waiting])
+      #expect(waiting.map(\.code) == [.fromTheFuture])
+      #expect(waiting.first?.reason?.contains("\(seconds) seconds in the future") == true)
+      #expect(try exchange.rows("SELECT id FROM notes") == [])
+      #expect(try exchange.database.log().map(\.state) == [.waiting])
+    }
+    #expect(try ReadyFiles.receive([file], into: exchange.mine, at: start * 1_000 + 2_000).map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT id FROM notes") == ["7"])
+    #expect(try exchange.database.log().map(\.state) == [.applied])
   }
 
   @Test("Only what was applied advances the clock: what waits or was refused does not")

@@ -240,6 +240,30 @@ import Testing
     for member in 0..<2 { #expect(try group.rows(member, "SELECT title FROM note WHERE id = 1") == ["one"]) }
   }
 
+  @Test(
+    "An undo of an UPDATE and a DELETE goes out with the next diff, and wins everywhere, whichever arrives first",
+    arguments: [false, true])
+  func undo(isUndoFirst: Bool) throws {
+    var group = try note()
+    let before = try group.content(2)
+    try group.edit(0, "UPDATE note SET title = 'ONE' WHERE id = 1; DELETE FROM note WHERE id = 2")
+    let made = try group.send(0)
+    let diff = try #require(made.path)
+    try group.apply(0, [])
+    try group.apply(1)
+    #expect(try group.rows(1, "SELECT id, title FROM note ORDER BY id") == ["1|ONE", "3|three"])
+    let (id, member) = (try #require(made.id), group.members[1])
+    let report = try member.database.undo([.diff(id.description)], home: member.home)
+    #expect(report.undone.map { [$0.inserted, $0.updated, $0.deleted, $0.conflicts] } == [[1, 1, 0, 0]])
+    #expect(try group.content(1) == before)
+    let sent = try group.send(1)
+    #expect(sent.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 1, 0]])
+    let undo = try #require(sent.path)
+    try group.apply(2, [isUndoFirst ? undo : diff])
+    try group.settle()
+    for member in 0..<3 { #expect(try group.content(member) == before) }
+  }
+
   @Test("A policy of a column counts for that column alone")
   func columnPolicies() throws {
     var group = try note(2)

@@ -98,6 +98,22 @@ import Testing
     #expect(try received(by: "Cara", FileDecryption(identities: [identity])).state == .applied)
   }
 
+  @Test(.enabled(if: AgeProgram.isInstalled, Comment(rawValue: AgeProgram.requirement)))
+  func `age itself gives the diff file back, to those whom it is for`() throws {
+    let identity = AgeIdentity()
+    let ben = try ShareRecipient(home("Anna").contact(named: "Ben"))
+    let file = try #require(try share(to: [ben, ShareRecipient(identity.recipient())]).path)
+    let bens = try AgeIdentity.identities(of: home("Ben").identity())
+    for (number, keys) in [[identity], bens].enumerated() {
+      let (key, plain) = (folder.file("key \(number)"), folder.file("plain \(number)"))
+      try folder.write(Array(keys.map(\.secretText).joined(separator: "\n").utf8), to: "key \(number)")
+      #expect(try AgeProgram.run("age", ["-d", "-i", key, "-o", plain, file]) == 0)
+      // The magic number of a zstd frame.
+      #expect(try fileBytes(plain).prefix(4) == [0x28, 0xB5, 0x2F, 0xFD])
+      #expect(try received(plain, by: "Ben").state == (number == 0 ? .applied : .alreadyApplied))
+    }
+  }
+
   @Test func `what was passed on to others is refused by them, encrypted or not`() throws {
     let file = try #require(try share().path)
     let plain = folder.file("passed on")

@@ -41,6 +41,25 @@ import Testing
     #expect(try anna.notes() == ["b|radio", "c|sail", "d|a buoy"])
   }
 
+  @Test func `somebody who has nothing to send acknowledges by a file of its own, once`() throws {
+    let acknowledging: (inout ShareOptions) -> Void = { $0.acknowledges = true }
+    try anna.run("DELETE FROM note WHERE id = 'a'")
+    try anna.share(with: [ben])
+    try ben.receive()
+    #expect(try ben.share(with: [anna]) == nil)
+    #expect(try ben.share(with: [anna], acknowledging) != nil)
+    try anna.receive()
+    #expect(try anna.deletions() == [])
+    // What only acknowledges is not acknowledged in turn.
+    #expect(try anna.share(with: [ben], acknowledging) == nil)
+    #expect(try ben.share(with: [anna], acknowledging) == nil)
+    // The stream goes on behind it.
+    try ben.run("INSERT INTO note VALUES ('e', 'oar')")
+    try ben.share(with: [anna])
+    try anna.receive(expecting: [.applied])
+    #expect(try anna.notes() == ben.notes())
+  }
+
   @Test func `a deletion is kept while what was made before it may still be on its way`() throws {
     try ben.run("UPDATE note SET title = 'a boat' WHERE id = 'a'")
     let late = try ben.share(with: [anna], delivering: false)
@@ -249,5 +268,70 @@ import Testing
     try anna.receive(expecting: [.applied, .alreadyApplied])
     #expect(try anna.notes().contains { $0.hasPrefix("a|") } == false)
     #expect(try anna.notes() == ben.notes())
+  }
+
+  // MARK: Signed streams
+
+  /// Dora and Emil, who sign and encrypt, and have the same notes.
+  private func signers() throws -> (DeletingPerson, DeletingPerson) {
+    let dora = try DeletingPerson("dora", in: folder, isSigning: true)
+    let emil = try DeletingPerson("emil", in: folder, isSigning: true)
+    try dora.meet(emil)
+    try dora.run("INSERT INTO note VALUES ('a', 'boat'), ('b', 'radio')")
+    try dora.share(with: [emil])
+    try emil.receive()
+    try emil.run("INSERT INTO note VALUES ('c', 'buoy')")
+    try emil.share(with: [dora])
+    try dora.receive()
+    return (dora, emil)
+  }
+
+  @Test func `a deletion is forgotten when a recipient who signs has acknowledged it`() throws {
+    let (dora, emil) = try signers()
+    try dora.run("DELETE FROM note WHERE id = 'a'")
+    try dora.share(with: [emil])
+    try emil.receive()
+    #expect(try dora.deletions() == ["a"])
+    try emil.run("UPDATE note SET title = 'a buoy' WHERE id = 'c'")
+    try emil.share(with: [dora])
+    try dora.receive()
+    #expect(try dora.deletions() == [])
+    #expect(try dora.notes() == ["b|radio", "c|a buoy"])
+    #expect(try emil.notes() == dora.notes())
+  }
+
+  @Test func `the acknowledgement of a recipient with new keys counts`() throws {
+    let (dora, emil) = try signers()
+    try dora.run("DELETE FROM note WHERE id = 'a'")
+    try dora.share(with: [emil])
+    try emil.rotateKeys(confirmedBy: dora)
+    try emil.receive()
+    try emil.run("UPDATE note SET title = 'a buoy' WHERE id = 'c'")
+    // It is the first diff of the new keys, and so a snapshot.
+    try emil.share(with: [dora])
+    try dora.receive()
+    #expect(try dora.deletions() == [])
+    #expect(try emil.notes() == dora.notes())
+  }
+
+  @Test func `nobody acknowledges a deletion in the place of a recipient who signs`() throws {
+    let (dora, emil) = try signers()
+    try dora.run("DELETE FROM note WHERE id = 'a'")
+    let told = try #require(try dora.share(with: [emil], delivering: false))
+    // Fred has got Emil's database, but not his keys, and applies what was sent to Emil.
+    let fred = try DeletingPerson("fred", in: folder, isSigning: true)
+    try fred.meet(dora)
+    try fred.restore(emil.copy("fred's.sqlite"))
+    try fred.deliver(path: told)
+    try fred.receive(expecting: [.applied, .rejected, .waiting])
+    try fred.run("INSERT INTO note VALUES ('f', 'rope')")
+    try fred.share(with: [dora])
+    try dora.receive(expecting: [.applied, .waiting, .rejected])
+    #expect(try dora.deletions() == ["a"])
+    // What Emil has made before he knew of it does not bring the note back.
+    try emil.run("UPDATE note SET title = 'a boat' WHERE id = 'a'")
+    try emil.share(with: [dora])
+    try dora.receive()
+    #expect(try !dora.notes().contains { $0.hasPrefix("a|") })
   }
 }

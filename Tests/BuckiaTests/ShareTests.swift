@@ -121,6 +121,62 @@ import Testing
     #expect(try share().sequence == 2)
   }
 
+  @Test(arguments: [false, true])
+  func `a dry run says how large the file is, within a fifth of that`(isUnencrypted: Bool) throws {
+    let signer = try home.makeIdentity(named: "Anna")
+    let recipient = try ShareRecipient(AgeIdentity().recipient())
+    func shared(isDryRun: Bool) throws -> ShareReport {
+      var options = ShareOptions()
+      options.isUnencrypted = isUnencrypted
+      options.isDryRun = isDryRun
+      return try DatabaseManager(path).share(
+        Self.scope, to: [recipient], output: .folder(outbox), options: options, signedBy: signer, home: home)
+    }
+    try run(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+      INSERT INTO photo SELECT i, 1, hex(randomblob(20)), 7 FROM n
+      """)
+    for edit in ["", "UPDATE photo SET title = hex(randomblob(30)) WHERE id % 10 = 0; DELETE FROM photo WHERE id = 2"] {
+      try run(edit)
+      let preview = try shared(isDryRun: true).bytes
+      let report = try shared(isDryRun: false)
+      let size = try fileBytes(#require(report.path)).count
+      #expect(report.bytes == size)
+      #expect(abs(preview - size) * 5 <= size, "\(preview) bytes were said, and there are \(size)")
+    }
+  }
+
+  @Test func `a row that would dangle is not shared, and nothing else is, nor noted`() throws {
+    try run("INSERT INTO photo VALUES (9,77,'of no album',7)")
+    // One refers to a table that is left at home, the other to a row that is not there.
+    let scopes = [
+      ShareScope(name: "summer", tables: [SharedTable("photo")], excludedTables: ["album"]),
+      ShareScope(name: "summer") { SharedTable("photo") },
+    ]
+    func expectRefusal() throws {
+      let before = try fileBytes(path)
+      for scope in scopes {
+        for isDryRun in [true, false] {
+          let error = #expect(throws: BuckiaError.self) { try share(scope) { $0.isDryRun = isDryRun } }
+          #expect(error?.code == .danglingReference)
+        }
+      }
+      #expect(try fileBytes(path) == before)
+    }
+    try expectRefusal()
+    #expect(!folder.has("outbox"))
+    try share()
+    let sent = try folder.names(in: "outbox")
+    try run("UPDATE photo SET title = 'x' WHERE id = 1; DELETE FROM photo WHERE id = 2")
+    try expectRefusal()
+    #expect(try folder.names(in: "outbox") == sent)
+    // The next good one has all that has changed since the first.
+    let next = try share()
+    #expect(next.sequence == 2)
+    #expect(next.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 1]])
+  }
+
   @Test func `a file that was not written is delivered by the next call, with the same id and bytes`() throws {
     let blocked = folder.file("blocked")
     try TestDatabases.run("CREATE TABLE t(x)", on: blocked)

@@ -307,6 +307,96 @@ import Testing
     #expect(try ben.rows("SELECT * FROM album") == [])
   }
 
+  @Test func `who begins anew with an empty database gets their own rows back, too`() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.run("INSERT INTO photo VALUES ('d',1,'of ben'); UPDATE photo SET title = 'the beach' WHERE id = 'a'")
+    try ben.share(Self.album(1), with: anna)
+    try anna.receive()
+    try FileManager.default.removeItem(atPath: ben.path)
+    let again = try Person("ben", in: folder)
+    #expect(try anna.share(Self.album(1), with: again) { $0.resyncs = true }.isSnapshot)
+    try again.receive()
+    #expect(try again.rows() == ["a|1|the beach", "b|1|sea", "d|1|of ben"])
+    try again.share(Self.album(1), with: anna)
+    #expect(try anna.receive().diffs.map(\.conflicts) == [0])
+    #expect(try anna.rows() == ["a|1|the beach", "b|1|sea", "c|2|snow", "d|1|of ben"])
+  }
+
+  // MARK: What was not taken
+
+  /// Both have shared album 1 with each other, and know that the other has it.
+  private func shareBothWays() throws {
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    try ben.share(Self.album(1), with: anna)
+    try anna.receive()
+  }
+
+  @Test func `what is held is not reverted at its author, neither before the upgrade nor after it`() throws {
+    try shareBothWays()
+    try ben.run("ALTER TABLE photo ADD COLUMN stars INTEGER; INSERT INTO photo VALUES ('d',1,'new',4)")
+    try ben.run("UPDATE photo SET title = 'of ben', stars = 5 WHERE id = 'a'")
+    try ben.share(Self.album(1), with: anna)
+    func hold() throws -> [DiffOutcome] {
+      try DatabaseManager(anna.path).processInboundChanges(
+        [folder.file("for anna")], options: ApplyOptions(schema: .hold), home: anna.home
+      ).diffs
+    }
+    #expect(try hold().map(\.state) == [.held])
+    #expect(try anna.rows() == ["a|1|of ben", "b|1|sea", "c|2|snow", "d|1|new"])
+    try anna.run("UPDATE photo SET title = 'by anna' WHERE id = 'b'")
+    let report = try anna.share(Self.album(1), with: ben)
+    #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 0]])
+    try ben.receive()
+    let bens = ["a|1|of ben|5", "b|1|by anna|NULL", "d|1|new|4"]
+    #expect(try ben.rows() == bens)
+    // There is a place for them now, and nothing in it yet.
+    try anna.run("ALTER TABLE photo ADD COLUMN stars INTEGER")
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.rows() == bens)
+    _ = try hold()
+    #expect(try anna.rows() == ["a|1|of ben|5", "b|1|by anna|NULL", "c|2|snow|NULL", "d|1|new|4"])
+    try anna.share(Self.album(1), with: ben)
+    try ben.receive()
+    #expect(try ben.rows() == bens)
+  }
+
+  @Test func `what is refused is not reverted at its author`() throws {
+    try shareBothWays()
+    try anna.run("UPDATE photo SET title = 'of anna' WHERE id = 'a'")
+    try ben.run("UPDATE photo SET title = 'of ben'; INSERT INTO photo VALUES ('d',1,'new')")
+    try ben.share(Self.album(1), with: anna)
+    let refused = try DatabaseManager(anna.path).processInboundChanges(
+      [folder.file("for anna")], options: ApplyOptions(conflicts: .abort), home: anna.home)
+    #expect(refused.diffs.map(\.state) == [.rejected])
+    let report = try anna.share(Self.album(1), with: ben)
+    #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 0]])
+    try ben.receive()
+    #expect(try ben.rows() == ["a|1|of ben", "b|1|of ben", "d|1|new"])
+  }
+
+  @Test func `a row for which there was no room is not deleted at its author`() throws {
+    let schema = "CREATE TABLE tag(id TEXT PRIMARY KEY, name TEXT UNIQUE); "
+    let dora = try Person("dora", in: folder, schema + "INSERT INTO tag VALUES ('a','one')")
+    let emil = try Person("emil", in: folder, schema)
+    let tags = ShareScope(name: "tags") { SharedTable("tag") }
+    try dora.share(tags, with: emil)
+    try emil.receive()
+    try emil.share(tags, with: dora)
+    try dora.receive()
+    try emil.run("INSERT INTO tag VALUES ('d','two')")
+    try dora.run("INSERT INTO tag VALUES ('e','two')")
+    try emil.share(tags, with: dora)
+    #expect(try dora.receive().diffs.map(\.conflicts) == [1])
+    #expect(try dora.rows("SELECT * FROM tag ORDER BY id") == ["a|one", "e|two"])
+    let report = try dora.share(tags, with: emil)
+    #expect(report.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[1, 0, 0]])
+    try emil.receive()
+    #expect(try emil.rows("SELECT * FROM tag ORDER BY id") == ["a|one", "d|two"])
+  }
+
   @Test func `what somebody changes before they share back for the first time is no conflict`() throws {
     try anna.share(Self.album(1), with: ben)
     try ben.receive()

@@ -60,6 +60,47 @@ import Testing
     #expect(try anna.rows("SELECT count(DISTINCT diff) FROM buckia_shared") == ["2"])
   }
 
+  @Test func `a share with several people tells who of them has acknowledged it, and how far`() throws {
+    let cara = try SharingPerson("cara", in: folder, Self.schema)
+    for person in [anna, ben, cara] { try person.home.makeIdentity(named: person.name) }
+    func share(_ person: SharingPerson, with names: [String], into output: String) throws {
+      var options = ShareOptions()
+      options.isUnencrypted = true
+      try DatabaseManager(person.path).share(
+        Self.album, to: names.map { ShareRecipient($0) }, output: .folder(folder.file(output)), options: options,
+        signedBy: person.home.identity(), home: person.home)
+    }
+    /// Applies what is for both, and shares back.
+    func answer(_ person: SharingPerson) throws {
+      let report = try DatabaseManager(person.path).processInboundChanges(
+        [folder.file("for both")], options: ApplyOptions(keepsFiles: true), home: person.home)
+      #expect(report.rejected.isEmpty)
+      try share(person, with: ["anna"], into: "for anna")
+      try anna.receive()
+    }
+    func acknowledged() throws -> [String] {
+      try anna.rows(
+        """
+        SELECT DISTINCT people, sequence, acknowledged_by, acknowledged FROM buckia_shared
+        WHERE direction = 'sent' AND table_name = 'photo' AND key = 'a' ORDER BY acknowledged_by
+        """)
+    }
+    let people = #"["ben","cara"]"#
+    let (bens, caras) = (try ben.home.identity().card.key, try cara.home.identity().card.key)
+    try share(anna, with: ["ben", "cara"], into: "for both")
+    #expect(try acknowledged() == ["\(people)|1|NULL|NULL"])
+    try answer(ben)
+    #expect(try acknowledged() == ["\(people)|1|\(bens)|1"])
+    try anna.run("UPDATE photo SET title = 'x' WHERE id = 'a'")
+    try share(anna, with: ["ben", "cara"], into: "for both")
+    #expect(try acknowledged() == ["\(people)|2|\(bens)|0"])
+    try answer(cara)
+    #expect(try acknowledged() == ["\(people)|2|\(bens)|0", "\(people)|2|\(caras)|1"].sorted())
+    try ben.run("UPDATE photo SET title = 'y' WHERE id = 'b'")
+    try answer(ben)
+    #expect(try acknowledged() == ["\(people)|2|\(bens)|1", "\(people)|2|\(caras)|1"].sorted())
+  }
+
   @Test func `keys of several columns are columns of their own`() throws {
     try anna.share(Self.album, with: ben)
     try ben.receive()
@@ -129,7 +170,7 @@ import Testing
     return try DatabaseManager(path).examine().warnings.filter { $0.code == .hiddenReference }.map(\.arguments)
   }
 
-  @Test(arguments: ["photo_id", "photoID", "id_photo", "PHOTO_ID"])
+  @Test(arguments: ["photo_id", "photoID", "id_photo", "PHOTO_ID", "photos", "Photos"])
   func `an integer column that is named after a table seems to refer to it`(_ name: String) throws {
     #expect(
       try Self.hidden(
@@ -139,8 +180,10 @@ import Testing
 
   @Test(arguments: [
     "CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INTEGER REFERENCES photos(id))",
-    "CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id TEXT)", "CREATE TABLE mark(id TEXT PRIMARY KEY, photo INTEGER)",
-    "CREATE TABLE mark(id TEXT PRIMARY KEY, film_id INTEGER)",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photos INTEGER REFERENCES photos(id))",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id TEXT)", "CREATE TABLE mark(id TEXT PRIMARY KEY, photos TEXT)",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photos REAL)", "CREATE TABLE mark(id TEXT PRIMARY KEY, photos)",
+    "CREATE TABLE mark(id TEXT PRIMARY KEY, photo INTEGER)", "CREATE TABLE mark(id TEXT PRIMARY KEY, film_id INTEGER)",
   ])
   func `other columns do not`(_ sql: String) throws {
     #expect(try Self.hidden("CREATE TABLE photos(id INTEGER PRIMARY KEY); \(sql)") == [])
@@ -151,6 +194,11 @@ import Testing
       try Self.hidden("CREATE TABLE photo(id TEXT PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo_id INT)")
         == [])
     #expect(try Self.hidden("CREATE TABLE photo(photo_id INTEGER PRIMARY KEY)") == [])
+    #expect(
+      try Self.hidden("CREATE TABLE photo(id TEXT PRIMARY KEY); CREATE TABLE mark(id TEXT PRIMARY KEY, photo INT)")
+        == [])
+    // A price has a price: its own name is no reference.
+    #expect(try Self.hidden("CREATE TABLE price(id INTEGER PRIMARY KEY, price INTEGER)") == [])
   }
 
   @Test func `a reference that a scope declares is known`() throws {

@@ -21,6 +21,7 @@ import Testing
     for diff in first.diffs.dropFirst() {
       let reason = try #require(diff.reason)
       #expect(reason.contains("\(files[1].id), number 2 of its stream, which has not arrived"), "\(reason)")
+      #expect(reason.hasSuffix("that file, or for a snapshot of the stream (`buckia share --resync`)"), "\(reason)")
     }
     #expect(try exchange.rows("SELECT id FROM t") == ["1"])
     #expect(try exchange.database.log().map(\.state) == [.applied, .waiting, .waiting])
@@ -80,12 +81,40 @@ import Testing
     let report = try exchange.apply()
     #expect(report.diffs.map(\.state) == [.waiting, .waiting])
     #expect(report.diffs.map(\.code) == [.forkedStream, .forkedStream])
-    #expect(report.diffs.first?.reason?.contains("its stream forks: \(files[2].id) was applied") == true)
+    let reason = try #require(report.diffs.first?.reason)
+    #expect(reason.contains("its stream forks: \(files[2].id) was applied"))
+    #expect(reason.hasSuffix("ask the sender for a snapshot (`buckia share --resync`)"), "\(reason)")
     #expect(try exchange.rows("SELECT id FROM t") == ["1", "2", "3"])
     try exchange.deliver(author.next(after: onFork, row: 60, kind: .snapshot))
     #expect(try exchange.apply().diffs.map(\.state) == [.alreadyApplied, .alreadyApplied, .applied])
     #expect(try exchange.rows("SELECT id FROM t") == ["60"])
     #expect(try exchange.folder.names(in: "inbound") == [])
+  }
+
+  @Test("A snapshot that comes after a newer one changes nothing, and who goes on from it is found to have gone back")
+  func olderSnapshot() throws {
+    let exchange = try Exchange(StreamAuthor.schema)
+    var author = try StreamAuthor()
+    let files = try author.files(2)
+    let older = try author.next(after: files[1], row: 50, kind: .snapshot)
+    let newer = try author.next(after: older, row: 60, kind: .snapshot)
+    try exchange.deliver(newer)
+    #expect(try exchange.apply().diffs.map(\.state) == [.applied])
+    #expect(try exchange.rows("SELECT id FROM t") == ["60"])
+    try exchange.deliver(older)
+    let late = try exchange.apply()
+    #expect(late.diffs.map(\.state) == [.alreadyApplied])
+    #expect(late.diffs.first?.reason?.contains("the snapshot \(newer.id)") == true)
+    #expect(try exchange.rows("SELECT id FROM t") == ["60"])
+    #expect(try exchange.folder.names(in: "inbound") == [])
+    // Their database was restored from a time between the two.
+    let again = try author.next(after: older, row: 70)
+    try exchange.deliver(again, author.next(after: again, row: 80))
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.state) == [.waiting, .waiting])
+    #expect(report.diffs.map(\.code) == [.forkedStream, .forkedStream])
+    #expect(report.diffs.first?.reason?.contains("its stream forks: \(newer.id) was applied") == true)
+    #expect(try exchange.rows("SELECT id FROM t") == ["60"])
   }
 
   @Test("A diff that follows another file than the one with this id that was applied is refused")

@@ -237,6 +237,27 @@ private let edits = """
     #expect(try exchange.rows("SELECT count(*) FROM buckia_effect") == ["0"])
   }
 
+  @Test("What was done is kept for 30 days, unless something else is set; of what is older nothing is known")
+  func expiry() throws {
+    let exchange = try Exchange(schema)
+    var sent: [DiffReport] = []
+    for number in 10...11 {
+      sent.append(try exchange.send("INSERT INTO note VALUES (\(number), 'n', 'n')"))
+      try exchange.apply()
+    }
+    let day = 86_400_000
+    try TestDatabases.run(
+      "UPDATE buckia_ledger SET recorded_at = recorded_at - CASE entry WHEN 1 THEN 31 ELSE 29 END * \(day)",
+      on: exchange.mine)
+    #expect(try exchange.rows("SELECT first, last FROM buckia_effect ORDER BY 1") == ["1|1", "2|2"])
+    try exchange.send("INSERT INTO note VALUES (12, 'n', 'n')")
+    try exchange.apply()
+    #expect(try exchange.rows("SELECT first, last FROM buckia_effect ORDER BY 1") == ["2|2", "3|3"])
+    #expect(#expect(throws: BuckiaError.self) { try undo(sent[0].id, in: exchange) }?.code == .notKept)
+    #expect(try undo(sent[1].id, in: exchange).undone.map(\.deleted) == [1])
+    #expect(try exchange.rows("SELECT id FROM note WHERE id >= 10 ORDER BY id") == ["10", "12"])
+  }
+
   @Test("A diff of many rows is kept in several blocks, and taken back as a whole")
   func manyBlocks() throws {
     let exchange = try Exchange(schema)

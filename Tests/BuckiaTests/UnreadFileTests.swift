@@ -37,29 +37,6 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
     #expect(error?.code == .unreadable)
   }
 
-  /// Files that are there already, or cannot be read.
-  private final class Files: IncomingFileSource {
-    private final class Reader: IncomingFileReader {
-      private var files: ArraySlice<IncomingFile>
-
-      init(_ files: ArraySlice<IncomingFile>) { self.files = files }
-
-      func wait() {}
-      func next() -> IncomingFile? { files.popFirst() }
-      func stop() {}
-    }
-
-    private let files: [IncomingFile]
-    private(set) var outcomes: [DiffOutcome] = []
-
-    init(_ files: [IncomingFile]) { self.files = files }
-
-    var count: Int { files.count }
-    func files(_ range: Range<Int>, streams: Bool) -> any IncomingFileReader { Reader(files[range]) }
-    func willReceive(_ index: Int) throws {}
-    func didReceive(_ files: [ReceivedFile]) { outcomes += files.map(\.outcome) }
-  }
-
   /// A file by a sender that inserts one row.
   private func file(_ id: Int64, by sender: String) throws -> IncomingFile {
     let exchange = try Exchange(notes)
@@ -84,42 +61,32 @@ private let notes = "CREATE TABLE notes(id INTEGER PRIMARY KEY, n); INSERT INTO 
       byteCount: 0, digest: { [] })
   }
 
-  private func receive(_ files: [IncomingFile], on path: String) throws -> [DiffOutcome] {
-    let source = Files(files)
-    let connection = try SQLiteConnection(opening: path, as: .readWrite)
-    var receiver = try Receiver(
-      on: connection, settings: ApplySettings(time: 2_000_000_000_000), clock: { 2_000_000_000_000 })
-    try receiver.receive(source)
-    try receiver.end()
-    return source.outcomes
-  }
-
   @Test("What cannot be read for now is not passed by: later files of its sender wait, those of others do not")
   func laterOnesWait() throws {
     let exchange = try Exchange(notes)
     let (first, second, third) = (try file(10, by: "aa"), try file(11, by: "aa"), try file(12, by: "bb"))
-    let outcomes = try receive([first, unread("lost", by: "aa"), second, third], on: exchange.mine)
+    let outcomes = try ReadyFiles.receive([first, unread("lost", by: "aa"), second, third], into: exchange.mine)
     #expect(outcomes.map(\.state) == [.applied, .rejected, .waiting, .applied])
     #expect(outcomes[2].code == .behindUnread)
     #expect(outcomes[2].reason?.contains("\"lost\"") == true)
     #expect(try exchange.database.log().map(\.state) == [.applied, .applied])
-    #expect(try receive([second], on: exchange.mine).map(\.state) == [.applied], "the next run tries anew")
+    #expect(try ReadyFiles.receive([second], into: exchange.mine).map(\.state) == [.applied], "the next run tries anew")
   }
 
   @Test("A file whose sender is not known either is waited for by all, one that was applied before excepted")
   func anybodysFile() throws {
     let exchange = try Exchange(notes)
     let (first, second) = (try file(10, by: ""), try file(11, by: "bb"))
-    #expect(try receive([first], on: exchange.mine).map(\.state) == [.applied])
-    let outcomes = try receive([unread("lost", by: nil), first, second], on: exchange.mine)
+    #expect(try ReadyFiles.receive([first], into: exchange.mine).map(\.state) == [.applied])
+    let outcomes = try ReadyFiles.receive([unread("lost", by: nil), first, second], into: exchange.mine)
     #expect(outcomes.map(\.state) == [.rejected, .alreadyApplied, .waiting])
   }
 
   @Test("A file that is at fault itself is waited for by nobody")
   func ownFault() throws {
     let exchange = try Exchange(notes)
-    let outcomes = try receive(
-      [unread("bad", by: "aa", isPassing: false), file(10, by: "aa")], on: exchange.mine)
+    let outcomes = try ReadyFiles.receive(
+      [unread("bad", by: "aa", isPassing: false), file(10, by: "aa")], into: exchange.mine)
     #expect(outcomes.map(\.state) == [.rejected, .applied])
   }
 }

@@ -34,7 +34,7 @@ public final class FaultServer: Sendable {
     /// Announces so many bytes, sends some of them, and closes the connection.
     case truncate(announced: Int, sent: [UInt8], headers: [(String, String)] = [])
     /// Announces so many bytes, sends some of them, and says nothing more.
-    case stallAfter(announced: Int, sent: [UInt8])
+    case stallAfter(announced: Int, sent: [UInt8], headers: [(String, String)] = [])
     /// Sends bytes that are no HTTP.
     case garbage([UInt8])
   }
@@ -133,8 +133,8 @@ public final class FaultServer: Sendable {
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: sent))))).whenComplete { _ in
           channel.close(promise: nil)
         }
-      case .stallAfter(let announced, let sent):
-        send(200, [], length: announced, on: context)
+      case .stallAfter(let announced, let sent, let headers):
+        send(200, headers, length: announced, on: context)
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: sent)))), promise: nil)
       case .garbage(let bytes):
         let channel = context.channel

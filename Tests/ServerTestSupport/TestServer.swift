@@ -46,3 +46,12 @@ public final class TestServer: Sendable {
     do { try lifeline.close() } catch { print("the server is still there: \(error)") }
   }
 }
+
+extension TestServer {
+  /// moto's S3, for all tests of a process: each has a bucket of its own.
+  public static let s3 = Result { try TestServer("s3") }
+  /// Apache's WebDAV: each test has a folder of its own.
+  public static let apache = Result { try TestServer("apache") }
+  /// rclone's WebDAV: each test has a folder of its own.
+  public static let rclone = Result { try TestServer("rclone") }
+}

@@ -13,6 +13,10 @@ extension DatabaseManager {
   /// safely on disk, unless the options keep them; inside a transaction that the app has open they stay, and so does
   /// everything in a folder that holds files made from this database.
   ///
+  /// While an encrypted file is among them, SQLite keeps its temporary files in memory: nothing of it lies on disk as it is, but in
+  /// the database. On a connection of the app this is left as the app has set it (`PRAGMA temp_store`) when there are TEMP tables, or a
+  /// transaction is open.
+  ///
   /// ```swift
   /// let report = try database.processInboundChanges(["inbound"]) { conflict in
   ///   conflict.table == "tags" ? .takeIncoming : .useDefault
@@ -45,68 +49,71 @@ extension DatabaseManager {
   ) throws -> ApplyReport {
     try requireFile()
     let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: options.decryption))
-    return try Opening.sealing(listing.items.contains { $0.namedKind ?? .encrypted == .encrypted }) {
-      try apply(listing, options: options, home: home, resolver: resolver, progress: progress)
-    }
-  }
-
-  private func apply(
-    _ listing: InboundListing, options: ApplyOptions, home: BuckiaHome, resolver: ConflictResolver?,
-    progress: ApplyProgressHandler?
-  ) throws -> ApplyReport {
+    let isSealed = listing.items.contains { $0.namedKind ?? .encrypted == .encrypted }
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
-        // What may still be rolled back is neither streamed nor removed.
-        let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
-        let answers = try AnswerRun(
-          options, home, at: WallClock.unixMilliseconds, isInsideAnother: isBorrowed && connection.isInTransaction
-        ).run(listing, for: path, on: connection)
-        let files = InboundFiles(listing.items, streams: isFinal, progress: progress)
-        // A dry run keeps the write lock until the last file: that is taken when nothing is left to be verified.
-        if options.isDryRun { try files.verifyAll(keeping: options.memoryLimit / 2) }
-        let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
-        let snapshot = options.isDryRun ? nil : options.snapshot
-        let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
-        let mark = try snapshot.flatMap { try SnapshotMark(at: $0) }
-        let repair = try snapshot.flatMap { try SnapshotRepair.run($0, marked: mark, of: connection) }
-        let unsent =
-          if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else {
-            UnsentChanges?.none
+        try Opening.sealing(isSealed) {
+          try TemporaryFilesInMemory.used(for: listing, on: connection) {
+            try apply(listing, options, home, resolver, progress, on: connection)
           }
-        let edits = options.conflicts.usesLatest ? try unsent?.edits(on: connection) : nil
-        let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
-        var report: ApplyReport
-        do {
-          report = try CommitDurability.raised(on: connection) {
-            try receive(
-              files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, before: mark?.id,
-              on: connection)
-          }
-          report.answers = answers
-          if let repair { report.warnings.append(repair) }
-        } catch var interruption as ApplyInterruption {
-          interruption.report.answers = answers
-          // What was applied before is none of this database's own changes: the next difference must not have it.
-          if let snapshot {
-            interruption.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
-          }
-          try edits?.end()
-          throw interruption
         }
-        if let snapshot {
-          try report.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
-        }
-        try edits?.end()
-        if options.isDryRun {
-          let conflicts = NewConflicts(after: before)
-          report.dryRunConflictCounts = try conflicts.counts(on: connection)
-          report.dryRunConflicts = try conflicts.first(on: connection)
-        }
-        rehearsal?.rollback()
-        return report
       }
     }
     report.seconds = seconds
+    return report
+  }
+
+  private func apply(
+    _ listing: InboundListing, _ options: ApplyOptions, _ home: BuckiaHome, _ resolver: ConflictResolver?,
+    _ progress: ApplyProgressHandler?, on connection: borrowing SQLiteConnection
+  ) throws -> ApplyReport {
+    // What may still be rolled back is neither streamed nor removed.
+    let isFinal = !options.isDryRun && !(isBorrowed && connection.isInTransaction)
+    let answers = try AnswerRun(
+      options, home, at: WallClock.unixMilliseconds, isInsideAnother: isBorrowed && connection.isInTransaction
+    ).run(listing, for: path, on: connection)
+    let files = InboundFiles(listing.items, streams: isFinal, progress: progress)
+    // A dry run keeps the write lock until the last file: that is taken when nothing is left to be verified.
+    if options.isDryRun { try files.verifyAll(keeping: options.memoryLimit / 2) }
+    let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
+    let snapshot = options.isDryRun ? nil : options.snapshot
+    let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
+    let mark = try snapshot.flatMap { try SnapshotMark(at: $0) }
+    let repair = try snapshot.flatMap { try SnapshotRepair.run($0, marked: mark, of: connection) }
+    let unsent =
+      if let known = options.snapshot { try UnsentChanges(in: connection, since: known) } else {
+        UnsentChanges?.none
+      }
+    let edits = options.conflicts.usesLatest ? try unsent?.edits(on: connection) : nil
+    let before = options.isDryRun ? try ConflictRecord.newest(on: connection) : 0
+    var report: ApplyReport
+    do {
+      report = try CommitDurability.raised(on: connection) {
+        try receive(
+          files, of: listing, options, home, removesFiles: isFinal, resolver, beside: edits, before: mark?.id,
+          on: connection)
+      }
+      report.answers = answers
+      if let repair { report.warnings.append(repair) }
+    } catch var interruption as ApplyInterruption {
+      interruption.report.answers = answers
+      // What was applied before is none of this database's own changes: the next difference must not have it.
+      if let snapshot {
+        interruption.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
+      }
+      try edits?.end()
+      throw interruption
+    }
+    if let snapshot {
+      try report.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
+    }
+    try edits?.end()
+    if options.isDryRun {
+      let conflicts = NewConflicts(after: before)
+      report.dryRunConflictCounts = try conflicts.counts(on: connection)
+      report.dryRunConflicts = try conflicts.first(on: connection)
+    }
+    rehearsal?.rollback()
     return report
   }
 

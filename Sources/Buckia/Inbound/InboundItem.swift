@@ -58,6 +58,12 @@ struct InboundItem: Sendable {
     }
   }
 
+  /// Whether it is encrypted, by its name or its first bytes. One that cannot be read may be.
+  var isEncrypted: Bool {
+    if let namedKind { return namedKind == .encrypted }
+    do throws(DiffFileError) { return try open().kind == .encrypted } catch { return true }
+  }
+
   /// Takes a file that was found in a folder; nil for names that are not ours.
   init?(in folder: String, name: String) {
     let plain = RemovalName.plainName(of: name) ?? name

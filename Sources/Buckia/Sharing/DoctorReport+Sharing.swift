@@ -24,8 +24,11 @@ extension DoctorReport {
             || declared.contains {
               $0.table == TableName(child.name) && $0.columns.contains { ASCIIName.matches($0, column.name) }
             }
-          let isOwnKey = child.name == parent.name && child.primaryKey.contains(place)
-          if !isDeclared, !isOwnKey { warnings.append(Remark(.hiddenReference, child.name, column.name, parent.name)) }
+          // A table's own name says what its column holds, as a `price` has a price.
+          let isOwn =
+            child.name == parent.name
+            && (child.primaryKey.contains(place) || ASCIIName.matches(column.name, parent.name))
+          if !isDeclared, !isOwn { warnings.append(Remark(.hiddenReference, child.name, column.name, parent.name)) }
         }
       }
     }
@@ -61,11 +64,13 @@ extension TableDefinition {
 }
 
 extension ColumnDefinition {
-  /// Whether it is named as columns are that refer to a table: `photo_id`, `photoid` or `id_photo`, for `photo` or `photos`.
+  /// Whether it is named as columns are that refer to a table: `photo_id`, `photoid` or `id_photo`, for `photo` or `photos`, or as the
+  /// table itself.
   fileprivate func seemsToRefer(to table: String) -> Bool {
     let column = ASCIIName.folded(name)
     let parent = ASCIIName.folded(table)
     let names = parent.hasSuffix("s") ? [parent, String(parent.dropLast())] : [parent]
-    return names.contains { $0.utf8.count > 1 && [$0 + "_id", $0 + "id", "id_" + $0].contains(column) }
+    return parent.utf8.count > 1 && column == parent
+      || names.contains { $0.utf8.count > 1 && [$0 + "_id", $0 + "id", "id_" + $0].contains(column) }
   }
 }

@@ -15,6 +15,9 @@ public struct ShareOptions: Sendable {
   public var propagates = false
   /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
   public var resyncs = false
+  /// Whether a file is written where there is nothing to send, and changes of others have been applied since the last one: it tells them that
+  /// they have. Every other file tells it, too.
+  public var acknowledges = false
   /// Whether the file is left as it is, neither encrypted nor signed by all means: everybody who gets hold of it can read it.
   public var isUnencrypted = false
   /// Whether nothing is written or sent, and only the report is wanted.

@@ -140,13 +140,17 @@ struct ShareRun {
     try share.write(on: connection)
     // Those who have something may have to be told that there is nothing any more.
     let asked = try StateEntry.toAskFor(share, repeating: isSnapshot, on: connection)
-    if !sent.isEmpty || !resent.isEmpty || !asked.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil) {
+    let hasContents =
+      !sent.isEmpty || !resent.isEmpty || !asked.isEmpty || isSnapshot && (share.sequence > 0 || replaced != nil)
+    let acknowledges =
+      try !hasContents && options.acknowledges && OutboxEntry.hasAppliedSince(share.number, on: connection)
+    if hasContents || acknowledges {
       let names = try SentNames(
         in: sent.changeset, of: sent.tables.map(\.definition), share, scope, schema, on: connection)
       let claims = ShareClaims(states: states, resent: resent, asked: asked)
       try send(
         sent, departed.withdrawals(keeping: keeps), claims, names, of: &share, replacing: replaced,
-        isSnapshot: isSnapshot, from: newer, by: replica, schema, &report)
+        as: acknowledges ? .ack : isSnapshot ? .snapshot : .delta, from: newer, by: replica, schema, &report)
       for var state in asked {
         state.isRequested = true
         try state.write(on: connection)
@@ -201,8 +205,7 @@ struct ShareRun {
   private func send(
     _ difference: DatabaseDifference, _ withdrawals: [(count: Int64, isWithdrawal: Bool)],
     _ claims: ShareClaims, _ names: SentNames, of share: inout ShareEntry, replacing replaced: StreamID?,
-    isSnapshot: Bool,
-    from source: RowSource, by replica: Replica, _ schema: SchemaReader,
+    as kind: Manifest.Kind, from source: RowSource, by replica: Replica, _ schema: SchemaReader,
     _ report: inout ShareReport
   ) throws {
     let id = try nextID(from: source, &report)
@@ -214,9 +217,9 @@ struct ShareRun {
       ContentDigest(last.digest).map { Manifest.Chain.Predecessor(id: last.id, manifestSHA256: $0) }
     }
     let chain = Manifest.Chain(
-      stream: stream, sequence: share.sequence + 1, follows: isSnapshot ? nil : follows, replaces: replaced)
+      stream: stream, sequence: share.sequence + 1, follows: kind == .snapshot ? nil : follows, replaces: replaced)
     var manifest = Manifest(
-      id: id, kind: isSnapshot ? .snapshot : .delta,
+      id: id, kind: kind,
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
       acknowledgements: try Self.acknowledgements(on: source.connection), ownKeys: names.ownKeys)

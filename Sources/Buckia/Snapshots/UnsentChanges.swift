@@ -75,8 +75,8 @@ package struct UnsentChanges {
   private static func reversal(
     from known: RowSource, after sent: TemporaryBuffer, to newer: RowSource
   ) throws -> TemporaryBuffer? {
-    // A temporary file of SQLite's own.
-    let copy = try SQLiteConnection(opening: "", as: .create)
+    // A temporary file of SQLite's own, unless what is applied must not lie in one.
+    let copy = try SQLiteConnection(opening: TemporaryBuffer.sealing == nil ? "" : ":memory:", as: .create)
     try known.connection.copy(to: copy)
     let schema = try SchemaReader(copy)
     let tables = try ChangesetSummary.of(sent).tables.map { TableName($0.table.name) }

@@ -10,6 +10,7 @@ struct DiffClocks {
   private let diff: KSUID
   private let session: ApplySession
   private let unsent: UnsentEdits?
+  private let sharing: (any SharingParticipant)?
   private let isAlone: Bool
   private let origins: RowOrigins?
   private let isFromReturning: Bool
@@ -17,13 +18,15 @@ struct DiffClocks {
   /// - Parameters:
   ///   - diff: The diff.
   ///   - unsent: What was changed here and not been sent; nil where nobody knows.
+  ///   - sharing: Knows what the author of the diff was told of by shares; nil where nobody does.
   ///   - isAlone: Whether nobody but the changes writes to the tables, as a trigger might.
   ///   - origins: Which changes come from other diffs; nil for none.
   ///   - isFromReturning: Whether the sender may not know of deletions that are forgotten here.
   init(
-    _ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, isAlone: Bool, origins: RowOrigins?,
-    isFromReturning: Bool = false
+    _ diff: KSUID, _ session: ApplySession, unsent: UnsentEdits?, sharing: (any SharingParticipant)? = nil,
+    isAlone: Bool, origins: RowOrigins?, isFromReturning: Bool = false
   ) {
+    self.sharing = sharing
     self.isFromReturning = isFromReturning
     self.origins = origins
     self.diff = diff
@@ -46,8 +49,10 @@ struct DiffClocks {
   }
 
   /// The rows of a table that were changed here and not sent; nil where there are none.
-  func exposedRows(of table: TableName, keeping indexes: IndexMaintenance?) -> ExposedRows? {
-    unsent?.rows(of: table).map { ExposedRows($0, keeping: indexes, on: session.connection) }
+  func exposedRows(of table: TableDefinition, keeping indexes: IndexMaintenance?) -> ExposedRows? {
+    let source: (any UnsentRowSource)? =
+      unsent?.rows(of: TableName(table.name)) ?? sharing.map { RowsEditedSinceShare(of: table, knownTo: $0) }
+    return source.map { ExposedRows($0, keeping: indexes, on: session.connection) }
   }
 }
 

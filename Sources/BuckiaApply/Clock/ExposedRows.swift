@@ -16,23 +16,34 @@ final class ExposedRows {
     var shared: [UInt8]?
   }
 
-  private let unsent: UnsentRows
+  private let unsent: any UnsentRowSource
   private let rows: TableRows
   private let layout: RecordedRowLayout
   private var exposed: [Row] = []
   private var keys: Set<[UInt8]> = []
   private var hasExposedAll = false
 
-  init(_ unsent: UnsentRows, keeping indexes: IndexMaintenance?, on connection: borrowing SQLiteConnection) {
+  init(_ unsent: any UnsentRowSource, keeping indexes: IndexMaintenance?, on connection: borrowing SQLiteConnection) {
     self.unsent = unsent
     rows = TableRows(unsent.table, keeping: indexes, in: connection)
     layout = RecordedRowLayout(
       table: TableName(unsent.table.name), columns: unsent.table.changesetColumns, key: unsent.table.keyIndexes)
   }
 
+  /// Whether rows are exposed only when they are not as the author of a change saw them.
+  var isAskedLate: Bool { unsent.isAskedLate }
+
   /// Makes the row with a key what the others know, if anything was done to it here.
   func expose(_ key: ClockKeyRecord) throws {
     if let edit = try unsent.edit(of: key) { try expose([edit]) }
+  }
+
+  /// Makes a row what the others know.
+  ///
+  /// - Returns: Whether it was something else before.
+  func expose(_ edit: UnsentRows.Edit) throws -> Bool {
+    try expose([edit])
+    return keys.contains(edit.key.bytes)
   }
 
   /// Makes all rows what the others know to which anything was done here in some columns, or that were inserted or deleted:

@@ -6,7 +6,7 @@ import SQLiteSchemas
 /// The rows of one table that were changed here and not sent to anybody: what was done to each, and how the others know it.
 ///
 /// They are in a TEMP table, which a rolled-back transaction takes back with the rows.
-final class UnsentRows {
+final class UnsentRows: UnsentRowSource {
   /// What was done to a row.
   enum Operation: Int64 {
     case insert = 1
@@ -29,6 +29,7 @@ final class UnsentRows {
   }
 
   let table: TableDefinition
+  let isAskedLate = false
   private let key: ClockKey
   private let name: String
   private let connection: SQLiteConnection

@@ -1,9 +1,10 @@
+import BuckiaByteStreams
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
 /// A temporary database of our own, beside that of the application: what is in it outlives a rollback there, and need not fit in
-/// memory. SQLite deletes it with the connection.
+/// memory, unless the changes came encrypted. SQLite deletes it with the connection.
 final class ReferenceStore {
   let connection: SQLiteConnection
 
@@ -11,7 +12,8 @@ final class ReferenceStore {
   /// - Throws: `SQLiteError` when it cannot be made.
   init(with library: SQLiteLibrary) throws {
     // An empty name: https://sqlite.org/inmemorydb.html#temp_db. Nothing of it is ever rolled back or committed.
-    connection = try SQLiteConnection(opening: "", as: .create, with: library)
+    let name = TemporaryBuffer.sealing == nil ? "" : ":memory:"
+    connection = try SQLiteConnection(opening: name, as: .create, with: library)
     try connection.execute(
       """
       PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;

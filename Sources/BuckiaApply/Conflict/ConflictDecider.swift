@@ -57,6 +57,13 @@ final class ConflictDecider {
   /// Whether edits that both sides made alike are asked about too: a resolver sees what SQLite's would.
   var asksAboutEverything: Bool { resolver != nil }
 
+  /// Whether the conflicts of a table are decided by its policy alone.
+  ///
+  /// - Throws: `SQLiteError`.
+  func decidesByPolicyAlone(for table: TableName) throws -> Bool {
+    try resolver == nil && rules?.exist(for: table) != true
+  }
+
   /// Whether a single broken reference refuses the whole file, since there is no resolver to ask.
   var refusesViolationsUnasked: Bool { resolver == nil && policies.otherwise == .abort }
 

@@ -14,6 +14,11 @@ final class ConflictRules {
 
   init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
 
+  /// Whether there are any about a table.
+  ///
+  /// - Throws: `SQLiteError`.
+  func exist(for table: TableName) throws -> Bool { try byTable.get()[table] != nil }
+
   /// The rule that decides a conflict; nil where there is none.
   ///
   /// - Throws: `SQLiteError`; `ChangesetError` when a rule is damaged.

@@ -126,8 +126,9 @@ extension Refusal {
     let fate = wasRefused ? "was refused" : "has not arrived"
     return Refusal(
       .waiting, code: .missingPredecessor,
-      reason: "it builds on \(id), number \(sequence) of its stream, which \(fate); it is applied once that is, or a "
-        + "snapshot of the stream: ask its sender for one of them")
+      reason:
+        "it builds on \(id), number \(sequence) of its stream, which \(fate); it is applied once that is: ask its sender "
+        + "for that file, or for a snapshot of the stream (`buckia share --resync`)")
   }
 
   static func fork(from other: KSUID) -> Refusal {
@@ -135,7 +136,7 @@ extension Refusal {
       .waiting, code: .forkedStream,
       reason:
         "its stream forks: \(other) was applied, and has its place. Its sender's database was probably copied, or "
-        + "restored from a backup: ask the sender for a snapshot")
+        + "restored from a backup: ask the sender for a snapshot (`buckia share --resync`)")
   }
 
   static func otherPredecessor(_ id: KSUID) -> Refusal {

@@ -1,5 +1,6 @@
 import BuckiaSchemaPlans
 import SQLiteConnections
+import SQLiteSchemas
 
 /// Takes part when diffs of others are applied, in the same transaction: what is known of those with whom rows are shared depends on
 /// them.
@@ -13,6 +14,16 @@ package protocol SharingParticipant: AnyObject {
   /// - Returns: The changes to be applied in their place.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   func prepare(_ changes: IncomingChanges) throws -> IncomingChanges
+  /// What the author of the changes that were prepared last knows of a row that has been edited here since: an edit of which they have not
+  /// been told counts as later than what they have done.
+  ///
+  /// - Parameters:
+  ///   - key: The values of the row's key, in the format of changesets.
+  ///   - table: Its table.
+  /// - Returns: The values of the edited columns as the author was told them, in the format of changesets, by the names of the columns in
+  ///   lower case; empty where nothing was edited, or it is not known.
+  /// - Throws: As ``prepare(_:)``.
+  func valuesBeforeEdits(ofRow key: [UInt8], in table: TableName) throws -> [String: [UInt8]]
   /// Notes what follows from the changes that were prepared last, once they have been applied.
   ///
   /// - Returns: What is worth knowing of their stream.

@@ -127,8 +127,8 @@ struct ApplyExecution {
       try session.hasClocks()
     else { return nil }
     return try DiffClocks(
-      diff, session, unsent: settings.unsent, isAlone: !seesTriggers, origins: incoming.rowOrigins(),
-      isFromReturning: incoming.isFromReturning)
+      diff, session, unsent: settings.unsent, sharing: incoming.place == nil ? nil : settings.sharing,
+      isAlone: !seesTriggers, origins: incoming.rowOrigins(), isFromReturning: incoming.isFromReturning)
   }
 
   /// What gathers the effects on the rows here; nil where they are not to be kept, or could not be kept all.

@@ -204,7 +204,7 @@ struct ChangesetApplier {
     let gathered = isReportedOtherwise ? nil : effects.map { EffectTable(statements, table, in: $0) }
     let clock = try clocks?.clock(for: match, table)
     if clock != nil, exposed[statements.name] == nil, decider.usesLatest(for: statements.name) {
-      exposed[statements.name] = clocks?.exposedRows(of: statements.name, keeping: indexes)
+      exposed[statements.name] = clocks?.exposedRows(of: match.local, keeping: indexes)
     }
     let applier = TableApplier(
       RowWriter(

@@ -124,7 +124,7 @@ final class TableApplier {
   }
 
   /// Whether an INSERT can meet nothing that the clock knows.
-  private var mayBatch: Bool { !followsClock || (exposed == nil && clock?.isTrivial != false) }
+  private var mayBatch: Bool { !followsClock || (exposed?.isAskedLate != false && clock?.isTrivial != false) }
 
   /// Applies a change, and defers it where a constraint refuses it.
   private func applyAlone(_ place: ChangePlace, _ bytes: RawSpan) throws {
@@ -247,12 +247,22 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
-    if let exposed, let key = clock?.key(of: change, bytes) {
+    if let exposed, !exposed.isAskedLate, let key = clock?.key(of: change, bytes) {
       if let displaced = try displaced.get() { try exposed.exposeAll(touching: displaced.places) }
       try exposed.expose(key)
     }
     if let known { return try attempt(bytes, beside: known) }
     return try attempt(bytes)
+  }
+
+  /// What was done here to the row of the change in hand since its author was told of it, where that is looked up late; nil for nothing.
+  ///
+  /// A resolver, rules and policies of columns decide about such rows themselves.
+  private func editSinceShare(_ bytes: RawSpan) throws -> UnsentRows.Edit? {
+    guard followsClock, let exposed, exposed.isAskedLate, layout.columnPolicies == nil,
+      try decider.decidesByPolicyAlone(for: statements.name), let key = clock?.key(of: change, bytes)
+    else { return nil }
+    return try exposed.edit(of: key)
   }
 
   private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
@@ -324,6 +334,18 @@ final class TableApplier {
 
   /// An INSERT meets a row with its key.
   private func meet(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
+    if let edit = try editSinceShare(bytes) {
+      local.release()
+      if try exposed?.expose(edit) == true { return try attempt(bytes) }
+      guard let again = try writer.currentRow(bytes) else { return try attempt(bytes) }
+      defer { again.release() }
+      return try settle(again, bytes)
+    }
+    return try settle(local, bytes)
+  }
+
+  /// Settles an INSERT that meets a row with its key.
+  private func settle(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
     if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       try clock?.stamp(columns.subtracting(later), of: change, bytes)
@@ -369,6 +391,7 @@ final class TableApplier {
       case .noRow: break
       }
     }
+    if let edit = try editSinceShare(bytes), try exposed?.expose(edit) == true { return try attempt(bytes) }
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
     if let local, !decider.asksAboutEverything {

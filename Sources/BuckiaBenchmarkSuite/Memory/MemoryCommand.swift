@@ -59,7 +59,7 @@ struct MemoryCommand: ParsableCommand {
   ///
   /// On Linux `ru_maxrss` is inherited through `exec`, so it may be the peak of the parent. `VmHWM` starts anew with the
   /// program (proc(5)).
-  private static var peakResidentBytes: Int {
+  static var peakResidentBytes: Int {
     #if canImport(Darwin)
       var usage = rusage()
       getrusage(RUSAGE_SELF, &usage)

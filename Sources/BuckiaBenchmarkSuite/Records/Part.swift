@@ -4,6 +4,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
   case folder
   case diff
   case share
+  case sync
   case memory
   case peer
 
@@ -14,6 +15,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
     case .folder: "Inbound folders"
     case .diff: "Finding the difference"
     case .share: "Sharing"
+    case .sync: "Storage"
     case .memory: "Memory"
     case .peer: "Against other programs"
     }

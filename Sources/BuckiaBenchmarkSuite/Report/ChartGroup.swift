@@ -22,6 +22,8 @@ struct ChartGroup {
       file: "small-files.svg", title: "Many small files in one folder", prefix: "small-files"),
     ChartGroup(file: "opening.svg", title: "Opening a diff file, beside applying it", prefix: "opening-"),
     ChartGroup(file: "difference.svg", title: "Finding the difference of two databases", prefix: "difference-"),
+    ChartGroup(file: "transfers-up.svg", title: "Uploading to a WebDAV server", prefix: "upload-"),
+    ChartGroup(file: "transfers-down.svg", title: "Downloading from a WebDAV server", prefix: "download-"),
     ChartGroup(file: "memory.svg", title: "Peak memory", prefix: "memory-"),
     ChartGroup(
       file: "peer-difference.svg", title: "Finding the difference, against other programs", prefix: "peer-difference-"),

@@ -89,6 +89,7 @@ package struct Figure: Codable, Sendable {
 package enum MeasuredUnit: String, Codable, Sendable {
   case seconds
   case bytes
+  case count
 
   /// A value for people: three digits, in the unit that fits.
   package func text(_ value: Double) -> String {
@@ -96,6 +97,7 @@ package enum MeasuredUnit: String, Codable, Sendable {
     case .seconds:
       if value < 0.001 { return "\((value * 1_000_000).threeDigits) µs" }
       return value < 1 ? "\((value * 1_000).threeDigits) ms" : "\(value.threeDigits) s"
+    case .count: return Quantity.grouped(Int(value))
     case .bytes:
       return value < 16_384 ? "\(Quantity.grouped(Int(value))) bytes" : "\((value / 1_048_576).threeDigits) MiB"
     }

@@ -66,6 +66,12 @@ struct ShareVerb: Verb {
     help: "Delete rows there, too, that went here because of an undo or because somebody does not share them any more.")
   var propagate = false
 
+  @Flag(
+    help:
+      "Where nothing has changed, write a file all the same if you have applied changes since the last one: it tells so."
+  )
+  var acknowledge = false
+
   @Flag(help: "Write a file that everybody can read. It is signed if you have an identity; --to may be any name.")
   var unencrypted = false
 
@@ -135,6 +141,7 @@ struct ShareVerb: Verb {
     var options = ShareOptions()
     options.onLeave = onLeave
     options.propagates = propagate
+    options.acknowledges = acknowledge
     options.resyncs = resync
     options.isUnencrypted = unencrypted
     options.isDryRun = dryRun

@@ -50,6 +50,18 @@ package struct OutboxEntry: Equatable, Sendable {
       digest, file, time)
   }
 
+  /// Whether changes of others have been applied since the last diff of a share was made. One that only acknowledges changes nothing.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func hasAppliedSince(_ share: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.cachedInteger(
+      """
+      SELECT 1 FROM main.buckia_ledger AS l JOIN main.buckia_stream AS s ON s.entry = l.entry
+      WHERE l.sender <> 'own' AND l.inserted + l.updated + l.deleted + l.omitted > 0
+        AND l.recorded_at >= (SELECT max(made_at) FROM main.buckia_outbox WHERE share = \(share)) LIMIT 1
+      """) != nil
+  }
+
   /// The number of the share that a diff is of; nil where it was not shared from here.
   ///
   /// - Throws: `SQLiteError`.

@@ -68,7 +68,7 @@ package struct HTTPExchange: Sendable {
           request.url = target
           continue
         }
-        let error = await ServerFault.error(response, request, about: path)
+        let error = await ServerFault.error(response, sent, about: path)
         if try await authorization.renew(after: error, response, isFirst: !isRenewed), !isRenewed {
           isRenewed = true
           continue

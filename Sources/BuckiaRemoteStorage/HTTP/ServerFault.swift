@@ -12,13 +12,18 @@ enum ServerFault {
   private static let readLimit = 64 << 10
 
   /// The error that an answer stands for. Its body is read.
+  ///
+  /// - Parameter request: The request as it was sent. The secrets in its header are not repeated, should the server do so.
   static func error(
     _ response: HTTPTransportResponse, _ request: HTTPTransportRequest, about path: RemotePath?
   ) async -> StorageError {
-    let text: String
+    var text: String
     do { text = String(decoding: try await response.body.bytes(upTo: readLimit), as: UTF8.self) } catch {
       // The status says enough where the rest cannot be read.
       text = ""
+    }
+    for secret in request.headers.secrets {
+      text = text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: "…")
     }
     return error(status: response.status, headers: response.headers, text: text, request, about: path)
   }
@@ -111,5 +116,27 @@ enum ServerFault {
       shown.unicodeScalars.append(isHarmless ? scalar : " ")
     }
     return shown
+  }
+}
+
+extension HTTPHeaders {
+  /// The fields that say who asks.
+  private static let secretFields = ["Authorization", "Proxy-Authorization", "AccessKey", "X-Amz-Security-Token"]
+
+  /// The secrets in the fields, whole and in their parts: the longer first.
+  fileprivate var secrets: [String] {
+    var found: Set<String> = []
+    for field in Self.secretFields {
+      guard let value = self[field] else { continue }
+      found.insert(value)
+      let parts = value.split(separator: " ", maxSplits: 1).map(String.init)
+      guard parts.count == 2 else { continue }
+      found.insert(parts[1])
+      guard parts[0].lowercased() == "basic", let decoded = Data(base64Encoded: parts[1]) else { continue }
+      let pair = String(decoding: decoded, as: UTF8.self)
+      if let colon = pair.firstIndex(of: ":") { found.insert(String(pair[pair.index(after: colon)...])) }
+    }
+    // A server that repeats a letter or two does not tell a secret.
+    return found.filter { $0.utf8.count > 3 }.sorted { $0.utf8.count > $1.utf8.count }
   }
 }

@@ -11,6 +11,8 @@ public struct S3Bucket: StorageProvider {
   let configuration: S3Configuration
   let address: HTTPAddress
   let exchange: HTTPExchange
+  /// For all uploads together: each of several files may go in several parts.
+  let slots: TransferSlots
   private let authorization: S3Authorization
 
   /// Takes a bucket.
@@ -35,6 +37,7 @@ public struct S3Bucket: StorageProvider {
   ) throws(StorageError) {
     self.configuration = configuration
     self.authorization = authorization
+    slots = TransferSlots(configuration.transferLimit)
     address = try configuration.address()
     exchange = HTTPExchange(transport: transport, policy: retries, authorization: authorization)
   }
@@ -46,7 +49,7 @@ public struct S3Bucket: StorageProvider {
   public var capabilities: StorageCapabilities {
     StorageCapabilities(
       putsIfAbsent: configuration.honoursConditions, putsIfVersion: configuration.honoursConditions, readsRanges: true,
-      moves: true, listsFromName: true, resumesUploads: true, checksums: [.sha256],
+      moves: true, listsFromName: true, uploadsInParts: true, resumesUploads: true, checksums: [.sha256],
       transferLimit: configuration.transferLimit)
   }
 
@@ -158,7 +161,8 @@ public struct S3Bucket: StorageProvider {
     let digest: String
     if let known = contents.sha256 { digest = known } else { digest = try await contents.digest(SHA256.self) }
     request.headers[S3Authorization.payloadField] = digest
-    let answer = try await exchange.perform(request, about: path, accepting: [200, 201, 412])
+    let put = request
+    let answer = try await slots.run { try await exchange.perform(put, about: path, accepting: [200, 201, 412]) }
     if answer.response.status == 412 {
       // What an earlier attempt has put there is ours, if only its answer was lost.
       if answer.attempts > 1, let found = try await ours(contents, at: path) { return found }
@@ -180,10 +184,16 @@ public struct S3Bucket: StorageProvider {
       HTTPTransportRequest("DELETE", url(path)), about: path, accepting: [200, 202, 204, 404])
   }
 
-  /// Copies the object within the server, and deletes the original.
+  /// The largest object that the protocol copies in one step, in bytes: 5 GiB.
+  private static let copyLimit: Int64 = 5 << 30
+
+  /// Copies the object within the server, and deletes the original. What is too large for that throws `unsupported`.
   public func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
     guard path != newPath else { return }
-    guard try await stat(path) != nil else { throw StorageError.notFound(path) }
+    guard let object = try await stat(path) else { throw StorageError.notFound(path) }
+    guard object.byteCount <= Self.copyLimit else {
+      throw StorageError(.unsupported, "\(name) copies no object of more than 5 GiB in one step", path: path)
+    }
     if !isReplacing, try await stat(newPath) != nil { throw StorageError.alreadyExists(newPath) }
     var request = HTTPTransportRequest("PUT", url(newPath))
     let source = [configuration.bucket] + path.segments

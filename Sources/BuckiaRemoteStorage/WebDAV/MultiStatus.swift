@@ -11,13 +11,16 @@ struct WebDAVEntry: Sendable, Equatable {
 /// What a WebDAV server says of files and folders: a `multistatus` document (RFC 4918, section 13).
 struct MultiStatus {
   private(set) var entries: [WebDAVEntry] = []
+  /// Whether the entity tag of a folder changes with anything that changes in it, however deep: as ownCloud, Nextcloud and others have it
+  /// (<https://doc.owncloud.com/server/latest/developer_manual/webdav_api/>). They are told by the ids that they give to files.
+  private(set) var tagsCoverFolders = false
   /// How many have names that are no ``RemotePath``.
   private(set) var unusableNames = 0
 
   /// The properties that are asked for.
   static let wanted = """
     <?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/><getetag/>\
-    <getlastmodified/></prop></propfind>
+    <getlastmodified/><fileid xmlns="http://owncloud.org/ns"/></prop></propfind>
     """
   /// The properties of RFC 4331.
   static let quota = """
@@ -43,6 +46,7 @@ struct MultiStatus {
         unusableNames += 1
         continue
       }
+      if properties["fileid"] != nil { tagsCoverFolders = true }
       let isFolder = properties["resourcetype"]?["collection"] != nil
       let byteCount = properties.text(of: "getcontentlength").flatMap { Int64($0) }
       guard isFolder || byteCount.map({ $0 >= 0 }) == true else {

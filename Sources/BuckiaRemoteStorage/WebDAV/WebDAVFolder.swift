@@ -62,16 +62,17 @@ public struct WebDAVFolder: StorageProvider {
 
   // MARK: Looking
 
-  /// Lists folder by folder, by `PROPFIND`.
+  /// Lists folder by folder, by `PROPFIND`. Where the entity tag of a folder covers everything in it, folders that have not changed since the last
+  /// time are not asked for again.
   public func list(_ request: ListRequest) async throws -> ListPage {
     var page = ListPage(objects: [])
     // Few servers list all folders at once (`Depth: infinity`).
-    var folders = [request.folder]
+    var folders: [(path: RemotePath?, tag: ObjectVersion?)] = [(request.folder, nil)]
     while let folder = folders.popLast() {
       try Task.checkCancellation()
-      for entry in try await entries(of: folder, page: &page) {
+      for entry in try await entries(of: folder.path, tag: folder.tag, page: &page) {
         if entry.isFolder {
-          folders.append(entry.path)
+          folders.append((entry.path, entry.object.version))
         } else {
           page.objects.append(entry.object)
         }
@@ -83,7 +84,15 @@ public struct WebDAVFolder: StorageProvider {
   }
 
   /// What is in one folder.
-  private func entries(of folder: RemotePath?, page: inout ListPage) async throws -> [WebDAVEntry] {
+  ///
+  /// - Parameter tag: The entity tag that the folder around it has for it; nil where it is not known.
+  private func entries(
+    of folder: RemotePath?, tag: ObjectVersion?, page: inout ListPage
+  ) async throws -> [WebDAVEntry] {
+    if let folder, let known = known.listing(of: folder, tag: tag) {
+      page.unusableNames += known.unusableNames
+      return known.entries
+    }
     let answer = try await propfind(url(folder: folder), depth: 1, about: folder, accepting: [207, 404])
     guard answer.status == 207 else { return [] }
     let statuses = try await MultiStatus(answer, below: address)
@@ -91,6 +100,13 @@ public struct WebDAVFolder: StorageProvider {
     // The folder itself is among them.
     let entries = statuses.entries.filter { $0.path != folder && $0.path.folder == folder }
     known.note(entries, in: folder)
+    // Its own tag of this very answer: that of the folder around it may be from before.
+    if statuses.tagsCoverFolders, let folder,
+      let tag = statuses.entries.first(where: { $0.path == folder })?.object.version
+    {
+      let listing = WebDAVKnowledge.Listing(tag: tag, entries: entries, unusableNames: statuses.unusableNames)
+      known.note(listing, of: folder)
+    }
     return entries
   }
 

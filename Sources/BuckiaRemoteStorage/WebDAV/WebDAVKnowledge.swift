@@ -8,10 +8,20 @@ final class WebDAVKnowledge: Sendable {
     var folders: Set<RemotePath> = []
     var hasRoot = false
     var objects: Set<RemotePath> = []
+    var listings: [RemotePath: Listing] = [:]
+  }
+
+  /// What was in a folder when it had an entity tag.
+  struct Listing {
+    let tag: ObjectVersion
+    let entries: [WebDAVEntry]
+    let unusableNames: Int
   }
 
   /// How many files are remembered at most.
   private static let limit = 200_000
+  /// How many folders are remembered with what is in them.
+  private static let listingLimit = 10_000
 
   private let state = NIOLockedValueBox(State())
 
@@ -41,6 +51,18 @@ final class WebDAVKnowledge: Sendable {
 
   func hasFolder(_ folder: RemotePath?) -> Bool {
     state.withLockedValue { state in folder.map { state.folders.contains($0) } ?? state.hasRoot }
+  }
+
+  /// What was in a folder, if it has the same entity tag still.
+  func listing(of folder: RemotePath, tag: ObjectVersion?) -> Listing? {
+    state.withLockedValue { state in state.listings[folder].flatMap { $0.tag == tag ? $0 : nil } }
+  }
+
+  func note(_ listing: Listing, of folder: RemotePath) {
+    state.withLockedValue { state in
+      if state.listings.count >= Self.listingLimit { state.listings = [:] }
+      state.listings[folder] = listing
+    }
   }
 
   func hasObject(_ path: RemotePath) -> Bool { state.withLockedValue { $0.objects.contains(path) } }

@@ -33,6 +33,10 @@ struct XMLTree: Sendable, Equatable {
   /// - Throws: `StorageError` with `invalidAnswer` when it is not well-formed.
   static func parse(_ bytes: [UInt8]) throws(StorageError) -> XMLTree {
     let data = Data(bytes)
+    // In another encoding what is looked for next would look otherwise. XML has no zero bytes, UTF-16 and UTF-32 have.
+    guard !bytes.contains(0), isUTF8(bytes) else {
+      throw StorageError(.invalidAnswer, "the server's answer is XML in another encoding than UTF-8, which is not read")
+    }
     // No storage needs a document type, and what it defines can blow a small document up.
     guard data.range(of: Data("<!DOCTYPE".utf8)) == nil else {
       throw StorageError(.invalidAnswer, "the server's answer is XML with a document type, which is not read")
@@ -48,6 +52,17 @@ struct XMLTree: Sendable, Equatable {
         "the server's answer is no XML that can be read: \(builder.fault ?? "line \(parser.lineNumber) is wrong")")
     }
     return root
+  }
+
+  /// Whether the declaration at the beginning of a document names no other encoding.
+  private static func isUTF8(_ bytes: [UInt8]) -> Bool {
+    let start = String(decoding: bytes.prefix(200), as: UTF8.self)
+    guard let declaration = start.range(of: "<?xml"), let end = start.range(of: "?>"),
+      declaration.upperBound < end.lowerBound,
+      let name = start[declaration.upperBound..<end.lowerBound].range(of: "encoding")
+    else { return true }
+    let value = start[name.upperBound..<end.lowerBound].split { " =\"'\t\r\n".contains($0) }.first ?? ""
+    return ["utf-8", "us-ascii"].contains(value.lowercased())
   }
 
   /// Puts the tree together while the parser reads.

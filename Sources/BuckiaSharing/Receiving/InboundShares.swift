@@ -22,6 +22,10 @@ package final class InboundShares: SharingParticipant {
   private(set) var origins: RowOrigins?
   /// Whether the sender of the changes that were prepared last may not know of deletions that are forgotten here.
   private var isFromReturning = false
+  /// What was edited here of what the author of the changes that were prepared last knows; nil where they are of no stream.
+  private var edits: EditsSinceShare?
+  /// What is looked up for that, once for all diffs.
+  private lazy var editHistory = EditHistory(on: connection)
   /// Whether anything has been applied since deletions were forgotten last.
   private var hasFinished = false
   /// Whether anything is shared; nil until somebody has looked.
@@ -54,6 +58,7 @@ package final class InboundShares: SharingParticipant {
     own = [:]
     translation = nil
     origins = nil
+    edits = nil
     isFromReturning = try isReturning(changes)
     var flagged = changes
     flagged.isFromReturning = isFromReturning
@@ -80,6 +85,7 @@ package final class InboundShares: SharingParticipant {
         try RowOrigins(runs, of: changes.changeset, id, knowing: changes.feed.summary())
       }
     self.origins = origins
+    edits = EditsSinceShare(changes, tables, editHistory, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
@@ -149,6 +155,10 @@ package final class InboundShares: SharingParticipant {
     }.map { try PeerShadow(of: $0, on: connection) }
   }
 
+  package func valuesBeforeEdits(ofRow key: [UInt8], in table: TableName) throws -> [String: [UInt8]] {
+    try edits?.valuesBefore(ofRow: key, in: table) ?? [:]
+  }
+
   // MARK: Afterwards
 
   package func finish(_ changes: IncomingChanges) throws -> [Remark] {
@@ -188,7 +198,10 @@ package final class InboundShares: SharingParticipant {
       }
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       let isForgotten = try isFromReturning && self.isForgotten(change, reader, bytes, of: table, changes.key.id)
-      for shadow in followed { try shadow.follow(change, reader, bytes, of: table, isForgotten: isForgotten) }
+      let edited = try edits?.coveredPlaces(of: change, reader, bytes, of: table) ?? []
+      for shadow in followed {
+        try shadow.follow(change, reader, bytes, of: table, isForgotten: isForgotten, beside: edited)
+      }
       if let place = changes.place {
         try note(change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil)
       }

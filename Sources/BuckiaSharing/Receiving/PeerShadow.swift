@@ -47,21 +47,25 @@ final class PeerShadow {
 
   /// Follows a change that has been applied, as far as it has been taken.
   ///
-  /// - Parameter isForgotten: Whether the row of an INSERT is not here because it was deleted, of which its author does not know. The shadow has
-  ///   it then, and so the next share tells of it.
+  /// - Parameters:
+  ///   - isForgotten: Whether the row of an INSERT is not here because it was deleted, of which its author does not know. The shadow has
+  ///     it then, and so the next share tells of it.
+  ///   - edited: The places in the changeset of columns that the change has set and that were edited here, which counts as later: the next
+  ///     share tells of that.
   /// - Throws: `SQLiteError`.
   func follow(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, isForgotten: Bool = false
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, isForgotten: Bool = false,
+    beside edited: Set<Int> = []
   ) throws {
     guard let entry = entries[table.name] else { return }
     let row = change.operation == .insert ? reader.new : reader.old
     guard let columns = hashedColumns[table.name], table.hasKey(row) else {
-      try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten)
+      try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, beside: edited)
       return
     }
     let rows = ShadowRows(entry, columns: columns, on: connection)
     let before = try rows.hash(row, bytes, of: table)
-    try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten)
+    try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, beside: edited)
     let after = try rows.hash(row, bytes, of: table)
     guard before != after else { return }
     // The stream has not said so.
@@ -73,13 +77,15 @@ final class PeerShadow {
 
   private func move(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in entry: ShadowEntry,
-    isForgotten: Bool
+    isForgotten: Bool, beside edited: Set<Int>
   ) throws {
     let shadow = "main.\(entry.name.quoted)"
     noteKey(change.operation == .insert ? reader.new : reader.old, bytes, of: table)
     switch change.operation {
+    case .insert where !edited.isEmpty:
+      try update(reader.new, reader, bytes, of: table, in: shadow, beside: edited)
     case .insert: try insert(reader.new, bytes, of: table, into: shadow, isForgotten: isForgotten)
-    case .update: try update(reader, bytes, of: table, in: shadow)
+    case .update: try update(reader.old, reader, bytes, of: table, in: shadow, beside: edited)
     case .delete:
       guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try run("DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", bytes) { statement in
@@ -135,6 +141,9 @@ final class PeerShadow {
       return writer.bytes
     }
   }
+
+  /// The places in a changeset of the columns that others get as they are here.
+  func placesSentAsTheyAre(of table: KeyedTable) -> Set<Int> { Set(columns(of: table).compactMap(\.place)) }
 
   /// Reads the columns of a changeset of a row that was sent.
   private func rowQuery(of table: KeyedTable, in entry: ShadowEntry) -> RowQuery {
@@ -204,13 +213,15 @@ final class PeerShadow {
   }
 
   private func update(
-    _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in shadow: String
+    _ row: [ValueSlice], _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in shadow: String,
+    beside edited: Set<Int>
   ) throws {
     let changed = columns(of: table).compactMap { column in
       column.place.flatMap { reader.new[$0].isDefined ? (SQLText.identifier(column.name), $0) : nil }
     }
     guard !changed.isEmpty else { return }
     let assignments = changed.enumerated().map { index, column in
+      if edited.contains(column.1) { return "\(column.0) = ?\(index + 1)" }
       let isTaken = "SELECT \(Self.isSame("m.\(column.0)", index + 1)) FROM \(table.sql) AS m"
       let key = table.condition(from: changed.count + 1, in: "m")
       return "\(column.0) = CASE WHEN (\(isTaken) WHERE \(key)) THEN ?\(index + 1) ELSE \(column.0) END"
@@ -219,7 +230,7 @@ final class PeerShadow {
       "UPDATE \(shadow) SET \(assignments.joined(separator: ", ")) WHERE \(table.condition(from: changed.count + 1))"
     try run(sql, bytes) { statement in
       for (index, column) in changed.enumerated() { try statement.bind(reader.new[column.1], in: bytes, at: index) }
-      try table.bindKey(reader.old, bytes, to: statement, from: changed.count)
+      try table.bindKey(row, bytes, to: statement, from: changed.count)
     }
   }
 

@@ -28,17 +28,32 @@ final class SentValues {
   func hasSent(
     _ diff: KSUID, _ place: Int, of row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
   ) throws -> Bool {
-    guard let number = try share(of: diff), let share = shares[number] else { return false }
-    let values: [[UInt8]?]?
-    if let last, last.key == key, last.table == table.name, last.share == number {
-      values = last.values
-    } else {
-      let shadow = try shadows[number] ?? PeerShadow(of: share, on: connection)
-      shadows[number] = shadow
-      values = try shadow.values(row, bytes, of: table)
-      last = (key, table.name, number, values)
-    }
-    return values?[place] == bytes.array(row[place].encoded)
+    try values(sentBy: diff, row, bytes, key, table)?[place] == bytes.array(row[place].encoded)
+  }
+
+  /// Whether a diff was shared with another value than a row has.
+  ///
+  /// - Parameters: As those of ``hasSent(_:_:of:_:_:_:)``.
+  func hasSentOther(
+    _ diff: KSUID, _ place: Int, of row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> Bool {
+    guard let value = try values(sentBy: diff, row, bytes, key, table)?[place], let number = try share(of: diff),
+      shadows[number]?.placesSentAsTheyAre(of: table).contains(place) == true
+    else { return false }
+    return value != bytes.array(row[place].encoded)
+  }
+
+  /// The values of a row as the share of a diff has them; nil where it has none, or is not known.
+  private func values(
+    sentBy diff: KSUID, _ row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> [[UInt8]?]? {
+    guard let number = try share(of: diff), let share = shares[number] else { return nil }
+    if let last, last.key == key, last.table == table.name, last.share == number { return last.values }
+    let shadow = try shadows[number] ?? PeerShadow(of: share, on: connection)
+    shadows[number] = shadow
+    let values = try shadow.values(row, bytes, of: table)
+    last = (key, table.name, number, values)
+    return values
   }
 
   private func share(of diff: KSUID) throws -> Int64? {

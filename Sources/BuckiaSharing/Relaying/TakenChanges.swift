@@ -92,4 +92,15 @@ final class TakenChanges {
     guard let known = rows[table]?[key]?.values[column], known.hash == hash(value, bytes, column) else { return nil }
     return known.diff
   }
+
+  /// Whether a diff is known to have made a column something else than it is.
+  ///
+  /// - Parameters: As those of ``diff(of:_:_:inRow:of:)``.
+  func isOther(
+    than diff: KSUID, _ column: String, _ value: ValueSlice, _ bytes: RawSpan, inRow key: [UInt8],
+    of table: TableName
+  ) -> Bool {
+    guard let known = rows[table]?[key]?.values[column], known.diff == diff else { return false }
+    return known.hash != hash(value, bytes, column)
+  }
 }

@@ -132,7 +132,7 @@ extension SyncRound {
     let begun = try await index.setting(intent)
     try await index.set(intent, to: newest)
     do {
-      object = try await put(copy.newer, to: place.whole, condition, in: storage)
+      object = try await put(copy.newer, newest, to: place.whole, condition, in: storage)
     } catch let error as StorageError where [.alreadyExists, .changed].contains(error.code) {
       if isFirstTry, let begun, let version = try await version(of: place.whole, in: storage, ifDigestIs: begun) {
         let state = BackupState(
@@ -146,7 +146,7 @@ extension SyncRound {
         "\(try place.whole) in \(storage.name) is the backup of another device or of an earlier database, and was left alone; this one is \(try other.whole)"
       )
       place = other
-      object = try await put(copy.newer, to: place.whole, .none, in: storage)
+      object = try await put(copy.newer, newest, to: place.whole, .none, in: storage)
     }
     for former in try await storage.listAll(place.history).objects { try await storage.delete(former.path) }
     return BackupState(
@@ -165,12 +165,15 @@ extension SyncRound {
   }
 
   /// Uploads a file and asks whether it is there.
+  ///
+  /// - Parameter sha256: The digest of the file, where it is known.
   @discardableResult
   private mutating func put(
-    _ file: String, to path: RemotePath, _ condition: PutCondition, in storage: any StorageProvider
+    _ file: String, _ sha256: String? = nil, to path: RemotePath, _ condition: PutCondition,
+    in storage: any StorageProvider
   ) async throws -> StoredObject {
     var contents = try StorageContents(file: file)
-    contents.sha256 = try await contents.digest(SHA256.self)
+    if let sha256 { contents.sha256 = sha256 } else { contents.sha256 = try await contents.digest(SHA256.self) }
     try await storage.putChecked(contents, to: path, condition)
     guard let object = try await storage.stat(path), object.byteCount == contents.byteCount else {
       throw StorageError(

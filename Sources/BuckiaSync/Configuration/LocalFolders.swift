@@ -28,6 +28,15 @@ public struct LocalFolders: Sendable, Equatable {
     _ structure: FolderStructureConfiguration, userID: String,
     preferring preferred: FolderStructureConfiguration.Place? = nil
   ) throws(StorageError) {
+    try self.init(finding: structure, userID: userID, preferring: preferred)
+    try make()
+  }
+
+  /// Finds the folder, and makes nothing where there is none.
+  init(
+    finding structure: FolderStructureConfiguration, userID: String,
+    preferring preferred: FolderStructureConfiguration.Place?
+  ) throws(StorageError) {
     guard try RemotePath(userID).segments.count == 1 else {
       throw StorageError(.invalidSetting, "\"\(userID)\" is no name for a person's folder: it has a slash")
     }
@@ -56,7 +65,6 @@ public struct LocalFolders: Sendable, Equatable {
           .notFound, "\(userID) is in \(volume), which is not there; connect that volume, and try again")
       }
     }
-    try make()
   }
 
   /// The person's folder.

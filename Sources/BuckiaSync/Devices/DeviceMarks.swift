@@ -49,9 +49,9 @@ struct DeviceMarks {
   /// Says that this device has applied files, and finds those that all devices have applied.
   ///
   /// - Parameter names: The names of the files.
-  /// - Returns: Those that nobody needs any more.
-  func settle(_ names: [String]) async throws -> Set<String> {
-    guard !names.isEmpty else { return [] }
+  /// - Returns: Those that nobody needs any more, each with its marks, which go when the file has gone.
+  func settle(_ names: [String]) async throws -> [String: [RemotePath]] {
+    guard !names.isEmpty else { return [:] }
     var listing = try await Marks(storage.listAll(folder))
     for name in names where !listing.has(device, done: name) {
       try await storage.put(StorageContents([]), to: folder.appending("\(device)/\(name).done"), .none)
@@ -59,15 +59,11 @@ struct DeviceMarks {
     // Looked at behind the own marks: of two devices that do this at the same time, one at least sees the marks of both.
     listing = try await Marks(storage.listAll(folder))
     let others = listing.devices.filter { $0.key != device && ($0.value ?? now) > now - Self.patience }.keys
-    return Set(names.filter { name in others.allSatisfy { listing.has($0, done: name) } })
-  }
-
-  /// Removes all marks of a file that is gone.
-  func clear(_ name: String) async throws {
-    let listing = try await Marks(storage.listAll(folder))
-    for device in listing.devices.keys where listing.has(device, done: name) {
-      try await storage.delete(folder.appending("\(device)/\(name).done"))
+    let free = names.filter { name in others.allSatisfy { listing.has($0, done: name) } }
+    let marks = try free.map { name in
+      try (name, listing.owners(of: name).map { try folder.appending("\($0)/\(name).done") })
     }
+    return Dictionary(marks) { first, _ in first }
   }
 
   /// What the folder holds.
@@ -88,5 +84,8 @@ struct DeviceMarks {
     }
 
     func has(_ device: String, done name: String) -> Bool { done.contains("\(device)/\(name).done") }
+
+    /// The devices that have marked a file.
+    func owners(of name: String) -> [String] { devices.keys.filter { has($0, done: name) } }
   }
 }

@@ -77,7 +77,7 @@ struct InboundStep {
         // Another device has taken it, or its sender has replaced it: the next round sees.
         result.notes.append("\(object.path): \(error.message)")
       case .failure(let error):
-        if (error as? StorageError)?.isTransient != false { result.isCutShort = true }
+        result.isCutShort = true
         result.failures.append(
           SyncResult.Failure(step: .downloading, subject: object.path.text, error: error))
       }
@@ -119,12 +119,12 @@ struct InboundStep {
     for object in objects where try !isHere(object) {
       if try await round.index.hasDownloaded(object, from: storage.name) { settled.append(object) }
     }
-    let marks = try deviceMarks()
+    var marks: [String: [RemotePath]] = [:]
     do {
-      try await marks?.takePart()
-      if let marks {
-        let free = try await marks.settle(settled.map(\.path.name))
-        settled.removeAll { !free.contains($0.path.name) }
+      if let devices = try deviceMarks() {
+        try await devices.takePart()
+        marks = try await devices.settle(settled.map(\.path.name))
+        settled.removeAll { marks[$0.path.name] == nil }
       }
     } catch let error as StorageError {
       result.failures.append(SyncResult.Failure(step: .dropping, subject: storage.name, error: error))
@@ -133,10 +133,10 @@ struct InboundStep {
     guard !settled.isEmpty else { return }
     var progress = SyncProgress(step: .dropping)
     progress.fileCount = settled.count
-    let storage = storage
+    let (storage, marksOfFiles) = (storage, marks)
     try await forEachConcurrently(settled, limit: round.concurrency(of: storage)) { object in
       try await storage.delete(object.path)
-      try await marks?.clear(object.path.name)
+      for mark in marksOfFiles[object.path.name] ?? [] { try await storage.delete(mark) }
     } finish: { object, outcome in
       switch outcome {
       case .success:

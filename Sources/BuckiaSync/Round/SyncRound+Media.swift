@@ -88,18 +88,35 @@ extension SyncRound {
     _ file: MediaFile, _ known: SyncIndex.Upload?, to storage: any StorageProvider, isDryRun: Bool
   ) async throws -> Outcome {
     var contents = try StorageContents(file: file.file)
-    // Copied, restored or touched files have other times and the same contents.
-    let digest = try await contents.digest(SHA256.self)
-    if var known, known.sha256 == digest, known.byteCount == contents.byteCount {
-      known.fileState = file.state
-      return .unchanged(known)
+    if var known, known.byteCount == contents.byteCount {
+      // Copied, restored or touched files have other times and the same contents.
+      let digest = try await contents.digest(SHA256.self)
+      if known.sha256 == digest {
+        known.fileState = file.state
+        return .unchanged(known)
+      }
+      contents.sha256 = digest
     }
     if isDryRun { return .wanted }
-    contents.sha256 = digest
+    let sent = SentDigest()
+    if contents.sha256 == nil {
+      if storage.capabilities.checksums.contains(.sha256) {
+        contents.sha256 = try await contents.digest(SHA256.self)
+      } else {
+        contents = contents.watched(by: sent)
+      }
+    }
     let object = try await storage.put(contents, to: file.path, .none)
     guard object.byteCount == contents.byteCount else {
       throw StorageError(
         .truncated, "the storage has \(object.byteCount) bytes of it instead of \(contents.byteCount)", path: file.path)
+    }
+    let digest: String
+    if let known = contents.sha256 ?? sent.sha256(ofAll: contents.byteCount) {
+      digest = known
+    } else {
+      // The storage has not read them from beginning to end.
+      digest = try await contents.digest(SHA256.self)
     }
     return .uploaded(
       SyncIndex.Upload(

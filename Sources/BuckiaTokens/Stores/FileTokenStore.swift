@@ -5,8 +5,8 @@ import BuckiaJSON
 ///
 /// The file is a JSON document, `{"version":1,"tokens":{CONTEXT:TOKEN,…}}`. A token has the members `value`, `issued`, `expires`
 /// (milliseconds since 1970), `refreshToken` and `scopes`; those that it lacks are left out. It is replaced as a whole, so a reader sees the old or the new one, and
-/// programs that change it at the same time wait for each other at the file with `.lock` behind its name. A file that others can
-/// read or write is not used.
+/// programs that change it at the same time wait for each other at the file with `.lock` behind its name, and those that renew a token at
+/// the file with `.renewal.lock`. A file that others can read or write is not used.
 public actor FileTokenStore: TokenStore {
   /// Where it is.
   public nonisolated let path: String
@@ -43,6 +43,23 @@ public actor FileTokenStore: TokenStore {
       tokens.members.removeAll { $0.name == context.rawValue }
       return true
     }
+  }
+
+  /// How often it is looked whether another program has renewed the token, and how long each time is waited for that, in milliseconds.
+  private static let lockAttempts = 300
+  private static let lockPause = 100
+
+  /// Waits until no other program renews a token of the file: half a minute, which is longer than any server takes.
+  public func renewalLock(for context: TokenContext) async throws -> TokenRenewalLock? {
+    for _ in 0..<Self.lockAttempts {
+      let file: PosixFile
+      do throws(ByteStreamError) { file = try PosixFile(updating: "\(path).renewal.lock") } catch {
+        throw TokenError(error)
+      }
+      if file.tryLock() { return TokenRenewalLock(file) }
+      try await Task.sleep(for: .milliseconds(Self.lockPause))
+    }
+    return nil
   }
 
   // MARK: The file

@@ -178,6 +178,8 @@ public actor TokenManager {
 
   private func renew(_ context: TokenContext, _ number: Int) async throws -> AccessToken {
     do {
+      let lock = try await store.renewalLock(for: context)
+      defer { withExtendedLifetime(lock) {} }
       let old = entries[context]?.token
       let token: AccessToken
       if let stored = try await store.token(for: context), stored.value != old?.value, isFresh(stored) {

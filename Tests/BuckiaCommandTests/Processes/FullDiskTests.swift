@@ -95,4 +95,70 @@ struct FullDiskTests {
     #expect(try bench.sql("old.db", "SELECT * FROM t; SELECT * FROM buckia_ledger; SELECT * FROM buckia_refused") == [])
     #expect(try bench.buckia(["apply", "old.db", "x.bdiff"]).status == 0)
   }
+
+  // MARK: Rounds of sync
+
+  private func settings(_ bench: Workbench, folder: String, storage: String) throws {
+    let text = """
+      user: ben
+      database: \(folder)/mine.db
+      folder: \(folder)/files
+      storage: { type: folder, path: \(storage) }
+      """
+    try Data(text.utf8).write(to: URL(fileURLWithPath: bench.path("ben.yaml")))
+  }
+
+  private func sync(_ bench: Workbench) throws -> Workbench.Outcome {
+    try bench.buckia(["sync", "--config", "ben.yaml", "--json"])
+  }
+
+  @Test("A download that has no room leads to no upload and no deletion, and comes once there is room")
+  func download() throws {
+    let (bench, volume) = try nearlyFull(.wal)
+    defer { volume.unmount() }
+    try settings(bench, folder: "volume", storage: "storage")
+    #expect(try sync(bench).status == 0)
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "storage/ben/inbound"]).status == 0)
+    try bench.sql("volume/mine.db", "INSERT INTO t VALUES (2000, 'not backed up yet')")
+    let before = try TestDatabases.content(of: bench.path("volume/mine.db"))
+    let backup = try fileBytes(bench.path("storage/ben/backup.sqlite"))
+    try volume.fill(leaving: 150_000)
+    let outcome = try sync(bench)
+    #expect(outcome.status == 1, "\(outcome.output) \(outcome.diagnostics)")
+    let failures = try #require(try outcome.json["failures"] as? [[String: Any]])
+    #expect(failures.contains { ($0["message"] as? String)?.contains("full") == true }, "\(outcome.output)")
+    #expect(try bench.names(in: "storage/ben/inbound").count == 1)
+    #expect(try fileBytes(bench.path("storage/ben/backup.sqlite")) == backup)
+    #expect(!FileManager.default.fileExists(atPath: bench.path("storage/ben/history")))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: bench.path("volume/files/ben/inbound")).isEmpty)
+    #expect(try TestDatabases.content(of: bench.path("volume/mine.db")) == before)
+    try volume.makeRoom()
+    #expect(try sync(bench).status == 0)
+    #expect(try bench.sql("volume/mine.db", "SELECT count(*) FROM t; PRAGMA integrity_check") == ["42", "ok"])
+    #expect(try bench.names(in: "storage/ben/inbound").isEmpty)
+  }
+
+  @Test("A storage that has no room for the backup keeps the diffs that it would have to have")
+  func fullStorage() throws {
+    let (bench, volume) = try nearlyFull(.wal)
+    defer { volume.unmount() }
+    try FileManager.default.createDirectory(atPath: bench.path("here"), withIntermediateDirectories: true)
+    try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path("here/mine.db"))
+    try settings(bench, folder: "here", storage: "volume/storage")
+    #expect(try bench.buckia(["diff", "old.db", "new.db", "-o", "volume/storage/ben/inbound"]).status == 0)
+    try volume.fill(leaving: 150_000)
+    let outcome = try sync(bench)
+    #expect(outcome.status == 1, "\(outcome.output) \(outcome.diagnostics)")
+    let failures = try #require(try outcome.json["failures"] as? [[String: Any]])
+    #expect(failures.contains { ($0["step"] as? String) == "backing-up" }, "\(outcome.output)")
+    #expect(try bench.sql("here/mine.db", "SELECT count(*) FROM t") == ["41"])
+    #expect(try bench.names(in: "volume/storage/ben/inbound").count == 1)
+    // Nothing half is left under any name, hidden or not.
+    let left = try FileManager.default.subpathsOfDirectory(atPath: bench.path("volume/storage"))
+    #expect(left.filter { !$0.contains("inbound/") && !["ben", "ben/inbound"].contains($0) } == [], "\(left)")
+    try volume.makeRoom()
+    #expect(try sync(bench).status == 0)
+    #expect(try bench.names(in: "volume/storage/ben/inbound").isEmpty)
+    #expect(try bench.names(in: "volume/storage/ben") == ["backup.sqlite", "inbound"])
+  }
 }

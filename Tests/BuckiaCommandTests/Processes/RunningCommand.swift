@@ -53,9 +53,14 @@ final class RunningCommand {
 
   /// Interrupts it, as Control-C does.
   ///
+  /// - Parameter signal: Another signal to end it with.
   /// - Returns: The signal that ended it; nil when it exited by itself.
-  func interrupt() -> Int32? {
-    kill(process.processIdentifier, SIGINT)
+  func interrupt(by signal: Int32 = SIGINT) -> Int32? {
+    kill(process.processIdentifier, signal)
+    // One that does not heed the signal would keep the tests waiting for ever.
+    let end = Date(timeIntervalSinceNow: 60)
+    while process.isRunning, Date() < end { usleep(10_000) }
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
     return process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil
   }

@@ -13,19 +13,43 @@ final class DeletingPerson {
   let path: String
   private let home: BuckiaHome
   private let folder: TemporaryFolder
+  private let isSigning: Bool
 
-  /// - Parameter ordersIDs: Whether a later diff has a greater id, whoever makes it; else those of one second are in any order.
-  init(_ name: String, in folder: TemporaryFolder, ordersIDs: Bool = true) throws {
+  /// - Parameters:
+  ///   - ordersIDs: Whether a later diff has a greater id, whoever makes it; else those of one second are in any order.
+  ///   - isSigning: Whether they sign and encrypt what they share, for people they have met. Each has a home of their own then.
+  init(_ name: String, in folder: TemporaryFolder, ordersIDs: Bool = true, isSigning: Bool = false) throws {
     self.name = name
     self.folder = folder
+    self.isSigning = isSigning
     path = try TestDatabases.run(Self.schema, on: folder.file("\(name).sqlite"))
-    home = BuckiaHome(path: folder.file(ordersIDs ? "home" : "home of \(name)"))
+    home = BuckiaHome(path: folder.file(ordersIDs && !isSigning ? "home" : "home of \(name)"))
+    if isSigning { try home.makeIdentity(named: name) }
     try folder.makeFolder("for \(name)")
     try DatabaseManager(path).initialize(home: home)
     try DatabaseManager(path).keepClocks()
   }
 
   func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+
+  // MARK: Keys
+
+  /// Lets two people who sign know and trust each other's keys.
+  func meet(_ other: DeletingPerson) throws {
+    for (one, another) in [(self, other), (other, self)] {
+      let card = try another.home.identity().card
+      try one.home.addContact(card.text)
+      try one.home.trustContact(another.name, fingerprint: card.fingerprint)
+    }
+  }
+
+  /// Goes on with new keys, which somebody confirms.
+  func rotateKeys(confirmedBy other: DeletingPerson) throws {
+    _ = try home.rotateIdentity()
+    let identity = try home.identity()
+    for rotation in identity.rotations.suffix(1) { try other.home.addContact(rotation.text) }
+    try other.home.trustContact(name, fingerprint: identity.fingerprint)
+  }
 
   // MARK: Files
 
@@ -39,11 +63,14 @@ final class DeletingPerson {
     _ change: (inout ShareOptions) -> Void = { _ in }
   ) throws -> String? {
     var options = ShareOptions()
-    options.isUnencrypted = true
+    options.isUnencrypted = !isSigning
     change(&options)
+    let recipients = try others.map {
+      try isSigning ? ShareRecipient(home.contact(named: $0.name)) : ShareRecipient($0.name)
+    }
     let report = try DatabaseManager(path).share(
-      ShareScope(name: "notes") { SharedTable("note") }, to: others.map { ShareRecipient($0.name) },
-      output: .folder(folder.file("from \(name)")), options: options, home: home)
+      ShareScope(name: "notes") { SharedTable("note") }, to: recipients, output: .folder(folder.file("from \(name)")),
+      options: options, signedBy: isSigning ? home.identity() : nil, home: home)
     if isDelivered, let file = report.path { for other in others { try other.deliver(file) } }
     return report.path
   }

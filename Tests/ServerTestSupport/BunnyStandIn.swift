@@ -1,32 +1,32 @@
 import Crypto
+import Foundation
 import NIOConcurrencyHelpers
-import ServerTestSupport
-
-@testable import BuckiaRemoteStorage
 
 /// A server that does what the documentation of Bunny.net's storage API says.
-final class BunnyStandIn: Sendable {
-  static let password = "zone password"
+public final class BunnyStandIn: Sendable {
+  /// The password of the zone, which is called `zone`.
+  public static let password = "zone password"
 
   private let server: FaultServer
-  var address: String { server.address }
-  var requests: [FaultServer.Request] { server.requests }
+  /// The address.
+  public var address: String { server.address }
+  /// The requests that have come, in their order.
+  public var requests: [FaultServer.Request] { server.requests }
 
-  init() async throws {
+  /// Starts a server with an empty zone.
+  public init() async throws {
     let objects = NIOLockedValueBox<[String: [UInt8]]>([:])
     server = try await FaultServer { request in
       guard request.header("AccessKey") == Self.password else {
         return .answer(401, body: Array(#"{"HttpCode":401,"Message":"Unauthorized"}"#.utf8))
       }
-      let encoded = request.target.split(separator: "?")[0]
-      guard let path = PercentEncoding.decoded(encoded), path.hasPrefix("/zone/") else { return .answer(404) }
+      let encoded = String(request.target.split(separator: "?")[0])
+      guard let path = encoded.removingPercentEncoding, path.hasPrefix("/zone/") else { return .answer(404) }
       switch request.method {
       case "PUT":
-        let digest = SHA256.hash(data: request.body).map {
-          ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true)
-        }
-        guard request.header("Checksum") == nil || request.header("Checksum") == digest.joined() else {
-          return .answer(400)
+        // What arrives with another digest than it was sent with is not stored.
+        guard request.header("Checksum") == nil || request.header("Checksum") == Self.digest(request.body) else {
+          return .answer(400, body: Array(#"{"HttpCode":400,"Message":"Checksum does not match"}"#.utf8))
         }
         objects.withLockedValue { $0[path] = request.body }
         return .answer(201)
@@ -38,10 +38,29 @@ final class BunnyStandIn: Sendable {
         guard let body = objects.withLockedValue({ $0[path] }) else {
           return .answer(404, body: Array(#"{"HttpCode":404,"Message":"Object Not Found"}"#.utf8))
         }
-        return .answer(200, headers: [("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")], body: body)
+        return Self.object(body, range: request.header("Range"))
       default: return .answer(405)
       }
     }
+  }
+
+  private static func digest(_ body: [UInt8]) -> String {
+    SHA256.hash(data: body).map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+  }
+
+  /// An object, or the part of it that a `Range` field wants (RFC 9110, section 14.2).
+  private static func object(_ body: [UInt8], range: String?) -> FaultServer.Behaviour {
+    let headers = [("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")]
+    guard let range else { return .answer(200, headers: headers, body: body) }
+    let ends = range.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
+    guard range.hasPrefix("bytes="), ends.count == 2, let start = Int(ends[0]) else { return .answer(400) }
+    guard start < body.count else {
+      return .answer(416, headers: headers + [("Content-Range", "bytes */\(body.count)")])
+    }
+    let end = min(Int(ends[1]) ?? Int.max, body.count - 1)
+    guard start <= end else { return .answer(400) }
+    let part = ("Content-Range", "bytes \(start)-\(end)/\(body.count)")
+    return .answer(206, headers: headers + [part], body: Array(body[start...end]))
   }
 
   private static func listing(of folder: String, _ objects: [String: [UInt8]]) -> FaultServer.Behaviour {
@@ -52,8 +71,7 @@ final class BunnyStandIn: Sendable {
       if let slash = rest.utf8.firstIndex(of: UInt8(ascii: "/")) {
         folders.insert(String(Substring(rest.utf8[..<slash])))
       } else {
-        let digest = SHA256.hash(data: body).map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
-        items.append(item(rest, body.count, isFolder: false, digest.joined()))
+        items.append(item(rest, body.count, isFolder: false, digest(body)))
       }
     }
     items += folders.map { item($0, 0, isFolder: true, "") }

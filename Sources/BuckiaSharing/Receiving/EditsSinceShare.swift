@@ -1,0 +1,190 @@
+import BuckiaApply
+import BuckiaKSUID
+import BuckiaLedger
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What was edited here of the rows that the author of a diff has been told of by a share with them alone.
+///
+/// Under the policy `latest` such an edit counts as later than what arrives, because the share that tells of it will be. A value counts as
+/// edited here where that is certain: it is another than the author was told, and neither what the diff of somebody else has made it nor
+/// what another share has told.
+final class EditsSinceShare {
+  private let tables: KeyedTables
+  private let history: EditHistory
+  private let connection: SQLiteConnection
+  private let changes: IncomingChanges
+  private lazy var shadows = Result { try toldShares().map { try PeerShadow(of: $0, on: connection) } }
+  /// The columns that were found to be edited, and which diff had set them before.
+  private var found: [TableName: [[UInt8]: [String: KSUID?]]] = [:]
+
+  /// Nothing is looked up before an edit is first asked for.
+  ///
+  /// - Parameters:
+  ///   - changes: The diff.
+  ///   - tables: Its tables.
+  ///   - history: What is known of where values come from.
+  init(
+    _ changes: IncomingChanges, _ tables: KeyedTables, _ history: EditHistory,
+    on connection: borrowing SQLiteConnection
+  ) {
+    self.changes = changes
+    self.tables = tables
+    self.history = history
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  /// The shares with the author of the diff alone, of which they have applied something.
+  private func toldShares() throws -> [ShareEntry] {
+    guard let replica = changes.claims.replica else { return [] }
+    return try ShareEntry.all(on: connection).filter { share in
+      guard try share.isForOne() else { return false }
+      let isTold = changes.claims.acknowledgements.contains {
+        $0.stream == share.stream && $0.incarnation == share.incarnation && $0.through > 0
+      }
+      return try isTold
+        || AcknowledgementEntry.all(of: share.number, on: connection).contains {
+          $0.sender == changes.key.sender && $0.replica == replica && $0.through > 0
+        }
+    }
+  }
+
+  /// The values of the edited columns of a row as the author was told them, in the format of changesets, by the names of the columns in lower
+  /// case.
+  ///
+  /// - Parameter key: The values of the row's key, in the format of changesets.
+  /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
+  func valuesBefore(ofRow key: [UInt8], in name: TableName) throws -> [String: [UInt8]] {
+    guard let table = tables[name], let row = try RowHere(key, of: table, on: connection) else { return [:] }
+    return try row.bytes.withRawSpan { bytes in
+      var places = Set(table.columns.indices).subtracting(table.keyPlaces)
+      var told: [[[UInt8]?]] = []
+      for shadow in try shadows.get() {
+        guard let values = try shadow.values(row.values, bytes, of: table) else { continue }
+        told.append(values)
+        places.formIntersection(shadow.placesSentAsTheyAre(of: table))
+      }
+      guard let first = told.first else { return [:] }
+      var before: [String: [UInt8]] = [:]
+      for place in places {
+        let value = bytes.array(row.values[place].encoded)
+        guard let known = first[place], told.allSatisfy({ $0[place] != nil && $0[place] != value }),
+          try history.isEdited(place, of: row.values, bytes, key, table)
+        else { continue }
+        let column = ASCIIName.folded(table.columns[place])
+        before[column] = known
+        found[name, default: [:]][key, default: [:]][column] = .some(
+          try history.setter(of: column, inRow: key, of: table))
+      }
+      return before
+    }
+  }
+
+  /// The places of the columns that a change has set and that have the values of edits all the same, once the diff has been applied.
+  func coveredPlaces(
+    of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable
+  ) throws -> Set<Int> {
+    guard change.operation != .delete, let rows = found[table.name] else { return [] }
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard table.hasKey(row) else { return [] }
+    let key = table.key(row, bytes)
+    guard let columns = rows[key] else { return [] }
+    var places: Set<Int> = []
+    for place in table.columns.indices where reader.new[place].isDefined && !table.keyPlaces.contains(place) {
+      let column = ASCIIName.folded(table.columns[place])
+      // An earlier change than what is known of the column has set nothing.
+      guard let before = columns[column], let setter = try history.setter(of: column, inRow: key, of: table),
+        setter != before
+      else { continue }
+      history.note(setter, of: column, inRow: key, of: table.name)
+      places.insert(place)
+    }
+    return places
+  }
+}
+
+/// A row as it is here, in the columns of a changeset.
+private struct RowHere {
+  let values: [ValueSlice]
+  let bytes: [UInt8]
+
+  /// Looks a row up.
+  ///
+  /// - Returns: nil where there is none, or the table does not have all columns of the changeset.
+  init?(_ key: [UInt8], of table: KeyedTable, on connection: borrowing SQLiteConnection) throws {
+    guard let query = table.rowQuery else { return nil }
+    let prepared = try connection.cached(query)
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try key.withRawSpan { bytes in
+      try table.bindKey(table.row(withKey: bytes), bytes, to: prepared.statement)
+    }
+    guard try prepared.statement.step() else { return nil }
+    var writer = ChangesetWriter()
+    for column in table.columns.indices { writer.append(column: column, of: prepared.statement) }
+    bytes = writer.bytes
+    let count = table.columns.count
+    values = bytes.withRawSpan { bytes in
+      var position = 0
+      return (0..<count).map { _ in ValueSlice(verified: bytes, at: &position) }
+    }
+  }
+}
+
+/// Where the values of rows come from, as far as the clocks, the ledger and the shadows of shares know it: looked up when it is first
+/// asked for, and kept while diffs are applied.
+final class EditHistory {
+  private let connection: SQLiteConnection
+  private var stamps: [TableName: StampedRows] = [:]
+  private var taken: [TableName: TakenChanges] = [:]
+  private lazy var sent = Result { try SentValues(on: connection) }
+  /// Which diff has set columns under an edit that is there still.
+  private var covered: [TableName: [[UInt8]: [String: KSUID]]] = [:]
+
+  init(on connection: borrowing SQLiteConnection) { self.connection = SQLiteConnection(sharing: connection) }
+
+  /// Notes that a diff has set a column which has the value of an edit all the same.
+  func note(_ setter: KSUID, of column: String, inRow key: [UInt8], of table: TableName) {
+    covered[table, default: [:]][key, default: [:]][column] = setter
+  }
+
+  /// The diff that has set a column last; nil for none that the clock knows.
+  ///
+  /// - Throws: `SQLiteError`.
+  func setter(of column: String, inRow key: [UInt8], of table: KeyedTable) throws -> KSUID? {
+    try stamped(key, of: table)?.columns[column]?.diff
+  }
+
+  /// Whether a column of a row has been edited here since a diff has set it.
+  ///
+  /// - Parameter row: The row as it is here.
+  /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
+  func isEdited(
+    _ place: Int, of row: [ValueSlice], _ bytes: RawSpan, _ key: [UInt8], _ table: KeyedTable
+  ) throws -> Bool {
+    let column = ASCIIName.folded(table.columns[place])
+    guard let setter = try stamped(key, of: table)?.columns[column] else {
+      return try takenChanges(of: table).diff(of: column, row[place], bytes, inRow: key, of: table.name) == nil
+    }
+    if covered[table.name]?[key]?[column] == setter.diff { return true }
+    return try setter.isOwn
+      ? sent.get().hasSentOther(setter.diff, place, of: row, bytes, key, table)
+      : takenChanges(of: table).isOther(than: setter.diff, column, row[place], bytes, inRow: key, of: table.name)
+  }
+
+  private func stamped(_ key: [UInt8], of table: KeyedTable) throws -> StampedRows.Row? {
+    let rows = try stamps[table.name] ?? StampedRows(of: table.local, includingOwn: true, on: connection)
+    stamps[table.name] = rows
+    return try rows?.row(key, isHere: true)
+  }
+
+  private func takenChanges(of table: KeyedTable) throws -> TakenChanges {
+    if let known = taken[table.name] { return known }
+    let changes = try TakenChanges(of: [table.local], on: connection)
+    taken[table.name] = changes
+    return changes
+  }
+}

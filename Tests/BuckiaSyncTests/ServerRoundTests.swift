@@ -1,0 +1,142 @@
+import BuckiaSync
+import Foundation
+import ServerTestSupport
+import TestSupport
+import Testing
+
+@Suite("Rounds of sync with real servers")
+struct ServerRoundTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// Writes a note of Anna's into her outbox.
+  ///
+  /// - Returns: The name of the diff.
+  private func write(_ anna: SyncPerson) throws -> String {
+    try anna.run("INSERT INTO note VALUES (1,'from Anna')")
+    let file = try #require(try anna.write().path)
+    return (file as NSString).lastPathComponent
+  }
+
+  private func names(_ storage: any StorageProvider) async throws -> [String] {
+    try await storage.listAll(nil).objects.map(\.path.text)
+  }
+
+  @Test(
+    "What one sends arrives at the other once, and a round with nothing to do is one request",
+    arguments: ServerPlace.Kind.allCases)
+  func exchange(kind: ServerPlace.Kind) async throws {
+    let place = try await ServerPlace(kind)
+    defer { withExtendedLifetime(place) {} }
+    let (anna, ben) = (try place.person("anna", in: folder), try place.person("ben", in: folder))
+    let diff = "ben/inbound/\(try write(anna))"
+    try anna.addMedia([1, 2, 3], "originals/film.mp4")
+    try anna.addMedia([4], "reworked/film.jpg")
+    let sent = try await place.sync(anna, to: ["ben"])
+    #expect(sent.failures.isEmpty, "\(sent.failures)")
+    #expect(sent.delivered.map(\.path.text) == [diff])
+    let files = ["anna/backup.sqlite", "anna/originals/film.mp4", "anna/reworked/film.jpg"]
+    #expect(sent.uploaded.map(\.path.text).sorted() == files)
+
+    let received = try await place.sync(ben)
+    #expect(received.failures.isEmpty, "\(received.failures)")
+    #expect(received.downloaded.map(\.path.text) == [diff])
+    #expect(received.applied?.applied.count == 1)
+    #expect(received.uploaded.map(\.path.text) == ["ben/backup.sqlite"])
+    #expect(received.dropped.map(\.text) == [diff])
+    #expect(try ben.notes() == anna.notes())
+
+    let storage = try place.storage()
+    #expect(try await names(storage) == files + ["ben/backup.sqlite"])
+    let film = try await storage.get(RemotePath("anna/originals/film.mp4"), GetRequest())
+    #expect(try await film.chunks.bytes(upTo: 10) == [1, 2, 3])
+    let restored = folder.file("restored.sqlite")
+    try await place.client(ben).restoreBackup(to: restored)
+    #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: ben.database))
+
+    for (person, others) in [(anna, ["ben"]), (ben, [])] as [(SyncPerson, [String])] {
+      place.transport.forget()
+      let again = try await place.sync(person, to: others)
+      #expect(again.isIdle, "\(again)")
+      #expect(place.transport.requests.count == 1, "\(place.transport.requests.map(\.method))")
+    }
+    #expect(
+      try TestDatabases.rows("SELECT count(*) FROM buckia_ledger WHERE state = 'applied'", on: ben.database) == ["1"])
+  }
+
+  @Test(
+    "A few rows that change go up as a delta, and what is restored has them", arguments: ServerPlace.Kind.allCases)
+  func delta(kind: ServerPlace.Kind) async throws {
+    let place = try await ServerPlace(kind)
+    defer { withExtendedLifetime(place) {} }
+    let anna = try place.person("anna", in: folder)
+    let numbers = "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+    try anna.run("\(numbers) INSERT INTO note SELECT i, hex(randomblob(50)) FROM n")
+    try await place.sync(anna)
+    try anna.run("UPDATE note SET text = 'changed' WHERE id = 700")
+    let changed = try await place.sync(anna)
+    #expect(changed.failures.isEmpty, "\(changed.failures)")
+    #expect(changed.uploaded.count == 1)
+    #expect(changed.uploaded.first?.path.text.hasPrefix("anna/history/backup.sqlite/") == true)
+    let restored = folder.file("restored.sqlite")
+    #expect(try await place.client(anna).restoreBackup(to: restored).deltaCount == 1)
+    #expect(try fileBytes(restored) == fileBytes("\(anna.place)/backup.sqlite"))
+  }
+
+  @Test(
+    "A diff replaces no other file of its name, whatever a server makes of conditions",
+    arguments: ServerPlace.Kind.allCases)
+  func takenName(kind: ServerPlace.Kind) async throws {
+    let place = try await ServerPlace(kind)
+    defer { withExtendedLifetime(place) {} }
+    let anna = try place.person("anna", in: folder)
+    let name = try write(anna)
+    let path = try RemotePath("ben/inbound/\(name)")
+    let storage = try place.storage()
+    try await storage.put(StorageContents(Array("another file".utf8)), to: path, .none)
+    let result = try await place.sync(anna, to: ["ben"])
+    #expect(result.delivered.isEmpty)
+    #expect(result.failures.map(\.step) == [.delivering])
+    #expect((result.failures.first?.error as? StorageError)?.code == .alreadyExists)
+    #expect(FileManager.default.fileExists(atPath: "\(anna.outbox)/\(name)"))
+    #expect(try await storage.get(path, GetRequest()).chunks.bytes(upTo: 100) == Array("another file".utf8))
+    #expect(try await names(storage) == ["anna/backup.sqlite", path.text])
+  }
+
+  @Test(
+    "The backup of another device is not overwritten, whatever a server makes of conditions",
+    arguments: ServerPlace.Kind.allCases)
+  func takenBackup(kind: ServerPlace.Kind) async throws {
+    let place = try await ServerPlace(kind)
+    defer { withExtendedLifetime(place) {} }
+    let anna = try place.person("anna", in: folder)
+    let storage = try place.storage()
+    let path = try RemotePath("anna/backup.sqlite")
+    try await storage.put(StorageContents(Array("another device's".utf8)), to: path, .none)
+    let result = try await place.sync(anna)
+    #expect(result.failures.isEmpty, "\(result.failures)")
+    #expect(result.notes.count == 1)
+    #expect(try await storage.get(path, GetRequest()).chunks.bytes(upTo: 100) == Array("another device's".utf8))
+    #expect(try await names(storage).count == 2)
+  }
+
+  @Test(
+    "Who may read everything and write into one inbound folder delivers, and leaves nothing else there",
+    arguments: ServerPlace.Kind.allCases)
+  func onlyDelivering(kind: ServerPlace.Kind) async throws {
+    let place = try await ServerPlace(kind)
+    defer { withExtendedLifetime(place) {} }
+    var anna = try place.person("anna", in: folder)
+    var account = place.account
+    account.permissions = .readingAll(writing: try RemotePath("ben/inbound"))
+    let restricted = account
+    anna.change = { $0.storage = restricted }
+    anna.options.backsUp = false
+    let diff = "ben/inbound/\(try write(anna))"
+    let result = try await place.sync(anna, to: ["ben"])
+    #expect(result.failures.isEmpty, "\(result.failures)")
+    #expect(result.delivered.map(\.path.text) == [diff])
+    #expect(try await names(place.storage()) == [diff])
+  }
+}

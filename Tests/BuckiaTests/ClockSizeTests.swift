@@ -1,0 +1,106 @@
+import Buckia
+import SQLiteConnections
+import TestSupport
+import Testing
+
+/// How much room the clocks take up, by which the later diff is known to win.
+///
+/// Sizes are those of files, which have whole pages. Nothing is kept for undo, which would take up room as well.
+@Suite struct ClockSizeTests {
+  /// 20,000 rows of about 200 bytes.
+  private static let items = """
+    CREATE TABLE item(
+      id INTEGER PRIMARY KEY, name TEXT, street TEXT, town TEXT, price REAL, stock INTEGER, note TEXT, changed INTEGER);
+    WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+    INSERT INTO item SELECT i, printf('item number %08d', i), printf('%040d', i * 7919), printf('town %015d', i % 97),
+      i * 1.25, i % 500, printf('%090d', i * 104729), 1700000000 + i FROM n
+    """
+
+  /// The size of a database, in bytes.
+  private func size(of path: String) throws -> Int64 {
+    let connection = try SQLiteConnection(opening: path, as: .readWrite)
+    // In WAL mode, the newest pages are elsewhere.
+    try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    let pages = try connection.integer("PRAGMA page_count") ?? 0
+    return try pages * (connection.integer("PRAGMA page_size") ?? 0)
+  }
+
+  @Test("Where each row was set once, by one diff, a database with clocks is larger by 3 percent at most")
+  func allRows() throws {
+    let exchange = try Exchange(Self.items)
+    try exchange.send("UPDATE item SET changed = changed + 1")
+    let other = try exchange.folder.copy("base.sqlite", to: "other.sqlite")
+    let policies: [(path: String, policy: ConflictPolicies)] = [(exchange.mine, .latest), (other, .keepLocal)]
+    for (path, policy) in policies {
+      let database = DatabaseManager(path)
+      try database.setUndoRetention(bytes: 0)
+      let report = try database.processInboundChanges(
+        [exchange.inbound], options: ApplyOptions(conflicts: policy, keepsFiles: true), home: exchange.home)
+      #expect(report.diffs.map(\.updated) == [20_000])
+      #expect(report.diffs.map(\.conflicts) == [0])
+    }
+    #expect(try TestDatabases.rows("SELECT count(*) FROM buckia_clock", on: other) == ["0"])
+    let (with, without) = (try size(of: exchange.mine), try size(of: other))
+    #expect(with * 100 <= without * 103, "\(with) bytes instead of \(without)")
+    // One run stands for all rows.
+    #expect(try exchange.rows("SELECT f0, l0 FROM buckia_clock_1_run") == ["1|20000"])
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_clock_1") == ["0"])
+  }
+
+  @Test("Where every seventh row was set, each takes up 8 bytes at most beside its key")
+  func singleRows() throws {
+    let exchange = try Exchange(Self.items)
+    // The values take up as much room as before.
+    try exchange.send("UPDATE item SET changed = changed + 1 WHERE id % 7 = 0")
+    try exchange.database.setUndoRetention(bytes: 0)
+    #expect(try exchange.database.keepClocks() == ["item"])
+    let before = try size(of: exchange.mine)
+    #expect(try exchange.apply(ApplyOptions(conflicts: .latest)).diffs.map(\.updated) == [2_857])
+    let growth = try size(of: exchange.mine) - before
+    // None has a neighbour, so each stands for itself. All of them refer to the same diff, which is written down once.
+    let stamps = "SELECT count(*), count(DISTINCT stamps), sum(typeof(stamps) = 'integer') FROM buckia_clock_1"
+    #expect(try exchange.rows(stamps) == ["2857|1|2857"])
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_clock_1_run") == ["0"])
+    #expect(try exchange.rows("SELECT count(*) FROM buckia_stamp") == ["1"])
+    // SQLite stores a rowid in a byte for each seven bits. Each of a clock's three tables may have begun another page.
+    let keys = try exchange.rows(
+      "SELECT sum(CASE WHEN id < 128 THEN 1 WHEN id < 16384 THEN 2 ELSE 3 END) FROM item WHERE id % 7 = 0")
+    let keyBytes = try #require(keys.first.flatMap { Int64($0) })
+    let room = 8 * 2_857 + keyBytes + 3 * 4_096
+    #expect(growth <= room, "\(growth) bytes, and not \(room)")
+  }
+
+  @Test("The clock of a table that no diff has changed is empty")
+  func untouched() throws {
+    let exchange = try Exchange("CREATE TABLE a(id INTEGER PRIMARY KEY, v); CREATE TABLE b(id INTEGER PRIMARY KEY, v)")
+    #expect(try exchange.database.keepClocks().sorted() == ["a", "b"])
+    try exchange.send("INSERT INTO a VALUES (1, 1)")
+    #expect(try exchange.apply(ApplyOptions(conflicts: .latest)).diffs.map(\.inserted) == [1])
+    for (table, count) in [("a", 1), ("b", 0)] {
+      let clock = try #require(try exchange.rows("SELECT clock FROM buckia_clock WHERE table_name = '\(table)'").first)
+      #expect(
+        try exchange.rows(
+          """
+          SELECT (SELECT count(*) FROM buckia_clock_\(clock)) + (SELECT count(*) FROM buckia_clock_\(clock)_run),
+            (SELECT count(*) FROM buckia_stamp WHERE clock = \(clock)),
+            (SELECT count(*) FROM buckia_clock_\(clock)_pending)
+          """) == ["\(count)|\(count)|0"])
+    }
+  }
+
+  @Test("Where only some tables are to have a clock, no other gets one")
+  func chosenTables() throws {
+    let exchange = try Exchange("CREATE TABLE a(id INTEGER PRIMARY KEY, v); CREATE TABLE b(id INTEGER PRIMARY KEY, v)")
+    #expect(try exchange.database.keepClocks(of: ["a"]) == ["a"])
+    let sent = try exchange.send("INSERT INTO a VALUES (1, 1); INSERT INTO b VALUES (1, 1)")
+    #expect(try exchange.apply(ApplyOptions(conflicts: [.table("a"): .latest])).diffs.map(\.inserted) == [2])
+    #expect(try exchange.texts("SELECT table_name FROM buckia_clock") == ["a"])
+    #expect(try exchange.rows("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'buckia_clock_[2-9]*'") == ["0"])
+    let origin = try exchange.database.origin(ofRowIn: "a", key: ["id": .integer(1)], home: exchange.home)
+    #expect(origin.source?.diff == sent.id)
+    let error = #expect(throws: BuckiaError.self) {
+      try exchange.database.origin(ofRowIn: "b", key: ["id": .integer(1)], home: exchange.home)
+    }
+    #expect(error?.code == .noClock)
+  }
+}

@@ -1,0 +1,196 @@
+import Buckia
+import TestSupport
+import Testing
+
+/// What was edited here and not shared yet is later than what arrives, since the share that tells of it will be.
+@Suite struct UnsentEditTests {
+  private let folder: TemporaryFolder
+  private let anna: DeletingPerson
+  private let ben: DeletingPerson
+
+  /// Both have the same notes, and each has heard that the other has them.
+  init() throws {
+    folder = try TemporaryFolder()
+    anna = try DeletingPerson("anna", in: folder)
+    ben = try DeletingPerson("ben", in: folder)
+    try anna.run("INSERT INTO note VALUES ('a', 'boat'), ('b', 'radio')")
+    try exchange(anna, ben)
+    try ben.run("INSERT INTO note VALUES ('c', 'buoy')")
+    try exchange(ben, anna)
+  }
+
+  private func exchange(_ one: DeletingPerson, _ other: DeletingPerson) throws {
+    try one.share(with: [other])
+    try other.receive()
+  }
+
+  private func set(_ title: String, of id: String = "a", by person: DeletingPerson) throws {
+    try person.run("UPDATE note SET title = '\(title)' WHERE id = '\(id)'")
+  }
+
+  private func title(_ person: DeletingPerson, _ id: String = "a") throws -> String? {
+    try person.rows("SELECT title FROM note WHERE id = '\(id)'").first
+  }
+
+  @Test func `an edit that was not shared yet is kept, with what has come in the record, and reaches the other`() throws
+  {
+    try set("of ben", by: ben)
+    try ben.share(with: [anna])
+    try set("of anna", by: anna)
+    try anna.receive()
+    #expect(try self.title(anna) == "of anna")
+    let conflict = try #require(try DatabaseManager(anna.path).conflicts().first)
+    #expect(conflict.outcome == .keptLocal)
+    func title(_ row: [ConflictRecord.Cell]?) -> ChangesetValue? { row?.first { $0.column == "title" }?.value }
+    #expect(title(conflict.base) == .text("boat"))
+    #expect(title(conflict.local) == .text("of anna"))
+    #expect(title(conflict.incoming) == .text("of ben"))
+    try exchange(anna, ben)
+    #expect(try self.title(ben) == "of anna")
+    // It was made on what Ben has: nothing is in dispute there.
+    #expect(try DatabaseManager(ben.path).conflicts().isEmpty)
+    #expect(try anna.share(with: [ben]) == nil)
+    #expect(try ben.share(with: [anna]) == nil)
+  }
+
+  @Test func `an edit that is taken back before it is shared takes back what has come meanwhile, too`() throws {
+    try set("of ben", by: ben)
+    try ben.share(with: [anna])
+    try set("of anna", by: anna)
+    try anna.receive()
+    try set("boat", by: anna)
+    try exchange(anna, ben)
+    #expect(try title(anna) == "boat")
+    #expect(try title(ben) == "boat")
+  }
+
+  @Test func `an edit outlives several diffs, however these are grouped`() throws {
+    for title in ["one", "two", "three"] {
+      try set(title, by: ben)
+      try ben.share(with: [anna])
+    }
+    try set("of anna", by: anna)
+    try anna.receive()
+    #expect(try title(anna) == "of anna")
+    try set("four", by: ben)
+    try exchange(ben, anna)
+    #expect(try title(anna) == "of anna")
+    try exchange(anna, ben)
+    #expect(try anna.notes() == ben.notes())
+  }
+
+  @Test func `what was shared has the id of its share, which decides`() throws {
+    try set("of anna", by: anna)
+    try anna.share(with: [ben])
+    try set("of ben", by: ben)
+    // Made later, without having seen it.
+    try ben.share(with: [anna])
+    try anna.receive()
+    try ben.receive()
+    #expect(try title(anna) == "of ben")
+    #expect(try title(ben) == "of ben")
+  }
+
+  @Test func `what somebody else has done is no edit of one's own, also before it is passed on`() throws {
+    let cara = try DeletingPerson("cara", in: folder)
+    try exchange(anna, cara)
+    try cara.run("INSERT INTO note VALUES ('d', 'sail')")
+    try exchange(cara, anna)
+    try set("of cara", by: cara)
+    try exchange(cara, anna)
+    #expect(try title(anna) == "of cara")
+    try set("of ben", by: ben)
+    try exchange(ben, anna)
+    #expect(try title(anna) == "of ben")
+    // Nor is what was shared with one of several, and not with the other yet.
+    try set("of anna", by: anna)
+    try anna.share(with: [cara])
+    try set("of ben again", by: ben)
+    try exchange(ben, anna)
+    #expect(try title(anna) == "of ben again")
+  }
+
+  @Test func `an edit upon what somebody else has done is one's own`() throws {
+    let cara = try DeletingPerson("cara", in: folder)
+    try exchange(anna, cara)
+    try cara.run("INSERT INTO note VALUES ('d', 'sail')")
+    try exchange(cara, anna)
+    try set("of cara", by: cara)
+    try exchange(cara, anna)
+    try set("of anna", by: anna)
+    try set("of ben", by: ben)
+    try exchange(ben, anna)
+    #expect(try title(anna) == "of anna")
+    // Where it is not known any more what Cara has done, the ids decide.
+    try DatabaseManager(anna.path).setUndoRetention(bytes: nil, days: 0)
+    try set("of cara again", by: cara)
+    try exchange(cara, anna)
+    try set("of ben again", by: ben)
+    try exchange(ben, anna)
+    try anna.share(with: [ben])
+    try anna.share(with: [cara])
+    try ben.receive()
+    try cara.receive()
+    #expect(try anna.notes() == ben.notes())
+    #expect(try anna.notes() == cara.notes())
+  }
+
+  @Test func `a deletion beats an edit that was not shared`() throws {
+    try ben.run("DELETE FROM note WHERE id = 'a'")
+    try ben.share(with: [anna])
+    try set("of anna", by: anna)
+    try anna.receive()
+    #expect(try title(anna) == nil)
+    try exchange(anna, ben)
+    #expect(try ben.notes() == anna.notes())
+  }
+
+  @Test(arguments: Seeds.shards)
+  func `who edits and receives keeps what they have set until they have shared it, and all end equal`(shard: Int) throws
+  {
+    try Seeds.tryEach(8, shard: shard) { seed in
+      var generator = SeededGenerator(seed: seed)
+      let folder = try TemporaryFolder()
+      let people = try ["anna", "ben", "cara"].prefix(seed % 2 == 0 ? 2 : 3).map {
+        try DeletingPerson($0, in: folder, ordersIDs: false)
+      }
+      let notes = ["a", "b", "c"]
+      func shareAll(_ place: Int) throws {
+        for other in people.indices where other != place { try people[place].share(with: [people[other]]) }
+      }
+      func settle() throws {
+        for _ in 0..<people.count {
+          for place in people.indices {
+            try shareAll(place)
+            for other in people.indices { try people[other].receive() }
+          }
+        }
+      }
+      for note in notes { try people[0].run("INSERT INTO note VALUES ('\(note)', 'begin')") }
+      try settle()
+      for (place, person) in people.enumerated() { try person.run("INSERT INTO note VALUES ('own \(place)', '')") }
+      try settle()
+      var unsent = people.map { _ in [String: String]() }
+      for step in 0..<20 {
+        let place = Int.random(in: people.indices, using: &generator)
+        switch Int.random(in: 0..<4, using: &generator) {
+        case 0, 1:
+          let note = generator.pick(notes)
+          let title = "\(people[place].name) \(step)"
+          try set(title, of: note, by: people[place])
+          unsent[place][note] = title
+        case 2:
+          try people[place].receive()
+          for (note, title) in unsent[place] {
+            #expect(try self.title(people[place], note) == title, "seed \(seed), step \(step)")
+          }
+        default:
+          try shareAll(place)
+          unsent[place] = [:]
+        }
+      }
+      try settle()
+      for person in people { #expect(try person.notes() == people[0].notes(), "seed \(seed)") }
+    }
+  }
+}
