@@ -284,3 +284,16 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Random cases take most of the time of the tests. With this variable, which `make test` sets, the code that they try is optimised, and keeps its
+// assertions. A package that depends on this one never sees it.
+if Context.environment["BUCKIA_OPTIMIZED_TESTS"] != nil {
+  let tried: Set = [
+    "Buckia", "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON",
+    "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "BuckiaSharing", "BuckiaSimulator", "ReplicationTestSupport",
+    "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas",
+  ]
+  for target in package.targets where tried.contains(target.name) {
+    target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]
+  }
+}

@@ -13,6 +13,7 @@ import Buckia
 @main
 enum EntryPoint {
   static func main() {
+    heedSignals()
     do {
       try TypedArguments.requireUTF8()
       try UnknownVerb.refuse(in: Array(CommandLine.arguments.dropFirst()))
@@ -29,5 +30,14 @@ enum EntryPoint {
       StandardStream.error.tell("\(message)\n")
       exit(status.rawValue)
     }
+  }
+
+  /// Lets the signals end the program that are to: it has those blocked that a program's thread had by which it was started, and threads of
+  /// Dispatch have all.
+  private static func heedSignals() {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    for number in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
   }
 }
