@@ -67,8 +67,8 @@ build: dependencies ## builds the command line, optimised: .build/release/buckia
 	@echo "The command is $$($(SWIFT) build -c release --show-bin-path)/buckia"
 
 test soak: PACKAGES += $(TEST_PACKAGES)
-# What tests try is optimised (Package.swift).
-test: export BUCKIA_OPTIMIZED_TESTS := 1
+# What tests try is optimised (Package.swift). The demo and the documentation share their build.
+test demo docs: export BUCKIA_OPTIMIZED_TESTS := 1
 test: dependencies lint ## checks the format, builds without warnings and runs all tests
 	@$(call say,building)
 	@mkdir -p .build
