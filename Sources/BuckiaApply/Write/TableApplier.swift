@@ -255,14 +255,17 @@ final class TableApplier {
     return try attempt(bytes)
   }
 
-  /// What was done here to the row of the change in hand since its author was told of it, where that is looked up late; nil for nothing.
+  /// Makes the row of the change in hand what its author knows, if it was edited here since they were told of it, where that is looked up late.
   ///
   /// A resolver, rules and policies of columns decide about such rows themselves.
-  private func editSinceShare(_ bytes: RawSpan) throws -> UnsentRows.Edit? {
+  ///
+  /// - Returns: Whether it was something else before.
+  private func exposeEdit(_ bytes: RawSpan) throws -> Bool {
     guard followsClock, let exposed, exposed.isAskedLate, layout.columnPolicies == nil,
-      try decider.decidesByPolicyAlone(for: statements.name), let key = clock?.key(of: change, bytes)
-    else { return nil }
-    return try exposed.edit(of: key)
+      try decider.decidesByPolicyAlone(for: statements.name), let key = clock?.key(of: change, bytes),
+      let edit = try exposed.edit(of: key)
+    else { return false }
+    return try exposed.expose(edit)
   }
 
   private func noteText(_ value: ValueSlice, _ column: Int, in bytes: RawSpan) {
@@ -334,18 +337,10 @@ final class TableApplier {
 
   /// An INSERT meets a row with its key.
   private func meet(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
-    if let edit = try editSinceShare(bytes) {
+    if try exposeEdit(bytes) {
       local.release()
-      if try exposed?.expose(edit) == true { return try attempt(bytes) }
-      guard let again = try writer.currentRow(bytes) else { return try attempt(bytes) }
-      defer { again.release() }
-      return try settle(again, bytes)
+      return try attempt(bytes)
     }
-    return try settle(local, bytes)
-  }
-
-  /// Settles an INSERT that meets a row with its key.
-  private func settle(_ local: CurrentRow, _ bytes: RawSpan) throws -> Refused? {
     if !decider.asksAboutEverything, holdsNew(local, bytes) {
       counts.unchanged += 1
       try clock?.stamp(columns.subtracting(later), of: change, bytes)
@@ -391,7 +386,7 @@ final class TableApplier {
       case .noRow: break
       }
     }
-    if let edit = try editSinceShare(bytes), try exposed?.expose(edit) == true { return try attempt(bytes) }
+    if try exposeEdit(bytes) { return try attempt(bytes) }
     let local = try writer.currentRow(bytes)
     defer { local?.release() }
     if let local, !decider.asksAboutEverything {

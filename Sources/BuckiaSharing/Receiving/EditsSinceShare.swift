@@ -15,7 +15,9 @@ final class EditsSinceShare {
   private let history: EditHistory
   private let connection: SQLiteConnection
   private let changes: IncomingChanges
-  private lazy var shadows = Result { try toldShares().map { try PeerShadow(of: $0, on: connection) } }
+  private lazy var shadows = Result {
+    try changes.sharesWithAuthor(on: connection).map { try PeerShadow(of: $0, on: connection) }
+  }
   /// The columns that were found to be edited, and which diff had set them before.
   private var found: [TableName: [[UInt8]: [String: KSUID?]]] = [:]
 
@@ -35,42 +37,29 @@ final class EditsSinceShare {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
-  /// The shares with the author of the diff alone, of which they have applied something.
-  private func toldShares() throws -> [ShareEntry] {
-    guard let replica = changes.claims.replica else { return [] }
-    return try ShareEntry.all(on: connection).filter { share in
-      guard try share.isForOne() else { return false }
-      let isTold = changes.claims.acknowledgements.contains {
-        $0.stream == share.stream && $0.incarnation == share.incarnation && $0.through > 0
-      }
-      return try isTold
-        || AcknowledgementEntry.all(of: share.number, on: connection).contains {
-          $0.sender == changes.key.sender && $0.replica == replica && $0.through > 0
-        }
-    }
-  }
-
   /// The values of the edited columns of a row as the author was told them, in the format of changesets, by the names of the columns in lower
   /// case.
   ///
   /// - Parameter key: The values of the row's key, in the format of changesets.
   /// - Throws: `SQLiteError`, `ChangesetError`; `LedgerError` when the ledger is damaged.
   func valuesBefore(ofRow key: [UInt8], in name: TableName) throws -> [String: [UInt8]] {
-    guard let table = tables[name], let row = try RowHere(key, of: table, on: connection) else { return [:] }
-    return try row.bytes.withRawSpan { bytes in
+    guard let table = tables[name],
+      let row = try key.withRawSpan({ try LocalRow(table.row(withKey: $0), $0, of: table, on: connection) })
+    else { return [:] }
+    return try row.values.withRawSpan { bytes in
       var places = Set(table.columns.indices).subtracting(table.keyPlaces)
       var told: [[[UInt8]?]] = []
       for shadow in try shadows.get() {
-        guard let values = try shadow.values(row.values, bytes, of: table) else { continue }
+        guard let values = try shadow.values(row.slices, bytes, of: table) else { continue }
         told.append(values)
         places.formIntersection(shadow.placesSentAsTheyAre(of: table))
       }
       guard let first = told.first else { return [:] }
       var before: [String: [UInt8]] = [:]
       for place in places {
-        let value = bytes.array(row.values[place].encoded)
+        let value = row.encoded(place)
         guard let known = first[place], told.allSatisfy({ $0[place] != nil && $0[place] != value }),
-          try history.isEdited(place, of: row.values, bytes, key, table)
+          try history.isEdited(place, of: row.slices, bytes, key, table)
         else { continue }
         let column = ASCIIName.folded(table.columns[place])
         before[column] = known
@@ -101,36 +90,6 @@ final class EditsSinceShare {
       places.insert(place)
     }
     return places
-  }
-}
-
-/// A row as it is here, in the columns of a changeset.
-private struct RowHere {
-  let values: [ValueSlice]
-  let bytes: [UInt8]
-
-  /// Looks a row up.
-  ///
-  /// - Returns: nil where there is none, or the table does not have all columns of the changeset.
-  init?(_ key: [UInt8], of table: KeyedTable, on connection: borrowing SQLiteConnection) throws {
-    guard let query = table.rowQuery else { return nil }
-    let prepared = try connection.cached(query)
-    defer {
-      prepared.statement.reset()
-      prepared.statement.clearBindings()
-    }
-    try key.withRawSpan { bytes in
-      try table.bindKey(table.row(withKey: bytes), bytes, to: prepared.statement)
-    }
-    guard try prepared.statement.step() else { return nil }
-    var writer = ChangesetWriter()
-    for column in table.columns.indices { writer.append(column: column, of: prepared.statement) }
-    bytes = writer.bytes
-    let count = table.columns.count
-    values = bytes.withRawSpan { bytes in
-      var position = 0
-      return (0..<count).map { _ in ValueSlice(verified: bytes, at: &position) }
-    }
   }
 }
 

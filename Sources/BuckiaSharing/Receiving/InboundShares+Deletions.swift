@@ -12,12 +12,10 @@ extension InboundShares {
   func noteProgress(of changes: IncomingChanges) throws {
     guard let place = changes.place else { return }
     for share in try ShareEntry.all(on: connection) {
-      for found in changes.claims.acknowledgements
-      where found.stream == share.stream && found.incarnation == share.incarnation && found.through > 0 {
-        try DeletionNotices.noteAcknowledgement(
-          min(found.through, share.sequence), of: share.number, in: place.stream, from: changes.key.sender,
-          on: connection)
-      }
+      let through = changes.claims.acknowledged(share)
+      guard through > 0 else { continue }
+      try DeletionNotices.noteAcknowledgement(
+        min(through, share.sequence), of: share.number, in: place.stream, from: changes.key.sender, on: connection)
     }
   }
 

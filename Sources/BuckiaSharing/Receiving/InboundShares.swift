@@ -1,6 +1,5 @@
 import BuckiaApply
 import BuckiaByteStreams
-import BuckiaJSON
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -49,7 +48,7 @@ package final class InboundShares: SharingParticipant {
     // Looked up once: a share that is made meanwhile has not been acknowledged.
     let sharesAnything = try shares ?? !ShareEntry.all(on: connection).isEmpty
     shares = sharesAnything
-    return try sharesAnything && !peerShares(of: changes).isEmpty
+    return try sharesAnything && !changes.sharesWithAuthor(on: connection).isEmpty
   }
 
   // MARK: Before
@@ -148,10 +147,7 @@ package final class InboundShares: SharingParticipant {
   private func sent(to changes: IncomingChanges) throws -> [PeerShadow] {
     guard !changes.claims.acknowledgements.isEmpty else { return [] }
     return try ShareEntry.all(on: connection).filter { share in
-      share.sequence > 0
-        && changes.claims.acknowledgements.contains {
-          $0.stream == share.stream && $0.incarnation == share.incarnation && $0.through >= share.sequence
-        }
+      share.sequence > 0 && changes.claims.acknowledged(share) >= share.sequence
     }.map { try PeerShadow(of: $0, on: connection) }
   }
 
@@ -178,7 +174,7 @@ package final class InboundShares: SharingParticipant {
     }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
-    let peers = try peerShares(of: changes)
+    let peers = try changes.sharesWithAuthor(on: connection)
     let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
     let others = try changes.claims.withdraws ? otherShares(than: peers) : []
     let resent = changes.place.map {
@@ -341,77 +337,19 @@ package final class InboundShares: SharingParticipant {
   private func noteAcknowledgements(of changes: IncomingChanges) throws {
     guard let replica = changes.claims.replica, !changes.claims.acknowledgements.isEmpty else { return }
     for share in try ShareEntry.all(on: connection) {
-      for found in changes.claims.acknowledgements
-      where found.stream == share.stream && found.incarnation == share.incarnation && found.through > 0 {
-        try AcknowledgementEntry.note(
-          min(found.through, share.sequence), of: share.number, by: changes.key.sender, replica, on: connection)
-      }
+      let through = changes.claims.acknowledged(share)
+      guard through > 0 else { continue }
+      try AcknowledgementEntry.note(
+        min(through, share.sequence), of: share.number, by: changes.key.sender, replica, on: connection)
     }
   }
 
   // MARK: Shares
-
-  /// The shares with the sender of a diff alone: those that they have acknowledged, with this diff or before.
-  private func peerShares(of changes: IncomingChanges) throws -> [ShareEntry] {
-    guard let replica = changes.claims.replica else { return [] }
-    return try ShareEntry.all(on: connection).filter { share in
-      guard try share.isForOne() else { return false }
-      return try AcknowledgementEntry.all(of: share.number, on: connection).contains {
-        $0.sender == changes.key.sender && $0.replica == replica && $0.through > 0
-      }
-    }
-  }
 
   private func otherShares(than peers: [ShareEntry]) throws -> [(Int64, PeerShadow)] {
     let known = Set(peers.map(\.number))
     return try ShareEntry.all(on: connection).filter { !known.contains($0.number) }.map {
       ($0.number, try PeerShadow(of: $0, on: connection))
     }
-  }
-}
-
-extension ShareEntry {
-  /// The names of those that it is shared with.
-  ///
-  /// - Throws: `JSONError` when the ledger is damaged.
-  package var recipients: [String] {
-    get throws { try Self.recipients(in: audience) }
-  }
-
-  /// The names that a document holds.
-  ///
-  /// - Throws: `JSONError` when the ledger is damaged.
-  package static func recipients(in document: String) throws -> [String] {
-    guard case .array(let names) = try JSONParser.parse(Array(document.utf8)) else { return [] }
-    return names.compactMap { if case .string(let name) = $0 { name } else { nil } }
-  }
-
-  /// Whether it is shared with one person alone.
-  ///
-  /// - Throws: `JSONError` when the ledger is damaged.
-  func isForOne() throws -> Bool { try recipients.count == 1 }
-}
-
-/// Goes through the withdrawals of a diff, change by change.
-struct WithdrawalRuns {
-  private let runs: [(count: Int64, isWithdrawal: Bool)]
-  private var index = 0
-  private var left: Int64
-
-  init(_ runs: [(count: Int64, isWithdrawal: Bool)]) {
-    self.runs = runs
-    left = runs.first?.count ?? 0
-  }
-
-  /// Whether the next change is a withdrawal.
-  mutating func next() -> Bool {
-    guard index < runs.count else { return false }
-    while left == 0 {
-      index += 1
-      guard index < runs.count else { return false }
-      left = runs[index].count
-    }
-    left -= 1
-    return runs[index].isWithdrawal
   }
 }
