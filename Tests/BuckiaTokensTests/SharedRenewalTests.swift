@@ -30,8 +30,9 @@ struct SharedRenewalTests {
     }
   }
 
-  @Test("Of several that renew a token at the same time one does, and the others have its token")
-  func oneRenewal() async throws {
+  @Test(
+    "Of several that renew a token at the same time one does, and the others have its token", arguments: [false, true])
+  func oneRenewal(isSystemStore: Bool) async throws {
     let folder = try TemporaryFolder()
     let time = TestClock()
     let server = Server(time)
@@ -43,7 +44,12 @@ struct SharedRenewalTests {
       for _ in 0..<4 {
         group.addTask {
           // As in another program: a manager and a store of its own.
-          let manager = TokenManager(store: FileTokenStore(path: folder.file("tokens")), clock: time.clock)
+          let path = folder.file("tokens")
+          // Without a desktop, the best place of the system is the file.
+          let store: any TokenStore =
+            isSystemStore
+            ? await SystemTokenStore(service: "example", file: path, environment: [:]) : FileTokenStore(path: path)
+          let manager = TokenManager(store: store, clock: time.clock)
           await manager.setSources([server], for: .storage)
           return try await manager.token(for: .storage).value.value
         }

@@ -7,7 +7,7 @@ import BuckiaJSON
 /// (milliseconds since 1970), `refreshToken` and `scopes`; those that it lacks are left out. It is replaced as a whole, so a reader sees the old or the new one, and
 /// programs that change it at the same time wait for each other at the file with `.lock` behind its name, and those that renew a token at
 /// the file with `.renewal.lock`. A file that others can read or write is not used.
-public actor FileTokenStore: TokenStore {
+public actor FileTokenStore: RenewalLocking {
   /// Where it is.
   public nonisolated let path: String
 
@@ -49,14 +49,14 @@ public actor FileTokenStore: TokenStore {
   private static let lockAttempts = 300
   private static let lockPause = 100
 
-  /// Waits until no other program renews a token of the file: half a minute, which is longer than any server takes.
-  public func renewalLock(for context: TokenContext) async throws -> TokenRenewalLock? {
+  /// Waits half a minute, which is longer than any server takes.
+  func renewalLock() async throws -> RenewalLock? {
     for _ in 0..<Self.lockAttempts {
       let file: PosixFile
       do throws(ByteStreamError) { file = try PosixFile(updating: "\(path).renewal.lock") } catch {
         throw TokenError(error)
       }
-      if file.tryLock() { return TokenRenewalLock(file) }
+      if file.tryLock() { return RenewalLock(file) }
       try await Task.sleep(for: .milliseconds(Self.lockPause))
     }
     return nil

@@ -6,7 +6,7 @@
 
 /// The best place for tokens that this system has: the keychain on Apple's, the desktop's secret service on Linux, or else a file that only
 /// its owner can read.
-public struct SystemTokenStore: TokenStore {
+public struct SystemTokenStore: RenewalLocking {
   private let store: any TokenStore
   /// Why tokens are in a file; nil when they are not.
   public let fallbackReason: String?
@@ -50,4 +50,6 @@ public struct SystemTokenStore: TokenStore {
 
   /// Removes the token of a context, if it is there.
   public func remove(_ context: TokenContext) async throws { try await store.remove(context) }
+
+  func renewalLock() async throws -> RenewalLock? { try await (store as? any RenewalLocking)?.renewalLock() }
 }

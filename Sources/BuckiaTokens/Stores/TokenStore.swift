@@ -1,5 +1,3 @@
-import BuckiaByteStreams
-
 /// A place where tokens are kept while the program does not run.
 ///
 /// ``FileTokenStore``, ``KeychainTokenStore`` (Apple), ``SecretServiceTokenStore`` (Linux desktops) and ``MemoryTokenStore`` are such places;
@@ -20,25 +18,6 @@ public protocol TokenStore: Sendable {
   ///
   /// - Throws: `TokenError`.
   func remove(_ context: TokenContext) async throws
-
-  /// Keeps other programs from renewing the token of a context at the same time: of two that do, one has a token that is void.
-  ///
-  /// - Returns: What keeps them from it until it is released; nil where the place knows no way, or another program takes too long.
-  /// - Throws: `TokenError`.
-  func renewalLock(for context: TokenContext) async throws -> TokenRenewalLock?
-}
-
-extension TokenStore {
-  /// Keeps nobody from anything.
-  public func renewalLock(for context: TokenContext) async throws -> TokenRenewalLock? { nil }
-}
-
-/// Keeps other programs from renewing a token, as long as it lives.
-public final class TokenRenewalLock: @unchecked Sendable {
-  // Nobody uses the file; it is only held.
-  private let file: PosixFile
-
-  init(_ file: PosixFile) { self.file = file }
 }
 
 /// Keeps tokens as long as the program runs: for tests, and for those who sign in each time.

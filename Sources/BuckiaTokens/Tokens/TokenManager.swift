@@ -178,7 +178,7 @@ public actor TokenManager {
 
   private func renew(_ context: TokenContext, _ number: Int) async throws -> AccessToken {
     do {
-      let lock = try await store.renewalLock(for: context)
+      let lock = try await (store as? any RenewalLocking)?.renewalLock()
       defer { withExtendedLifetime(lock) {} }
       let old = entries[context]?.token
       let token: AccessToken
