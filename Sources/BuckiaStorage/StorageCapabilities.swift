@@ -43,4 +43,15 @@ public struct StorageCapabilities: Sendable, Equatable, Codable {
   }
 }
 
+extension StorageCapabilities {
+  /// Whether the storage keeps a condition by itself.
+  package func keeps(_ condition: PutCondition) -> Bool {
+    switch condition {
+    case .none: true
+    case .ifAbsent: putsIfAbsent
+    case .ifVersion: putsIfVersion
+    }
+  }
+}
+
 extension ContentChecksum.Algorithm: Codable {}

@@ -6,13 +6,15 @@ public enum StorageProbe {
   ///   - storage: The storage.
   ///   - folder: Where the object goes; nil for the top.
   /// - Returns: What the storage can do: what it says of itself, without what did not work.
-  /// - Throws: `StorageError` when it cannot be written or read at all.
+  /// - Throws: `StorageError` when it cannot be written, read or deleted at all.
   public static func run(on storage: some StorageProvider, in folder: RemotePath? = nil) async throws
     -> StorageCapabilities
   {
     let name = "buckia-probe-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
     let path = try folder?.appending(name) ?? RemotePath(name)
     let moved = try folder?.appending("\(name)-moved") ?? RemotePath("\(name)-moved")
+    // What cannot be deleted again is not written.
+    try await storage.delete(path)
     do {
       let found = try await capabilities(of: storage, path, moved)
       try await storage.delete(path)

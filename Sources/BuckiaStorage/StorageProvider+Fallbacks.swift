@@ -15,13 +15,14 @@ extension StorageProvider {
   public func putChecked(
     _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
   ) async throws -> StoredObject {
-    let isHonoured =
-      switch condition {
-      case .none: true
-      case .ifAbsent: capabilities.putsIfAbsent
-      case .ifVersion: capabilities.putsIfVersion
-      }
-    guard !isHonoured else { return try await put(contents, to: path, condition) }
+    if capabilities.keeps(condition) { return try await put(contents, to: path, condition) }
+    return try await putLookingFirst(contents, to: path, condition)
+  }
+
+  /// Writes an object on a condition that the storage does not keep: the object is looked up first.
+  package func putLookingFirst(
+    _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition
+  ) async throws -> StoredObject {
     try condition.require(of: await stat(path), at: path)
     return try await put(contents, to: path, .none)
   }

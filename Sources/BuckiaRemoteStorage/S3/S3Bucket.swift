@@ -161,8 +161,7 @@ public struct S3Bucket: StorageProvider {
     let digest: String
     if let known = contents.sha256 { digest = known } else { digest = try await contents.digest(SHA256.self) }
     request.headers[S3Authorization.payloadField] = digest
-    let put = request
-    let answer = try await slots.run { try await exchange.perform(put, about: path, accepting: [200, 201, 412]) }
+    let answer = try await slots.run { try await exchange.perform(request, about: path, accepting: [200, 201, 412]) }
     if answer.response.status == 412 {
       // What an earlier attempt has put there is ours, if only its answer was lost.
       if answer.attempts > 1, let found = try await ours(contents, at: path) { return found }

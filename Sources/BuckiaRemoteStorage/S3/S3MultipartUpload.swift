@@ -141,8 +141,7 @@ struct S3MultipartUpload: Sendable {
     let query = [("partNumber", "\(number)"), ("uploadId", upload)]
     var request = HTTPTransportRequest("PUT", bucket.url(path).with(query: query), body: .contents(contents, range))
     request.headers[S3Authorization.payloadField] = try await contents.digest(SHA256.self, in: range)
-    let sent = request
-    let answer = try await bucket.slots.run { try await bucket.exchange.perform(sent, about: path) }
+    let answer = try await bucket.slots.run { try await bucket.exchange.perform(request, about: path) }
     guard let tag = answer.response.headers["ETag"] else {
       throw StorageError(.invalidAnswer, "the server takes a part and gives it no name", path: path)
     }

@@ -88,25 +88,20 @@ extension SyncRound {
     _ file: MediaFile, _ known: SyncIndex.Upload?, to storage: any StorageProvider, isDryRun: Bool
   ) async throws -> Outcome {
     var contents = try StorageContents(file: file.file)
-    if var known, known.byteCount == contents.byteCount {
-      // Copied, restored or touched files have other times and the same contents.
-      let digest = try await contents.digest(SHA256.self)
-      if known.sha256 == digest {
-        known.fileState = file.state
-        return .unchanged(known)
-      }
-      contents.sha256 = digest
+    let mayBeUnchanged = known?.byteCount == contents.byteCount
+    if mayBeUnchanged || !isDryRun && storage.capabilities.checksums.contains(.sha256) {
+      contents.sha256 = try await contents.digest(SHA256.self)
+    }
+    // Copied, restored or touched files have other times and the same contents.
+    if mayBeUnchanged, var known, known.sha256 == contents.sha256 {
+      known.fileState = file.state
+      return .unchanged(known)
     }
     if isDryRun { return .wanted }
+    // A digest that is not needed before is computed while the bytes are sent.
     let sent = SentDigest()
-    if contents.sha256 == nil {
-      if storage.capabilities.checksums.contains(.sha256) {
-        contents.sha256 = try await contents.digest(SHA256.self)
-      } else {
-        contents = contents.watched(by: sent)
-      }
-    }
-    let object = try await storage.put(contents, to: file.path, .none)
+    let object = try await storage.put(
+      contents.sha256 == nil ? contents.watched(by: sent) : contents, to: file.path, .none)
     guard object.byteCount == contents.byteCount else {
       throw StorageError(
         .truncated, "the storage has \(object.byteCount) bytes of it instead of \(contents.byteCount)", path: file.path)

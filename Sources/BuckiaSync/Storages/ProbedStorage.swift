@@ -1,5 +1,11 @@
 import BuckiaStorage
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A storage that is tried out before it first has to keep a condition, because many servers ignore conditions and say that all is well.
 ///
 /// What was found is kept in the index. Where a condition is not kept, the object is looked up first, as ``StorageProvider/putChecked(_:to:_:)``
@@ -30,67 +36,34 @@ struct ProbedStorage: StorageProvider {
   }
 
   func put(_ contents: StorageContents, to path: RemotePath, _ condition: PutCondition) async throws -> StoredObject {
-    guard try await !keeps(condition, in: path.folder) else {
-      return try await inner.put(contents, to: path, condition)
+    guard try await keeps(condition, in: path.folder) else {
+      return try await inner.putLookingFirst(contents, to: path, condition)
     }
-    try condition.require(of: await inner.stat(path), at: path)
-    return try await inner.put(contents, to: path, .none)
+    return try await inner.put(contents, to: path, condition)
   }
 
   /// Whether the storage keeps a condition, and not only says so.
   private func keeps(_ condition: PutCondition, in folder: RemotePath?) async throws -> Bool {
-    switch condition {
-    case .none: return true
-    case .ifAbsent:
-      guard inner.capabilities.putsIfAbsent else { return false }
-      return try await found(in: folder).putsIfAbsent
-    case .ifVersion:
-      guard inner.capabilities.putsIfVersion else { return false }
-      return try await found(in: folder).putsIfVersion
-    }
+    if condition == .none { return true }
+    guard capabilities.keeps(condition) else { return false }
+    let setting = "capabilities \(name)"
+    if let known = try await index.setting(setting).flatMap({ Self.read($0) }) { return known.keeps(condition) }
+    let found = try await tried(in: folder)
+    try await index.set(setting, to: String(decoding: JSONEncoder().encode(found), as: UTF8.self))
+    return found.keeps(condition)
   }
 
-  /// What was found, now or before.
-  private func found(in folder: RemotePath?) async throws -> Conditions {
-    let setting = "conditions \(name)"
-    if let known = try await index.setting(setting).flatMap({ Conditions(text: $0) }) { return known }
-    let conditions = try await tried(in: folder)
-    try await index.set(setting, to: conditions.text)
-    return conditions
+  /// What was found before; nil where another version has written it: it is tried out anew.
+  private static func read(_ text: String) -> StorageCapabilities? {
+    do { return try JSONDecoder().decode(StorageCapabilities.self, from: Data(text.utf8)) } catch { return nil }
   }
 
-  private func tried(in folder: RemotePath?) async throws -> Conditions {
-    do {
-      // What cannot be deleted again is not written.
-      let name = "buckia-probe-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
-      try await inner.delete(folder?.appending(name) ?? RemotePath(name))
-      let found = try await StorageProbe.run(on: inner, in: folder)
-      return Conditions(putsIfAbsent: found.putsIfAbsent, putsIfVersion: found.putsIfVersion)
-    } catch let error as StorageError where [.forbidden, .unsupported].contains(error.code) {
+  private func tried(in folder: RemotePath?) async throws -> StorageCapabilities {
+    do { return try await StorageProbe.run(on: inner, in: folder) } catch let error as StorageError
+      where [.forbidden, .unsupported].contains(error.code)
+    {
       // Who may write there need not be allowed to read or delete. What the storage says of itself has to do.
-      return Conditions(putsIfAbsent: true, putsIfVersion: true)
-    }
-  }
-
-  /// Which conditions are kept.
-  private struct Conditions {
-    let putsIfAbsent: Bool
-    let putsIfVersion: Bool
-
-    init(putsIfAbsent: Bool, putsIfVersion: Bool) {
-      self.putsIfAbsent = putsIfAbsent
-      self.putsIfVersion = putsIfVersion
-    }
-
-    init?(text: String) {
-      let words = text.split(separator: " ")
-      guard words.first == "kept:" else { return nil }
-      putsIfAbsent = words.contains("ifAbsent")
-      putsIfVersion = words.contains("ifVersion")
-    }
-
-    var text: String {
-      "kept:\(putsIfAbsent ? " ifAbsent" : "")\(putsIfVersion ? " ifVersion" : "")"
+      return capabilities
     }
   }
 }
