@@ -47,12 +47,9 @@ struct MemoryCommand: ParsableCommand {
   ///
   /// - Returns: The child's peak resident memory, in bytes.
   static func peak(_ arguments: String...) throws -> Double {
-    let program = try ChildProcess.path(of: "BuckiaBenchmarkSuite")
-    let printed = try ChildProcess(program, ["memory"] + arguments).run()
-    guard let peak = Double(printed.trimmingCharacters(in: .whitespacesAndNewlines)), peak > 0 else {
-      throw BuckiaError(.otherProgram, "\(program) did not print its peak memory")
-    }
-    return peak
+    let peak = try ChildProcess.numbers(1, of: ["memory"] + arguments)[0]
+    guard peak > 0 else { throw BuckiaError(.otherProgram, "the system does not tell how much memory a process took") }
+    return Double(peak)
   }
 
   /// The peak resident memory of this process, mapped files included.

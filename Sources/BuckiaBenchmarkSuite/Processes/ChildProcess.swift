@@ -57,6 +57,19 @@ struct ChildProcess {
     ([program] + arguments).map { $0.split(separator: "/").last.map(String.init) ?? $0 }.joined(separator: " ")
   }
 
+  /// Runs a subcommand of this program in a process of its own, which prints whole numbers.
+  ///
+  /// - Parameter count: How many.
+  /// - Throws: `BuckiaError` with `otherProgram` when it fails, or prints something else.
+  static func numbers(_ count: Int, of arguments: [String]) throws -> [Int] {
+    let process = ChildProcess(try path(of: "BuckiaBenchmarkSuite"), arguments)
+    let numbers = try process.run().split(whereSeparator: \.isWhitespace).map { Int($0) ?? -1 }
+    guard numbers.count == count, numbers.allSatisfy({ $0 >= 0 }) else {
+      throw BuckiaError(.otherProgram, "\(process.shortCommand) did not print what it has measured")
+    }
+    return numbers
+  }
+
   /// The path of a program in a folder of `PATH`; nil when there is none.
   static func find(_ name: String) -> String? {
     let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []

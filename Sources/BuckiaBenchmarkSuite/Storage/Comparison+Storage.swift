@@ -137,6 +137,16 @@ extension Comparison {
       let server = try WebDAVServer()
       let rclone = try Rclone()
       guard let sync = ChildProcess.find("sync") else { throw BuckiaError(.otherProgram, "there is no sync") }
+      func copying(_ name: ImplementationName, then finish: @escaping (String) throws -> Void) -> Implementation {
+        Implementation(name) { folder in
+          let target = try folder.newFolder()
+          return ClosureRun(content: { try content(ofFolder: target) }) {
+            try rclone.copy(":webdav:\(TransferCommand.user)/originals", to: target, server.address)
+            try finish(target)
+            return nil
+          }
+        }
+      }
       let source = try files.makeFolder(in: folder)
       _ = try TransferOutcome(
         of: "sync", TransferredFiles.makePerson(with: source, in: folder), server.address)
@@ -151,21 +161,8 @@ extension Comparison {
             }
           },
           // Buckia lets a file appear when it is safely on disk; rclone leaves that to the system.
-          Implementation(.rcloneSynced) { folder in
-            let target = try folder.newFolder()
-            return ClosureRun(content: { try content(ofFolder: target) }) {
-              try rclone.copy(":webdav:\(TransferCommand.user)/originals", to: target, server.address)
-              try ChildProcess(sync, ["-f", target]).run()
-              return nil
-            }
-          },
-          Implementation(.rclone) { folder in
-            let target = try folder.newFolder()
-            return ClosureRun(content: { try content(ofFolder: target) }) {
-              try rclone.copy(":webdav:\(TransferCommand.user)/originals", to: target, server.address)
-              return nil
-            }
-          },
+          copying(.rcloneSynced) { try ChildProcess(sync, ["-f", $0]).run() },
+          copying(.rclone) { _ in },
         ])
     }
   }
@@ -243,9 +240,7 @@ extension Comparison {
 
   /// A number that says how many files there are, of how many bytes.
   private static func content(of address: String) throws -> UInt64 {
-    let program = try ChildProcess.path(of: "BuckiaBenchmarkSuite")
-    let numbers = try ChildProcess(program, ["transfer", "list", address]).run().split(whereSeparator: \.isWhitespace)
-    return hash(numbers.compactMap { UInt64($0) })
+    hash(try ChildProcess.numbers(2, of: ["transfer", "list", address]).map { UInt64($0) })
   }
 
   /// The same of a folder of this machine.

@@ -2,7 +2,6 @@ import ArgumentParser
 import Buckia
 import BuckiaBenchmarks
 import BuckiaSync
-import Dispatch
 import Foundation
 
 /// Brings files to a WebDAV server or back, and prints how much memory that took, and how many requests.
@@ -33,7 +32,7 @@ struct TransferCommand: ParsableCommand {
       let client = try BuckiaClient(configuration)
       var options = SyncOptions()
       options.backsUp = backup
-      let result = try TransferCommand.wait { [options] in try await client.sync(options) }
+      let result = try AwaitedTask.run { [options] in try await client.sync(options) }
       if let failure = result.failures.first { throw failure.error }
       TransferOutcome(requests: transport.count).print()
     }
@@ -48,17 +47,13 @@ struct TransferCommand: ParsableCommand {
       let transport = try CountingTransport()
       let storage = try StorageAccount(.webDAV(address: address)).provider(transport: transport)
       let (folder, user) = (folder, try RemotePath("\(TransferCommand.user)/originals"))
-      try TransferCommand.wait {
+      try AwaitedTask.run {
         let objects = try await storage.listAll(user).objects
-        try await withThrowingTaskGroup(of: Void.self) { group in
-          for (number, object) in objects.enumerated() {
-            if number >= storage.capabilities.transferLimit { try await group.next() }
-            group.addTask {
-              try await storage.download(
-                object.path, to: "\(folder)/\(object.path.name)", expecting: DownloadExpectation(object))
-            }
-          }
-          try await group.waitForAll()
+        try await forEachConcurrently(objects, limit: storage.capabilities.transferLimit) { object in
+          try await storage.download(
+            object.path, to: "\(folder)/\(object.path.name)", expecting: DownloadExpectation(object))
+        } finish: { _, outcome in
+          _ = try outcome.get()
         }
       }
       TransferOutcome(requests: transport.count).print()
@@ -72,28 +67,10 @@ struct TransferCommand: ParsableCommand {
     func run() throws {
       let storage = try StorageAccount(.webDAV(address: address)).provider(transport: CountingTransport())
       let user = try RemotePath("\(TransferCommand.user)/originals")
-      let objects = try TransferCommand.wait { try await storage.listAll(user).objects }
+      let objects = try AwaitedTask.run { try await storage.listAll(user).objects }
       print(objects.count, objects.reduce(0) { $0 + $1.byteCount })
     }
   }
-
-  /// Waits for asynchronous work on the main thread, which has nothing else to do.
-  private static func wait<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) throws -> Value {
-    let outcome = AwaitedResult<Value>()
-    let isDone = DispatchSemaphore(value: 0)
-    Task.detached {
-      do { outcome.result = .success(try await work()) } catch { outcome.result = .failure(error) }
-      isDone.signal()
-    }
-    isDone.wait()
-    guard let result = outcome.result else { throw CancellationError() }
-    return try result.get()
-  }
-}
-
-/// What asynchronous work has come to. A semaphore orders the one write before the one read.
-private final class AwaitedResult<Value: Sendable>: @unchecked Sendable {
-  var result: Result<Value, any Error>?
 }
 
 /// What a transfer took: printed by the process that did it, read by the one that measures.
@@ -109,12 +86,7 @@ struct TransferOutcome {
 
   /// Runs a subcommand in a child process.
   init(of arguments: String...) throws {
-    let program = try ChildProcess.path(of: "BuckiaBenchmarkSuite")
-    let numbers = try ChildProcess(program, ["transfer"] + arguments).run().split(whereSeparator: \.isWhitespace)
-      .compactMap { Int($0) }
-    guard numbers.count == 2 else {
-      throw BuckiaError(.otherProgram, "\(program) did not print what its transfer took")
-    }
+    let numbers = try ChildProcess.numbers(2, of: ["transfer"] + arguments)
     (peakBytes, requests) = (numbers[0], numbers[1])
   }
 

@@ -6,7 +6,7 @@
 ///   - work: What is done for each. What it throws is kept with the item, and stops nothing but itself; only a cancellation stops all.
 ///   - finish: Is given what came of each, one at a time, in the order in which they are done. May throw to stop all.
 /// - Throws: `CancellationError`, and what `finish` throws.
-func forEachConcurrently<Item: Sendable, Result: Sendable>(
+package func forEachConcurrently<Item: Sendable, Result: Sendable>(
   _ items: [Item], limit: Int, _ work: @escaping @Sendable (Item) async throws -> Result,
   finish: (Item, Swift.Result<Result, any Error>) async throws -> Void
 ) async throws {

@@ -1,7 +1,7 @@
 import Dispatch
 
-/// Waits for asynchronous work: verbs run on the main thread, which has nothing else to do.
-enum AwaitedTask {
+/// Waits for asynchronous work: programs of the command line run on the main thread, which has nothing else to do.
+package enum AwaitedTask {
   /// What the work has come to. The semaphore orders the one write before the one read.
   private final class Outcome<Value: Sendable>: @unchecked Sendable {
     var result: Result<Value, any Error>?
@@ -13,7 +13,7 @@ enum AwaitedTask {
   ///   - work: The work.
   ///   - tick: Is called ten times a second meanwhile, on the thread that waits.
   /// - Throws: What the work throws.
-  static func run<Value: Sendable>(
+  package static func run<Value: Sendable>(
     _ work: @escaping @Sendable () async throws -> Value, meanwhile tick: () -> Void = {}
   ) throws -> Value {
     let outcome = Outcome<Value>()
