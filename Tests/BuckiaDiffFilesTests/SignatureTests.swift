@@ -5,18 +5,18 @@ import Testing
 
 /// What a sender's signature binds. Each of these could otherwise be changed on the way.
 struct SignatureTests {
-  /// Something that a manifest says, and what somebody on the way would rather have it say.
-  struct Change: CustomTestStringConvertible, Sendable {
+  /// Something that a manifest or a file says, and what somebody on the way would rather have it say.
+  struct Change<Subject>: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    let make: @Sendable (inout Manifest) -> Void
+    let make: @Sendable (inout Subject) -> Void
 
-    init(_ what: String, _ make: @escaping @Sendable (inout Manifest) -> Void) {
+    init(_ what: String, _ make: @escaping @Sendable (inout Subject) -> Void) {
       testDescription = what
       self.make = make
     }
   }
 
-  private static let changes = [
+  private static let changes: [Change<Manifest>] = [
     Change("the sender's replica") { $0.sender?.replica = .repeating(0x99) },
     Change("the sender's incarnation") { $0.sender?.incarnation = .repeating(0x99) },
     Change("the recipients") { $0.audience = .recipients(salt: .repeating(0x44), hashes: [.repeating(0x99)]) },
@@ -34,7 +34,7 @@ struct SignatureTests {
   ]
 
   @Test(arguments: changes)
-  func `a signature binds`(_ change: Change) throws {
+  func `a signature binds`(_ change: Change<Manifest>) throws {
     let signer = try Sample.signer()
     var manifest = Sample.fullManifest
     manifest.sender?.identity = signer.identity
@@ -49,39 +49,28 @@ struct SignatureTests {
     #expect(!ManifestSignature.isValid(signature, of: changed, by: signer.identity))
   }
 
-  /// What somebody on the way changes in the manifest of a file.
-  struct FileChange: CustomTestStringConvertible, Sendable {
-    let testDescription: String
-    let make: @Sendable (inout FileSpec) -> Void
-
-    init(_ what: String, _ make: @escaping @Sendable (inout FileSpec) -> Void) {
-      testDescription = what
-      self.make = make
-    }
-  }
-
-  private static let fileChanges = [
-    FileChange("the id of the predecessor") {
+  private static let fileChanges: [Change<FileSpec>] = [
+    Change("the id of the predecessor") {
       $0.manifest.chain?.follows?.id = KSUID(timestamp: 107_608_045, payloadHigh: 1, payloadLow: 2)
     },
-    FileChange("how many rows there are") { $0.manifest.states[0].rows += 1 },
-    FileChange("the sum of the rows") { $0.manifest.states[0].digest = .repeating(0xac) },
-    FileChange("the sums of parts") { $0.manifest.states[0].buckets = nil },
-    FileChange("no sums") { $0.manifest.states = [] },
-    FileChange("the rows that are asked for") { $0.manifest.requests[0].table = "album" },
-    FileChange("of whom they are asked") { $0.manifest.requests[0].stream = .repeating(0x99) },
-    FileChange("no rows asked for") { $0.manifest.requests = [] },
-    FileChange("the rows that are sent anew") { $0.manifest.resent[0].buckets = nil },
-    FileChange("no rows sent anew") { ($0.manifest.resent, $0.manifest.critical) = ([], []) },
-    FileChange("how many rows are inserted") { $0.tables[0].inserted += 1 },
-    FileChange("how many rows are updated") { $0.tables[0].updated = 0 },
-    FileChange("how many rows are deleted") { $0.tables[0].deleted += 1 },
-    FileChange("how many rows are withdrawn") { $0.tables[0].withdrawn = 1 },
-    FileChange("a table less") { $0.tables.removeLast() },
+    Change("how many rows there are") { $0.manifest.states[0].rows += 1 },
+    Change("the sum of the rows") { $0.manifest.states[0].digest = .repeating(0xac) },
+    Change("the sums of parts") { $0.manifest.states[0].buckets = nil },
+    Change("no sums") { $0.manifest.states = [] },
+    Change("the rows that are asked for") { $0.manifest.requests[0].table = "album" },
+    Change("of whom they are asked") { $0.manifest.requests[0].stream = .repeating(0x99) },
+    Change("no rows asked for") { $0.manifest.requests = [] },
+    Change("the rows that are sent anew") { $0.manifest.resent[0].buckets = nil },
+    Change("no rows sent anew") { ($0.manifest.resent, $0.manifest.critical) = ([], []) },
+    Change("how many rows are inserted") { $0.tables[0].inserted += 1 },
+    Change("how many rows are updated") { $0.tables[0].updated = 0 },
+    Change("how many rows are deleted") { $0.tables[0].deleted += 1 },
+    Change("how many rows are withdrawn") { $0.tables[0].withdrawn = 1 },
+    Change("a table less") { $0.tables.removeLast() },
   ]
 
   @Test(arguments: fileChanges)
-  func `a signed file is refused when it says something else`(_ change: FileChange) throws {
+  func `a signed file is refused when it says something else`(_ change: Change<FileSpec>) throws {
     let original = FileSpec(manifest: Sample.mending, isSigned: true)
     let signed = String(decoding: try ReadFile(original.packed()).manifestBytes, as: UTF8.self)
     var file = original

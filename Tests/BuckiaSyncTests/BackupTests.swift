@@ -162,15 +162,7 @@ struct DeviceTests {
     let folder = try TemporaryFolder()
     let local = LocalFolder(folder.file("storage"))
     let anna = try SyncPerson("anna", in: folder, local)
-    func device(_ name: String) throws -> SyncPerson {
-      var person = try SyncPerson(name, in: folder, local)
-      person.change = {
-        $0.userID = "ben"
-        $0.hasSeveralDevices = true
-      }
-      try DatabaseManager(person.database).initialize(home: person.home)
-      return person
-    }
+    func device(_ name: String) throws -> SyncPerson { try .device(name, of: "ben", in: folder, local) }
     let (phone, laptop) = (try device("phone"), try device("laptop"))
     try await phone.sync()
     try await laptop.sync()

@@ -57,15 +57,7 @@ struct SimultaneousSyncTests {
   func people() async throws {
     let storage = LocalFolder(folder.file("storage"))
     let senders = try ["anna", "carl"].map { try SyncPerson($0, in: folder, storage) }
-    let devices = try ["phone", "laptop"].map { name in
-      var device = try SyncPerson(name, in: folder, storage)
-      device.change = {
-        $0.userID = "ben"
-        $0.hasSeveralDevices = true
-      }
-      try DatabaseManager(device.database).initialize(home: device.home)
-      return device
-    }
+    let devices = try ["phone", "laptop"].map { try SyncPerson.device($0, of: "ben", in: folder, storage) }
     // Each knows of the other from now on.
     for device in devices { try await device.sync() }
 

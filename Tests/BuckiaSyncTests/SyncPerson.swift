@@ -22,6 +22,19 @@ struct SyncPerson {
     try TestDatabases.run(Self.schema, on: shared)
   }
 
+  /// One of several devices of a person.
+  static func device(_ name: String, of user: String, in folder: TemporaryFolder, _ storage: any StorageProvider)
+    throws -> SyncPerson
+  {
+    var device = try SyncPerson(name, in: folder, storage)
+    device.change = {
+      $0.userID = user
+      $0.hasSeveralDevices = true
+    }
+    try DatabaseManager(device.database).initialize(home: device.home)
+    return device
+  }
+
   var database: String { folder.file("\(name)/notes.sqlite") }
   /// What others know of the database.
   var shared: String { folder.file("\(name)/shared.sqlite") }
@@ -64,6 +77,26 @@ struct SyncPerson {
     try FileManager.default.createDirectory(
       atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
     try Data(bytes).write(to: URL(fileURLWithPath: file))
+  }
+}
+
+/// A folder as a storage, which is watched, and people who sync with it.
+struct SyncBench {
+  let folder: TemporaryFolder
+  let local: LocalFolder
+  let watched: WatchedStorage
+
+  init() throws {
+    folder = try TemporaryFolder()
+    local = LocalFolder(folder.file("storage"))
+    watched = WatchedStorage(local)
+  }
+
+  func person(_ name: String) throws -> SyncPerson { try SyncPerson(name, in: folder, watched) }
+
+  /// What is in the storage, or in a folder of it.
+  func objects(_ path: String? = nil) async throws -> [String] {
+    try await local.listAll(path.map { try RemotePath($0) }).objects.map(\.path.text)
   }
 }
 

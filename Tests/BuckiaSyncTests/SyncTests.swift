@@ -5,33 +5,21 @@ import Testing
 
 @Suite("A round of sync")
 struct SyncTests {
-  private let folder: TemporaryFolder
-  private let local: LocalFolder
-  private let watched: WatchedStorage
+  private let bench: SyncBench
 
-  init() throws {
-    folder = try TemporaryFolder()
-    local = LocalFolder(folder.file("storage"))
-    watched = WatchedStorage(local)
-  }
-
-  private func person(_ name: String) throws -> SyncPerson { try SyncPerson(name, in: folder, watched) }
-
-  private func objects(_ path: String? = nil) async throws -> [String] {
-    try await local.listAll(path.map { try RemotePath($0) }).objects.map(\.path.text)
-  }
+  init() throws { bench = try SyncBench() }
 
   // MARK: Diffs
 
   @Test("What one person writes arrives at the other, is applied once, and goes from the storage")
   func exchange() async throws {
-    let (anna, ben) = (try person("anna"), try person("ben"))
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'from Anna')")
     let file = try anna.write().path.map { ($0 as NSString).lastPathComponent } ?? ""
     let sent = try await anna.sync(to: ["ben"])
     #expect(sent.delivered.map(\.path.text) == ["ben/inbound/\(file)"])
-    #expect(try await objects("ben") == ["ben/inbound/\(file)"])
-    #expect(try folder.names(in: "anna/outbox") == [])
+    #expect(try await bench.objects("ben") == ["ben/inbound/\(file)"])
+    #expect(try bench.folder.names(in: "anna/outbox") == [])
     let received = try await ben.sync()
     #expect(received.downloaded.map(\.path.text) == ["ben/inbound/\(file)"])
     #expect(received.applied?.applied.count == 1)
@@ -39,9 +27,9 @@ struct SyncTests {
     #expect(received.failures.isEmpty)
     #expect(try ben.notes() == ["'\(bytes("from Anna"))'"])
     // The backup, which has the change, is there before the diff goes.
-    #expect(try await objects("ben") == ["ben/backup.sqlite"])
-    let put = watched.calls.firstIndex(of: "put ben/backup.sqlite")
-    let dropped = watched.calls.firstIndex { $0.hasPrefix("delete ben/inbound/") }
+    #expect(try await bench.objects("ben") == ["ben/backup.sqlite"])
+    let put = bench.watched.calls.firstIndex(of: "put ben/backup.sqlite")
+    let dropped = bench.watched.calls.firstIndex { $0.hasPrefix("delete ben/inbound/") }
     #expect(try #require(put) < #require(dropped))
   }
 
@@ -49,18 +37,18 @@ struct SyncTests {
 
   @Test("A round with nothing to do asks the storage once")
   func idle() async throws {
-    let anna = try person("anna")
+    let anna = try bench.person("anna")
     try anna.addMedia([1, 2, 3], "originals/a.mp4")
     try await anna.sync()
-    watched.forgetCalls()
+    bench.watched.forgetCalls()
     let result = try await anna.sync()
     #expect(result.isIdle)
-    #expect(watched.calls == ["list anna/inbound"])
+    #expect(bench.watched.calls == ["list anna/inbound"])
   }
 
   @Test("A diff that waits for another stays in both places until that comes")
   func waiting() async throws {
-    let (anna, ben) = (try person("anna"), try person("ben"))
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     let scope = ShareScope(name: "notes") { SharedTable("note") }
     var options = ShareOptions()
     options.isUnencrypted = true
@@ -73,90 +61,90 @@ struct SyncTests {
     _ = try share("INSERT INTO note VALUES (1,'one')")
     try await anna.sync(to: ["ben"])
     let second = try share("INSERT INTO note VALUES (2,'two')")
-    let aside = folder.file("aside")
+    let aside = bench.folder.file("aside")
     try FileManager.default.moveItem(atPath: second, toPath: aside)
     _ = try share("INSERT INTO note VALUES (3,'three')")
     try await anna.sync(to: ["ben"])
     let waiting = try await ben.sync()
     #expect(waiting.applied?.diffs.map(\.state) == [.applied, .waiting])
     #expect(waiting.dropped.count == 1)
-    #expect(try await objects("ben/inbound").count == 1)
-    watched.forgetCalls()
+    #expect(try await bench.objects("ben/inbound").count == 1)
+    bench.watched.forgetCalls()
     #expect(try await ben.sync().dropped.isEmpty)
-    #expect(!watched.calls.contains { $0.hasPrefix("get") })
+    #expect(!bench.watched.calls.contains { $0.hasPrefix("get") })
     try FileManager.default.moveItem(atPath: aside, toPath: second)
     try await anna.sync(to: ["ben"])
     try await ben.sync()
     #expect(try ben.notes().count == 3)
-    #expect(try await objects("ben/inbound").isEmpty)
+    #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
   @Test("A damaged file and others stay, and do not stop the rest")
   func damaged() async throws {
-    let (anna, ben) = (try person("anna"), try person("ben"))
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'good')")
     try anna.write()
     try await anna.sync(to: ["ben"])
     let bad = "ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"
-    try await local.put(StorageContents(Array("no diff file".utf8)), to: RemotePath(bad), .none)
-    try await local.put(StorageContents([1]), to: RemotePath("ben/inbound/readme.txt"), .none)
+    try await bench.local.put(StorageContents(Array("no diff file".utf8)), to: RemotePath(bad), .none)
+    try await bench.local.put(StorageContents([1]), to: RemotePath("ben/inbound/readme.txt"), .none)
     let result = try await ben.sync()
     #expect(result.inboundCount == 3)
     #expect(result.applied?.rejected.count == 1)
     #expect(try ben.notes().count == 1)
-    #expect(try await objects("ben/inbound") == [bad, "ben/inbound/readme.txt"])
+    #expect(try await bench.objects("ben/inbound") == [bad, "ben/inbound/readme.txt"])
   }
 
   @Test("Another file with the name of one that was delivered is left alone, and told")
   func otherDelivery() async throws {
-    let anna = try person("anna")
+    let anna = try bench.person("anna")
     try anna.run("INSERT INTO note VALUES (1,'x')")
     let file = try #require(try anna.write().path)
     let name = (file as NSString).lastPathComponent
-    try await local.put(StorageContents([1]), to: RemotePath("ben/inbound/\(name)"), .none)
+    try await bench.local.put(StorageContents([1]), to: RemotePath("ben/inbound/\(name)"), .none)
     let result = try await anna.sync(to: ["ben"])
     #expect((result.failures.first?.error as? StorageError)?.code == .alreadyExists)
     #expect(FileManager.default.fileExists(atPath: file))
-    #expect(try await local.stat(RemotePath("ben/inbound/\(name)"))?.byteCount == 1)
+    #expect(try await bench.local.stat(RemotePath("ben/inbound/\(name)"))?.byteCount == 1)
   }
 
   // MARK: Faults
 
   @Test("A storage that cannot be listed stops the round before anything is done")
   func unlisted() async throws {
-    let anna = try person("anna")
-    watched.fail { _, call in call.hasPrefix("list") ? StorageError(.forbidden, "no") : nil }
+    let anna = try bench.person("anna")
+    bench.watched.fail { _, call in call.hasPrefix("list") ? StorageError(.forbidden, "no") : nil }
     await #expect(throws: StorageError.self) { try await anna.sync() }
-    #expect(watched.calls == ["list anna/inbound"])
+    #expect(bench.watched.calls == ["list anna/inbound"])
   }
 
   @Test("A failed download leads to no upload and no deletion")
   func failedDownload() async throws {
-    let (anna, ben) = (try person("anna"), try person("ben"))
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     for number in 1...2 {
       try anna.run("INSERT INTO note VALUES (\(number),'x')")
       try anna.write()
     }
     try await anna.sync(to: ["ben"])
-    watched.forgetCalls()
-    watched.fail { number, call in
+    bench.watched.forgetCalls()
+    bench.watched.fail { number, call in
       call.hasPrefix("get") && number == 1 ? StorageError(.truncated, "cut off") : nil
     }
     let once = try await ben.sync()
     // The one fault is passed over by asking again.
     #expect(once.failures.isEmpty)
-    watched.forgetCalls()
+    bench.watched.forgetCalls()
     try anna.run("INSERT INTO note VALUES (3,'x')")
     try anna.write()
-    watched.fail(nil)
+    bench.watched.fail(nil)
     try await anna.sync(to: ["ben"])
-    watched.forgetCalls()
-    watched.fail { _, call in call.hasPrefix("get") ? StorageError(.truncated, "cut off") : nil }
+    bench.watched.forgetCalls()
+    bench.watched.fail { _, call in call.hasPrefix("get") ? StorageError(.truncated, "cut off") : nil }
     let result = try await ben.sync()
     #expect(result.isCutShort)
     #expect(result.failures.count == 1)
-    #expect(!watched.calls.contains { $0.hasPrefix("put") || $0.hasPrefix("delete") })
-    watched.fail(nil)
+    #expect(!bench.watched.calls.contains { $0.hasPrefix("put") || $0.hasPrefix("delete") })
+    bench.watched.fail(nil)
     try await ben.sync()
     #expect(try ben.notes().count == 3)
   }
@@ -165,76 +153,76 @@ struct SyncTests {
     "A download that fails for good leads to no upload and no deletion either",
     arguments: [.forbidden, .unwritable, .fullDisk, .invalidAnswer] as [StorageError.Code])
   func lastingDownloadFault(code: StorageError.Code) async throws {
-    let (anna, ben) = (try person("anna"), try person("ben"))
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     for number in 1...2 {
       try anna.run("INSERT INTO note VALUES (\(number),'x')")
       try anna.write()
     }
     try await anna.sync(to: ["ben"])
     try ben.addMedia([1], "originals/a.mp4")
-    let bad = try #require(try await objects("ben/inbound").first)
-    watched.forgetCalls()
-    watched.fail { _, call in call == "get \(bad)" ? StorageError(code, "no") : nil }
+    let bad = try #require(try await bench.objects("ben/inbound").first)
+    bench.watched.forgetCalls()
+    bench.watched.fail { _, call in call == "get \(bad)" ? StorageError(code, "no") : nil }
     let result = try await ben.sync()
     #expect(result.isCutShort)
     #expect(result.failures.map(\.step) == [.downloading])
     #expect((result.failures.first?.error as? StorageError)?.code == code)
     #expect(result.downloaded.count == 1)
-    #expect(!watched.calls.contains { $0.hasPrefix("put") || $0.hasPrefix("delete") || $0.hasPrefix("move") })
-    watched.fail(nil)
+    #expect(!bench.watched.calls.contains { $0.hasPrefix("put") || $0.hasPrefix("delete") || $0.hasPrefix("move") })
+    bench.watched.fail(nil)
     #expect(try await ben.sync().failures.isEmpty)
     #expect(try ben.notes().count == 2)
-    #expect(try await objects("ben") == ["ben/backup.sqlite", "ben/originals/a.mp4"])
+    #expect(try await bench.objects("ben") == ["ben/backup.sqlite", "ben/originals/a.mp4"])
   }
 
   @Test("Whatever call fails, the next round ends as if none had", arguments: 0..<12)
   func anyFault(failing: Int) async throws {
-    let (anna, ben) = (try person("anna"), try person("ben"))
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     for number in 1...3 {
       try anna.run("INSERT INTO note VALUES (\(number),'x')")
       try anna.write()
     }
     try anna.addMedia([1, 2, 3], "originals/film.mp4")
-    watched.fail { number, _ in number == failing ? StorageError(.forbidden, "no") : nil }
+    bench.watched.fail { number, _ in number == failing ? StorageError(.forbidden, "no") : nil }
     do { try await anna.sync(to: ["ben"]) } catch is StorageError {}
-    watched.fail(nil)
+    bench.watched.fail(nil)
     try await anna.sync(to: ["ben"])
-    watched.forgetCalls()
-    watched.fail { number, _ in number == failing ? StorageError(.forbidden, "no") : nil }
+    bench.watched.forgetCalls()
+    bench.watched.fail { number, _ in number == failing ? StorageError(.forbidden, "no") : nil }
     do { try await ben.sync() } catch is StorageError {}
-    watched.fail(nil)
+    bench.watched.fail(nil)
     try await ben.sync()
     try await ben.sync()
     #expect(try ben.notes().count == 3)
-    let left = try await objects().filter { !$0.contains("history") }
+    let left = try await bench.objects().filter { !$0.contains("history") }
     #expect(left == ["anna/backup.sqlite", "anna/originals/film.mp4", "ben/backup.sqlite"])
-    let restored = folder.file("restored.sqlite")
+    let restored = bench.folder.file("restored.sqlite")
     try await BuckiaClient(ben.configuration()).restoreBackup(to: restored)
     #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: ben.database))
   }
 
   @Test("Nothing is dropped as long as the backup cannot be written")
   func noBackup() async throws {
-    let (anna, ben) = (try person("anna"), try person("ben"))
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'x')")
     try anna.write()
     try await anna.sync(to: ["ben"])
-    watched.fail { _, call in call == "put ben/backup.sqlite" ? StorageError(.fullStorage, "full") : nil }
+    bench.watched.fail { _, call in call == "put ben/backup.sqlite" ? StorageError(.fullStorage, "full") : nil }
     let result = try await ben.sync()
     #expect(result.applied?.applied.count == 1)
     #expect(result.dropped.isEmpty)
     #expect(result.failures.map(\.step) == [.backingUp])
-    #expect(try await objects("ben/inbound").count == 1)
-    watched.fail(nil)
+    #expect(try await bench.objects("ben/inbound").count == 1)
+    bench.watched.fail(nil)
     #expect(try await ben.sync().dropped.count == 1)
   }
 
   @Test("The fallback takes the place of a storage that cannot be reached")
   func fallback() async throws {
-    var anna = try person("anna")
-    let other = LocalFolder(folder.file("fallback"))
+    var anna = try bench.person("anna")
+    let other = LocalFolder(bench.folder.file("fallback"))
     anna.change = { $0.fallback = StorageAccount(.custom(other)) }
-    watched.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    bench.watched.fail { _, _ in StorageError(.unreachable, "nobody listens") }
     let result = try await anna.sync()
     #expect(result.storage == other.name)
     #expect(result.fallbackReason?.contains("nobody listens") == true)
@@ -243,15 +231,15 @@ struct SyncTests {
 
   @Test("A mirror gets what the storage gets, and stops nothing when it fails")
   func mirrors() async throws {
-    var anna = try person("anna")
+    var anna = try bench.person("anna")
     try anna.addMedia([1], "reworked/a.jpg")
-    let good = LocalFolder(folder.file("mirror"))
-    let bad = WatchedStorage(LocalFolder(folder.file("bad mirror")))
+    let good = LocalFolder(bench.folder.file("mirror"))
+    let bad = WatchedStorage(LocalFolder(bench.folder.file("bad mirror")))
     bad.fail { _, _ in StorageError(.unreachable, "nobody listens") }
     anna.change = { $0.mirrors = [StorageAccount(.custom(bad)), StorageAccount(.custom(good))] }
     let result = try await anna.sync()
     #expect(try await good.listAll(nil).objects.map(\.path.text) == ["anna/backup.sqlite", "anna/reworked/a.jpg"])
-    #expect(try await objects() == ["anna/backup.sqlite", "anna/reworked/a.jpg"])
+    #expect(try await bench.objects() == ["anna/backup.sqlite", "anna/reworked/a.jpg"])
     #expect(result.failures.count == 2)
     bad.fail(nil)
     #expect(try await anna.sync().failures.isEmpty)
@@ -260,7 +248,7 @@ struct SyncTests {
 
   @Test("Two rounds for one database do not run at the same time")
   func oneRound() async throws {
-    let anna = try person("anna")
+    let anna = try bench.person("anna")
     let client = try BuckiaClient(anna.configuration())
     let other = try BuckiaClient(anna.configuration())
     let results = await withTaskGroup(of: Bool.self) { group in
@@ -287,7 +275,7 @@ struct SyncTests {
 
   @Test("Media are uploaded once, again when they change, and not when they are only touched")
   func media() async throws {
-    let anna = try person("anna")
+    let anna = try bench.person("anna")
     try anna.addMedia([1, 2, 3], "originals/2026/film.mp4")
     try anna.addMedia([4], "reworked/film.jpg")
     #expect(try await anna.sync().uploaded.count == 3)
@@ -297,13 +285,13 @@ struct SyncTests {
     #expect(touched.unchangedCount == 2)
     try anna.addMedia([1, 2, 4], "originals/2026/film.mp4")
     #expect(try await anna.sync().uploaded.map(\.path.text) == ["anna/originals/2026/film.mp4"])
-    let stored = try await local.get(RemotePath("anna/originals/2026/film.mp4"), GetRequest())
+    let stored = try await bench.local.get(RemotePath("anna/originals/2026/film.mp4"), GetRequest())
     #expect(try await stored.chunks.bytes(upTo: 10) == [1, 2, 4])
   }
 
   @Test("Patterns say which media take part")
   func patterns() async throws {
-    var anna = try person("anna")
+    var anna = try bench.person("anna")
     for name in ["a.mp4", "b.mov", "private/c.mp4", "tmp/d.mp4"] { try anna.addMedia([1], "originals/\(name)") }
     anna.options.include = ["*.mp4"]
     anna.options.exclude = ["private/**", "tmp/*"]
@@ -317,16 +305,16 @@ struct SyncTests {
     "What is gone here is deleted there on request, but not what other devices have uploaded, and not everything at once"
   )
   func orphans() async throws {
-    var anna = try person("anna")
+    var anna = try bench.person("anna")
     try anna.addMedia([1], "originals/a.mp4")
     try anna.addMedia([2], "originals/b.mp4")
     try await anna.sync()
-    try await local.put(StorageContents([3]), to: RemotePath("anna/originals/other.mp4"), .none)
+    try await bench.local.put(StorageContents([3]), to: RemotePath("anna/originals/other.mp4"), .none)
     try FileManager.default.removeItem(atPath: "\(anna.place)/originals/a.mp4")
     #expect(try await anna.sync().deleted.isEmpty)
     anna.options.deletesOrphanedFiles = true
     #expect(try await anna.sync().deleted.map(\.text) == ["anna/originals/a.mp4"])
-    #expect(try await objects("anna/originals") == ["anna/originals/b.mp4", "anna/originals/other.mp4"])
+    #expect(try await bench.objects("anna/originals") == ["anna/originals/b.mp4", "anna/originals/other.mp4"])
     // As if the volume were not there.
     try FileManager.default.removeItem(atPath: "\(anna.place)/originals/b.mp4")
     let result = try await anna.sync()
@@ -336,10 +324,10 @@ struct SyncTests {
 
   @Test("What somebody has removed from the storage is uploaded anew where it is looked through")
   func lookedThrough() async throws {
-    var anna = try person("anna")
+    var anna = try bench.person("anna")
     try anna.addMedia([1], "originals/a.mp4")
     try await anna.sync()
-    try await local.deleteAll(in: RemotePath("anna"))
+    try await bench.local.deleteAll(in: RemotePath("anna"))
     #expect(try await anna.sync().uploaded.isEmpty)
     anna.options.looksThroughStorage = true
     #expect(try await anna.sync().uploaded.map(\.path.text) == ["anna/backup.sqlite", "anna/originals/a.mp4"])
@@ -347,18 +335,18 @@ struct SyncTests {
 
   @Test("A dry run changes nothing")
   func dryRun() async throws {
-    var (anna, ben) = (try person("anna"), try person("ben"))
+    var (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     try anna.run("INSERT INTO note VALUES (1,'x')")
     try anna.write()
     try await anna.sync(to: ["ben"])
     try ben.addMedia([1], "originals/a.mp4")
-    watched.forgetCalls()
+    bench.watched.forgetCalls()
     ben.options.isDryRun = true
     let result = try await ben.sync()
     #expect(result.downloaded.count == 1)
     #expect(result.uploaded.map(\.path.text) == ["ben/originals/a.mp4"])
     #expect(result.backedUp)
-    #expect(!watched.calls.contains { !$0.hasPrefix("list") })
+    #expect(!bench.watched.calls.contains { !$0.hasPrefix("list") })
     #expect(try ben.notes().isEmpty)
     anna.options.isDryRun = true
     #expect(try await anna.sync().isIdle)
@@ -368,7 +356,7 @@ struct SyncTests {
 
   @Test("Each step is told")
   func progress() async throws {
-    let anna = try person("anna")
+    let anna = try bench.person("anna")
     try anna.addMedia([1, 2], "originals/a.mp4")
     let client = try BuckiaClient(anna.configuration())
     let state = await SyncState()
@@ -389,8 +377,8 @@ struct SyncTests {
 
   @Test("The person's folder moves to the other place, and is found there")
   func places() async throws {
-    var anna = try person("anna")
-    let other = folder.file("stick")
+    var anna = try bench.person("anna")
+    let other = bench.folder.file("stick")
     anna.change = { $0.folders.other = other }
     try anna.addMedia([1], "originals/a.mp4")
     let client = try BuckiaClient(anna.configuration())

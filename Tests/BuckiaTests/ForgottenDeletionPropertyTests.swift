@@ -25,7 +25,7 @@ import Testing
     var generator = SeededGenerator(seed: seed)
     let folder = try TemporaryFolder()
     let people = try ["anna", "ben", "cara"].prefix(seed % 3 == 0 ? 2 : 3).map {
-      try DeletingPerson($0, in: folder, ordersIDs: false)
+      try NotesPerson($0, in: folder, ordersIDs: false)
     }
     let memories = people.map { _ in Memory() }
     // In a chain, what two have to say to each other goes by way of the one between them.

@@ -7,20 +7,14 @@ import Testing
 /// A deletion is forgotten when everybody knows of it, and not before.
 @Suite struct ForgottenDeletionTests {
   private let folder: TemporaryFolder
-  private let anna: DeletingPerson
-  private let ben: DeletingPerson
+  private let anna: NotesPerson
+  private let ben: NotesPerson
 
   /// Both have the same notes, and have heard of each other.
   init() throws {
     folder = try TemporaryFolder()
-    anna = try DeletingPerson("anna", in: folder)
-    ben = try DeletingPerson("ben", in: folder)
-    try anna.run("INSERT INTO note VALUES ('a', 'boat'), ('b', 'radio'), ('c', 'sail')")
-    try anna.share(with: [ben])
-    try ben.receive()
-    try ben.run("INSERT INTO note VALUES ('d', 'buoy')")
-    try ben.share(with: [anna])
-    try anna.receive()
+    (anna, ben) = try NotesPerson.acquainted(
+      "anna", "ben", in: folder, notes: "('a', 'boat'), ('b', 'radio'), ('c', 'sail')", others: "('d', 'buoy')")
   }
 
   @Test func `a deletion is forgotten when its only recipient has acknowledged it`() throws {
@@ -80,7 +74,7 @@ import Testing
   }
 
   @Test func `a deletion is kept until each of several has acknowledged it`() throws {
-    let cara = try DeletingPerson("cara", in: folder)
+    let cara = try NotesPerson("cara", in: folder)
     try anna.share(with: [cara])
     try cara.receive()
     try cara.run("INSERT INTO note VALUES ('f', 'rope')")
@@ -102,7 +96,7 @@ import Testing
   }
 
   @Test func `a deletion that only passes through is kept until it was passed on`() throws {
-    let cara = try DeletingPerson("cara", in: folder)
+    let cara = try NotesPerson("cara", in: folder)
     try ben.share(with: [cara])
     try cara.receive()
     try cara.run("INSERT INTO note VALUES ('f', 'rope')")
@@ -174,9 +168,9 @@ import Testing
   }
 
   @Test func `a plain diff from before a forgotten deletion waits instead of bringing the row back`() throws {
-    let cara = try DeletingPerson("cara", in: folder)
+    let cara = try NotesPerson("cara", in: folder)
     try cara.run("INSERT INTO note VALUES ('a', 'old boat')")
-    let empty = try TestDatabases.run(DeletingPerson.schema, on: folder.file("empty.sqlite"))
+    let empty = try TestDatabases.run(NotesPerson.schema, on: folder.file("empty.sqlite"))
     let old = try cara.diff(from: empty, to: "old")
     try forget("a")
     try anna.deliver(path: old)
@@ -273,17 +267,9 @@ import Testing
   // MARK: Signed streams
 
   /// Dora and Emil, who sign and encrypt, and have the same notes.
-  private func signers() throws -> (DeletingPerson, DeletingPerson) {
-    let dora = try DeletingPerson("dora", in: folder, isSigning: true)
-    let emil = try DeletingPerson("emil", in: folder, isSigning: true)
-    try dora.meet(emil)
-    try dora.run("INSERT INTO note VALUES ('a', 'boat'), ('b', 'radio')")
-    try dora.share(with: [emil])
-    try emil.receive()
-    try emil.run("INSERT INTO note VALUES ('c', 'buoy')")
-    try emil.share(with: [dora])
-    try dora.receive()
-    return (dora, emil)
+  private func signers() throws -> (NotesPerson, NotesPerson) {
+    try NotesPerson.acquainted(
+      "dora", "emil", in: folder, notes: "('a', 'boat'), ('b', 'radio')", others: "('c', 'buoy')", isSigning: true)
   }
 
   @Test func `a deletion is forgotten when a recipient who signs has acknowledged it`() throws {
@@ -319,7 +305,7 @@ import Testing
     try dora.run("DELETE FROM note WHERE id = 'a'")
     let told = try #require(try dora.share(with: [emil], delivering: false))
     // Fred has got Emil's database, but not his keys, and applies what was sent to Emil.
-    let fred = try DeletingPerson("fred", in: folder, isSigning: true)
+    let fred = try NotesPerson("fred", in: folder, isSigning: true)
     try fred.meet(dora)
     try fred.restore(emil.copy("fred's.sqlite"))
     try fred.deliver(path: told)

@@ -5,30 +5,26 @@ import Testing
 /// What was edited here and not shared yet is later than what arrives, since the share that tells of it will be.
 @Suite struct UnsentEditTests {
   private let folder: TemporaryFolder
-  private let anna: DeletingPerson
-  private let ben: DeletingPerson
+  private let anna: NotesPerson
+  private let ben: NotesPerson
 
   /// Both have the same notes, and each has heard that the other has them.
   init() throws {
     folder = try TemporaryFolder()
-    anna = try DeletingPerson("anna", in: folder)
-    ben = try DeletingPerson("ben", in: folder)
-    try anna.run("INSERT INTO note VALUES ('a', 'boat'), ('b', 'radio')")
-    try exchange(anna, ben)
-    try ben.run("INSERT INTO note VALUES ('c', 'buoy')")
-    try exchange(ben, anna)
+    (anna, ben) = try NotesPerson.acquainted(
+      "anna", "ben", in: folder, notes: "('a', 'boat'), ('b', 'radio')", others: "('c', 'buoy')")
   }
 
-  private func exchange(_ one: DeletingPerson, _ other: DeletingPerson) throws {
+  private func exchange(_ one: NotesPerson, _ other: NotesPerson) throws {
     try one.share(with: [other])
     try other.receive()
   }
 
-  private func set(_ title: String, of id: String = "a", by person: DeletingPerson) throws {
+  private func set(_ title: String, of id: String = "a", by person: NotesPerson) throws {
     try person.run("UPDATE note SET title = '\(title)' WHERE id = '\(id)'")
   }
 
-  private func title(_ person: DeletingPerson, _ id: String = "a") throws -> String? {
+  private func title(_ person: NotesPerson, _ id: String = "a") throws -> String? {
     try person.rows("SELECT title FROM note WHERE id = '\(id)'").first
   }
 
@@ -92,7 +88,7 @@ import Testing
   }
 
   @Test func `what somebody else has done is no edit of one's own, also before it is passed on`() throws {
-    let cara = try DeletingPerson("cara", in: folder)
+    let cara = try NotesPerson("cara", in: folder)
     try exchange(anna, cara)
     try cara.run("INSERT INTO note VALUES ('d', 'sail')")
     try exchange(cara, anna)
@@ -111,7 +107,7 @@ import Testing
   }
 
   @Test func `an edit upon what somebody else has done is one's own`() throws {
-    let cara = try DeletingPerson("cara", in: folder)
+    let cara = try NotesPerson("cara", in: folder)
     try exchange(anna, cara)
     try cara.run("INSERT INTO note VALUES ('d', 'sail')")
     try exchange(cara, anna)
@@ -152,7 +148,7 @@ import Testing
       var generator = SeededGenerator(seed: seed)
       let folder = try TemporaryFolder()
       let people = try ["anna", "ben", "cara"].prefix(seed % 2 == 0 ? 2 : 3).map {
-        try DeletingPerson($0, in: folder, ordersIDs: false)
+        try NotesPerson($0, in: folder, ordersIDs: false)
       }
       let notes = ["a", "b", "c"]
       func shareAll(_ place: Int) throws {

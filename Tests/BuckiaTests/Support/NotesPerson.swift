@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Somebody who shares all notes with others, under the policy `latest`.
-final class DeletingPerson {
+final class NotesPerson {
   static let schema = "CREATE TABLE note(id TEXT PRIMARY KEY, title TEXT);"
 
   let name: String
@@ -30,12 +30,33 @@ final class DeletingPerson {
     try DatabaseManager(path).keepClocks()
   }
 
+  /// Two who have the same notes, and have heard of each other.
+  ///
+  /// - Parameters:
+  ///   - notes: The notes of the first one, as VALUES.
+  ///   - others: What the second one has added.
+  static func acquainted(
+    _ first: String, _ second: String, in folder: TemporaryFolder, notes: String, others: String,
+    isSigning: Bool = false
+  ) throws -> (NotesPerson, NotesPerson) {
+    let one = try NotesPerson(first, in: folder, isSigning: isSigning)
+    let other = try NotesPerson(second, in: folder, isSigning: isSigning)
+    if isSigning { try one.meet(other) }
+    try one.run("INSERT INTO note VALUES \(notes)")
+    try one.share(with: [other])
+    try other.receive()
+    try other.run("INSERT INTO note VALUES \(others)")
+    try other.share(with: [one])
+    try one.receive()
+    return (one, other)
+  }
+
   func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
 
   // MARK: Keys
 
   /// Lets two people who sign know and trust each other's keys.
-  func meet(_ other: DeletingPerson) throws {
+  func meet(_ other: NotesPerson) throws {
     for (one, another) in [(self, other), (other, self)] {
       let card = try another.home.identity().card
       try one.home.addContact(card.text)
@@ -44,7 +65,7 @@ final class DeletingPerson {
   }
 
   /// Goes on with new keys, which somebody confirms.
-  func rotateKeys(confirmedBy other: DeletingPerson) throws {
+  func rotateKeys(confirmedBy other: NotesPerson) throws {
     _ = try home.rotateIdentity()
     let identity = try home.identity()
     for rotation in identity.rotations.suffix(1) { try other.home.addContact(rotation.text) }
@@ -59,7 +80,7 @@ final class DeletingPerson {
   /// - Returns: The file; nil where there was nothing to say.
   @discardableResult
   func share(
-    with others: [DeletingPerson], delivering isDelivered: Bool = true,
+    with others: [NotesPerson], delivering isDelivered: Bool = true,
     _ change: (inout ShareOptions) -> Void = { _ in }
   ) throws -> String? {
     var options = ShareOptions()
