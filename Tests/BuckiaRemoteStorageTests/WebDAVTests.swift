@@ -85,13 +85,11 @@ struct WebDAVTests {
 
   // MARK: Answers of other servers
 
-  private func entries(_ document: String, base: String = "https://cloud.example/remote.php/dav/files/anna")
-    async throws
-    -> MultiStatus
-  {
-    try await MultiStatus(
-      HTTPTransportResponse(status: 207, headers: [:], body: ByteChunks(Array(document.utf8))), below: HTTPAddress(base)
-    )
+  private func entries(
+    _ document: String, base: String = "https://cloud.example/remote.php/dav/files/anna"
+  ) async throws -> MultiStatus {
+    let answer = HTTPTransportResponse(status: 207, headers: [:], body: ByteChunks(Array(document.utf8)))
+    return try await MultiStatus(answer.document(named: "multistatus"), below: HTTPAddress(base))
   }
 
   @Test("An answer as Nextcloud gives it")

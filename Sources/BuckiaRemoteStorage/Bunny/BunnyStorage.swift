@@ -114,12 +114,12 @@ public struct BunnyStorage: StorageProvider {
     url.path += "/"
     var request = HTTPTransportRequest("GET", url)
     request.headers["Accept"] = "application/json"
-    let answer = try await exchange.perform(request, about: folder, accepting: [200, 404])
-    guard answer.response.status == 200 else { return ([], 0) }
+    let (text, _) = try await exchange.perform(request, about: folder, accepting: [200, 404]) {
+      $0.status == 200 ? try await $0.body.bytes(upTo: Self.listingLimit) : nil
+    }
+    guard let text else { return ([], 0) }
     let document: JSONValue
-    do {
-      document = try JSONParser.parse(try await answer.response.body.bytes(upTo: Self.listingLimit), numbers: .all)
-    } catch let error as JSONError {
+    do { document = try JSONParser.parse(text, numbers: .all) } catch let error as JSONError {
       throw StorageError(.invalidAnswer, "\(name) does not answer with a listing: \(error)", path: folder)
     }
     guard case .array(let items) = document else {

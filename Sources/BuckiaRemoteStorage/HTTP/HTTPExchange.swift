@@ -40,11 +40,28 @@ package struct HTTPExchange: Sendable {
   ///   - request: The request, without credentials.
   ///   - path: The object that it is about, for errors.
   ///   - accepted: The statuses that are no errors; nil for 200 to 299.
-  /// - Returns: The answer, with one of these statuses.
+  /// - Returns: The answer, with one of these statuses. Its body is still to come.
   /// - Throws: `StorageError`; `CancellationError`.
   package func perform(
     _ request: HTTPTransportRequest, about path: RemotePath? = nil, accepting accepted: Set<Int>? = nil
   ) async throws -> Answer {
+    let (response, attempts) = try await perform(request, about: path, accepting: accepted) { $0 }
+    return Answer(response: response, attempts: attempts)
+  }
+
+  /// Sends a request until it is answered for good, and the answer has been read: a body that breaks off is asked for again, too.
+  ///
+  /// - Parameters:
+  ///   - request: The request, without credentials.
+  ///   - path: The object that it is about, for errors.
+  ///   - accepted: The statuses that are no errors; nil for 200 to 299.
+  ///   - read: Reads an answer that has one of these statuses. Its transient errors lead to another attempt.
+  /// - Returns: What was read, and how often the request was sent.
+  /// - Throws: `StorageError`; `CancellationError`; what `read` throws.
+  package func perform<Content>(
+    _ request: HTTPTransportRequest, about path: RemotePath? = nil, accepting accepted: Set<Int>? = nil,
+    reading read: (HTTPTransportResponse) async throws -> Content
+  ) async throws -> (content: Content, attempts: Int) {
     var request = request
     var attempts = 0
     var redirects = 0
@@ -58,7 +75,7 @@ package struct HTTPExchange: Sendable {
         try await authorization.authorize(&sent)
         let response = try await transport.send(sent)
         if accepted?.contains(response.status) ?? (200...299).contains(response.status) {
-          return Answer(response: response, attempts: attempts)
+          return (try await read(response), attempts)
         }
         if let target = try redirect(response, from: request) {
           redirects += 1

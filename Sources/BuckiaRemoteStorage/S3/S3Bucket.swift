@@ -64,8 +64,9 @@ public struct S3Bucket: StorageProvider {
     if let after = request.after { query.append(("start-after", after.text)) }
     if let limit = request.limit { query.append(("max-keys", "\(limit)")) }
     if let token = request.continuation { query.append(("continuation-token", token)) }
-    let answer = try await exchange.perform(HTTPTransportRequest("GET", bucket.with(query: query)))
-    let document = try await answer.response.document(named: "ListBucketResult")
+    let (document, _) = try await exchange.perform(HTTPTransportRequest("GET", bucket.with(query: query))) {
+      try await $0.document(named: "ListBucketResult")
+    }
     var page = ListPage(objects: [])
     for entry in document.all("Contents") {
       // A key that ends with a slash is what some programs take for a folder.
@@ -197,9 +198,8 @@ public struct S3Bucket: StorageProvider {
     var request = HTTPTransportRequest("PUT", url(newPath))
     let source = [configuration.bucket] + path.segments
     request.headers["X-Amz-Copy-Source"] = "/" + source.map { PercentEncoding.encoded($0) }.joined(separator: "/")
-    let answer = try await exchange.perform(request, about: path)
     // The server begins to answer before it has copied, so a failure comes with a status that says otherwise.
-    _ = try await answer.response.document(named: "CopyObjectResult")
+    _ = try await exchange.perform(request, about: path) { try await $0.document(named: "CopyObjectResult") }
     try await delete(path)
   }
 

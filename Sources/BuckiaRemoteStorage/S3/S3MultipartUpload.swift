@@ -69,8 +69,9 @@ struct S3MultipartUpload: Sendable {
     }
     var request = HTTPTransportRequest("POST", bucket.url(path).with(query: [("uploads", "")]))
     request.headers["Content-Type"] = ContentType.of(path)
-    let answer = try await bucket.exchange.perform(request, about: path)
-    let document = try await answer.response.document(named: "InitiateMultipartUploadResult")
+    let (document, _) = try await bucket.exchange.perform(request, about: path) {
+      try await $0.document(named: "InitiateMultipartUploadResult")
+    }
     guard let upload = document.text(of: "UploadId"), !upload.isEmpty else {
       throw StorageError(.invalidAnswer, "the server begins an upload without a name for it", path: path)
     }
@@ -83,8 +84,9 @@ struct S3MultipartUpload: Sendable {
     let request = HTTPTransportRequest("GET", bucket.bucket.with(query: query))
     let document: XMLTree
     do {
-      document = try await bucket.exchange.perform(request, about: path).response
-        .document(named: "ListMultipartUploadsResult")
+      (document, _) = try await bucket.exchange.perform(request, about: path) {
+        try await $0.document(named: "ListMultipartUploadsResult")
+      }
     } catch let error as StorageError where [.forbidden, .unsupported, .notFound].contains(error.code) {
       // Who may write need not be allowed to see what is under way.
       return nil
@@ -100,8 +102,9 @@ struct S3MultipartUpload: Sendable {
     while true {
       let query = [("uploadId", upload), ("part-number-marker", marker)]
       let request = HTTPTransportRequest("GET", bucket.url(path).with(query: query))
-      let document = try await bucket.exchange.perform(request, about: path).response
-        .document(named: "ListPartsResult", "ListPartsResponse")
+      let (document, _) = try await bucket.exchange.perform(request, about: path) {
+        try await $0.document(named: "ListPartsResult", "ListPartsResponse")
+      }
       for entry in document.all("Part") {
         guard let number = entry.text(of: "PartNumber").flatMap({ Int($0) }), (1...partCount).contains(number),
           let tag = entry.text(of: "ETag"), let checksum = S3Bucket.checksum(tag),
@@ -161,22 +164,21 @@ struct S3MultipartUpload: Sendable {
     request.headers["Content-Type"] = "application/xml"
     request.headers[S3Authorization.payloadField] = HexText.lowercase(SHA256.hash(data: body))
     condition.write(into: &request.headers)
-    let answer = try await bucket.exchange.perform(request, about: path, accepting: [200, 404, 412])
-    switch answer.response.status {
-    case 412: throw condition.refusal(at: path)
-    case 404:
-      // An earlier attempt may have completed it, and only its answer was lost.
-      if answer.attempts > 1, let found = try await bucket.stat(path), found.byteCount == contents.byteCount {
-        return found
-      }
-      throw StorageError(.conflict, "somebody has ended the upload meanwhile; try again", path: path)
-    default: break
+    let (document, attempts) = try await bucket.exchange.perform(
+      request, about: path, accepting: [200, 404, 412]
+    ) { response -> XMLTree? in
+      if response.status == 412 { throw condition.refusal(at: path) }
+      guard response.status == 200 else { return nil }
+      // AWS and others do not agree on the name.
+      return try await response.document(named: "CompleteMultipartUploadResult", "CompleteMultipartUploadResponse")
     }
-    // AWS and others do not agree on the name.
-    let document = try await answer.response.document(
-      named: "CompleteMultipartUploadResult", "CompleteMultipartUploadResponse")
-    let tag = document.text(of: "ETag")
-    return StoredObject(path: path, byteCount: contents.byteCount, version: tag.map { ObjectVersion($0) })
+    if let document {
+      let tag = document.text(of: "ETag")
+      return StoredObject(path: path, byteCount: contents.byteCount, version: tag.map { ObjectVersion($0) })
+    }
+    // An earlier attempt may have completed it, and only its answer was lost.
+    if attempts > 1, let found = try await bucket.stat(path), found.byteCount == contents.byteCount { return found }
+    throw StorageError(.conflict, "somebody has ended the upload meanwhile; try again", path: path)
   }
 
   private static func escaped(_ text: String) -> String {

@@ -27,12 +27,11 @@ struct MultiStatus {
     <?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>
     """
 
-  /// Reads an answer.
+  /// Reads an answer's document.
   ///
   /// - Parameter base: The address of the storage. What lies outside is not its business, and left out.
   /// - Throws: `StorageError`.
-  init(_ response: HTTPTransportResponse, below base: HTTPAddress) async throws {
-    let document = try await response.document(named: "multistatus")
+  init(_ document: XMLTree, below base: HTTPAddress) throws {
     let prefix = Self.segments(base.path) ?? []
     for item in document.all("response") {
       guard let reference = item.text(of: "href"), !Self.isFailure(item.text(of: "status")),

@@ -93,9 +93,8 @@ public struct WebDAVFolder: StorageProvider {
       page.unusableNames += known.unusableNames
       return known.entries
     }
-    let answer = try await propfind(url(folder: folder), depth: 1, about: folder, accepting: [207, 404])
-    guard answer.status == 207 else { return [] }
-    let statuses = try await MultiStatus(answer, below: address)
+    guard let document = try await propfind(url(folder: folder), depth: 1, about: folder) else { return [] }
+    let statuses = try MultiStatus(document, below: address)
     page.unusableNames += statuses.unusableNames
     // The folder itself is among them.
     let entries = statuses.entries.filter { $0.path != folder && $0.path.folder == folder }
@@ -110,14 +109,16 @@ public struct WebDAVFolder: StorageProvider {
     return entries
   }
 
+  /// - Returns: The document that answers; nil where there is nothing.
   private func propfind(
-    _ url: HTTPAddress, depth: Int, about path: RemotePath?, accepting statuses: Set<Int>,
-    properties: String = MultiStatus.wanted
-  ) async throws -> HTTPTransportResponse {
+    _ url: HTTPAddress, depth: Int, about path: RemotePath?, properties: String = MultiStatus.wanted
+  ) async throws -> XMLTree? {
     var request = HTTPTransportRequest("PROPFIND", url, body: .bytes(Array(properties.utf8)))
     request.headers["Depth"] = "\(depth)"
     request.headers["Content-Type"] = "application/xml; charset=utf-8"
-    return try await exchange.perform(request, about: path, accepting: statuses).response
+    return try await exchange.perform(request, about: path, accepting: [207, 404]) {
+      $0.status == 207 ? try await $0.document(named: "multistatus") : nil
+    }.content
   }
 
   /// `PROPFIND` of one object. A folder is none.
@@ -127,11 +128,9 @@ public struct WebDAVFolder: StorageProvider {
   }
 
   private func entry(_ path: RemotePath) async throws -> WebDAVEntry? {
-    let answer = try await propfind(url(path), depth: 0, about: path, accepting: [207, 404])
-    guard answer.status == 207 else { return nil }
-    guard let entry = try await MultiStatus(answer, below: address).entries.first(where: { $0.path == path }) else {
-      return nil
-    }
+    guard let document = try await propfind(url(path), depth: 0, about: path),
+      let entry = try MultiStatus(document, below: address).entries.first(where: { $0.path == path })
+    else { return nil }
     known.note(entry)
     return entry
   }
@@ -141,9 +140,8 @@ public struct WebDAVFolder: StorageProvider {
   /// - Returns: Bytes that are used and that are left; nil where the server does not say.
   /// - Throws: `StorageError`.
   public func quota() async throws -> (used: Int64, available: Int64)? {
-    let answer = try await propfind(
-      url(folder: nil), depth: 0, about: nil, accepting: [207], properties: MultiStatus.quota)
-    let document = try await answer.document(named: "multistatus")
+    guard let document = try await propfind(url(folder: nil), depth: 0, about: nil, properties: MultiStatus.quota)
+    else { return nil }
     for status in document.all("response").flatMap({ $0.all("propstat") }) {
       guard let properties = status["prop"],
         let used = properties.text(of: "quota-used-bytes").flatMap({ Int64($0) }),
@@ -251,7 +249,7 @@ public struct WebDAVFolder: StorageProvider {
   }
 
   private func folderExists(_ folder: RemotePath?) async throws -> Bool {
-    try await propfind(url(folder: folder), depth: 0, about: folder, accepting: [207, 404]).status == 207
+    try await propfind(url(folder: folder), depth: 0, about: folder) != nil
   }
 
   /// `DELETE` of what is known to be a file.
