@@ -119,7 +119,7 @@ public struct BunnyStorage: StorageProvider {
     }
     guard let text else { return ([], 0) }
     let document: JSONValue
-    do { document = try JSONParser.parse(text, numbers: .all) } catch let error as JSONError {
+    do { document = try JSONParser.parse(text, numbers: .all) } catch {
       throw StorageError(.invalidAnswer, "\(name) does not answer with a listing: \(error)", path: folder)
     }
     guard case .array(let items) = document else {
