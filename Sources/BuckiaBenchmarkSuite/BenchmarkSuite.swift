@@ -26,7 +26,9 @@ enum BenchmarkSuite {
       (.folder, 5, TableShape.allCases.map { .opening($0, rows: rows, share: 0.15) }),
       (.diff, 5, diff(rows: rows)),
       (.share, 5, share(rows: rows)),
-      (.sync, 3, transfers(rows: rows)),
+      // rclone takes minutes for many small files, several times as long.
+      (.sync, 1, transfers(of: .small, rows: rows)),
+      (.sync, 3, transfers(of: .large, rows: rows)),
       (.sync, 1, TransferredFiles.Kind.allCases.map { .memoryOfTransfers($0, rows: rows) } + [.requestsOfRounds()]),
       // Unlike time, memory hardly varies. At full size the files have 3 GiB and twice 2 GiB.
       (
@@ -74,9 +76,8 @@ enum BenchmarkSuite {
       + Comparison.Encryption.allCases.map { .encryption($0, rows: rows, bytesPerSecond: 400_000_000) }
   }
 
-  private static func transfers(rows: Int) -> [Comparison] {
-    TransferredFiles.Kind.allCases.map { .uploading($0, rows: rows) }
-      + TransferredFiles.Kind.allCases.map { .downloading($0, rows: rows) }
+  private static func transfers(of kind: TransferredFiles.Kind, rows: Int) -> [Comparison] {
+    [.uploading(kind, rows: rows), .downloading(kind, rows: rows)]
   }
 
   private static func peers(rows: Int) -> [Comparison] {

@@ -14,6 +14,7 @@ import Buckia
 enum EntryPoint {
   static func main() {
     heedSignals()
+    keepFreedMemory()
     do {
       try TypedArguments.requireUTF8()
       try UnknownVerb.refuse(in: Array(CommandLine.arguments.dropFirst()))
@@ -30,6 +31,14 @@ enum EntryPoint {
       StandardStream.error.tell("\(message)\n")
       exit(status.rawValue)
     }
+  }
+
+  /// Keeps memory for what comes next: glibc would give it back to the system, and ask for it again, with every piece of a file.
+  private static func keepFreedMemory() {
+    #if canImport(Glibc)
+      mallopt(M_TRIM_THRESHOLD, 8 << 20)
+      mallopt(M_MMAP_THRESHOLD, 4 << 20)
+    #endif
   }
 
   /// Lets the signals end the program that are to: it has those blocked that a program's thread had by which it was started, and threads of

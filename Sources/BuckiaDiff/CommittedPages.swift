@@ -17,7 +17,7 @@ package struct CommittedPages {
   package init?(on connection: borrowing SQLiteConnection) throws {
     let source = try PageSource(ofNewWriteTransaction: connection)
     do {
-      guard let pages = try source.open(ProgressReporter { _ in }) else { return nil }
+      guard let pages = try source.open(nil) else { return nil }
       self.pages = pages
     } catch is DatabaseFileError {
       return nil
@@ -28,13 +28,35 @@ package struct CommittedPages {
   /// How many bytes a page has.
   package var pageSize: Int { pages.header.pageSize }
 
-  /// The prints of the leaves of a rowid table.
+  /// From how many bytes on a second thread takes one of two b-trees.
+  private static let threadBytes = 8 << 20
+
+  /// What the leaves of a table hold, and those by which its rows are found by their primary key.
   ///
-  /// - Parameter key: The secret of the hash.
-  /// - Returns: nil for a table that has only one page, or cannot be read.
+  /// - Parameters:
+  ///   - table: A rowid table; nil where only the key is asked for.
+  ///   - index: The b-tree in which rows are found by their key; nil where only the table is asked for.
+  ///   - key: The secret of the hashes.
+  /// - Returns: `leaves` is nil for a table that has only one page, or cannot be read; `keys` where the b-tree is such a one, where text is
+  ///   stored as UTF-16, or where a leaf begins with a key that has NULL or does not fit on its page.
   /// - Throws: `SQLiteError`.
-  package func leafPrints(of table: TableName, key: [UInt8]) throws -> [LeafPrint]? {
-    guard let root = roots[table] else { return nil }
+  package func prints(
+    of table: TableName?, _ index: KeyIndex?, key: [UInt8]
+  ) throws -> (leaves: [LeafPrint]?, keys: [KeyPrint]?) {
+    let root = table.flatMap { roots[$0] }
+    guard let root, let index, pages.pageCount * pageSize >= Self.threadBytes, let both = try pages.forTwoThreads()
+    else {
+      return try (
+        root.flatMap { try Self.leafPrints(pages, $0, key) }, index.flatMap { try Self.keyPrints(pages, $0, key) }
+      )
+    }
+    let keys = BackgroundTask(with: both.1) { try Self.keyPrints($0, index, key) }
+    let leaves = Result { try Self.leafPrints(both.0, root, key) }
+    let found = try keys.join()
+    return try (leaves.get(), found)
+  }
+
+  private static func leafPrints(_ pages: DatabasePages, _ root: Int, _ key: [UInt8]) throws -> [LeafPrint]? {
     do {
       let prints = try LeafPrints.read(pages, root: root, key: key)
       return prints.isEmpty ? nil : prints
@@ -44,13 +66,7 @@ package struct CommittedPages {
     }
   }
 
-  /// The prints of the b-tree in which rows are found by their primary key.
-  ///
-  /// - Parameter key: The secret of the hash.
-  /// - Returns: nil where it has only one page or cannot be read, where text is stored as UTF-16, or where a leaf begins with a key that has
-  ///   NULL or does not fit on its page.
-  /// - Throws: `SQLiteError`.
-  package func keyPrints(of index: KeyIndex, key: [UInt8]) throws -> [KeyPrint]? {
+  private static func keyPrints(_ pages: DatabasePages, _ index: KeyIndex, _ key: [UInt8]) throws -> [KeyPrint]? {
     guard pages.header.encoding == .utf8 || pages.header.encoding == .undecided else { return nil }
     let record = RecordReader(limit: index.columns.count)
     var found: [(first: [UInt8]?, hash: PageHash)] = []
@@ -59,7 +75,7 @@ package struct CommittedPages {
       try LeafPrints.readEntries(pages, root: index.root, key: key) { first, page, hash in
         guard let first else { return found.append((nil, hash)) }
         try record.read(first, page: page)
-        let key = Self.key(in: record, of: index)
+        let key = self.key(in: record, of: index)
         hasNull = hasNull || key == nil
         found.append((key, hash))
       }

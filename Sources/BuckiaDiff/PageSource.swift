@@ -43,10 +43,10 @@ enum PageSource {
 
   /// Reads the headers.
   ///
-  /// - Parameter progress: Is told how many bytes are read.
+  /// - Parameter progress: Is told how many bytes are read; nil where nobody asks, and for pages that two threads read.
   /// - Returns: nil where the pages cannot be had.
   /// - Throws: `DatabaseFileError`, `SQLiteError`.
-  func open(_ progress: ProgressReporter) throws -> DatabasePages? {
+  func open(_ progress: ProgressReporter?) throws -> DatabasePages? {
     guard case .file(let file, let log, let mark) = self else { return nil }
     return try DatabasePages(HandleBytes(file, progress), log: log.map { HandleBytes($0, progress) }, upTo: mark)
   }

@@ -1,3 +1,5 @@
+import Dispatch
+
 /// The pages of a database: those of the database file, overlaid by those of its write-ahead log.
 ///
 /// This is where reading begins. The root page of each table is in `sqlite_schema`, whose own root page is page 1:
@@ -76,6 +78,27 @@ public final class DatabasePages {
     self.log = log
   }
 
+  /// The same pages, read from other sources.
+  private init(_ pages: DatabasePages, _ file: any ByteSource, log logFile: (any ByteSource)?) {
+    self.file = file
+    self.logFile = logFile
+    header = pages.header
+    pageCount = pages.pageCount
+    storedPageCount = pages.storedPageCount
+    log = pages.log
+  }
+
+  /// The same pages twice, for one thread each. This instance is not to be used meanwhile.
+  ///
+  /// - Returns: nil where the file cannot be read by two threads.
+  /// - Throws: What the source throws.
+  package func forTwoThreads() throws -> (DatabasePages, DatabasePages)? {
+    guard let second = try file.duplicate() else { return nil }
+    // Few pages are in the log.
+    let logFile = logFile.map { LockedBytes($0) }
+    return (DatabasePages(self, file, log: logFile), DatabasePages(self, second, log: logFile))
+  }
+
   /// The most pages that may be missing from both files.
   private static let missingPageLimit = 1 << 20
   /// The most pages of a database. See <https://sqlite.org/limits.html#max_page_count>.
@@ -112,6 +135,20 @@ public final class DatabasePages {
         try file.read(into: target, at: Int64(page - 1) * Int64(size))
       }
     guard count == size else { throw DatabaseFileError(.truncated, page: page, "the file ends inside the page") }
+  }
+}
+
+/// A source that is read by one thread at a time, whoever asks.
+private final class LockedBytes: ByteSource {
+  private let source: any ByteSource
+  private let queue = DispatchQueue(label: "SQLiteFiles.LockedBytes")
+
+  init(_ source: any ByteSource) { self.source = source }
+
+  func byteCount() throws -> Int64 { try queue.sync { try source.byteCount() } }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    try queue.sync { try source.read(into: buffer, at: offset) }
   }
 }
 

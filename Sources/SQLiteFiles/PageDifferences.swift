@@ -1,5 +1,3 @@
-import Dispatch
-
 /// Which pages of two databases differ, and what is known of each page without reading it again.
 ///
 /// Two threads write at once: the pages of one are all below, those of the other all from, a multiple of
@@ -133,30 +131,5 @@ final class PageDifferences: @unchecked Sendable {
     let word = words[page]
     if !differing.contains(page) { return UInt8(word >> 24) }
     return UInt8(truncatingIfNeeded: side == .older ? word >> 8 : word)
-  }
-}
-
-/// Work that runs on another thread.
-private final class BackgroundTask<Input>: @unchecked Sendable {
-  private let isDone = DispatchSemaphore(value: 0)
-  private let input: Input
-  private let work: (Input) throws -> Void
-  // Written before the signal, read after it.
-  private var failure: (any Error)?
-
-  /// Starts the work. `join()` must follow.
-  init(with input: Input, _ work: @escaping (Input) throws -> Void) {
-    self.input = input
-    self.work = work
-    DispatchQueue(label: "SQLiteFiles.PageDifferences").async {
-      do { try self.work(self.input) } catch { self.failure = error }
-      self.isDone.signal()
-    }
-  }
-
-  /// Waits until the work has ended, and rethrows its error.
-  func join() throws {
-    isDone.wait()
-    if let failure { throw failure }
   }
 }

@@ -58,14 +58,12 @@ package struct ScopePrints {
         try PrintEntry.read(of: number, on: connection).map { (shadow: number, entry: $0) }
       }
       let secret = known?.entry.key ?? key
-      let leaves = definition.isWithoutRowID ? nil : try pages.leafPrints(of: shared.name, key: secret)
-      guard definition.isWithoutRowID || leaves != nil else { continue }
       let isKeyedByInteger = try definition.isKeyedByInteger(on: connection)
       let index = isKeyedByInteger ? nil : try KeyIndex(of: definition, on: connection)
-      let keys = try index.flatMap { index in
-        try pages.keyPrints(of: index, key: secret).map { (index: index, prints: $0) }
-      }
-      guard leaves != nil || keys != nil else { continue }
+      let (leaves, keyPrints) = try pages.prints(
+        of: definition.isWithoutRowID ? nil : shared.name, index, key: secret)
+      guard definition.isWithoutRowID ? keyPrints != nil : leaves != nil else { continue }
+      let keys = index.flatMap { index in keyPrints.map { (index: index, prints: $0) } }
       let basis = "\(pages.pageSize)\n\(entry.sql)\n\(ShareScope(tables: [shared]).json)"
       tables[shared.name] = Table(
         definition: definition, basis: Array(basis.utf8), key: secret, leaves: leaves, keys: keys,
