@@ -33,11 +33,11 @@ enum EntryPoint {
     }
   }
 
-  /// Keeps memory for what comes next: glibc would give it back to the system, and ask for it again, with every piece of a file.
+  /// Keeps freed memory for what comes next: glibc would give it back to the system, and ask for it again, with every piece of a file. It raises
+  /// its limits when a block is freed that is larger (mallopt(3), `M_MMAP_THRESHOLD`).
   private static func keepFreedMemory() {
     #if canImport(Glibc)
-      mallopt(M_TRIM_THRESHOLD, 8 << 20)
-      mallopt(M_MMAP_THRESHOLD, 4 << 20)
+      UnsafeMutableRawBufferPointer.allocate(byteCount: 4 << 20, alignment: 16).deallocate()
     #endif
   }
 

@@ -246,6 +246,25 @@ struct SyncTests {
     #expect(try await bad.listAll(nil).objects.count == 2)
   }
 
+  @Test("What is gone here is deleted from mirrors, too, and later where a mirror does not answer")
+  func orphansOfMirrors() async throws {
+    var anna = try bench.person("anna")
+    for name in ["a", "b"] { try anna.addMedia([1], "reworked/\(name).jpg") }
+    let mirror = WatchedStorage(LocalFolder(bench.folder.file("mirror")))
+    anna.change = { $0.mirrors = [StorageAccount(.custom(mirror))] }
+    anna.options.deletesOrphanedFiles = true
+    try await anna.sync()
+    try FileManager.default.removeItem(atPath: "\(anna.place)/reworked/a.jpg")
+    mirror.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    #expect(try await anna.sync().deleted.map(\.text) == ["anna/reworked/a.jpg"])
+    #expect(try await bench.objects("anna/reworked") == ["anna/reworked/b.jpg"])
+    mirror.fail(nil)
+    #expect(try await mirror.listAll(RemotePath("anna/reworked")).objects.count == 2)
+    #expect(try await anna.sync().deleted.map(\.text) == ["anna/reworked/a.jpg"])
+    #expect(try await mirror.listAll(RemotePath("anna/reworked")).objects.map(\.path.text) == ["anna/reworked/b.jpg"])
+    #expect(try await anna.sync().deleted.isEmpty)
+  }
+
   @Test("Two rounds for one database do not run at the same time")
   func oneRound() async throws {
     let anna = try bench.person("anna")

@@ -16,7 +16,7 @@ public struct SyncOptions: Sendable {
   public var include: [String] = []
   /// No media whose path matches one of these patterns.
   public var exclude: [String] = []
-  /// Whether media are deleted from the storage that this device has uploaded and that are gone here.
+  /// Whether media are deleted from the storage and its mirrors that this device has uploaded and that are gone here.
   public var deletesOrphanedFiles = false
   /// How many files are transferred at once; nil for as many as the storage stands.
   public var concurrency: Int?

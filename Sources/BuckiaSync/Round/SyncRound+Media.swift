@@ -28,7 +28,8 @@ extension SyncRound {
       for target in [storage] + mirrors {
         try await upload(files, to: target, isMirror: target.name != storage.name)
       }
-      if options.deletesOrphanedFiles { try await deleteOrphans(of: target, keeping: files, filter, in: storage) }
+      guard options.deletesOrphanedFiles else { continue }
+      for place in [storage] + mirrors { try await deleteOrphans(of: target, keeping: files, filter, in: place) }
     }
   }
 
@@ -139,23 +140,22 @@ extension SyncRound {
     }
     // An empty folder where there were many files is a volume that is not there, rather than a wish.
     if files.isEmpty, !orphans.isEmpty {
-      result.notes.append(
+      let text =
         "all \(orphans.count) files of \(folder.name) are gone here, so none was deleted from the storage; if that is meant, delete them there"
-      )
+      if !result.notes.contains(text) { result.notes.append(text) }
       return
     }
     for path in orphans {
-      if options.isDryRun {
-        result.deleted.append(path)
-        continue
+      if !options.isDryRun {
+        do {
+          try await storage.delete(path)
+          try await index.forgetUpload(path, in: storage.name)
+        } catch let error as StorageError {
+          note(error, in: .uploading, about: path.text)
+          continue
+        }
       }
-      do {
-        try await storage.delete(path)
-        try await index.forgetUpload(path, in: storage.name)
-        result.deleted.append(path)
-      } catch let error as StorageError {
-        note(error, in: .uploading, about: path.text)
-      }
+      if !result.deleted.contains(path) { result.deleted.append(path) }
     }
   }
 }
