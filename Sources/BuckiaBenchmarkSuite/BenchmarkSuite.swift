@@ -35,6 +35,7 @@ enum BenchmarkSuite {
         .memory, 1,
         LargeChangeset.Form.allCases.map { .memory(of: $0, rows: rows) }
           + [.memoryOfIndexedInserts(rows: rows), .memoryOfDifference(rows: rows)]
+          + Comparison.Encryption.allCases.map { .memory(of: $0, rows: rows) }
       ),
       (.peer, 3, peers(rows: rows)),
     ]
@@ -72,7 +73,10 @@ enum BenchmarkSuite {
     TableShape.allCases.map { .sharing($0, rows: rows, changed: .exactly(100), share: 3) }
       + TableShape.allCases.map { .receivingShare($0, rows: rows, share: 1.5) }
       + TableShape.allCases.map { .openingSealed($0, rows: rows, share: 0.15) }
-      + [.sealing(rows: 20, seconds: 0.001), .envelope(rows: 20, columns: 16, bytes: 1_400)]
+      + [
+        .sealing(rows: 20, target: 0.001), .sealing(rows: rows, count: 1, target: 0.15),
+        .envelope(rows: 20, columns: 16, bytes: 1_400),
+      ]
       + Comparison.Encryption.allCases.map { .encryption($0, rows: rows, bytesPerSecond: 400_000_000) }
   }
 

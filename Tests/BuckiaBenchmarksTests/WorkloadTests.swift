@@ -24,6 +24,7 @@ struct WorkloadTests {
     ("small difference", { .difference($0, rows: rows, changed: .exactly(40)) }),
     ("sharing", { .sharing($0, rows: rows, changed: .exactly(40)) }),
     ("receiving a share", { .receivingShare($0, rows: rows) }),
+    ("opening what is sealed", { .openingSealed($0, rows: rows) }),
     ("difference by rows", { .difference($0, rows: rows, changed: .onePercent) { ([$0.rowDiff], []) } }),
   ]
 
@@ -48,6 +49,19 @@ struct WorkloadTests {
     try run.round()
     #expect(run.result.series.count == 3)
     #expect(run.result.numbers.count == 2)
+  }
+
+  @Test("What sealing costs is measured, in time and in bytes")
+  func sealing() throws {
+    for (comparison, count) in [
+      (Comparison.sealing(rows: 3, count: 2), 2), (.sealing(rows: 300, count: 1), 2),
+      (.envelope(rows: 20, columns: 3), 1),
+    ] {
+      let run = try ComparisonRun(comparison)
+      try run.round()
+      #expect(run.result.series.count == count)
+      #expect(run.result.series.allSatisfy { $0.values.count == 1 && $0.values[0] > 0 })
+    }
   }
 
   @Test("Large databases are as large as they are said to be, and as many rows differ as should")

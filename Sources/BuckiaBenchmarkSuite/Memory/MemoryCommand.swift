@@ -16,8 +16,8 @@ import Foundation
 /// The memory comparisons run it as a process of its own: a peak never falls, so earlier work would hide a lower one.
 struct MemoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "memory", abstract: "Prints the peak memory of one apply or diff.", shouldDisplay: false,
-    subcommands: [Apply.self, Diff.self])
+    commandName: "memory", abstract: "Prints the peak memory of one piece of work.", shouldDisplay: false,
+    subcommands: [Apply.self, Diff.self, Encrypt.self, Decrypt.self])
 
   /// Applies one file.
   struct Apply: ParsableCommand {
@@ -39,6 +39,30 @@ struct MemoryCommand: ParsableCommand {
 
     func run() throws {
       try EngineCalls.diff(from: older, to: newer, file: file, home: home)
+      print(peakResidentBytes)
+    }
+  }
+
+  /// Encrypts a file.
+  struct Encrypt: ParsableCommand {
+    @Argument var file: String
+    @Argument var target: String
+    @Argument var recipient: String
+
+    func run() throws {
+      try FileEncryption(to: [AgeRecipient(recipient)]).encrypt(file, to: target)
+      print(peakResidentBytes)
+    }
+  }
+
+  /// Decrypts a file.
+  struct Decrypt: ParsableCommand {
+    @Argument var file: String
+    @Argument var target: String
+    @Argument var identityFile: String
+
+    func run() throws {
+      try FileDecryption(identities: AgeIdentity.identities(inFile: identityFile)).decrypt(file, to: target)
       print(peakResidentBytes)
     }
   }

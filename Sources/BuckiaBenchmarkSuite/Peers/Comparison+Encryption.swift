@@ -3,6 +3,8 @@ import BuckiaBenchmarks
 import Foundation
 
 extension ImplementationName {
+  fileprivate static let encrypting: ImplementationName = "Buckia, a process that encrypts it"
+  fileprivate static let decrypting: ImplementationName = "Buckia, a process that decrypts it"
   fileprivate static let age: ImplementationName = "age, whole process"
 }
 
@@ -67,6 +69,42 @@ extension Comparison {
             run(.age) { ChildProcess(age, ["-d", "-i", identity, "-o", $0, sealed]) },
           ])
       }
+    }
+  }
+
+  /// The peak resident memory of a process that encrypts or decrypts a large file.
+  ///
+  /// - Parameter rows: The file has 1,000 bytes for each.
+  static func memory(of direction: Encryption, rows: Int) -> Comparison {
+    let bytes = rows * 1_000
+    let name: ImplementationName = direction == .encrypting ? .encrypting : .decrypting
+    return Comparison(
+      id: "memory-\(direction.rawValue)",
+      title: "Peak memory, \(direction.rawValue) a file of \(Quantity.size(bytes))", unit: .bytes,
+      figures: [Figure(.value, of: name, against: nil, target: Double(64 << 20))]
+    ) { folder in
+      try folder.requireRoom(bytes: 4 * bytes)
+      let key = AgeIdentity()
+      let identity = folder.file("identity")
+      try Data("\(key.secretText)\n".utf8).write(to: URL(fileURLWithPath: identity))
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: identity)
+      let clear = folder.newFile(".clear")
+      try clearText(bytes).write(to: URL(fileURLWithPath: clear))
+      let sealed = folder.newFile(".age")
+      try FileEncryption(to: [key.recipient()]).encrypt(clear, to: sealed)
+      return Workload(
+        size: Quantity.size(bytes),
+        implementations: [
+          Implementation(name, isSubject: true) { folder in
+            let output = folder.newFile(".output")
+            return ClosureRun {
+              switch direction {
+              case .encrypting: try MemoryCommand.peak("encrypt", clear, output, "\(key.recipient())")
+              case .decrypting: try MemoryCommand.peak("decrypt", sealed, output, identity)
+              }
+            }
+          }
+        ])
     }
   }
 

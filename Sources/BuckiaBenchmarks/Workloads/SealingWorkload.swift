@@ -61,14 +61,20 @@ extension Comparison {
     }
   }
 
-  /// Signing and encrypting a small diff for one person, compared with packing it.
+  /// Signing and encrypting diffs for one person, compared with packing them.
   ///
-  /// - Parameter seconds: The target: how much longer it may take.
-  package static func sealing(rows: Int, seconds: Double? = nil) -> Comparison {
-    let count = 500
-    return Comparison(
-      id: "sealing-\(rows)", title: "\(count) diffs of \(rows) rows each, in memory",
-      figures: [Figure(.extraPerItem(items: count), of: .sealing, against: .packingOnly, target: seconds)]
+  /// - Parameters:
+  ///   - rows: How many rows each diff has.
+  ///   - count: How many diffs there are.
+  ///   - target: How much longer each may take, in seconds for many diffs, as a share of the time for one.
+  package static func sealing(rows: Int, count: Int = 500, target: Double? = nil) -> Comparison {
+    Comparison(
+      id: "sealing-\(rows)",
+      title: "Packing \(count == 1 ? "a diff" : "\(count) diffs") of \(Quantity.grouped(rows)) rows, in memory",
+      figures: [
+        Figure(
+          count == 1 ? .extraShare : .extraPerItem(items: count), of: .sealing, against: .packingOnly, target: target)
+      ]
     ) { folder in
       let source = try SQLiteConnection(opening: ":memory:", as: .create)
       try source.execute(TableShape.integerKey.definition)
