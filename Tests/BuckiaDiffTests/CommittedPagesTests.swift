@@ -1,4 +1,5 @@
 import BuckiaDiff
+import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
 import TestSupport

@@ -5,9 +5,12 @@ import SQLiteConnections
 /// What is known of a storage without asking it: what was uploaded there, and from which file; what was downloaded.
 ///
 /// It is a database of its own in the person's home, one for each local database and person. Lost, it is made anew: files are then digested and uploaded again
-/// where the storage does not tell their digest.
+/// where the storage does not tell their digest. So what a transfer notes does not wait for the disk: should the power fail, the last of it may have to be
+/// done again.
 actor SyncIndex {
   private let connection: SQLiteConnection
+  /// How far changes wait for the disk.
+  private let usualSynchronization: String
 
   /// What was uploaded.
   struct Upload: Sendable, Equatable {
@@ -26,7 +29,20 @@ actor SyncIndex {
     do {
       connection = try SQLiteConnection(opening: path, as: .create, busyTimeout: 10_000)
       try Self.prepare(connection)
+      // Only a write-ahead log survives a loss of power that way (<https://sqlite.org/pragma.html#pragma_synchronous>).
+      let isLogged = try connection.text("PRAGMA journal_mode = WAL") == "wal"
+      usualSynchronization = isLogged ? "NORMAL" : "FULL"
+      try connection.execute("PRAGMA synchronous = \(usualSynchronization)")
     } catch { throw BuckiaError.wrapped(error) }
+  }
+
+  /// Makes a change, and waits until it, and all before it, are on the disk.
+  private func durably(_ body: () throws -> Void) throws {
+    try reporting {
+      try connection.execute("PRAGMA synchronous = FULL")
+      try body()
+      try connection.execute("PRAGMA synchronous = \(usualSynchronization)")
+    }
   }
 
   private static let format: Int64 = 1
@@ -81,7 +97,7 @@ actor SyncIndex {
   }
 
   func forgetUpload(_ path: RemotePath, in storage: String) throws {
-    try reporting {
+    try durably {
       try connection.run(cached: "DELETE FROM upload WHERE storage = ?1 AND path = ?2", storage, path.text)
     }
   }
@@ -153,7 +169,7 @@ actor SyncIndex {
   }
 
   func set(_ name: String, to value: String?) throws {
-    try reporting {
+    try durably {
       if let value {
         try connection.run(cached: "INSERT OR REPLACE INTO setting VALUES (?1, ?2)", name, value)
       } else {
