@@ -25,6 +25,6 @@ struct RootCommand: ParsableCommand {
       VerifyVerb.self, LogVerb.self,
       ConflictsVerb.self, ResolveVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self, DoctorVerb.self,
       ChangesetVerb.self, MergeVerb.self, EncryptVerb.self, DecryptVerb.self, IdentityVerb.self, ContactVerb.self,
-      SyncVerb.self, GitVerb.self, KSUIDVerb.self, BenchVerb.self,
+      SyncVerb.self, GitVerb.self, KSUIDVerb.self, BenchVerb.self, CompletionsVerb.self,
     ])
 }
