@@ -56,7 +56,7 @@ INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
 
 say = printf '== %s\n' '$(1)'
 
-.PHONY: help build test soak recipe demo docs bench bench-quick bench-tools lint dependencies clean
+.PHONY: help build test soak recipe package package-check demo docs bench bench-quick bench-tools lint dependencies clean
 
 help: ## shows this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -99,6 +99,22 @@ recipe: dependencies ## builds an app outside of this package as the README says
 	@if [ ! -e Package.resolved ]; then $(SWIFT) package resolve; fi
 	@Tests/PackageRecipe/check --build $(FLAGS)
 
+# The library that reads the command's arguments has a program that makes manual pages of its help.
+package: MANUAL := -c release --package-path .build/checkouts/swift-argument-parser --scratch-path .build/manual
+package: build ## makes a tarball and a .deb of the command: .build/packages
+	@$(call say,making the manual pages)
+	@$(SWIFT) build -q --product generate-manual $(MANUAL)
+	@rm -rf .build/manual/pages .build/packages; mkdir -p .build/manual/pages
+	@command="$$($(SWIFT) build -c release --show-bin-path)/buckia"; \
+	"$$($(SWIFT) build $(MANUAL) --show-bin-path)/generate-manual" "$$command" --multi-page --section 1 \
+	  --date "$$(git log -1 --format=%cs 2>/dev/null || date +%F)" --output-directory .build/manual/pages; \
+	$(call say,making the packages); \
+	Sources/Packaging/package "$$command" .build/manual/pages .build/packages
+
+package-check: PACKAGES += debootstrap
+package-check: package ## installs the .deb in a bare Debian and tries it there (needs root and the network)
+	@Sources/Packaging/check .build/packages/*.deb
+
 demo: dependencies ## sends one person's changes into another person's database
 	@$(call say,building (a first build takes a minute or more))
 	@$(SWIFT) build -q -c $(CONFIGURATION) --product buckia $(FLAGS)
@@ -126,8 +142,9 @@ docs: dependencies ## builds the documentation: .build/documentation
 bench: bench-tools ## measures everything against the alternatives and writes Benchmarks/results (BUCKIA_BENCH_ROWS scales)
 	@rm -rf '$(RECORDS)'; mkdir -p '$(RECORDS)'
 	@$(call say,measuring (a full run takes the better part of an hour; other programs should rest))
-	@# An interrupted benchmark leaves gigabytes behind: all temporary files go into a folder that is removed here.
-	@scratch="$$(mktemp -d "$${TMPDIR:-/tmp}/buckia-bench-run.XXXXXX")"; trap 'rm -rf "$$scratch"' EXIT; export TMPDIR="$$scratch"; \
+	@# An interrupted benchmark leaves gigabytes behind: all temporary files go into a folder that is removed here. Apache, started as root,
+	@# becomes somebody else, and has to get through it.
+	@scratch="$$(mktemp -d "$${TMPDIR:-/tmp}/buckia-bench-run.XXXXXX")"; chmod 711 "$$scratch"; trap 'rm -rf "$$scratch"' EXIT; export TMPDIR="$$scratch"; \
 	export BUCKIA_BENCH_PYTHON='$(PEERS)/bin/python' BUCKIA_BENCH_PEERS='$(CURDIR)/Benchmarks/Peers/peer.py'; \
 	export BUCKIA_BENCH_SERVERS='$(CURDIR)/Tests/Servers'; \
 	suite="$$($(SWIFT) build -c release --show-bin-path)/BuckiaBenchmarkSuite"; \
