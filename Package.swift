@@ -285,6 +285,15 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
+// Apple wants each library to say what it uses that could tell devices apart. Elsewhere that would only be a folder beside every program.
+for target in package.targets where target.name == "Buckia" {
+  #if os(macOS)
+    target.resources = [.copy("PrivacyInfo.xcprivacy")]
+  #else
+    target.exclude.append("PrivacyInfo.xcprivacy")
+  #endif
+}
+
 // Random cases take most of the time of the tests. With this variable, which `make test` sets, the code that they try is optimised, and keeps its
 // assertions. A package that depends on this one never sees it.
 if Context.environment["BUCKIA_OPTIMIZED_TESTS"] != nil {
