@@ -37,7 +37,7 @@ import Testing
     shared.omittedColumns = columns
     var options = ShareOptions()
     options.isUnencrypted = true
-    let recipients = try (0..<people).map { try ShareRecipient("person-\($0)") }
+    let recipients = (0..<people).map { ShareRecipient("person-\($0)") }
     func share() throws {
       try DatabaseManager(path).share(
         ShareScope(name: "items", tables: [shared]), to: recipients, output: .folder(folder.file("outbox")),
