@@ -57,8 +57,8 @@ final class RunningCommand {
   /// - Returns: The signal that ended it; nil when it exited by itself.
   func interrupt(by signal: Int32 = SIGINT) -> Int32? {
     kill(process.processIdentifier, signal)
-    // One that does not heed the signal would keep the tests waiting for ever.
-    let end = Date(timeIntervalSinceNow: 60)
+    // One that does not heed the signal would keep the tests waiting for ever. Beside all other tests one that does may take minutes.
+    let end = Date(timeIntervalSinceNow: 300)
     while process.isRunning, Date() < end { usleep(10_000) }
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
