@@ -4,7 +4,8 @@ import Testing
 @Suite("buckia completions")
 struct CompletionsVerbTests {
   @Test(
-    "bash completes verbs, their options, and files", .enabled(if: FileManager.default.fileExists(atPath: "/bin/bash")))
+    "bash completes verbs, options, and what an option may be",
+    .enabled(if: FileManager.default.fileExists(atPath: "/bin/bash")))
   func bash() throws {
     let bench = try Workbench()
     let script = bench.folder.appendingPathComponent("script").path

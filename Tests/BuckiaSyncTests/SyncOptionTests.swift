@@ -54,7 +54,7 @@ struct SyncOptionTests {
       .filter { $0 != "home" && !$0.hasPrefix("home/") }
   }
 
-  @Test("A dry run makes no file and no bench.folder, here or there")
+  @Test("A dry run makes no file and no folder, here or there")
   func dryRun() async throws {
     try await send(1, from: "anna", to: "ben")
     var ben = try bench.person("ben")
