@@ -96,25 +96,27 @@ struct FaultTests {
   }
 
   /// A date as HTTP writes it.
-  private func date(in seconds: Double) -> String {
+  private func text(of date: Date) -> String {
     let format = DateFormatter()
     format.locale = Locale(identifier: "en_US_POSIX")
     format.timeZone = TimeZone(secondsFromGMT: 0)
     format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-    return format.string(from: Date(timeIntervalSinceNow: seconds))
+    return format.string(from: date)
   }
 
   @Test("A server that wants to be left alone until a date is")
   func retryAfterDate() async throws {
-    let server = try await server(.answer(503, headers: [("Retry-After", date(in: 3))]), .answer(204))
-    let start = ContinuousClock.now
+    // Dates have whole seconds.
+    let end = Date(timeIntervalSince1970: Date(timeIntervalSinceNow: 3).timeIntervalSince1970.rounded(.down))
+    let server = try await server(.answer(503, headers: [("Retry-After", text(of: end))]), .answer(204))
     try await bucket(server).delete(path)
-    // Dates have whole seconds, and the server took its time to start.
-    #expect(ContinuousClock.now - start >= .seconds(1))
-    let past = try await self.server(.answer(503, headers: [("Retry-After", date(in: -3600))]), .answer(204))
+    #expect(Date(timeIntervalSinceNow: 0.1) >= end)
+    let earlier = Date(timeIntervalSinceNow: -3600)
+    let past = try await self.server(.answer(503, headers: [("Retry-After", text(of: earlier))]), .answer(204))
     try await bucket(past).delete(path)
     #expect(past.requests.count == 2)
-    let longer = try await self.server(.answer(503, headers: [("Retry-After", date(in: 3600))]))
+    let longer = try await self.server(
+      .answer(503, headers: [("Retry-After", text(of: Date(timeIntervalSinceNow: 3600)))]))
     let error = try await failure { try await bucket(longer).delete(path) }
     #expect(longer.requests.count == 1)
     #expect((3_000_000...3_600_000).contains(error.retryAfter ?? 0))
@@ -412,5 +414,27 @@ struct FaultTests {
     for _ in 0..<3 { _ = try await storage.get(path, GetRequest()).chunks.bytes(upTo: 100_000) }
     // 180,000 bytes, of which the first piece need not wait.
     #expect(ContinuousClock.now - start >= .seconds(1))
+  }
+
+  @Test("Who reads slowly is not taken for a server that has stopped")
+  func slowReader() async throws {
+    // More than what is kept ready of an answer that nobody reads.
+    let size = 32 << 20
+    let server = try await server(.answer(200, body: Array(repeating: 1, count: size)))
+    let storage = try bucket(server, idleSeconds: 1)
+    var chunks = try await storage.get(path, GetRequest()).chunks.makeAsyncIterator()
+    var count = try #require(try await chunks.next()).count
+    try await Task.sleep(for: .seconds(3))
+    while let chunk = try await chunks.next() { count += chunk.count }
+    #expect(count == size)
+  }
+
+  @Test("What is sent slowly because it has to be is not given up")
+  func slowSender() async throws {
+    let server = try await server(.answer(200, headers: [("ETag", "\"1\"")]))
+    let storage = try bucket(server, idleSeconds: 0.4) { $0.bytesPerSecond = 50_000 }
+    // The second waits for what the first has used up.
+    for _ in 0..<2 { try await storage.put(StorageContents(Array(repeating: 1, count: 60_000)), to: path, .none) }
+    #expect(server.requests.count == 2)
   }
 }

@@ -24,9 +24,8 @@ final class InterruptionCleanup {
   private let end = DispatchSemaphore(value: 1)
 
   init(removing folder: String) {
+    let isListening = DispatchSemaphore(value: 0)
     sources = Self.signals.map { [end] number in
-      // Without this the signal would end the program before the source hears of it.
-      signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
         end.wait()
@@ -40,9 +39,16 @@ final class InterruptionCleanup {
         }
         Self.end(by: number)
       }
+      source.setRegistrationHandler { isListening.signal() }
       source.resume()
       return source
     }
+    // Until then a signal ends the program, which has nothing to remove yet. If it was ignored meanwhile, it would be lost.
+    for _ in Self.signals { isListening.wait() }
+    #if canImport(Darwin)
+      // A source only hears of signals there; on Linux it catches them.
+      for number in Self.signals { signal(number, SIG_IGN) }
+    #endif
   }
 
   /// Ends the program as the signal would have, which is what shells and scripts look at.

@@ -67,11 +67,10 @@ public final class AsyncHTTPTransport: HTTPTransport {
           .invalidSetting, "\(file) holds no certificates in PEM format, or cannot be read", cause: error)
       }
     }
-    let idle = TimeAmount.milliseconds(Int64(settings.idleSeconds * 1000))
+    // An `IdleWatch` looks after what comes later.
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: tls, redirectConfiguration: .disallow,
-      timeout: HTTPClient.Configuration.Timeout(
-        connect: .milliseconds(Int64(settings.connectSeconds * 1000)), read: idle, write: idle))
+      timeout: HTTPClient.Configuration.Timeout(connect: .milliseconds(Int64(settings.connectSeconds * 1000))))
     // Whether and when to try again is for those to decide who know what the request does.
     configuration.connectionPool.retryConnectionEstablishment = false
     if !settings.pinnedKeys.isEmpty {
@@ -102,32 +101,32 @@ public final class AsyncHTTPTransport: HTTPTransport {
     var sent = HTTPClientRequest(url: request.url.description)
     sent.method = HTTPMethod(rawValue: request.method)
     for field in request.headers.fields { sent.headers.add(name: field.name, value: field.value) }
+    let watch = IdleWatch(seconds: settings.idleSeconds)
     switch request.body {
     case .none: break
     case .bytes(let bytes): sent.body = .bytes(ByteBuffer(bytes: bytes))
     case .contents(let contents, let range):
       let chunks = contents.chunks(in: range)
       let limited = limit?.limiting(chunks) ?? chunks
-      sent.body = .stream(ByteBuffers(chunks: limited), length: .known(Int64(range.count)))
+      sent.body = .stream(ByteBuffers(chunks: limited, watch: watch), length: .known(Int64(range.count)))
     }
     let response: HTTPClientResponse
     do {
-      response = try await client(for: request.url).execute(sent, deadline: .distantFuture)
-    } catch { throw Self.failure(error, request) }
+      response = try await watch.waiting { [client = try client(for: request.url), sent] in
+        try await client.execute(sent, deadline: .distantFuture)
+      }
+    } catch { throw Self.failure(error, request, watch) }
     var headers = HTTPHeaders()
     for field in response.headers { headers.add(field.name, field.value) }
     let body = response.body
     let chunks = ByteChunks {
-      var iterator = body.makeAsyncIterator()
+      let reader = BodyReader(body)
       return {
         // The connection lives as long as somebody reads from it.
         defer { withExtendedLifetime(self) {} }
-        do {
-          while let buffer = try await iterator.next() {
-            if buffer.readableBytes > 0 { return Array(buffer.readableBytesView) }
-          }
-          return nil
-        } catch { throw Self.failure(error, request) }
+        do { return try await watch.waiting { try await reader.next() } } catch {
+          throw Self.failure(error, request, watch)
+        }
       }
     }
     return HTTPTransportResponse(
@@ -135,19 +134,22 @@ public final class AsyncHTTPTransport: HTTPTransport {
   }
 
   /// The error of a request that brought no answer, or only a part of one.
-  private static func failure(_ error: any Error, _ request: HTTPTransportRequest) -> any Error {
-    if error is CancellationError || error is StorageError { return error }
+  private static func failure(
+    _ error: any Error, _ request: HTTPTransportRequest, _ watch: IdleWatch
+  ) -> any Error {
     func make(_ code: StorageError.Code, _ message: String) -> StorageError {
       StorageError(code, "\(request.url.origin): \(message)", cause: error)
     }
+    if watch.isOver, !Task.isCancelled {
+      return make(.timedOut, "the server has stopped in the middle of the transfer")
+    }
+    if error is CancellationError || error is StorageError { return error }
     if let error = error as? HTTPClientError {
       switch error {
       case .cancelled: return CancellationError()
       case .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
         .getConnectionFromPoolTimeout:
         return make(.unreachable, "the server does not answer; check the address and the network")
-      case .readTimeout, .writeTimeout, .deadlineExceeded:
-        return make(.timedOut, "the server has stopped in the middle of the transfer")
       case .remoteConnectionClosed, .uncleanShutdown, .requestStreamCancelled:
         return make(.interrupted, "the server has closed the connection")
       case .proxyAuthenticationRequired:
@@ -182,11 +184,33 @@ public final class AsyncHTTPTransport: HTTPTransport {
 /// Pieces of bytes as the client takes them.
 private struct ByteBuffers: AsyncSequence, Sendable {
   let chunks: ByteChunks
+  let watch: IdleWatch
 
-  func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks.makeAsyncIterator()) }
+  func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks.makeAsyncIterator(), watch: watch) }
 
   struct Iterator: AsyncIteratorProtocol {
     var chunks: ByteChunks.Iterator
-    mutating func next() async throws -> ByteBuffer? { try await chunks.next().map { ByteBuffer(bytes: $0) } }
+    let watch: IdleWatch
+
+    mutating func next() async throws -> ByteBuffer? {
+      try await watch.pausing { try await chunks.next() }.map { ByteBuffer(bytes: $0) }
+    }
+  }
+}
+
+/// Reads the bytes of an answer, in one call at a time, each of which may be in another task.
+private final class BodyReader: @unchecked Sendable {
+  private var iterator: HTTPClientResponse.Body.AsyncIterator
+
+  init(_ body: HTTPClientResponse.Body) { iterator = body.makeAsyncIterator() }
+
+  /// The next bytes; nil at the end.
+  func next() async throws -> [UInt8]? {
+    while let buffer = try await iterator.next() {
+      if buffer.readableBytes > 0 { return Array(buffer.readableBytesView) }
+    }
+    // Whoever is cancelled has not come to the end.
+    try Task.checkCancellation()
+    return nil
   }
 }
