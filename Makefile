@@ -16,7 +16,7 @@ CONFIGURATION ?= debug
 BUCKIA_BENCH_ROWS ?= 1000000
 # How often each implementation runs, instead of the suite's own number.
 BUCKIA_BENCH_ROUNDS ?=
-# One part of the benchmarks: apply, folder, diff, share, sync, memory or peer. Results and README are left alone then.
+# One part of the benchmarks: apply, folder, diff, share, sync, memory, peer or hosts. Results and README are left alone then.
 PART ?=
 RESULTS := $(if $(PART)$(BUCKIA_BENCH_ROUNDS)$(filter-out 1000000,$(BUCKIA_BENCH_ROWS)),.build/benchmarks/results,Benchmarks/results)
 RECORDS := $(CURDIR)/.build/benchmarks/records
@@ -27,10 +27,17 @@ LOAD := $(shell cut -d' ' -f1 /proc/loadavg 2>/dev/null || sysctl -n vm.loadavg 
 # Debian's names of the libraries, and of git, which `buckia git` calls.
 PACKAGES := libsqlite3-dev libzstd-dev git
 # What only tests run: Debian's age, the servers that storages are tested against, and Python for those of PyPI.
-TEST_PACKAGES := age apache2-bin rclone python3 python3-venv openssl
+TEST_PACKAGES := age apache2-bin rclone python3 python3-venv openssl sqlite3
 # Homebrew's folder is on no search path by itself.
 BREW := $(if $(filter Darwin,$(shell uname -s)),$(shell brew --prefix 2>/dev/null))
 FLAGS := $(if $(BREW),-Xcc -I$(BREW)/include -Xlinker -L$(BREW)/lib)
+# What Swift calls the C library.
+BUILT_LIBRARY := libBuckiaC.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
+# What `make library` and `make extension` call what they make.
+COLLECTED_LIBRARY := libbuckia$(suffix $(BUILT_LIBRARY))
+BUILT_EXTENSION := .build/extension/buckia$(suffix $(BUILT_LIBRARY))
+# With this trait GRDB is fetched, and BuckiaGRDB built and tested. The demo and the documentation share the build of the tests.
+TRAITS := --traits default,GRDB
 # How `make docs` calls the documentation compiler and describes the platform to it.
 DOCC ?= $(if $(filter Darwin,$(shell uname -s)),xcrun docc,docc)
 TRIPLE := $(shell $(SWIFT) -print-target-info 2>/dev/null | sed -n 's/.*"unversionedTriple": "\(.*\)".*/\1/p')
@@ -56,7 +63,7 @@ INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
 
 say = printf '== %s\n' '$(1)'
 
-.PHONY: help build test soak recipe package package-check demo docs bench bench-quick bench-tools lint dependencies clean
+.PHONY: help build test soak recipe library wheel test-python extension package package-check demo docs bench bench-quick bench-tools bench-hosts lint dependencies clean
 
 help: ## shows this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -68,12 +75,12 @@ build: dependencies ## builds the command line, optimised: .build/release/buckia
 
 test soak: PACKAGES += $(TEST_PACKAGES)
 # What tests try is optimised (Package.swift). The demo and the documentation share their build.
-test demo docs: export BUCKIA_OPTIMIZED_TESTS := 1
+test test-python demo docs: export BUCKIA_OPTIMIZED_TESTS := 1
 test: dependencies lint ## checks the format, builds without warnings and runs all tests
 	@$(call say,building)
 	@mkdir -p .build
 	@# A warning is printed only when its file is compiled: the files are touched, so that the next build says it again.
-	@$(SWIFT) build --build-tests $(FLAGS) 2>&1 | tee .build/build.log | grep -vE '^\[[0-9]+/[0-9]+\] ' || test $${PIPESTATUS[0]} -eq 0
+	@$(SWIFT) build --build-tests $(TRAITS) $(FLAGS) 2>&1 | tee .build/build.log | grep -vE '^\[[0-9]+/[0-9]+\] ' || test $${PIPESTATUS[0]} -eq 0
 	@if grep -E '^($(CURDIR)/)?(Sources|Tests)/.*: warning: ' .build/build.log; then \
 	  grep -hoE '^[^:]*(Sources|Tests)/[^:]*\.swift' .build/build.log | sort -u | xargs touch; \
 	  echo 'The build has warnings; see above.' >&2; exit 1; \
@@ -81,10 +88,12 @@ test: dependencies lint ## checks the format, builds without warnings and runs a
 	@$(call say,preparing the servers that storages are tested against)
 	@Tests/Servers/prepare
 	@$(call say,testing)
-	@$(SWIFT) test --skip-build --disable-xctest $(FLAGS) 2>&1 | tee .build/test.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
+	@$(SWIFT) test --skip-build --disable-xctest $(TRAITS) $(FLAGS) 2>&1 | tee .build/test.log | awk '$(INTERESTING)' || test $${PIPESTATUS[0]} -eq 0
 	@grep -hE 'Test run with [0-9]+ tests.* passed' .build/test.log >/dev/null || { echo 'The tests did not run to their end.' >&2; exit 1; }
 	@$(call say,trying what the README says of using it in an app)
 	@Tests/PackageRecipe/check $(FLAGS)
+	@$(call say,testing the Python package)
+	@Tests/PythonTests/check "$$($(SWIFT) build $(TRAITS) $(FLAGS) --show-bin-path)/$(BUILT_LIBRARY)"
 
 # In a release build the cases take a third of the time. The tests need the internals: hence a build of its own.
 soak: RELEASE := -c release -Xswiftc -enable-testing --scratch-path .build/soak $(FLAGS)
@@ -98,6 +107,40 @@ soak: dependencies ## tries many random cases of applying, comparing and exchang
 recipe: dependencies ## builds an app outside of this package as the README says, from nothing
 	@if [ ! -e Package.resolved ]; then $(SWIFT) package resolve; fi
 	@Tests/PackageRecipe/check --build $(FLAGS)
+
+# SwiftPM brings Swift's runtime into programs only: what it has compiled is put together by a script. The dynamic library that it makes beside
+# that is not used on Linux, and has to find the runtime all the same.
+library: EXPORTS := $(CURDIR)/.build/library.exports
+library: LIBRARY = -c release --product BuckiaC $(STATIC) $(FLAGS) \
+  $(if $(filter Darwin,$(shell uname -s)),$(STRIPPED) -Xlinker -exported_symbols_list -Xlinker $(EXPORTS),-Xlinker -L$(RUNTIMES)_static/linux)
+library: dependencies ## builds the library for C: .build/library
+	@$(call say,building (a first build takes several minutes))
+	@mkdir -p .build; Sources/CBuckia/collect exports '$(EXPORTS)'
+	@$(SWIFT) build $(LIBRARY)
+	@Sources/CBuckia/collect library "$$($(SWIFT) build $(LIBRARY) --show-bin-path)" '$(RUNTIMES)_static/linux' '$(EXPORTS)' .build/library
+	@echo "The library is in $(CURDIR)/.build/library"
+
+wheel: library ## makes the Python package: .build/wheels
+	@$(call say,making the wheel)
+	@Sources/BuckiaPython/build-wheel '.build/library/$(COLLECTED_LIBRARY)' .build/wheels
+
+test-python: dependencies ## tests the Python package alone, in an environment that has only its wheel
+	@$(call say,building)
+	@$(SWIFT) build -q --product BuckiaC $(TRAITS) $(FLAGS)
+	@$(call say,testing the Python package)
+	@Tests/PythonTests/check "$$($(SWIFT) build $(TRAITS) $(FLAGS) --show-bin-path)/$(BUILT_LIBRARY)"
+
+# Nothing of SQLite is linked: the extension calls its host's. Whatever else is missing is an error here, and not where it is loaded.
+extension: DEFINED := $(if $(filter Darwin,$(shell uname -s)),,-Xlinker --no-undefined)
+extension: EXTENSION := -c release --product BuckiaExtension --disable-default-traits --scratch-path .build/extension \
+  $(STATIC) $(if $(STATIC),-Xlinker -L$(RUNTIMES)_static/linux) $(STRIPPED) $(DEFINED) $(FLAGS)
+extension: dependencies ## builds the loadable extension for SQLite: .build/extension/buckia.so
+	@$(call say,building (a first build takes several minutes))
+	@$(SWIFT) build $(EXTENSION)
+	@built="$$($(SWIFT) build $(EXTENSION) --show-bin-path)"; suffix='$(if $(filter Darwin,$(shell uname -s)),dylib,so)'; \
+	cp "$$built/libBuckiaExtension.$$suffix" ".build/extension/buckia.$$suffix"; \
+	Sources/BuckiaExtension/check ".build/extension/buckia.$$suffix"; \
+	echo "The extension is $(CURDIR)/.build/extension/buckia.$$suffix"
 
 # The library that reads the command's arguments has a program that makes manual pages of its help.
 package: MANUAL := -c release --package-path .build/checkouts/swift-argument-parser --scratch-path .build/manual
@@ -117,14 +160,14 @@ package-check: package ## installs the .deb in a bare Debian and tries it there 
 
 demo: dependencies ## sends one person's changes into another person's database
 	@$(call say,building (a first build takes a minute or more))
-	@$(SWIFT) build -q -c $(CONFIGURATION) --product buckia $(FLAGS)
-	@$(SWIFT) build -q -c $(CONFIGURATION) --product BuckiaDemo $(FLAGS)
+	@$(SWIFT) build -q -c $(CONFIGURATION) --product buckia $(TRAITS) $(FLAGS)
+	@$(SWIFT) build -q -c $(CONFIGURATION) --product BuckiaDemo $(TRAITS) $(FLAGS)
 	@"$$($(SWIFT) build -c $(CONFIGURATION) --show-bin-path)/BuckiaDemo" --sample Schemas/sample --geopackages "$(GPKG)"
 
 # The symbols are extracted by hand, because the plugin for it leaves out what other modules declare and Buckia exports.
 docs: dependencies ## builds the documentation: .build/documentation
 	@$(call say,building)
-	@$(SWIFT) build -q --target Buckia $(FLAGS)
+	@$(SWIFT) build -q --target Buckia $(TRAITS) $(FLAGS)
 	@$(call say,building the documentation)
 	@rm -rf .build/symbols .build/documentation; mkdir -p .build/symbols
 	@products="$$($(SWIFT) build --show-bin-path)"; maps=(); \
@@ -139,7 +182,7 @@ docs: dependencies ## builds the documentation: .build/documentation
 	@echo 'The documentation is in .build/documentation. To read it, serve that folder and open /documentation/buckia:'
 	@echo '  python3 -m http.server --directory .build/documentation'
 
-bench: bench-tools ## measures everything against the alternatives and writes Benchmarks/results (BUCKIA_BENCH_ROWS scales)
+bench: bench-tools $(if $(filter-out hosts,$(PART)),,bench-hosts) ## measures everything against the alternatives and writes Benchmarks/results (BUCKIA_BENCH_ROWS scales)
 	@rm -rf '$(RECORDS)'; mkdir -p '$(RECORDS)'
 	@$(call say,measuring (a full run takes the better part of an hour; other programs should rest))
 	@# An interrupted benchmark leaves gigabytes behind: all temporary files go into a folder that is removed here. Apache, started as root,
@@ -147,8 +190,9 @@ bench: bench-tools ## measures everything against the alternatives and writes Be
 	@scratch="$$(mktemp -d "$${TMPDIR:-/tmp}/buckia-bench-run.XXXXXX")"; chmod 711 "$$scratch"; trap 'rm -rf "$$scratch"' EXIT; export TMPDIR="$$scratch"; \
 	export BUCKIA_BENCH_PYTHON='$(PEERS)/bin/python' BUCKIA_BENCH_PEERS='$(CURDIR)/Benchmarks/Peers/peer.py'; \
 	export BUCKIA_BENCH_SERVERS='$(CURDIR)/Tests/Servers'; \
+	export BUCKIA_BENCH_LIBRARY='$(CURDIR)/.build/library' BUCKIA_BENCH_EXTENSION='$(CURDIR)/$(BUILT_EXTENSION)'; \
 	suite="$$($(SWIFT) build -c release --show-bin-path)/BuckiaBenchmarkSuite"; \
-	comparisons="$$("$$suite" list $(if $(PART),--part '$(PART)'))"; \
+	comparisons="$$("$$suite" list --rows '$(BUCKIA_BENCH_ROWS)' $(if $(PART),--part '$(PART)'))"; \
 	for comparison in $$comparisons; do \
 	  "$$suite" measure "$$comparison" --records '$(RECORDS)' --rows '$(BUCKIA_BENCH_ROWS)' \
 	    $(if $(BUCKIA_BENCH_ROUNDS),--rounds '$(BUCKIA_BENCH_ROUNDS)') || true; \
@@ -176,6 +220,15 @@ bench-tools: dependencies
 	  fi; \
 	fi
 	@command -v sqldiff >/dev/null || echo 'sqldiff is not installed (Debian: sqlite3-tools), so it is skipped.'
+
+# What calls from other languages are measured with, in builds of their own: hence only where these are wanted.
+bench-hosts: bench-tools library extension
+	@$(call say,preparing the Python package)
+	@if [ -e '$(PEERS)/complete' ]; then \
+	  Sources/BuckiaPython/build-wheel '.build/library/$(COLLECTED_LIBRARY)' .build/wheels \
+	    && '$(PEERS)/bin/pip' install -q --disable-pip-version-check --no-index --no-deps --force-reinstall .build/wheels/buckia-*.whl \
+	    || { '$(PEERS)/bin/pip' uninstall -q -y buckia; echo 'Without its wheel the Python package is skipped.'; }; \
+	fi
 
 lint: ## checks the format of all sources
 	@$(call say,checking the format)

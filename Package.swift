@@ -13,12 +13,16 @@ let package = Package(
     .library(name: "Buckia", targets: ["Buckia"]),
     .library(name: "BuckiaSync", targets: ["BuckiaSync"]),
     .library(name: "BuckiaSimulator", targets: ["BuckiaSimulator"]),
+    .library(name: "BuckiaGRDB", targets: ["BuckiaGRDB"]),
+    // A loadable extension of SQLite: `make extension`.
+    .library(name: "BuckiaExtension", type: .dynamic, targets: ["BuckiaExtension"]),
     .library(name: "SQLiteChangesets", targets: ["SQLiteChangesets"]),
     .library(name: "SQLiteFiles", targets: ["SQLiteFiles"]),
   ],
   traits: [
     .default(enabledTraits: ["LinkedSQLite"]),
     .trait(name: "LinkedSQLite", description: "Link SQLite. A loadable extension uses its host's copy instead."),
+    .trait(name: "GRDB", description: "Build BuckiaGRDB. Without it GRDB is not even fetched."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -28,15 +32,31 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.1.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     // The command line.
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaSync",
+        "Buckia", "BuckiaBenchmarks", "BuckiaPageServer", "BuckiaPages", "BuckiaReports", "BuckiaSync",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Yams", package: "Yams"),
+      ]),
+
+    // Pages for a browser: what the command draws changes and conflicts with.
+    .target(
+      name: "BuckiaPages",
+      dependencies: ["BuckiaByteStreams", "SQLiteSchemas", .product(name: "Crypto", package: "swift-crypto")]),
+
+    // Hands out pages to the browsers of this computer. It knows nothing of what is on them.
+    .target(
+      name: "BuckiaPageServer",
+      dependencies: [
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ]),
 
     // What `make demo` runs: creates the sample databases and runs the command line on them.
@@ -65,6 +85,26 @@ let package = Package(
       dependencies: [
         "Buckia", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON", "BuckiaKSUID",
         "BuckiaLedger", "BuckiaSchemaPlans", "SQLiteChangesets", "SQLiteConnections", "SQLiteSchemas",
+      ]),
+
+    // Buckia's calls on connections of GRDB's. Empty without the trait, like all that depends on it.
+    .target(
+      name: "BuckiaGRDB",
+      dependencies: ["Buckia", .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"]))]),
+
+    // SQL functions for any SQLite, which loads them. Only the entry point is visible: the host may have the same Swift code.
+    .target(
+      name: "BuckiaExtension",
+      dependencies: ["Buckia", "BuckiaByteStreams", "BuckiaDiff", "BuckiaReports", "SQLiteConnections"],
+      exclude: ["check", "exports.map"],
+      linkerSettings: [
+        .unsafeFlags(
+          [
+            "--version-script=\(Context.packageDirectory)/Sources/BuckiaExtension/exports.map", "-Bsymbolic", "-z",
+            "nodelete",
+          ].flatMap { ["-Xlinker", $0] }, .when(platforms: [.linux])),
+        .unsafeFlags(
+          ["-exported_symbol", "_sqlite3_buckia_init"].flatMap { ["-Xlinker", $0] }, .when(platforms: [.macOS])),
       ]),
 
     // A round of sync: inbound diffs, backups, media and deliveries, over any storage.
@@ -105,6 +145,9 @@ let package = Package(
 
     // What a storage is, and a folder as one. No network.
     .target(name: "BuckiaStorage", dependencies: ["BuckiaByteStreams"]),
+
+    // What `--json` prints of reports, for the command and for other languages.
+    .target(name: "BuckiaReports", dependencies: ["Buckia"]),
 
     // The façade: inbound folders, making and reading diff files of databases.
     .target(
@@ -275,12 +318,41 @@ let package = Package(
     .testTarget(name: "BuckiaTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
     .testTarget(name: "BuckiaSimulatorTests", dependencies: ["BuckiaSimulator", "SQLiteConnections", "TestSupport"]),
     .testTarget(
+      name: "BuckiaPageServerTests",
+      dependencies: ["BuckiaPageServer", "TestSupport", .product(name: "NIOHTTP1", package: "swift-nio")]),
+    .testTarget(
+      name: "BuckiaPagesTests",
+      dependencies: ["BuckiaPages", "SQLiteSchemas", "TestSupport", .product(name: "Crypto", package: "swift-crypto")]),
+    .testTarget(
       name: "BuckiaCommandTests",
       dependencies: [
-        "BuckiaCommand", "Buckia", "FacadeLinkageProbe", "ServerTestSupport", "SQLiteConnections", "TestSupport",
+        "BuckiaCommand", "Buckia", "BuckiaPages", "BuckiaReports", "FacadeLinkageProbe", "ServerTestSupport",
+        "SQLiteConnections", "TestSupport",
+      ]),
+    // A program in C that loads the extension, with any copy of SQLite.
+    .executableTarget(name: "ExtensionHost", path: "Tests/ExtensionHost"),
+    .testTarget(
+      name: "BuckiaExtensionTests", dependencies: ["Buckia", "SQLiteConnections", "TestSupport"]),
+    // An app that uses GRDB: an example, which is a part of the documentation.
+    .executableTarget(
+      name: "GRDBNotes",
+      dependencies: [
+        "Buckia", "BuckiaGRDB", .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"])),
+      ],
+      path: "Tests/GRDBNotes"),
+    .testTarget(
+      name: "BuckiaGRDBTests",
+      dependencies: [
+        "Buckia", "BuckiaGRDB", "GRDBNotes", "TestSupport",
+        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"])),
       ]),
     // The documentation's code samples. `import Buckia` must be enough for them, or that of another product.
-    .testTarget(name: "DocumentationTests", dependencies: ["Buckia", "BuckiaSimulator", "BuckiaSync", "TestSupport"]),
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: [
+        "Buckia", "BuckiaGRDB", "BuckiaSimulator", "BuckiaSync", "TestSupport",
+        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["GRDB"])),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )
@@ -294,12 +366,26 @@ for target in package.targets where target.name == "Buckia" {
   #endif
 }
 
+// The C library: `buckia.h`, and the functions that it declares. They are written with `@c`, which Swift 6.3 has.
+#if compiler(>=6.3)
+  package.products.append(.library(name: "BuckiaC", type: .dynamic, targets: ["BuckiaC"]))
+  package.targets += [
+    .target(
+      name: "BuckiaC", dependencies: ["Buckia", "BuckiaByteStreams", "BuckiaJSON", "BuckiaReports", "CBuckia"]),
+    .target(name: "CBuckia", exclude: ["buckia.pc.in", "collect"]),
+    .testTarget(
+      name: "BuckiaCTests", dependencies: ["BuckiaCommand", "TestSupport"],
+      exclude: ["Programs"]),
+  ]
+#endif
+
 // Random cases take most of the time of the tests. With this variable, which `make test` sets, the code that they try is optimised, and keeps its
 // assertions. A package that depends on this one never sees it.
 if Context.environment["BUCKIA_OPTIMIZED_TESTS"] != nil {
   let tried: Set = [
     "Buckia", "BuckiaAge", "BuckiaApply", "BuckiaByteStreams", "BuckiaDiff", "BuckiaDiffFiles", "BuckiaJSON",
-    "BuckiaKSUID", "BuckiaLedger", "BuckiaSchemaPlans", "BuckiaSharing", "BuckiaSimulator", "ReplicationTestSupport",
+    "BuckiaKSUID", "BuckiaLedger", "BuckiaPages", "BuckiaSchemaPlans", "BuckiaSharing", "BuckiaSimulator",
+    "ReplicationTestSupport",
     "SQLiteChangesets", "SQLiteConnections", "SQLiteFiles", "SQLiteSchemas",
   ]
   for target in package.targets where tried.contains(target.name) {

@@ -1,7 +1,7 @@
 import Dispatch
 
 /// Says from one thread to another that the work is not wanted any more.
-final class CancellationFlag: @unchecked Sendable {
+package final class CancellationFlag: @unchecked Sendable {
   // The lock guards `isCancelled`.
   private let lock = DispatchSemaphore(value: 1)
   private var isCancelled = false
@@ -9,7 +9,7 @@ final class CancellationFlag: @unchecked Sendable {
   /// Runs long work on a thread of its own, since threads of the cooperative pool must not block.
   ///
   /// - Parameter work: Polls the flag it is given, which is set when the task is cancelled.
-  static func onThreadOfItsOwn<Result: Sendable>(
+  package static func onThreadOfItsOwn<Result: Sendable>(
     _ work: @escaping @Sendable (CancellationFlag) throws -> Result
   ) async throws -> Result {
     let flag = CancellationFlag()
@@ -44,7 +44,7 @@ final class CancellationFlag: @unchecked Sendable {
   }
 
   /// - Throws: `CancellationError` when the flag is set.
-  func check() throws { if isSet { throw CancellationError() } }
+  package func check() throws { if isSet { throw CancellationError() } }
 }
 
 /// Runs work that asks now and then whether it is still wanted, for a caller who throws to stop it.

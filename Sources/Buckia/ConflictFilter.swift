@@ -17,6 +17,8 @@ public struct ConflictFilter: Equatable, Sendable {
   public var kind: ConflictKind?
   /// Only those that nobody has decided about in particular (``ConflictRecord/isOpen``).
   public var isOpen = false
+  /// Those with these numbers (``ConflictRecord/id``).
+  package var numbers = Int64.min...Int64.max
 
   /// Makes a filter that lets everything through.
   public init() {}
@@ -27,6 +29,7 @@ public struct ConflictFilter: Equatable, Sendable {
     selection.diff = diff
     selection.kind = kind
     selection.isOpen = isOpen
+    selection.numbers = numbers
     return selection
   }
 }

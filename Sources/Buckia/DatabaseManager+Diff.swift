@@ -98,6 +98,7 @@ extension DatabaseManager {
   /// - Parameters:
   ///   - signer: Who signs it; nil for nobody.
   ///   - home: Gives the file its id.
+  /// - Throws: As `createDatabaseDiff`; `IncompleteChangeset` where the options refuse that.
   package static func writeDiff(
     from older: RowSource, to newer: RowSource, kind: Manifest.Kind = .delta, output: DiffOutput,
     options: DiffOptions = DiffOptions(), signer: ManifestSigner? = nil,
@@ -106,6 +107,9 @@ extension DatabaseManager {
   ) throws -> DiffReport {
     if !options.allowsUnrelated { try older.requireRelation(to: newer) }
     let found = try DatabaseComparison.run(from: older, to: newer, options: options, progress: progress)
+    if options.refusesIncomplete, let item = found.skipped.first(where: \.reason.needsDefinition) {
+      throw IncompleteChangeset(item: item)
+    }
     let isSnapshot = try SentChanges.areKept(in: older.connection)
     let difference = try isSnapshot ? unsent(of: found, from: older, to: newer, options) : found
     var report = DiffReport(difference, options: options)

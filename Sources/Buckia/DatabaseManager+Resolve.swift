@@ -2,6 +2,7 @@ import BuckiaApply
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteConnections
+import SQLiteSchemas
 
 extension DatabaseManager {
   /// Resolves recorded conflicts: brings each row into the version that somebody has decided for, and records who, when, and what
@@ -73,6 +74,12 @@ extension DatabaseManager {
     _ numbers: [Int64], _ answer: ConflictAnswer, _ options: ResolveOptions, in session: ApplySession,
     on connection: borrowing SQLiteConnection
   ) throws -> ResolveReport {
+    for (conflict, last) in options.seenResolutions {
+      let newest = try ResolutionRecord.all(of: conflict, on: connection).last
+      guard let newest, newest.id != last else { continue }
+      let who = newest.decidedBy.isEmpty ? "somebody" : newest.decidedBy.escaped(limit: 40)
+      throw BuckiaError(.rowChanged, "conflict \(conflict) was decided by \(who) meanwhile; look at it again")
+    }
     var seen: Set<Int64> = []
     let conflicts = numbers.filter { seen.insert($0).inserted }
     let changedRows = options.changedRowLimit > 0 ? ChangedRowRecorder(limit: options.changedRowLimit) : nil

@@ -37,14 +37,11 @@ public struct DatabaseManager: Sendable {
     self.path = path
   }
 
-  /// Works on a connection that the app has open: GRDB, SQLite.swift, plain C.
+  /// Works on a connection that the app has open: SQLite.swift, plain C. For GRDB, see <doc:UsingWithGRDB>.
   ///
   /// ```swift
-  /// try await queue.write { db in
-  ///   guard let handle = db.sqliteConnection else { return }
-  ///   try DatabaseManager.borrowing(handle) { database in
-  ///     changed = try database.processInboundChanges(["inbound"]).changedTables
-  ///   }
+  /// let changed = try DatabaseManager.borrowing(connection) { database in
+  ///   try database.processInboundChanges(["inbound"]).changedTables
   /// }
   /// ```
   ///

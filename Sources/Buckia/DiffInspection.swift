@@ -29,14 +29,17 @@ public enum DiffInspection {
   ///   - home: Where the contacts are, whose names senders have, and the identity; nil where neither matters.
   ///   - decryption: What else opens encrypted files.
   ///   - progress: Is told how far the file is read that is being checked.
+  ///   - poll: Is called now and then. May throw to stop.
   package static func verify(
     _ sources: [InboundSource], home: BuckiaHome? = nil, decryption: FileDecryption? = nil,
-    progress: ((InspectionProgress) -> Void)? = nil
+    progress: ((InspectionProgress) -> Void)? = nil, poll: @escaping () throws -> Void = {}
   ) throws -> VerifyReport {
     let senders = try home?.knownSenders() ?? .nobody
     let listing = try InboundListing(sources, openedWith: ReaderKeys(of: home, and: decryption))
     return VerifyReport(
-      files: listing.items.map { verify($0, senders, progress: progress) }
+      files: try listing.items.map { item in
+        try polling(poll) { verify(item, senders, isWanted: $0, progress: progress) }
+      }
         + listing.answers.map { VerifyReport.File(answer: $0, senders) },
       misnamed: listing.misnamed)
   }

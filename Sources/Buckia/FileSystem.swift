@@ -1,3 +1,5 @@
+import BuckiaByteStreams
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -67,28 +69,11 @@ package enum FileSystem {
   }
 
   /// The names in a folder, in no order.
+  ///
+  /// - Throws: `BuckiaError` with `unreadableFolder` when it cannot be read to its end.
   static func names(in folder: String) throws(BuckiaError) -> [String] {
-    guard let listing = opendir(folder) else {
-      throw BuckiaError(.unreadableFolder, "the folder cannot be read: \(lastError)", path: folder)
-    }
-    defer { closedir(listing) }
-    var names: [String] = []
-    while true {
-      // The end and an error look alike but for this. Names that are passed over would be files that are.
-      errno = 0
-      guard let entry = readdir(listing) else {
-        guard errno == 0 else {
-          throw BuckiaError(.unreadableFolder, "the folder cannot be read to its end: \(lastError)", path: folder)
-        }
-        return names
-      }
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        // Sound: d_name ends with a NUL inside the entry, which lives until the next readdir.
-        pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
-          String(cString: $0)
-        }
-      }
-      if name != ".", name != ".." { names.append(name) }
+    do throws(ByteStreamError) { return try FolderNames.all(in: folder) } catch {
+      throw BuckiaError(.unreadableFolder, error.message, path: folder)
     }
   }
 

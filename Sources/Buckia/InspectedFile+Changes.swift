@@ -65,7 +65,7 @@ extension InspectedFile {
   }
 
   /// The names of the columns; numbers from 1 where the file has no definitions.
-  private static func columns(of table: ChangesetTable, in schema: [TableDefinition]?) -> [String] {
+  static func columns(of table: ChangesetTable, in schema: [TableDefinition]?) -> [String] {
     let definition = schema?.first { ASCIIName.matches($0.name, table.name) }
     guard let names = definition?.changesetColumns, names.count == table.columnCount else {
       return (1...table.columnCount).map { "column \($0)" }

@@ -36,6 +36,25 @@ extension InspectedFile {
     try BuckiaError.wrapping { try changeset.forEachPiece(value.range, body) }
   }
 
+  /// Reads a part of a long value.
+  ///
+  /// - Parameters:
+  ///   - value: One of this file's.
+  ///   - offset: Where to begin, in bytes.
+  ///   - buffer: What to fill.
+  /// - Returns: How many bytes were read: fewer than fit only at the end of the value.
+  /// - Throws: `BuckiaError` when a temporary file cannot be read.
+  package func read(
+    _ value: LongValue, from offset: Int, into buffer: UnsafeMutableRawBufferPointer
+  ) throws -> Int {
+    guard offset >= 0, offset < value.byteCount else { return 0 }
+    let count = min(buffer.count, value.byteCount - offset)
+    return try BuckiaError.wrapping {
+      try changeset.read(
+        into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: value.range.lowerBound + offset)
+    }
+  }
+
   /// How much of a value is shown that begins to differ far behind its beginning, and how much of that stands in front of the difference.
   private static let shownBytes = 4 << 10
   private static let bytesBefore = 256

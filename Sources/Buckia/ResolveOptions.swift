@@ -10,6 +10,9 @@ public struct ResolveOptions: Sendable {
   public var isDryRun: Bool
   /// How many keys of changed rows the report lists, for an app that shows them; 0 for none.
   public var changedRowLimit = 0
+  /// The last resolution that whoever decides has seen of a conflict, by the conflict's number; 0 for none. Where there is a
+  /// later one, nothing is resolved (`rowChanged`).
+  package var seenResolutions: [Int64: Int64] = [:]
 
   /// Makes options; the defaults are those of the command line.
   public init(

@@ -185,6 +185,13 @@ public struct RewrittenChanges {
     return report
   }
 
+  /// Gives the changes to `body` as a raw changeset, piece by piece: nothing is written, and no id is made.
+  ///
+  /// - Throws: `BuckiaError` when a temporary file cannot be read; whatever `body` throws.
+  package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    try BuckiaError.wrapping { try changeset.forEachPiece { try body($0) } }
+  }
+
   private func write(to output: DiffOutput, _ home: BuckiaHome, _ report: inout ChangesetReport) throws {
     var id = try newID(in: home)
     var isDiffFile = false

@@ -24,3 +24,21 @@ public enum UndoSubject: Sendable, Hashable {
   /// All unsigned diffs that still stand.
   case unsigned
 }
+
+extension UndoSubject {
+  /// What a text that names senders stands for.
+  ///
+  /// - Parameters:
+  ///   - names: Names of contacts, removed ones included, keys in hex, or `unsigned`.
+  ///   - home: Where the contacts are.
+  /// - Throws: As ``BuckiaHome/contacts()``.
+  package static func senders(named names: [String], in home: BuckiaHome) throws -> [UndoSubject] {
+    guard !names.isEmpty else { return [] }
+    let contacts = try home.contacts()
+    return names.flatMap { name -> [UndoSubject] in
+      if name == "unsigned" { return [.unsigned] }
+      let keys = contacts.keys(named: name)
+      return keys.isEmpty ? [.sender(name)] : keys.map { .sender($0) }
+    }
+  }
+}

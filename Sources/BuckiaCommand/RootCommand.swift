@@ -23,7 +23,8 @@ struct RootCommand: ParsableCommand {
     subcommands: [
       InitVerb.self, DiffVerb.self, ShareVerb.self, InviteVerb.self, AcceptVerb.self, ApplyVerb.self, ShowVerb.self,
       VerifyVerb.self, LogVerb.self,
-      ConflictsVerb.self, ResolveVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self, DoctorVerb.self,
+      ConflictsVerb.self, ResolveVerb.self, ServeVerb.self, UndoVerb.self, StatusVerb.self, BlameVerb.self,
+      DoctorVerb.self,
       ChangesetVerb.self, MergeVerb.self, EncryptVerb.self, DecryptVerb.self, IdentityVerb.self, ContactVerb.self,
       SyncVerb.self, GitVerb.self, KSUIDVerb.self, BenchVerb.self, CompletionsVerb.self,
     ])

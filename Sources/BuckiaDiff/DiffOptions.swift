@@ -23,6 +23,10 @@ public enum KeylessIdentity: String, Sendable, CaseIterable {
 public struct DiffOptions: Sendable {
   /// The tables to compare, or nil for all of them.
   public var tables: [TableName]?
+  /// Tables that are never compared, such as those in which a library notes what it has done to this very file.
+  ///
+  /// As with chosen tables, the schema as a whole does not travel then.
+  public var excludedTables: Set<TableName> = []
   /// Which rows and columns of a table to compare: all of them where a table is not named.
   ///
   /// They apply to both databases. Conditions make a table take `rows`.
@@ -44,6 +48,9 @@ public struct DiffOptions: Sendable {
   public var includesSent = false
   /// The rows of tables that may differ, as far as that is known.
   package var candidates: [TableName: CandidateRows] = [:]
+  /// Whether a raw changeset that would have to leave rows out for want of definitions is an error, before anything is
+  /// written, or noted as sent.
+  package var refusesIncomplete = false
   /// Whether databases that share no table may be compared. Otherwise the paths are taken for mixed up.
   public var allowsUnrelated = false
 

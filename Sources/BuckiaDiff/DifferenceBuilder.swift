@@ -202,8 +202,8 @@ struct DifferenceBuilder {
 
   /// Whether two whole databases are compared, so that others may adopt the schema of the newer one.
   private var isWhole: Bool {
-    !options.isRaw && options.tables == nil && options.selections.isEmpty && older.source.selectedTables.isEmpty
-      && newer.source.selectedTables.isEmpty
+    !options.isRaw && options.tables == nil && options.excludedTables.isEmpty && options.selections.isEmpty
+      && older.source.selectedTables.isEmpty && newer.source.selectedTables.isEmpty
   }
 
   /// Adds the newer schema as SQL, for those who adopt it: where whole databases are compared and their schemas differ.

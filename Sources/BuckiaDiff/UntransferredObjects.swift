@@ -109,5 +109,7 @@ struct UntransferredObjects {
 
 extension DiffOptions {
   /// Whether a table is among those that are to be compared.
-  func includes(_ table: TableName) -> Bool { tables?.contains(table) ?? true }
+  func includes(_ table: TableName) -> Bool {
+    !excludedTables.contains(table) && tables?.contains(table) ?? true
+  }
 }

@@ -35,10 +35,12 @@ static const library linked = {
   }
 };
 
-static _Atomic(const library *) libraries[BUCKIA_LIBRARY_LIMIT] = { &linked };
+#define LINKED &linked
+static _Atomic(const library *) libraries[BUCKIA_LIBRARY_LIMIT] = { LINKED };
 
 #else
 
+#define LINKED NULL
 static _Atomic(const library *) libraries[BUCKIA_LIBRARY_LIMIT];
 
 #endif
@@ -131,4 +133,20 @@ int buckia_add_library(
     free(added);
   }
   return number;
+}
+
+int buckia_add_host(const sqlite3_api_routines *table, const char **detail) {
+  library *added = calloc(1, sizeof *added);
+  if (!added) return BUCKIA_OUT_OF_MEMORY;
+  added->table = table;
+  int result = describe(added, NULL, NULL, detail);
+  if (result == 0) {
+    const library *known = LINKED;
+    bool is_linked = known && known->table->libversion() == table->libversion();
+    if (!is_linked && atomic_compare_exchange_strong(&libraries[0], &known, added)) return 0;
+    // Number 0 is the linked library, which the host uses, too, or has been taken before.
+    if (atomic_load(&libraries[0])->table->libversion() != table->libversion()) result = BUCKIA_OTHER_HOST;
+  }
+  free(added);
+  return result;
 }

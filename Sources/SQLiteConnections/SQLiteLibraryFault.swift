@@ -8,6 +8,8 @@ package enum SQLiteLibraryFault: Equatable, Sendable, CustomStringConvertible {
   case missing(function: String)
   /// More copies than a process can use.
   case tooMany
+  /// Another copy of SQLite has loaded Buckia as an extension into this process before.
+  case otherHost
   /// The handle was made by another copy.
   case foreignHandle
 
@@ -21,6 +23,9 @@ package enum SQLiteLibraryFault: Equatable, Sendable, CustomStringConvertible {
       "this copy of SQLite has no session extension (\(function) is missing); compile it with SQLITE_ENABLE_SESSION and "
         + "SQLITE_ENABLE_PREUPDATE_HOOK, and hand its functions over"
     case .tooMany: "there are more copies of SQLite in this process than can be used"
+    case .otherHost:
+      "another copy of SQLite in this process has loaded this extension before; two copies cannot share it, because they would "
+        + "drop each other's locks on files that both have open"
     case .foreignHandle:
       "this connection belongs to another copy of SQLite in the same process; hand that copy over with the connection, or "
         + "link both to one copy"

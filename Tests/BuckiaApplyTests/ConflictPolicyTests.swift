@@ -32,10 +32,7 @@ struct ConflictPolicyTests {
     let transaction = try SQLiteTransaction(on: receiver)
     let result = try Receiver.plan(incoming, on: receiver, settings: settings).apply(in: transaction)
     try transaction.commit()
-    var rows: [String] = []
-    try receiver.forEachRow(of: "SELECT * FROM note ORDER BY 1") { row in
-      rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: ","))
-    }
+    let rows = try TestDatabases.texts("SELECT * FROM note ORDER BY 1", on: receiver)
     return (rows, try ConflictRecord.all(on: receiver).map(\.outcome), result.counts)
   }
 
@@ -44,14 +41,14 @@ struct ConflictPolicyTests {
     let theirs = "UPDATE note SET title = 'A', stars = 5"
     let ours = "UPDATE note SET title = 'mine', text = 'B'"
     let kept = try apply(theirs, onto: ours)
-    #expect(kept.rows == ["1,mine,B,5"])
+    #expect(kept.rows == ["1|mine|B|5"])
     #expect(kept.outcomes == [.merged])
     #expect(kept.counts.updated == 1 && kept.counts.conflicts == 1 && kept.counts.omitted == 0)
     let taken = try apply(theirs, onto: ours, policies: .takeIncoming)
-    #expect(taken.rows == ["1,A,B,5"])
+    #expect(taken.rows == ["1|A|B|5"])
     #expect(taken.outcomes == [.tookIncoming])
     let nothingElse = try apply("UPDATE note SET title = 'A'", onto: ours)
-    #expect(nothingElse.rows == ["1,mine,B,3"])
+    #expect(nothingElse.rows == ["1|mine|B|3"])
     #expect(nothingElse.outcomes == [.keptLocal])
     #expect(nothingElse.counts.omitted == 1)
   }
@@ -61,12 +58,12 @@ struct ConflictPolicyTests {
     let theirs = "UPDATE note SET title = 'A', stars = 5"
     for policies in [ConflictPolicies.keepLocal, .takeIncoming, .abort] {
       let merged = try apply(theirs, onto: "UPDATE note SET title = 'A', text = 'B'", policies: policies)
-      #expect(merged.rows == ["1,A,B,5"])
+      #expect(merged.rows == ["1|A|B|5"])
       #expect(merged.outcomes == [])
       #expect(merged.counts.updated == 1 && merged.counts.conflicts == 0 && merged.counts.unchanged == 0)
     }
     // A resolver is asked about everything that SQLite would ask about.
-    #expect(try apply(theirs, onto: "UPDATE note SET title = 'A'") { _ in .keepLocal }.rows == ["1,A,b,3"])
+    #expect(try apply(theirs, onto: "UPDATE note SET title = 'A'") { _ in .keepLocal }.rows == ["1|A|b|3"])
   }
 
   @Test("A column has a policy of its own, whatever the case of its name")
@@ -74,10 +71,10 @@ struct ConflictPolicyTests {
     let policies: ConflictPolicies = [.column("STARS", of: "Note"): .takeIncoming, .otherwise: .keepLocal]
     let theirs = "UPDATE note SET title = 'A', stars = 5"
     let ours = "UPDATE note SET title = 'mine', stars = 9"
-    #expect(try apply(theirs, onto: ours, policies: policies).rows == ["1,mine,b,5"])
+    #expect(try apply(theirs, onto: ours, policies: policies).rows == ["1|mine|b|5"])
     #expect(try apply(theirs, onto: ours, policies: policies).outcomes == [.merged])
     let others: ConflictPolicies = [.column("stars", of: "other"): .takeIncoming]
-    #expect(try apply(theirs, onto: ours, policies: others).rows == ["1,mine,b,9"])
+    #expect(try apply(theirs, onto: ours, policies: others).rows == ["1|mine|b|9"])
   }
 
   @Test("An INSERT that meets a row with its key merges by the policies of the columns, too")
@@ -86,7 +83,7 @@ struct ConflictPolicyTests {
     let merged = try apply(
       "INSERT INTO note VALUES(2, 'theirs', 't', 1)", onto: "INSERT INTO note VALUES(2, 'ours', 'o', 2)", from: "",
       policies: policies)
-    #expect(merged.rows == ["2,theirs,o,2"])
+    #expect(merged.rows == ["2|theirs|o|2"])
     #expect(merged.outcomes == [.merged])
   }
 
@@ -109,7 +106,7 @@ struct ConflictPolicyTests {
     #expect(error?.message.contains("meets a conflict (data)") == true)
     let fine = try apply(
       "UPDATE note SET title = 'A', stars = 5", onto: "UPDATE note SET stars = 9", policies: policies)
-    #expect(fine.rows == ["1,A,b,9"])
+    #expect(fine.rows == ["1|A|b|9"])
   }
 
   @Test("A resolver may answer with values of its own, for an UPDATE, an INSERT and a DELETE")
@@ -119,15 +116,15 @@ struct ConflictPolicyTests {
     }
     let updated = try apply(
       "UPDATE note SET title = 'A'", onto: "UPDATE note SET title = 'mine'", resolver: answer)
-    #expect(updated.rows == ["1,mine + A,b,3"])
+    #expect(updated.rows == ["1|mine + A|b|3"])
     #expect(updated.outcomes == [.resolved])
     #expect(updated.counts.updated == 1 && updated.counts.omitted == 0)
     let inserted = try apply(
       "INSERT INTO note VALUES(2, 'theirs', 't', 1)", onto: "INSERT INTO note VALUES(2, 'ours', 'o', 2)", from: "",
       resolver: answer)
-    #expect(inserted.rows == ["2,ours + theirs,o,2"])
+    #expect(inserted.rows == ["2|ours + theirs|o|2"])
     let deleted = try apply("DELETE FROM note", onto: "UPDATE note SET title = 'mine'", resolver: answer)
-    #expect(deleted.rows == ["1,mine + -,b,3"])
+    #expect(deleted.rows == ["1|mine + -|b|3"])
   }
 
   @Test("An answer with values brings back a row that was deleted here")
@@ -135,7 +132,7 @@ struct ConflictPolicyTests {
     let result = try apply(
       "UPDATE note SET title = 'A'", onto: "DELETE FROM note",
       resolver: { $0.kind == .notFound ? .write(["text": .text("again")]) : .useDefault })
-    #expect(result.rows == ["1,A,again,NULL"])
+    #expect(result.rows == ["1|A|again|NULL"])
     #expect(result.outcomes == [.resolved])
   }
 
@@ -148,10 +145,10 @@ struct ConflictPolicyTests {
         resolver: { $0.kind == .constraint ? .write(["title": .text(title)]) : .useDefault })
     }
     let satisfied = try apply("x (2)")
-    #expect(satisfied.rows == ["2,x (2)", "9,x"])
+    #expect(satisfied.rows == ["2|x (2)", "9|x"])
     #expect(satisfied.outcomes == [.resolved])
     let again = try apply("x")
-    #expect(again.rows == ["9,x"])
+    #expect(again.rows == ["9|x"])
     #expect(again.outcomes == [.omitted])
   }
 
@@ -167,6 +164,6 @@ struct ConflictPolicyTests {
       try apply(theirs, onto: ours, resolver: { _ in .write(["id": .integer(7)]) })
     }
     #expect(key?.column == "id")
-    #expect(try apply(theirs, onto: ours, resolver: { _ in .write(["ID": .integer(1)]) }).rows == ["1,mine,b,3"])
+    #expect(try apply(theirs, onto: ours, resolver: { _ in .write(["ID": .integer(1)]) }).rows == ["1|mine|b|3"])
   }
 }

@@ -130,14 +130,14 @@ import Testing
       state.counts = try IndexScenario.apply(scenario.changes, to: connection, settings: settings).counts
       try IndexScenario.expectNothingLeft(on: connection)
       let stores = "SELECT name FROM temp.sqlite_schema WHERE type = 'table' AND name LIKE 'buckia_content%'"
-      for store in try IndexScenario.rows(stores, on: connection) {
+      for store in try TestDatabases.texts(stores, on: connection) {
         #expect(try connection.integer("SELECT count(*) FROM temp.\(store)") == 0)
       }
     } catch let error as any CustomStringConvertible {
       state.error = error.description
     }
     state.rows = try Rows.lists(of: "t", columns: ["_rowid_", "k", "l", "a", "b"], on: connection)
-    state.conflicts = try IndexScenario.rows(
+    state.conflicts = try TestDatabases.texts(
       "SELECT kind || outcome || quote(base) || quote(local) || quote(incoming) FROM buckia_conflict ORDER BY conflict",
       on: connection)
     return state

@@ -43,7 +43,7 @@ import TestSupport
       try StockChangesets.apply(changes, to: stock) { kind, _ in
         policy == .takeIncoming && (kind == .data || kind == .conflict) ? .replace : .omit
       }
-      sides.stock = try lines(query, on: stock)
+      sides.stock = try TestDatabases.texts(query, on: stock)
     } catch {
       sides.stock = ["failed"]
     }
@@ -57,17 +57,9 @@ import TestSupport
       incoming, on: ours, settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000)
     ).apply()
     try transaction.commit()
-    sides.ours = try lines(query, on: ours)
+    sides.ours = try TestDatabases.texts(query, on: ours)
     sides.kinds = try ConflictRecord.all(on: ours).map(\.kind)
     return sides
-  }
-
-  private func lines(_ query: String, on connection: borrowing SQLiteConnection) throws -> [String] {
-    var lines: [String] = []
-    try connection.forEachRow(of: query) { row in
-      lines.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return lines
   }
 
   @Test("Foreign-key actions do not fire where they are enforced")

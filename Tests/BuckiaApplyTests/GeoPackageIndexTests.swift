@@ -1,6 +1,7 @@
 @testable import BuckiaApply
 @testable import BuckiaLedger
 import SQLiteConnections
+import TestSupport
 import Testing
 
 /// Spatial indexes of GeoPackages, whose triggers call functions that SQLite does not have.
@@ -155,7 +156,7 @@ import Testing
       // The number of features is another conflict.
       #expect(result.counts.conflicts >= 2)
       #expect(result.warnings == [])
-      let found = try IndexScenario.rows(
+      let found = try TestDatabases.texts(
         "SELECT minx FROM rtree_sites_geom WHERE id IN (1, 7) ORDER BY id", on: receiver)
       #expect(found == [expected, expected])
       _ = try IndexScenario.answers(of: receiver)
@@ -174,7 +175,7 @@ import Testing
     let result = try IndexScenario.apply(author.changes, to: receiver)
     #expect(result.warnings == [])
     #expect(
-      try IndexScenario.rows("SELECT * FROM rtree_sites_geom WHERE id = 7", on: receiver) == ["7|42.0|42.0|42.0|42.0"])
+      try TestDatabases.texts("SELECT * FROM rtree_sites_geom WHERE id = 7", on: receiver) == ["7|42.0|42.0|42.0|42.0"])
     #expect(try receiver.integer("SELECT ST_MinX(NULL)") == 42)
     // The function that was missing has been removed.
     #expect(try receiver.integer("SELECT 1 FROM pragma_function_list WHERE name = 'st_isempty'") == nil)
@@ -197,6 +198,6 @@ import Testing
     statement.reset()
     _ = try IndexScenario.apply(next.changes, to: receiver)
     #expect(
-      try IndexScenario.rows("SELECT id, minx FROM rtree_sites_geom WHERE id > 6", on: receiver) == ["7|7.0", "8|8.0"])
+      try TestDatabases.texts("SELECT id, minx FROM rtree_sites_geom WHERE id > 6", on: receiver) == ["7|7.0", "8|8.0"])
   }
 }

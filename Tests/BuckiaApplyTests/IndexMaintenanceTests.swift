@@ -225,13 +225,7 @@ import Testing
         settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
       #expect(result.counts.conflicts >= 4)
       #expect(result.warnings == [])
-      // A new database with the same rows shows what its triggers write to the index.
-      let expected = try scenario.database()
-      try expected.execute("DELETE FROM notes")
-      try receiver.forEachRow(of: "SELECT quote(id), quote(title), quote(body), quote(place) FROM notes") { row in
-        let values = (0..<4).map { row.text(at: $0) ?? "" }.joined(separator: ", ")
-        try expected.execute("INSERT INTO notes VALUES (\(values))")
-      }
+      let expected = try scenario.database(withNotesOf: receiver)
       let answers = try IndexScenario.answers(of: receiver)
       #expect(try answers == IndexScenario.answers(of: expected), "\(policy)")
       try IndexScenario.expectNothingLeft(on: receiver)

@@ -1,6 +1,5 @@
 @testable import BuckiaApply
 @testable import BuckiaLedger
-import SQLiteConnections
 import Testing
 import TestSupport
 
@@ -41,12 +40,7 @@ import TestSupport
         author.changes, to: receiver,
         settings: ApplySettings(policies: ConflictPolicies(policy), time: 2_000_000_000_000))
       #expect(result.warnings == [], "\(example.name), seed \(seed)")
-      let expected = try scenario.database()
-      try expected.execute("DELETE FROM notes")
-      try receiver.forEachRow(of: "SELECT quote(id), quote(title), quote(body), quote(place) FROM notes") { row in
-        let values = (0..<4).map { row.text(at: $0) ?? "" }.joined(separator: ", ")
-        try expected.execute("INSERT INTO notes VALUES (\(values))")
-      }
+      let expected = try scenario.database(withNotesOf: receiver)
       let answers = try IndexScenario.answers(of: receiver)
       #expect(try answers == IndexScenario.answers(of: expected), "\(example.name), seed \(seed)")
       try IndexScenario.expectNothingLeft(on: receiver)

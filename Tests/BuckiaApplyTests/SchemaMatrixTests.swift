@@ -92,9 +92,7 @@ import TestSupport
         == "table"
       {
         let values = columns.map { "quote(\($0))" }.joined(separator: " || ', ' || ")
-        var found: [String] = []
-        try connection.forEachRow(of: "SELECT '[' || \(values) || ']' FROM t") { found.append($0.text(at: 0) ?? "") }
-        rows = found.sorted()
+        rows = try TestDatabases.texts("SELECT '[' || \(values) || ']' FROM t", on: connection).sorted()
       }
       isSound = try connection.text("PRAGMA integrity_check") == "ok"
     }

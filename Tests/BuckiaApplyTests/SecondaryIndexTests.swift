@@ -29,21 +29,16 @@ import Testing
     var check: String
   }
 
-  private static func lines(_ query: String, on connection: borrowing SQLiteConnection) throws -> [String] {
-    var lines: [String] = []
-    try connection.forEachRow(of: query) { lines.append($0.text(at: 0) ?? "NULL") }
-    return lines
-  }
-
   private static func state(of connection: borrowing SQLiteConnection) throws -> State {
     let hasStatistics = try connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1'") != nil
     return State(
-      schema: try lines("SELECT type || name || tbl_name || quote(sql) FROM sqlite_schema ORDER BY 1", on: connection),
-      rows: try lines(
+      schema: try TestDatabases.texts(
+        "SELECT type || name || tbl_name || quote(sql) FROM sqlite_schema ORDER BY 1", on: connection),
+      rows: try TestDatabases.texts(
         "SELECT quote(id) || quote(a) || quote(b) || quote(c) || quote(d) FROM t ORDER BY id", on: connection),
       statistics: hasStatistics
-        ? try lines("SELECT rowid || quote(tbl) || quote(idx) || stat FROM sqlite_stat1 ORDER BY 1", on: connection)
-        : [],
+        ? try TestDatabases.texts(
+          "SELECT rowid || quote(tbl) || quote(idx) || stat FROM sqlite_stat1 ORDER BY 1", on: connection) : [],
       check: try connection.text("PRAGMA integrity_check") ?? "")
   }
 

@@ -85,11 +85,7 @@ import TestSupport
   }
 
   private static func schema(of connection: borrowing SQLiteConnection) throws -> [String] {
-    var lines: [String] = []
-    try connection.forEachRow(of: "SELECT name || coalesce(sql, '') FROM sqlite_schema") {
-      lines.append($0.text(at: 0) ?? "")
-    }
-    return lines
+    try TestDatabases.texts("SELECT name || coalesce(sql, '') FROM sqlite_schema", on: connection)
   }
 
   /// The error that applying ends in.

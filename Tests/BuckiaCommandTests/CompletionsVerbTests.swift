@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("buckia completions")
@@ -11,25 +12,20 @@ struct CompletionsVerbTests {
     let script = bench.folder.appendingPathComponent("script").path
     try Data(bench.buckia(["completions", "bash"]).output.utf8).write(to: URL(fileURLWithPath: script))
     func completed(_ words: String...) throws -> Set<String> {
-      let shell = Process()
-      shell.executableURL = URL(fileURLWithPath: "/bin/bash")
       let quoted = words.map { "'\($0)'" }.joined(separator: " ")
-      shell.arguments = [
-        "-c",
-        """
-        source \(script); COMP_WORDS=(\(quoted)); COMP_CWORD=\(words.count - 1); COMP_LINE="\(words.joined(separator: " "))"
-        COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
-        complete -p buckia | grep -q -- '-F _buckia' || exit 1
-        _buckia buckia '\(words.last ?? "")' '\(words.dropLast().last ?? "")'; printf '%s\\n' "${COMPREPLY[@]}"
-        """,
-      ]
-      let pipe = Pipe()
-      shell.standardOutput = pipe
-      try shell.run()
-      let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-      shell.waitUntilExit()
-      #expect(shell.terminationStatus == 0)
-      return Set(text.split(whereSeparator: \.isWhitespace).map(String.init))
+      let shell = try ProgramRun(
+        "/bin/bash",
+        [
+          "-c",
+          """
+          source \(script); COMP_WORDS=(\(quoted)); COMP_CWORD=\(words.count - 1); COMP_LINE="\(words.joined(separator: " "))"
+          COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
+          complete -p buckia | grep -q -- '-F _buckia' || exit 1
+          _buckia buckia '\(words.last ?? "")' '\(words.dropLast().last ?? "")'; printf '%s\\n' "${COMPREPLY[@]}"
+          """,
+        ])
+      #expect(shell.hasSucceeded, "\(shell.text)")
+      return Set(shell.output.split(whereSeparator: \.isWhitespace).map(String.init))
     }
     #expect(try completed("buckia", "sh") == ["share", "show"])
     #expect(try completed("buckia", "diff", "--meth") == ["--method"])

@@ -1,5 +1,6 @@
 #if os(Linux)
   import Foundation
+  import TestSupport
   import Testing
 
   @Suite("What an app is linked with that imports Buckia alone")
@@ -8,8 +9,7 @@
     /// databases and files has no use for a network. The command has both: it syncs.
     @Test("Neither Foundation nor networking")
     func essentials() throws {
-      let products = try Workbench.binary.deletingLastPathComponent()
-      let binary = try Data(contentsOf: products.appendingPathComponent("FacadeLinkageProbe"))
+      let binary = try Data(contentsOf: URL(fileURLWithPath: BuiltProduct.path(of: "FacadeLinkageProbe")))
       #expect(binary.range(of: Data("libFoundationEssentials.so".utf8)) != nil)
       for name in [
         "libFoundation.so", "libFoundationInternationalization.so", "lib_FoundationICU.so", "libFoundationXML.so",
@@ -17,7 +17,7 @@
         #expect(binary.range(of: Data("\(name)\0".utf8)) == nil, "\(name)")
       }
       // Names of modules are part of the names of their symbols.
-      for name in ["NIOPosix", "AsyncHTTPClient", "BuckiaRemoteStorage"] {
+      for name in ["NIOPosix", "AsyncHTTPClient", "BuckiaRemoteStorage", "BuckiaPageServer"] {
         #expect(binary.range(of: Data(name.utf8)) == nil, "\(name)")
       }
     }

@@ -1,3 +1,4 @@
+import BuckiaReports
 import Testing
 
 @testable import BuckiaCommand

@@ -20,7 +20,7 @@ struct UsageTests {
       ["undo"], ["blame"], ["merge"], ["sync"], ["git", "install"], ["git", "uninstall"], ["git", "textconv"],
       ["identity", "new"], ["identity", "show"], ["identity", "rotate"], ["identity", "passphrase"],
       ["contact", "add"], ["contact", "list"],
-      ["contact", "trust"], ["contact", "remove"], ["invite"], ["accept"],
+      ["contact", "trust"], ["contact", "remove"], ["invite"], ["accept"], ["serve"],
     ])
   func help(verb: [String]) throws {
     let outcome = try Workbench().buckia(verb + ["--help"])
@@ -47,7 +47,8 @@ struct UsageTests {
       ["apply", "db", "f", "--memory", "0"], ["apply", "db", "f", "--memory", "2X"],
       ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "-", "--passphrase-file", "-"],
       ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],
-      ["show", "a", "--html", "b"], ["bench", "--rows", "19"], ["bench", "db", "--rows", "0"],
+      ["show", "a", "--force"], ["conflicts", "db", "--html", "b", "--rules"],
+      ["bench", "--rows", "19"], ["bench", "db", "--rows", "0"],
     ])
   func usage(arguments: [String]) throws {
     let outcome = try Workbench().buckia(arguments)

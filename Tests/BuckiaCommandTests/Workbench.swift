@@ -31,24 +31,15 @@ final class Workbench {
     try FileManager.default.contentsOfDirectory(atPath: path(name)).filter { !$0.hasPrefix(".") }.sorted()
   }
 
-  /// The binary stands where the test bundle stands.
-  static var binary: URL {
-    get throws {
-      let here = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-      let folders = Bundle.allBundles.map { $0.bundleURL.deletingLastPathComponent() } + [here]
-      let candidates = folders.map { $0.appendingPathComponent("buckia") }
-      return try #require(
-        candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) && !$0.hasDirectoryPath },
-        "the binary is in none of \(folders.map(\.path))")
-    }
-  }
+  /// The binary that was built together with the tests.
+  static var binary: URL { get throws { try URL(fileURLWithPath: BuiltProduct.path(of: "buckia")) } }
 
   /// Runs `buckia`.
   @discardableResult
   func buckia(
     _ arguments: [String], input: Data = Data(), environment: [String: String] = [:]
   ) throws -> Outcome {
-    try run(Self.binary, arguments, input: input, environment: environment)
+    try run(Self.binary.path, arguments, input: input, environment: environment)
   }
 
   /// Starts `buckia`, and kills it after some time.
@@ -68,39 +59,18 @@ final class Workbench {
 
   /// Runs a line of the shell's, in which `$BUCKIA` is the binary: for what no argument list can hold.
   func shell(_ line: String) throws -> Outcome {
-    try run(
-      URL(fileURLWithPath: "/bin/sh"), ["-c", line], input: Data(), environment: ["BUCKIA": Self.binary.path])
+    try run("/bin/sh", ["-c", line], input: Data(), environment: ["BUCKIA": Self.binary.path])
   }
 
   private func run(
-    _ program: URL, _ arguments: [String], input: Data, environment: [String: String]
+    _ program: String, _ arguments: [String], input: Data, environment: [String: String]
   ) throws -> Outcome {
-    // Files instead of pipes: nothing can fill up while nothing is read.
-    let stem = path(".\(UUID().uuidString)")
-    defer {
-      for part in ["in", "out", "err"] { unlink("\(stem).\(part)") }
-    }
-    try input.write(to: URL(fileURLWithPath: "\(stem).in"))
-    for part in ["out", "err"] { try Data().write(to: URL(fileURLWithPath: "\(stem).\(part)")) }
-    let process = Process()
-    process.executableURL = program
-    process.arguments = arguments
-    process.currentDirectoryURL = folder
-    process.environment = ProcessInfo.processInfo.environment
-      .merging(["BUCKIA_HOME": path(".home"), "NO_COLOR": "1"]) { $1 }.merging(environment) { $1 }
-    process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: "\(stem).in"))
-    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).out"))
-    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: "\(stem).err"))
-    try process.run()
-    process.waitUntilExit()
-    func text(_ part: String) throws -> String {
-      String(decoding: try Data(contentsOf: URL(fileURLWithPath: "\(stem).\(part)")), as: UTF8.self)
-    }
-    let (output, diagnostics) = (try text("out"), try text("err"))
+    let usual = ["BUCKIA_HOME": path(".home"), "NO_COLOR": "1"]
+    let run = try ProgramRun(
+      program, arguments, environment: usual.merging(environment) { $1 }, input: input, in: temporary.path)
     // A crash must not pass for an exit code.
-    try #require(
-      process.terminationReason == .exit, "\(program.lastPathComponent) \(arguments) crashed: \(diagnostics)")
-    return Outcome(status: process.terminationStatus, output: output, diagnostics: diagnostics)
+    try #require(run.hasExited, "\(program) \(arguments) crashed: \(run.errors)")
+    return Outcome(status: run.status, output: run.output, diagnostics: run.errors)
   }
 
   /// Runs SQL on a database, which is made when it does not exist, and returns the rows, columns parted by bars.
@@ -110,9 +80,7 @@ final class Workbench {
     var rows: [String] = []
     let statements = sql.split(separator: ";").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
     for statement in statements where !statement.isEmpty {
-      try connection.forEachRow(of: statement) { row in
-        rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-      }
+      rows += try TestDatabases.texts(statement, on: connection)
     }
     return rows
   }

@@ -164,14 +164,6 @@ final class SlowInput: ByteInput {
 
 /// What a program prints, or nil when it fails or is missing.
 func run(_ program: String, _ arguments: [String]) throws -> String? {
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: program)
-  process.arguments = arguments
-  let output = Pipe()
-  process.standardOutput = output
-  process.standardError = FileHandle.nullDevice
-  try process.run()
-  let data = output.fileHandleForReading.readDataToEndOfFile()
-  process.waitUntilExit()
-  return process.terminationStatus == 0 ? String(decoding: data, as: UTF8.self) : nil
+  let run = try ProgramRun(program, arguments)
+  return run.hasSucceeded ? run.output : nil
 }

@@ -32,11 +32,8 @@ struct LedgerMigrationTests {
   }
 
   private func schema(of connection: borrowing SQLiteConnection) throws -> [String] {
-    var statements: [String] = []
-    try connection.forEachRow(
-      of: "SELECT sql FROM sqlite_schema WHERE tbl_name LIKE 'buckia_%' AND sql IS NOT NULL ORDER BY name"
-    ) { statements.append($0.text(at: 0) ?? "") }
-    return statements
+    try TestDatabases.texts(
+      "SELECT sql FROM sqlite_schema WHERE tbl_name LIKE 'buckia_%' AND sql IS NOT NULL ORDER BY name", on: connection)
   }
 
   @Test("A ledger of format 1 keeps all it holds, and ends with the tables of a new one")
@@ -140,11 +137,8 @@ struct LedgerMigrationTests {
         (1, NULL, x'03', 'photo', '[]', 1, x'');
       """)
     #expect(try Ledger.prepare(on: connection) == .migrated(from: 12))
-    var left: [String] = []
-    try connection.forEachRow(of: "SELECT coalesce(sender, share) FROM buckia_state ORDER BY 1") {
-      left.append($0.text(at: 0) ?? "")
-    }
-    #expect(left == ["1", "ben"])
+    let left = "SELECT coalesce(sender, share) FROM buckia_state ORDER BY 1"
+    #expect(try TestDatabases.texts(left, on: connection) == ["1", "ben"])
   }
 
   @Test("A broken view of the application's does not keep the ledger from being migrated")

@@ -1,5 +1,4 @@
 import Buckia
-import SQLiteConnections
 import TestSupport
 import Testing
 
@@ -16,15 +15,6 @@ import Testing
       i * 1.25, i % 500, printf('%090d', i * 104729), 1700000000 + i FROM n
     """
 
-  /// The size of a database, in bytes.
-  private func size(of path: String) throws -> Int64 {
-    let connection = try SQLiteConnection(opening: path, as: .readWrite)
-    // In WAL mode, the newest pages are elsewhere.
-    try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    let pages = try connection.integer("PRAGMA page_count") ?? 0
-    return try pages * (connection.integer("PRAGMA page_size") ?? 0)
-  }
-
   @Test("Where each row was set once, by one diff, a database with clocks is larger by 3 percent at most")
   func allRows() throws {
     let exchange = try Exchange(Self.items)
@@ -40,7 +30,7 @@ import Testing
       #expect(report.diffs.map(\.conflicts) == [0])
     }
     #expect(try TestDatabases.rows("SELECT count(*) FROM buckia_clock", on: other) == ["0"])
-    let (with, without) = (try size(of: exchange.mine), try size(of: other))
+    let (with, without) = (try TestDatabases.size(of: exchange.mine), try TestDatabases.size(of: other))
     #expect(with * 100 <= without * 103, "\(with) bytes instead of \(without)")
     // One run stands for all rows.
     #expect(try exchange.rows("SELECT f0, l0 FROM buckia_clock_1_run") == ["1|20000"])
@@ -54,9 +44,9 @@ import Testing
     try exchange.send("UPDATE item SET changed = changed + 1 WHERE id % 7 = 0")
     try exchange.database.setUndoRetention(bytes: 0)
     #expect(try exchange.database.keepClocks() == ["item"])
-    let before = try size(of: exchange.mine)
+    let before = try TestDatabases.size(of: exchange.mine)
     #expect(try exchange.apply(ApplyOptions(conflicts: .latest)).diffs.map(\.updated) == [2_857])
-    let growth = try size(of: exchange.mine) - before
+    let growth = try TestDatabases.size(of: exchange.mine) - before
     // None has a neighbour, so each stands for itself. All of them refer to the same diff, which is written down once.
     let stamps = "SELECT count(*), count(DISTINCT stamps), sum(typeof(stamps) = 'integer') FROM buckia_clock_1"
     #expect(try exchange.rows(stamps) == ["2857|1|2857"])

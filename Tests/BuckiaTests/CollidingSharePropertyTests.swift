@@ -45,12 +45,7 @@ import Testing
       return try DatabaseManager(path).processInboundChanges([folder.file("for \(name)")], home: home)
     }
 
-    func rows(_ query: String) throws -> [String] {
-      let connection = try SQLiteConnection(opening: path, as: .readOnly)
-      var found: [String] = []
-      try connection.forEachRow(of: query) { found.append($0.text(at: 0) ?? "NULL") }
-      return found
-    }
+    func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }
   }
 
   @Test(arguments: Seeds.shards)

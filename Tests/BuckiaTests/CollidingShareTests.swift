@@ -44,12 +44,8 @@ import Testing
 
     func rows(_ query: String) throws -> [String] {
       let connection = try SQLiteConnection(opening: path, as: .readOnly)
-      var found: [String] = []
-      try connection.forEachRow(of: query) { row in
-        found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-      }
       #expect(try connection.integer("SELECT count(*) FROM pragma_foreign_key_check") == 0)
-      return found
+      return try TestDatabases.texts(query, on: connection)
     }
 
     /// The photos with their comments, by content alone.

@@ -43,10 +43,7 @@ import Testing
   }
 
   private func titles(_ name: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: folder.file("\(name).sqlite"), as: .readOnly)
-    var found: [String] = []
-    try connection.forEachRow(of: "SELECT title FROM item ORDER BY 1") { found.append($0.text(at: 0) ?? "NULL") }
-    return found
+    try TestDatabases.texts("SELECT title FROM item ORDER BY 1", on: folder.file("\(name).sqlite"))
   }
 
   @Test func `a file that was sent to the wrong database of an app is refused, and says what to do`() throws {

@@ -57,10 +57,7 @@ import Testing
   }
 
   private func texts(_ name: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: folder.file("\(name).sqlite"), as: .readOnly)
-    var found: [String] = []
-    try connection.forEachRow(of: "SELECT text FROM note ORDER BY id") { found.append($0.text(at: 0) ?? "NULL") }
-    return found
+    try TestDatabases.texts("SELECT text FROM note ORDER BY id", on: folder.file("\(name).sqlite"))
   }
 
   @Test func `whoever it is for applies it, and whoever it is not for cannot open it`() throws {

@@ -45,12 +45,7 @@ import TestSupport
   }
 
   private func names(_ condition: String, in path: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: path, as: .readOnly)
-    var names: [String] = []
-    try connection.forEachRow(of: "SELECT name FROM sqlite_schema WHERE \(condition) ORDER BY name") {
-      names.append($0.text(at: 0) ?? "")
-    }
-    return names
+    try TestDatabases.texts("SELECT name FROM sqlite_schema WHERE \(condition) ORDER BY name", on: path)
   }
 
   @Test(

@@ -67,12 +67,7 @@ import Testing
   }
 
   private func rows(_ query: String, of name: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: folder.file("\(name).sqlite"), as: .readOnly)
-    var found: [String] = []
-    try connection.forEachRow(of: query) { row in
-      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return found
+    try TestDatabases.texts(query, on: folder.file("\(name).sqlite"))
   }
 
   private func code(_ body: () throws -> Void) -> BuckiaErrorCode? {

@@ -1,6 +1,5 @@
 import Buckia
 import SQLiteChangesets
-import SQLiteConnections
 import TestSupport
 import Testing
 
@@ -24,11 +23,6 @@ import Testing
     return writer.bytes
   }
 
-  private func size(of exchange: Exchange) throws -> Int64 {
-    let connection = try SQLiteConnection(opening: exchange.mine, as: .readOnly)
-    return try connection.integer("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") ?? 0
-  }
-
   private static func rows(_ count: Int, bytes: Int) -> String {
     """
     CREATE TABLE t(id INTEGER PRIMARY KEY, n, b);
@@ -40,10 +34,10 @@ import Testing
   @Test("A large value is stored once, however many conflicts have it, and comes back whole with each of them")
   func storedOnce() throws {
     let exchange = try Exchange(Self.rows(1, bytes: 1 << 20))
-    let before = try size(of: exchange)
+    let before = try TestDatabases.size(of: exchange.mine)
     try exchange.plantRaw(updates(of: repeatElement(1, count: 40)))
     #expect(try exchange.apply().diffs.map(\.conflicts) == [40])
-    #expect(try size(of: exchange) - before < 2 << 20)
+    #expect(try TestDatabases.size(of: exchange.mine) - before < 2 << 20)
     let blob = try #require(try exchange.rows("SELECT b FROM t").first)
     let conflicts = try exchange.database.conflicts()
     #expect(conflicts.count == 40)
@@ -63,7 +57,7 @@ import Testing
     ])
   func copiesAreBounded(policy: ConflictPolicy) throws {
     let exchange = try Exchange(Self.rows(70, bytes: 1 << 20))
-    let before = try size(of: exchange)
+    let before = try TestDatabases.size(of: exchange.mine)
     var writer = ChangesetWriter()
     writer.beginTable(Self.table)
     for row in 1...70 {
@@ -79,7 +73,7 @@ import Testing
     #expect(try exchange.apply(ApplyOptions(conflicts: ConflictPolicies(policy))).diffs.map(\.conflicts) == [70])
     let copied = try exchange.database.conflicts().count { $0.local?.last?.value != nil }
     #expect(copied == (policy == .keepLocal ? 63 : 70))
-    #expect(try size(of: exchange) - before < 72 << 20)
+    #expect(try TestDatabases.size(of: exchange.mine) - before < 72 << 20)
     guard policy == .keepLocal else { return }
     // What the record has left out is kept when the row loses it, and comes back with the local version.
     let row = "SELECT length(b), hex(substr(b, 1, 30)), hex(substr(b, -30)) FROM t WHERE id = 70"

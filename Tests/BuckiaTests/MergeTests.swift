@@ -29,12 +29,7 @@ private struct ThreeWay {
 
   /// The rows of a query, columns parted by bars.
   func text(_ sql: String, _ path: String? = nil) throws -> [String] {
-    let connection = try SQLiteConnection(opening: path ?? out, as: .readWrite)
-    var rows: [String] = []
-    try connection.forEachRow(of: sql) { row in
-      rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return rows
+    try TestDatabases.texts(sql, on: path ?? out)
   }
 
   /// The bytes of the three databases.
@@ -198,8 +193,8 @@ private struct ThreeWay {
     #expect(
       try three.text("SELECT name FROM sqlite_schema WHERE type IN ('index', 'trigger') ORDER BY name")
         == ["mine_index", "mine_trigger", "yours_index"])
-    #expect(throws: SQLiteError.self) { try three.text("UPDATE notes SET yours = ''") }
-    #expect(throws: SQLiteError.self) { try three.text("INSERT INTO theirs_only VALUES (2, 0)") }
+    #expect(throws: SQLiteError.self) { try TestDatabases.run("UPDATE notes SET yours = ''", on: three.out) }
+    #expect(throws: SQLiteError.self) { try TestDatabases.run("INSERT INTO theirs_only VALUES (2, 0)", on: three.out) }
   }
 
   @Test("Different changes of one table are named, and its rows are merged as far as they fit")

@@ -71,12 +71,7 @@ import Testing
     }
 
     func notes(_ name: String) throws -> [String] {
-      let connection = try SQLiteConnection(opening: folder.file("\(name).sqlite"), as: .readOnly)
-      var found: [String] = []
-      try connection.forEachRow(of: "SELECT id, title, body FROM note ORDER BY id") { row in
-        found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-      }
-      return found
+      try TestDatabases.texts("SELECT id, title, body FROM note ORDER BY id", on: folder.file("\(name).sqlite"))
     }
 
     /// The diffs that decide about a note.

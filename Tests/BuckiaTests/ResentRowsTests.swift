@@ -37,19 +37,15 @@ import Testing
     try ben.receive()
   }
 
-  private func differences(_ remarks: [Remark]) -> [[String]] {
-    remarks.filter { $0.code == .stateDiffers }.map { Array($0.arguments.prefix(2)) }
-  }
-
   /// What Anna sends, and what Ben says of it.
   private func fromAnna() throws -> (ShareReport, [[String]]) {
     let report = try anna.share(Self.album, with: ben)
-    return (report, differences(try ben.receive()))
+    return (report, try ben.receive().differences)
   }
 
   private func fromBen() throws -> ShareReport {
     let report = try ben.share(Self.album, with: anna)
-    #expect(differences(try anna.receive()) == [])
+    #expect(try anna.receive().differences == [])
     return report
   }
 
@@ -102,7 +98,7 @@ import Testing
     try anna.run("UPDATE photo SET title = 'of anna' WHERE id = 7")
     #expect(try fromAnna().1 == [["photo", "1"]])
     try ben.share(Self.album, with: anna)
-    #expect(differences(try anna.receive()) == [])
+    #expect(try anna.receive().differences == [])
     // All rows of that part have left the scope meanwhile.
     try anna.run("UPDATE photo SET album = 2 WHERE id <> 9")
     #expect(try fromAnna().1 == [])

@@ -79,6 +79,24 @@ struct ResolveTests {
     #expect(try exchange.texts("PRAGMA integrity_check") == ["ok"])
   }
 
+  @Test("Who has not seen the last answer to a conflict gives none")
+  func unseenAnswer() throws {
+    let exchange = try Self.conflict(
+      "UPDATE notes SET stars = 10 WHERE id = 1", "UPDATE notes SET stars = 20 WHERE id = 1")
+    var options = ResolveOptions()
+    options.seenResolutions = [1: 0]
+    try exchange.database.resolve([1], taking: .incoming, options: options)
+    let error = #expect(throws: BuckiaError.self) {
+      try exchange.database.resolve([1], taking: .local, options: options)
+    }
+    #expect(error?.code == .rowChanged)
+    #expect(error?.message == "conflict 1 was decided by somebody meanwhile; look at it again")
+    #expect(try exchange.texts("SELECT stars FROM notes WHERE id = 1") == ["20"])
+    options.seenResolutions = [1: try #require(exchange.database.resolutions(of: 1).last?.id)]
+    #expect(try exchange.database.resolve([1], taking: .local, options: options).refused.isEmpty)
+    #expect(try exchange.texts("SELECT stars FROM notes WHERE id = 1") == ["10"])
+  }
+
   @Test("Columns that a missing row's author has not told are named, and get their defaults")
   func unknownColumns() throws {
     let exchange = try Self.conflict(

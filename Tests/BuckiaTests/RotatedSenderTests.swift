@@ -1,6 +1,5 @@
 import Buckia
 import Foundation
-import SQLiteConnections
 import TestSupport
 import Testing
 
@@ -52,12 +51,7 @@ import Testing
   private func rows(_ name: String = "ben", _ query: String = "SELECT id, text FROM note ORDER BY id") throws
     -> [String]
   {
-    let connection = try SQLiteConnection(opening: folder.file("\(name).sqlite"), as: .readOnly)
-    var found: [String] = []
-    try connection.forEachRow(of: query) { row in
-      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return found
+    try TestDatabases.texts(query, on: folder.file("\(name).sqlite"))
   }
 
   /// Confirms new keys of somebody.

@@ -1,5 +1,4 @@
 import Buckia
-import SQLiteConnections
 import TestSupport
 import Testing
 
@@ -32,7 +31,7 @@ import Testing
       INSERT INTO item SELECT printf('1%09d', i), printf('item number %08d', i), printf('town %015d', i % 97), i * 1.25,
         printf('%0130d', i * 104729), 1700000000 + i FROM n
       """, on: path)
-    let rows = try size(of: path)
+    let rows = try TestDatabases.size(of: path)
     var shared = SharedTable("item")
     shared.omittedColumns = columns
     var options = ShareOptions()
@@ -44,17 +43,10 @@ import Testing
         options: options, home: BuckiaHome(path: folder.file("home")))
     }
     try share()
-    let first = try size(of: path)
+    let first = try TestDatabases.size(of: path)
     try TestDatabases.run("UPDATE item SET changed = 0 WHERE id = '1000000077'", on: path)
     try share()
-    return try (rows, first - rows, size(of: path) - first)
-  }
-
-  /// The size of a database, in bytes of pages.
-  private func size(of path: String) throws -> Int64 {
-    let connection = try SQLiteConnection(opening: path, as: .readWrite)
-    let pages = try connection.integer("PRAGMA page_count") ?? 0
-    return try pages * (connection.integer("PRAGMA page_size") ?? 0)
+    return try (rows, first - rows, TestDatabases.size(of: path) - first)
   }
 
   @Test("What was shared is kept once, in hardly more room than the rows have, and does not grow", arguments: tables)

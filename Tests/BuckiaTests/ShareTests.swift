@@ -1,6 +1,5 @@
 import Buckia
 import BuckiaLedger
-import SQLiteConnections
 import TestSupport
 import Testing
 
@@ -57,12 +56,7 @@ import Testing
   }
 
   private func rows(_ query: String, of name: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: folder.file(name), as: .readOnly)
-    var found: [String] = []
-    try connection.forEachRow(of: query) { row in
-      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return found
+    try TestDatabases.texts(query, on: folder.file(name))
   }
 
   private static let photos = "SELECT * FROM photo ORDER BY id"

@@ -41,13 +41,9 @@ import Testing
     }
   }
 
-  private func differences(_ remarks: [Remark]) -> [[String]] {
-    remarks.filter { $0.code == .stateDiffers }.map { Array($0.arguments.prefix(2)) }
-  }
-
   private func sharePhotos(_ change: (inout ShareOptions) -> Void = { _ in }) throws -> [[String]] {
     try anna.share(Self.album, with: ben, change)
-    return differences(try ben.receive())
+    return try ben.receive().differences
   }
 
   @Test func `who has applied all diffs of a stream has what its sender says`() throws {
@@ -67,9 +63,9 @@ import Testing
     try anna.run("UPDATE photo SET title = 'x' WHERE id = 'a'")
     #expect(try sharePhotos() == [["photo", "1"]])
     let status = try DatabaseManager(ben.path).status(home: ben.home)
-    #expect(differences(status.warnings) == [["photo", "1"]])
+    #expect(status.warnings.differences == [["photo", "1"]])
     #expect(try sharePhotos { $0.resyncs = true } == [])
-    #expect(differences(try DatabaseManager(ben.path).status(home: ben.home).warnings) == [])
+    #expect(try DatabaseManager(ben.path).status(home: ben.home).warnings.differences == [])
     try expectAgreement()
     try anna.run("UPDATE photo SET title = 'y' WHERE id = 'a'")
     #expect(try sharePhotos() == [])
@@ -99,12 +95,12 @@ import Testing
   @Test func `what both sides change and take is no difference`() throws {
     #expect(try sharePhotos() == [])
     try ben.share(Self.album, with: anna)
-    #expect(differences(try anna.receive()) == [])
+    #expect(try anna.receive().differences == [])
     try ben.run(
       "UPDATE photo SET title = 'of ben' WHERE id = 'a'; INSERT INTO photo VALUES ('d',1,'new'),('e',1,'gone')")
     try ben.run("DELETE FROM photo WHERE id = 'b'")
     try ben.share(Self.album, with: anna)
-    #expect(differences(try anna.receive()) == [])
+    #expect(try anna.receive().differences == [])
     #expect(try anna.rows("SELECT count(*) FROM buckia_aside") == ["4"])
     try expectAgreement()
     // The stream has said less than the shadow has: what is said now counts from there.
@@ -174,7 +170,7 @@ import Testing
     let report = try anna.share(Self.album, with: ben)
     #expect(report.tables.map(\.updated) == [20])
     #expect(report.bytes < 1400 + 400)
-    #expect(differences(try ben.receive()) == [])
+    #expect(try ben.receive().differences == [])
   }
 
   @Test(arguments: 0..<12) func `sums that follow changes are those of the rows, whatever happens`(_ seed: UInt64)
@@ -184,7 +180,7 @@ import Testing
     print("to repeat: seed \(seed)")
     var columns = 0
     try anna.share(Self.album, with: ben)
-    #expect(differences(try ben.receive()) == [], "seed \(seed)")
+    #expect(try ben.receive().differences == [], "seed \(seed)")
     for step in 0..<25 {
       let person = Bool.random(using: &random) ? anna : ben
       let other = person === anna ? ben : anna
@@ -200,7 +196,7 @@ import Testing
       default: try person.share(Self.album, with: other)
       }
       if Int.random(in: 0..<4, using: &random) > 0 {
-        #expect(differences(try other.receive()) == [], "seed \(seed), step \(step)")
+        #expect(try other.receive().differences == [], "seed \(seed), step \(step)")
       }
       try expectAgreement("seed \(seed), step \(step)")
     }

@@ -38,13 +38,9 @@ import Testing
     ben = try SharingPerson("ben", in: folder, Self.schema + Self.rows(of: "ben"))
     #expect(try fromAnna().differences == [])
     try ben.share(Self.scope, with: anna)
-    #expect(Self.differences(try anna.receive()) == [])
+    #expect(try anna.receive().differences == [])
     try anna.run("UPDATE photo SET title = 'first' WHERE title = 'anna 1'")
     #expect(try fromAnna().differences == [])
-  }
-
-  private static func differences(_ remarks: [Remark]) -> [[String]] {
-    remarks.filter { $0.code == .stateDiffers }.map { Array($0.arguments.prefix(2)) }
   }
 
   /// What Anna sends, and what Ben says of it.
@@ -52,7 +48,7 @@ import Testing
     _ change: (inout ShareOptions) -> Void = { _ in }
   ) throws -> (report: ShareReport, differences: [[String]]) {
     let report = try anna.share(Self.scope, with: ben, change)
-    return (report, Self.differences(try ben.receive()))
+    return (report, try ben.receive().differences)
   }
 
   private func expectAgreement(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) throws {
@@ -85,7 +81,7 @@ import Testing
         """)
       let other = person === anna ? ben : anna
       try person.share(Self.scope, with: other)
-      #expect(Self.differences(try other.receive()) == [])
+      #expect(try other.receive().differences == [])
       try expectAgreement()
     }
     // New columns count with what rows have in them that were there before.
@@ -112,7 +108,7 @@ import Testing
     try anna.run("UPDATE photo SET title = 'seven' WHERE title = 'anna 7'")
     #expect(try fromAnna().differences == [["photo", "1"]])
     let status = try DatabaseManager(ben.path).status(home: ben.home)
-    #expect(Self.differences(status.warnings) == [["photo", "1"]])
+    #expect(status.warnings.differences == [["photo", "1"]])
     // At most twice: what has been taken for a row under another key is in a part of which nobody knows.
     var rounds = 0
     while try ben.rows("SELECT 1 FROM buckia_state WHERE difference IS NOT NULL") != [], rounds < 2 {

@@ -2,32 +2,10 @@ import Buckia
 import TestSupport
 import Testing
 
-/// Has the calls of GRDB's class of this name that the sample uses.
-private struct DatabaseQueue {
-  let path: String
-
-  struct Database {
-    let sqliteConnection: OpaquePointer?
-  }
-
-  func write<Value>(_ updates: (Database) throws -> Value) throws -> Value {
-    let sqlite = try LoadedSQLite.linked.get()
-    return try sqlite.withHandle(to: path) { handle in
-      try sqlite.execute("BEGIN IMMEDIATE", on: handle)
-      let value = try updates(Database(sqliteConnection: handle))
-      try sqlite.execute("COMMIT", on: handle)
-      return value
-    }
-  }
-}
-
 /// Applies files in a transaction of the app.
-private func applyInTransaction(queue: DatabaseQueue, inbound: String) throws -> Set<String> {
-  let changed: Set<String> = try queue.write { db in
-    guard let connection = db.sqliteConnection else { return [] }
-    return try DatabaseManager.borrowing(connection) { database in
-      try database.processInboundChanges([inbound]).changedTables
-    }
+private func apply(connection: OpaquePointer, inbound: String) throws -> Set<String> {
+  let changed = try DatabaseManager.borrowing(connection) { database in
+    try database.processInboundChanges([inbound]).changedTables
   }
   return changed
 }
@@ -47,8 +25,14 @@ struct BorrowingSamples {
   func transaction() throws {
     let files = try SampleFiles()
     try files.deliver()
-    #expect(
-      try applyInTransaction(queue: DatabaseQueue(path: files.mine), inbound: files.inbound) == ["notes", "tags"])
+    let sqlite = try LoadedSQLite.linked.get()
+    let changed = try sqlite.withHandle(to: files.mine) { connection in
+      try sqlite.execute("BEGIN IMMEDIATE", on: connection)
+      let changed = try apply(connection: connection, inbound: files.inbound)
+      try sqlite.execute("COMMIT", on: connection)
+      return changed
+    }
+    #expect(changed == ["notes", "tags"])
     #expect(try files.titles() == ["Ship", "Radio", "Harbour"])
     #expect(try files.folder.names(in: "inbound").count == 1)
     #expect(try files.database.processInboundChanges([files.inbound]).diffs.map(\.state) == [.alreadyApplied])

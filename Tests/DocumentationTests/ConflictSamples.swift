@@ -1,4 +1,5 @@
 import Buckia
+import TestSupport
 import Testing
 
 /// Decides by table and column.
@@ -71,7 +72,7 @@ struct ConflictSamples {
   }
 
   private func edited() throws -> [String] {
-    try SampleFiles.texts("SELECT edited FROM notes WHERE id = 1", on: files.mine)
+    try TestDatabases.texts("SELECT edited FROM notes WHERE id = 1", on: files.mine)
   }
 
   @Test("Policies decide by table and by column")

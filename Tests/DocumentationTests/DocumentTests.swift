@@ -25,7 +25,9 @@ private struct Documents {
   func withSamples() throws -> [String] { try ["README.md"] + files(in: "Sources/Buckia/Buckia.docc", ".md") }
 
   /// The sources of the samples.
-  func sources() throws -> [String] { try files(in: "Tests/DocumentationTests", ".swift") }
+  func sources() throws -> [String] {
+    try ["Tests/DocumentationTests", "Tests/GRDBNotes"].flatMap { try files(in: $0, ".swift") }
+  }
 
   /// The Swift blocks of a document, without the spaces before and behind each line.
   func samples(in path: String) throws -> [[String]] {
@@ -69,13 +71,14 @@ struct DocumentTests {
     #expect(count > 15)
   }
 
-  @Test("import Buckia is enough for every sample")
+  @Test("import Buckia is enough for every sample, or another product")
   func imports() throws {
-    let allowed = ["Buckia", "BuckiaSimulator", "BuckiaSync", "Foundation", "TestSupport", "Testing"].map {
-      "import \($0)"
-    }
+    let allowed = [
+      "Buckia", "BuckiaGRDB", "BuckiaSimulator", "BuckiaSync", "Foundation", "GRDB", "TestSupport", "Testing",
+    ].map { "import \($0)" }
     for source in try documents.sources() {
-      let imports = try documents.lines(of: source).filter { $0.hasPrefix("import ") || $0.hasPrefix("@testable") }
+      let imports = try documents.lines(of: source).map { $0.trimmingCharacters(in: .whitespaces) }
+        .filter { $0.hasPrefix("import ") || $0.hasPrefix("@testable") }
       #expect(Set(imports).isSubset(of: allowed), "\(source)")
     }
   }

@@ -1,4 +1,5 @@
 import Buckia
+import TestSupport
 import Testing
 
 /// Merges what another person has changed.
@@ -21,7 +22,7 @@ struct MergingSamples {
       try merge(files.now, into: files.mine, since: files.before, as: merged)
     }
     #expect(printed == ["1 1 0", "tags keptLocal"])
-    #expect(try SampleFiles.texts("SELECT title FROM notes ORDER BY id", on: merged) == ["Ship", "Radio", "Harbour"])
-    #expect(try SampleFiles.texts("SELECT colour FROM tags", on: merged) == ["red"])
+    #expect(try TestDatabases.texts("SELECT title FROM notes ORDER BY id", on: merged) == ["Ship", "Radio", "Harbour"])
+    #expect(try TestDatabases.texts("SELECT colour FROM tags", on: merged) == ["red"])
   }
 }

@@ -61,16 +61,7 @@ struct SampleFiles {
   }
 
   /// The titles of the receiver's notes.
-  func titles() throws -> [String] { try Self.texts("SELECT title FROM notes ORDER BY id", on: mine) }
+  func titles() throws -> [String] { try TestDatabases.texts("SELECT title FROM notes ORDER BY id", on: mine) }
   /// The colours of the receiver's tags.
-  func colours() throws -> [String] { try Self.texts("SELECT colour FROM tags ORDER BY name", on: mine) }
-
-  /// The text that each row of a query has in its only column.
-  static func texts(_ query: String, on path: String) throws -> [String] {
-    try TestDatabases.rows(query, on: path).map { row in
-      guard row.hasPrefix("'") else { return row }
-      let bytes = row.dropFirst().dropLast().split(separator: ".").compactMap { UInt8($0) }
-      return String(decoding: bytes, as: UTF8.self)
-    }
-  }
+  func colours() throws -> [String] { try TestDatabases.texts("SELECT colour FROM tags ORDER BY name", on: mine) }
 }

@@ -47,7 +47,7 @@ struct SchemaSamples {
         == ["1 tables or columns wait for an upgrade"])
     try TestDatabases.run("ALTER TABLE notes ADD COLUMN place TEXT", on: files.mine)
     try files.database.processInboundChanges([files.inbound])
-    #expect(try SampleFiles.texts("SELECT place FROM notes WHERE id = 1", on: files.mine) == ["harbour"])
+    #expect(try TestDatabases.texts("SELECT place FROM notes WHERE id = 1", on: files.mine) == ["harbour"])
   }
 
   @Test("A declared rename finds the column under its old name")

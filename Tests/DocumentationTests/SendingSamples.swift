@@ -1,4 +1,5 @@
 import Buckia
+import TestSupport
 import Testing
 
 /// Writes what changed.
@@ -91,7 +92,7 @@ struct SendingSamples {
     #expect(printed == ["[1]"])
     try files.database.processInboundChanges([files.outbox])
     #expect(try files.titles() == ["Boat", "Radio", "Harbour"])
-    #expect(try SampleFiles.texts("SELECT draft FROM notes WHERE id = 3", on: files.mine) == ["NULL"])
+    #expect(try TestDatabases.texts("SELECT draft FROM notes WHERE id = 3", on: files.mine) == ["NULL"])
   }
 
   @Test("An examination names what replicates and what does not")
@@ -113,7 +114,7 @@ struct SendingSamples {
     #expect(printed == ["notes updated-by-both", "[\"notes\"]"])
     try DatabaseManager(files.before).processInboundChanges([files.inbound, files.outbox])
     #expect(
-      try SampleFiles.texts("SELECT title FROM notes ORDER BY id", on: files.before) == [
+      try TestDatabases.texts("SELECT title FROM notes ORDER BY id", on: files.before) == [
         "Ship", "Radio", "Harbour", "Pier",
       ])
   }

@@ -110,11 +110,9 @@ package struct RandomPair {
   /// The rows of a table of one database in the columns of another's, the rowid among them where there is no key.
   package func rows(of table: String, in path: String, asIn model: String) throws -> [String] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
-    var columns: [String] = []
-    try SQLiteConnection(opening: model, as: .readOnly)
-      .forEachRow(of: "SELECT name FROM pragma_table_info(?1)", binding: [table]) {
-        columns.append($0.text(at: 0) ?? "")
-      }
+    var columns = try TestDatabases.texts(
+      "SELECT name FROM pragma_table_info(?1)", binding: [table],
+      on: SQLiteConnection(opening: model, as: .readOnly))
     let key = "SELECT count(*) FROM pragma_table_info(?1) WHERE pk > 0"
     if try connection.integer(key, binding: [table]) == 0 { columns.append("rowid") }
     return try Rows.lines(of: table, columns: columns, on: connection)

@@ -88,9 +88,7 @@ final class RandomDatabase {
     for table in Self.tables {
       let columns = table.columns.map { "typeof(\($0)) || quote(\($0))" }.joined(separator: " || ',' || ")
       let sql = "SELECT \(columns) FROM \(quoted(table.name)) ORDER BY \(table.key.joined(separator: ","))"
-      content += table.name + "\n"
-      let statement = try connection.prepare(sql)
-      while try statement.step() { content += (statement.text(at: 0) ?? "") + "\n" }
+      for line in try [table.name] + TestDatabases.texts(sql, on: connection) { content += line + "\n" }
     }
     return content
   }

@@ -151,11 +151,10 @@ struct RebasePropertyTests {
   }
 
   private func inserts(of connection: borrowing SQLiteConnection) throws -> String {
-    var sql = ""
-    try connection.forEachRow(
-      of: "SELECT format('INSERT INTO u VALUES(%d,%s,%s,%s,%s);', id, quote(a), quote(b), quote(c), quote(d)) FROM u"
-    ) { sql += $0.text(at: 0) ?? "" }
-    return sql
+    try TestDatabases.texts(
+      "SELECT format('INSERT INTO u VALUES(%d,%s,%s,%s,%s);', id, quote(a), quote(b), quote(c), quote(d)) FROM u",
+      on: connection
+    ).joined()
   }
 
   // MARK: New keys
@@ -249,11 +248,7 @@ struct RebasePropertyTests {
   }
 
   private func relations(of connection: borrowing SQLiteConnection) throws -> Set<String> {
-    var found: Set<String> = []
-    try connection.forEachRow(of: Self.relations) { row in
-      found.insert((0..<3).map { row.text(at: $0) ?? "NULL" }.joined(separator: " "))
-    }
-    return found
+    try Set(TestDatabases.texts(Self.relations, on: connection))
   }
 
   private struct Failure: Error, CustomStringConvertible {

@@ -94,29 +94,15 @@ private enum Toolchain {
 
   /// Why the tests cannot run here; nil where they can.
   static var obstacle: String? {
-    let missing = ["swiftc", "clang", "nm"].filter { path(of: $0) == nil }
+    let missing = ["swiftc", "clang", "nm"].filter { ProgramRun.path(of: $0) == nil }
     return LoadedSQLite.obstacle ?? (missing.isEmpty ? nil : "not on the PATH: \(missing.joined(separator: ", "))")
-  }
-
-  private static func path(of tool: String) -> String? {
-    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(tool)" }.first {
-      FileManager.default.isExecutableFile(atPath: $0)
-    }
   }
 
   /// Runs a tool, and returns what it prints.
   static func run(_ tool: String, _ arguments: [String]) throws -> String {
-    guard let path = path(of: tool) else { throw Failure(description: "\(tool) is not on the PATH") }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: path)
-    process.arguments = arguments
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw Failure(description: "\(tool): \(text)") }
-    return text
+    guard let path = ProgramRun.path(of: tool) else { throw Failure(description: "\(tool) is not on the PATH") }
+    let run = try ProgramRun(path, arguments)
+    guard run.hasSucceeded else { throw Failure(description: "\(tool): \(run.text)") }
+    return run.text
   }
 }

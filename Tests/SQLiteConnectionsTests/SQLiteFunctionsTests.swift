@@ -51,10 +51,13 @@ import Testing
     let kept = functions.removeAll()
     #expect(kept == ["f"])
     #expect(try connection.integer("SELECT f()") == 7)
-    #expect(throws: SQLiteError.self) { try functions.add("f", argumentCount: 0) { _ in .integer(8) } }
-    statement.reset()
     try functions.add("f", argumentCount: 0) { _ in .integer(8) }
-    #expect(try connection.integer("SELECT f()") == 8)
+    #expect(try connection.integer("SELECT f()") == 8, "the new one takes the place of the kept one")
+    let keptAgain = functions.removeAll()
+    #expect(keptAgain == ["f"])
+    statement.reset()
+    try functions.add("f", argumentCount: 0) { _ in .integer(9) }
+    #expect(try connection.integer("SELECT f()") == 9)
     let keptThen = functions.removeAll()
     #expect(keptThen == [])
     #expect(try !isThere("f", on: connection))

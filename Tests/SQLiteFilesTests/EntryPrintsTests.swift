@@ -93,14 +93,7 @@ import Testing
     let whole = try fileBytes(path)
     try Seeds.tryEach(400, shard: shard) { seed in
       var random = SeededGenerator(seed: seed)
-      var bytes = whole
-      for _ in 0..<Int.random(in: 1...12, using: &random) {
-        let page = Int.random(in: 0..<bytes.count / Self.pageSize, using: &random)
-        let place =
-          random.oneIn(2) ? Int.random(in: 0..<24, using: &random) : Int.random(in: 0..<Self.pageSize, using: &random)
-        bytes[page * Self.pageSize + place] = UInt8.random(in: 0...255, using: &random)
-      }
-      if random.oneIn(10) { bytes.removeLast(Int.random(in: 0..<bytes.count, using: &random)) }
+      let bytes = whole.damaged(pageSize: Self.pageSize, &random)
       do {
         let found = try prints(bytes)
         #expect(found.count <= bytes.count / Self.pageSize, "\(Seeds.replay(seed))")

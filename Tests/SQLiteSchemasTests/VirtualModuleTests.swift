@@ -57,10 +57,8 @@ import Testing
   private static func read(_ sql: String) throws -> (module: VirtualModule?, columns: [String])? {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     do { try connection.execute(sql) } catch { return nil }
-    var columns: [String] = []
-    try connection.forEachRow(of: "SELECT name FROM pragma_table_xinfo('t') WHERE hidden <> 1 ORDER BY cid") {
-      columns.append($0.text(at: 0) ?? "")
-    }
+    let columns = try TestDatabases.texts(
+      "SELECT name FROM pragma_table_xinfo('t') WHERE hidden <> 1 ORDER BY cid", on: connection)
     let stored = try connection.text("SELECT sql FROM sqlite_schema WHERE name = 't'") ?? ""
     let definition = try #require(VirtualTableDefinition(parsing: stored))
     return (VirtualModule(definition, columns: columns), columns)
@@ -160,9 +158,8 @@ import Testing
       #expect(try connection.integer("SELECT count(*) FROM sqlite_schema") == 0)
       return
     }
-    var columns: [String] = []
     let query = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden <> 1 ORDER BY cid"
-    try connection.forEachRow(of: query, binding: [table.name]) { columns.append($0.text(at: 0) ?? "") }
+    let columns = try TestDatabases.texts(query, binding: [table.name], on: connection)
     #expect(columns.elementsEqual(table.columns.map(\.name)) { $0.utf8.elementsEqual($1.utf8) })
     #expect(try connection.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND rootpage = 0") == 1)
     let stored = try #require(try connection.text("SELECT sql FROM sqlite_schema WHERE rootpage = 0"))

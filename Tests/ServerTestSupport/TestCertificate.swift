@@ -30,18 +30,10 @@ public struct TestCertificate {
   }
 
   private static func run(_ program: String, _ arguments: [String]) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    let (output, errors) = (Pipe(), Pipe())
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
-    let text = try output.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw TestServer.StartFailure(description: "openssl failed; install Debian's package openssl")
+    let run = try ProgramRun(program, arguments)
+    guard run.hasSucceeded else {
+      throw TestServer.StartFailure(description: "openssl failed; install Debian's package openssl: \(run.errors)")
     }
-    return String(decoding: text, as: UTF8.self)
+    return run.output
   }
 }

@@ -55,4 +55,8 @@ python_with() {
 
 # What the servers of PyPI run in.
 s3_python() { python_with s3 'moto[server]==5.2.1'; }
+# A Python with another version of SQLite than the system's, which tests of the loadable extension use as a host.
+apsw_python() { python_with apsw 'apsw==3.54.1.0'; }
+# axe-core, which tests of pages run in a browser; what else the package could do would need another browser.
+axe_python() { python_with axe --no-deps 'axe-playwright-python==0.1.8'; }
 oidc_python() { python_with oidc 'Authlib==1.9.10' 'Flask==3.1.3' 'oidc-provider-mock==0.3.4'; }

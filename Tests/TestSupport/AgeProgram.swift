@@ -18,24 +18,13 @@ public enum AgeProgram {
   @discardableResult
   public static func run(_ name: String = "age", _ arguments: [String]) throws -> Int32 {
     guard let path = path(name) else { throw NotInstalled(name: name) }
-    return try wait(for: path, arguments)
+    return try ProgramRun(path, arguments).status
   }
 
   /// Runs it in a terminal of its own, and types the passphrase whenever it asks for one.
   public static func run(typing passphrase: String, _ arguments: [String]) throws -> Int32 {
     guard let path = path("age") else { throw NotInstalled(name: "age") }
-    return try wait(for: "/usr/bin/env", ["python3", "-c", terminal, passphrase, path] + arguments)
-  }
-
-  private static func wait(for program: String, _ arguments: [String]) throws -> Int32 {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    process.standardInput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    return process.terminationStatus
+    return try ProgramRun("/usr/bin/env", ["python3", "-c", terminal, passphrase, path] + arguments).status
   }
 
   /// A Python program: it answers each prompt once, and exits as the program in the terminal does.

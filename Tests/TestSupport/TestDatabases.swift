@@ -21,11 +21,30 @@ public enum TestDatabases {
   }
 
   private static func rows(_ sql: String, on connection: borrowing SQLiteConnection) throws -> [String] {
-    var rows: [String] = []
-    try connection.forEachRow(of: sql) { row in
-      rows.append((0..<row.columnCount).map { Self.text(of: row, at: $0) }.joined(separator: "|"))
+    try lines(sql, on: connection) { Self.text(of: $0, at: $1) }
+  }
+
+  /// Every row of a query as a person reads it: the columns as text, bars between them, `NULL` for nothing.
+  public static func texts(_ sql: String, on path: String) throws -> [String] {
+    try texts(sql, on: SQLiteConnection(opening: path, as: .readOnly))
+  }
+
+  /// Every row of a query on a connection, as `texts(_:on:)` gives those of a file.
+  package static func texts(
+    _ sql: String, binding values: [String] = [], on connection: borrowing SQLiteConnection
+  ) throws -> [String] {
+    try lines(sql, binding: values, on: connection) { $0.text(at: $1) ?? "NULL" }
+  }
+
+  private static func lines(
+    _ sql: String, binding values: [String] = [], on connection: borrowing SQLiteConnection,
+    _ text: (borrowing SQLiteStatement, Int) -> String
+  ) throws -> [String] {
+    var lines: [String] = []
+    try connection.forEachRow(of: sql, binding: values) { row in
+      lines.append((0..<row.columnCount).map { text(row, $0) }.joined(separator: "|"))
     }
-    return rows
+    return lines
   }
 
   private static func text(of row: borrowing SQLiteStatement, at column: Int) -> String {
@@ -44,13 +63,17 @@ public enum TestDatabases {
   }
 
   private static func tables(of connection: borrowing SQLiteConnection) throws -> [String] {
-    var names: [String] = []
     let query = """
       SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'buckia\\_%' ESCAPE '\\' ORDER BY name
       """
-    try connection.forEachRow(of: query) { names.append($0.text(at: 0) ?? "") }
-    return names
+    return try texts(query, on: connection)
+  }
+
+  /// The size of a database in bytes of pages, those that are still in its write-ahead log included.
+  public static func size(of path: String) throws -> Int64 {
+    let connection = try SQLiteConnection(opening: path, as: .readOnly)
+    return try connection.integer("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") ?? 0
   }
 
   /// Everything in the ordinary tables: for each its sorted rows, columns by name.

@@ -1,32 +1,11 @@
 import Buckia
+import BuckiaReports
 
 extension ApplyReport {
   /// The report as `--json` has it.
   ///
   /// - Parameter failure: What stopped the work, if anything did.
-  func json(failure: ErrorReport?) -> JSONValue {
-    var object = JSONObject([
-      .init("version", 1),
-      .init("trust", .string(trust.rawValue)),
-      .init("diffs", .array(diffs.map(\.json))),
-      .init("answers", .array(answers.map(\.json))),
-      .init("ignored", .number(ignored)),
-      .init("misnamed", .array(misnamed.map { .string($0) })),
-      .init("createdLedger", .bool(createdLedger)),
-      .init("dryRun", .bool(isDryRun)),
-      .init("outgoingFolders", .array(outgoingFolders.map { .string($0) })),
-      .init("warnings", .array(warnings.map { .string($0.shown) })),
-      .init("remarks", .array(warnings.map(\.json))),
-      .init("seconds", .real(seconds)),
-    ])
-    object.append("snapshot", .text(snapshot?.path))
-    if isDryRun {
-      object.append("conflictSummary", ConflictSummary(dryRunConflictCounts).json)
-      object.append("conflicts", .array(dryRunConflicts.map(\.json)))
-    }
-    if let failure { object.append("error", failure.details) }
-    return .object(object)
-  }
+  func json(failure: ErrorReport?) -> JSONValue { json(stoppedBy: failure?.failure) }
 
   /// How it went, as an exit code.
   ///
@@ -198,31 +177,6 @@ extension ApplyReport {
 }
 
 extension DiffOutcome {
-  fileprivate var json: JSONValue {
-    [
-      "id": .text(id?.description),
-      "path": .string(path),
-      "sender": .string(sender),
-      "senderKey": .text(senderKey),
-      "state": .string(state.rawValue),
-      "inserted": .number(inserted),
-      "updated": .number(updated),
-      "deleted": .number(deleted),
-      "conflicts": .number(conflicts),
-      "decidedByRule": .number(decidedByRule),
-      "omitted": .number(omitted),
-      "schemaChanges": .array(schemaChanges.map { .string($0) }),
-      "plan": .array(plan.map(\.json)),
-      "heldParts": .number(heldParts),
-      "reason": .text(reason),
-      "code": .text(code?.rawValue),
-      "removed": .bool(isRemoved),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-      "changedTables": .array(changedTables.map { .string($0) }),
-    ]
-  }
-
   /// The file's name without its folder.
   fileprivate var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
@@ -268,17 +222,6 @@ extension [SchemaNote] {
         "schema: \(verb)\(note.detail.isEmpty ? "" : ": \(note.detail)")")
     }
     return list.lines("change", style: style)
-  }
-}
-
-extension SchemaNote {
-  fileprivate var json: JSONValue {
-    [
-      "action": .string(action.rawValue),
-      "table": .string(table),
-      "column": .text(column),
-      "detail": .string(detail),
-    ]
   }
 }
 

@@ -99,7 +99,8 @@ extension ChangesetValue {
     }
   }
 
-  private static func quoted(_ escaped: String) -> String {
+  /// The text as SQL writes it, in quotes.
+  static func quoted(_ escaped: String) -> String {
     "'\(escaped.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
   }
 }

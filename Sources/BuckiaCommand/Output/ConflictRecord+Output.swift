@@ -1,43 +1,7 @@
 import Buckia
+import BuckiaReports
 
 extension ConflictRecord {
-  /// The record as `--json` has it.
-  var json: JSONValue {
-    [
-      "id": .integer(id),
-      "diff": .string(diff),
-      "table": .string(table),
-      "key": Self.json(key),
-      "kind": .string(kind.rawValue),
-      "outcome": .string(outcome.rawValue),
-      "base": Self.json(base),
-      "local": Self.json(local),
-      "incoming": Self.json(incoming),
-      "reason": .text(reason),
-      "constraint": constraint?.json ?? .null,
-      "others": .array(others.map { Self.json($0) }),
-      "parent": parent.map(Self.json) ?? .null,
-      "status": .string(isOpen ? "open" : "resolved"),
-      "rule": rule.map { .integer($0) } ?? .null,
-      "resolution": resolution.map(Self.json) ?? .null,
-    ]
-  }
-
-  private static func json(_ resolution: ResolutionRecord) -> JSONValue {
-    [
-      "id": .integer(resolution.id), "answer": .string(resolution.answer.rawValue),
-      "by": .string(resolution.decidedBy), "at": .string(Moment(unixMilliseconds: resolution.decidedAt).rfc3339),
-      "before": json(resolution.before), "after": json(resolution.after),
-    ]
-  }
-
-  private static func json(_ parent: MissingParent) -> JSONValue {
-    [
-      "table": .string(parent.table), "key": json(parent.key),
-      "conflict": parent.conflict.map { .integer($0) } ?? .null,
-    ]
-  }
-
   /// What SQLite's words do not tell of the constraint, and the rows that have the value.
   private func constraintLines(style: Style) -> [String] {
     var lines: [String] = []
@@ -67,17 +31,16 @@ extension ConflictRecord {
     return style.wrapped("It refers to \(parent.table.escaped(limit: 60)), \(key)\(cause)", indent: 2, hanging: 4)
   }
 
-  static func shownKey(_ key: [Cell]) -> String {
-    key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
+  /// What there is to say of the record besides its row, a sentence each.
+  var notes: [String] {
+    let style = Style(isColored: false, width: .max)
+    let lines = constraintLines(style: style) + parentLines(style: style) + resolutionLines(style: style)
+    return ["\(kind.explanation); \(outcome.explanation)."] + (reason.map { [$0.escaped] } ?? [])
+      + lines.map { String($0.drop { $0 == " " }) }
   }
 
-  static func json(_ cells: [Cell]?) -> JSONValue {
-    guard let cells else { return .null }
-    var object = JSONObject()
-    for cell in cells {
-      if let value = cell.value { object.append(cell.column, value.json) }
-    }
-    return .object(object)
+  static func shownKey(_ key: [Cell]) -> String {
+    key.map { "\($0.column.escaped(limit: 40)) = \($0.value?.shown() ?? "?")" }.joined(separator: ", ")
   }
 
   /// The record for people: what happened, then the three versions side by side, column by column; below each other where
@@ -129,7 +92,7 @@ extension ConflictRecord {
   }
 
   /// All columns of the three versions, in order.
-  private var columns: [String] {
+  var columns: [String] {
     var columns: [String] = []
     for cell in (local ?? []) + (incoming ?? []) + (base ?? []) where !columns.contains(cell.column) {
       columns.append(cell.column)
@@ -138,7 +101,7 @@ extension ConflictRecord {
   }
 
   /// Whether the versions differ in a column: the others would only hide what it is about.
-  private func isWorthShowing(_ column: String) -> Bool {
+  func isWorthShowing(_ column: String) -> Bool {
     let rows = [base, local, incoming].compactMap { $0 }
     let values = rows.compactMap { Self.value(of: column, in: $0) }
     // A row that stands alone is shown whole, but for its key, which stands above.
@@ -146,7 +109,7 @@ extension ConflictRecord {
     return values.contains { $0 != values.first }
   }
 
-  private static func value(of column: String, in cells: [Cell]?) -> ChangesetValue? {
+  static func value(of column: String, in cells: [Cell]?) -> ChangesetValue? {
     cells?.first { $0.column == column }?.value
   }
 }
@@ -171,7 +134,7 @@ extension ConflictKind {
 }
 
 extension ConflictAnswer.Kind {
-  fileprivate var explanation: String {
+  var explanation: String {
     switch self {
     case .local: "the row as it was here"
     case .incoming: "the incoming version"
@@ -181,16 +144,6 @@ extension ConflictAnswer.Kind {
 }
 
 extension ViolatedConstraint {
-  fileprivate var json: JSONValue {
-    [
-      "type": .string(kind.rawValue), "name": .text(name), "columns": .array(columns.map { .string($0) }),
-      "expression": .text(expression),
-      "parent": parentTable.map {
-        ["table": .string($0), "columns": .array(parentColumns.map { .string($0) })]
-      } ?? .null,
-    ]
-  }
-
   /// What a message does not tell: the name and the expression.
   fileprivate func shown(beyond message: String) -> String? {
     var parts: [String] = []

@@ -1,21 +1,7 @@
 import Buckia
+import BuckiaReports
 
 extension ConflictRule {
-  /// The rule as `--json` has it.
-  var json: JSONValue {
-    [
-      "id": .integer(id),
-      "table": .string(question.table.text),
-      "kind": .string(question.kind.rawValue),
-      "operation": .string(question.operation.word),
-      "columns": .array(question.columns.map { .string($0) }),
-      "answer": .string(answer.rawValue),
-      "by": .string(decidedBy),
-      "at": .string(Moment(unixMilliseconds: decidedAt).rfc3339),
-      "conflict": .integer(conflict),
-    ]
-  }
-
   /// What the rule says, without a full stop.
   var sentence: String {
     let columns = question.columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")

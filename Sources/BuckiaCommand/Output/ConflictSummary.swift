@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaReports
 
 /// How many conflicts there are of each kind.
 struct ConflictSummary {
@@ -10,15 +11,7 @@ struct ConflictSummary {
   var total: Int { counts.reduce(0) { $0 + $1.count } }
 
   /// The numbers as `--json` has them.
-  var json: JSONValue {
-    .array(
-      counts.map { entry in
-        [
-          "table": .string(entry.table), "kind": .string(entry.kind.rawValue),
-          "outcome": .string(entry.outcome.rawValue), "count": .number(entry.count),
-        ]
-      })
-  }
+  var json: JSONValue { counts.json }
 
   /// A table of the numbers.
   func lines(style: Style) -> [String] {

@@ -1,24 +1,7 @@
 import Buckia
+import BuckiaReports
 
 extension DiffReport {
-  /// The report as `--json` has it.
-  var json: JSONValue {
-    [
-      "version": 1,
-      "id": .text(id?.description),
-      "path": .text(path),
-      "bytes": .number(bytes),
-      "method": .string(method?.rawValue ?? "auto"),
-      "tables": .array(tables.map(\.json)),
-      "skipped": .array(skipped.map(\.json)),
-      "comparedByRows": .array(comparedByRows.map(\.json)),
-      "includesSchema": .bool(includesSchema),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-      "seconds": .real(seconds),
-    ]
-  }
-
   /// The report for people.
   func lines(style: Style) -> [String] {
     var lines: [String] = []
@@ -63,29 +46,12 @@ extension DiffReport {
 }
 
 extension DiffReport.Table {
-  fileprivate var json: JSONValue {
-    [
-      "name": .string(name), "inserted": .number(inserted), "updated": .number(updated),
-      "deleted": .number(deleted), "method": .string(method.rawValue),
-      "methodReason": .text(methodReason?.shown), "new": .bool(isNew),
-      "newColumns": .array(newColumns.map { .string($0) }),
-      "renames": .array(renames.map { ["from": .string($0.oldName), "to": .string($0.newName)] }),
-    ]
-  }
-
   /// What of the table itself is new.
   fileprivate var schemaRemark: String {
     if isNew { return "new table" }
     guard !newColumns.isEmpty else { return "" }
     let names = newColumns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
     return "new column\(newColumns.count == 1 ? "" : "s") \(names)"
-  }
-}
-
-extension SkippedItem {
-  /// The item as `--json` has it.
-  var json: JSONValue {
-    ["name": .string(name), "code": .string(reason.code.rawValue), "reason": .string(reason.shown)]
   }
 }
 

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaReports
 import BuckiaStorage
 
 /// An error as the command line tells it: with a code for programs, a sentence for people and an exit code.
@@ -35,14 +36,12 @@ extension ErrorReport {
     }
   }
 
+  /// The error without an exit code.
+  var failure: FailureReport { FailureReport(code: code, message: message, path: path, offset: offset) }
+
   /// The document `--json` prints instead of a result.
-  var json: JSONValue { ["version": 1, "error": details] }
+  var json: JSONValue { failure.json }
 
   /// The error itself as `--json` has it.
-  var details: JSONValue {
-    [
-      "code": .string(code), "message": .string(message), "path": .text(path),
-      "offset": offset.map { .number($0) } ?? .null,
-    ]
-  }
+  var details: JSONValue { failure.details }
 }

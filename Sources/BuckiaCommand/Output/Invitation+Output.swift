@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaReports
 
 extension Invitation {
   /// The invitation as `--json` has it, without its secret.
@@ -113,15 +114,6 @@ extension AcceptanceReport {
 }
 
 extension InvitationAnswer {
-  /// The answer as `--json` has it.
-  var json: JSONValue {
-    [
-      "path": .string(path), "state": .string(state.rawValue), "contact": contact.map(\.json) ?? .null,
-      "invitedAt": .text(invitedAt.map { Moment(unixMilliseconds: $0).rfc3339 }), "reason": .text(reason),
-      "code": .text(code?.rawValue), "removed": .bool(isRemoved),
-    ]
-  }
-
   /// The answer for people.
   ///
   /// - Parameter database: The database's path as it was typed, for the command that is suggested.

@@ -1,25 +1,5 @@
 import Buckia
-
-extension LedgerEntry {
-  /// The entry as `--json` has it.
-  var json: JSONValue {
-    [
-      "id": .text(id?.description),
-      "sender": .string(sender),
-      "senderKey": .text(senderKey),
-      "state": .string(state.rawValue),
-      "appliedAt": .string(Moment(unixMilliseconds: recordedAt).rfc3339),
-      "inserted": .number(inserted),
-      "updated": .number(updated),
-      "deleted": .number(deleted),
-      "conflicts": .number(conflicts),
-      "omitted": .number(omitted),
-      "reason": .text(reason),
-      "file": .string(file),
-      "digest": .string(digest),
-    ]
-  }
-}
+import BuckiaReports
 
 extension [LedgerEntry] {
   /// Entries for people, the oldest first.

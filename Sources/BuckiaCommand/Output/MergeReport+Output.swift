@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaReports
 
 extension MergeReport {
   /// The report as `--json` has it.

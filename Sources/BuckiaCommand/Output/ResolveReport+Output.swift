@@ -1,18 +1,7 @@
 import Buckia
+import BuckiaReports
 
 extension ResolveReport {
-  /// The report as `--json` has it.
-  var json: JSONValue {
-    [
-      "version": 1,
-      "dryRun": .bool(isDryRun),
-      "conflicts": .array(conflicts.map(\.json)),
-      "changedTables": .array(changedTables.map { .string($0) }),
-      "violations": .array(violations.map { .string($0) }),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-    ]
-  }
-
   /// How it went, as an exit code: a row that was changed since waits for a person.
   ///
   /// - Parameter remembers: Whether the answers were to be kept as rules.
@@ -48,7 +37,8 @@ extension ResolveReport {
     return lines
   }
 
-  private var summary: String {
+  /// How many conflicts were resolved, in a sentence.
+  var summary: String {
     let rows = resolved.count(where: \.hasChanged)
     let did = isDryRun ? "This was a dry run: nothing was changed. It would resolve" : "Resolved"
     let left =
@@ -57,7 +47,8 @@ extension ResolveReport {
     return "\(did) \(resolved.count.counted("conflict")), \(rows.counted("row")) changed\(left)."
   }
 
-  private func ruleLines(style: Style) -> [String] {
+  /// What was remembered, and what could not be.
+  func ruleLines(style: Style) -> [String] {
     var seen: Set<Int64> = []
     let rules = resolved.compactMap(\.rule).filter { seen.insert($0.id).inserted }
     var lines = rules.flatMap { style.wrapped("Remembered as rule \($0.id): \($0.sentence).", hanging: 2) }
@@ -77,31 +68,7 @@ extension ResolvedConflict {
   fileprivate var waitsForPerson: Bool { refusal?.code == .rowChanged }
 
   /// Whether `--force` helps.
-  fileprivate var canBeForced: Bool { refusal?.code == .rowChanged || refusal?.code == .brokenReference }
-
-  fileprivate var json: JSONValue {
-    [
-      "id": .integer(id),
-      "table": .string(table),
-      "key": ConflictRecord.json(key),
-      "resolved": .bool(refusal == nil),
-      "changed": .bool(hasChanged),
-      "before": ConflictRecord.json(before),
-      "after": ConflictRecord.json(after),
-      "unknown": .array(unknownColumns.map { .string($0) }),
-      "lost": .array(lostColumns.map { .string($0) }),
-      "rule": rule.map { .integer($0.id) } ?? .null,
-      "code": .text(refusal?.code.rawValue),
-      "reason": .text(refusal?.reason),
-      "differences": .array(
-        (refusal?.differences ?? []).map { difference in
-          [
-            "column": .string(difference.column), "known": difference.known?.json ?? .null,
-            "present": difference.present?.json ?? .null,
-          ]
-        }),
-    ]
-  }
+  var canBeForced: Bool { refusal?.code == .rowChanged || refusal?.code == .brokenReference }
 
   /// The conflict for people: the row before and after, or why it was not resolved.
   fileprivate func lines(isDryRun: Bool, style: Style) -> [String] {
@@ -123,7 +90,8 @@ extension ResolvedConflict {
     return hasChanged ? lines + changeLines(style: style) : lines
   }
 
-  private func sentence(isDryRun: Bool) -> String {
+  /// What has become of the row, without a full stop.
+  func sentence(isDryRun: Bool) -> String {
     let would = isDryRun ? "would be" : "was"
     return switch (before != nil, after != nil) {
     case _ where !hasChanged: "The row is so already"

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaReports
 
 extension RowOrigin {
   /// The answer as `--json` has it.

@@ -1,28 +1,7 @@
 import Buckia
+import BuckiaReports
 
 extension ShareReport {
-  /// The report as `--json` has it.
-  var json: JSONValue {
-    [
-      "version": 1,
-      "id": .text(id?.description),
-      "path": .text(path),
-      "files": .array(files.map(\.json)),
-      "bytes": .number(bytes),
-      "method": .string(DiffMethod.rows.rawValue),
-      "snapshot": .bool(isSnapshot),
-      "sequence": .number(sequence),
-      "dryRun": .bool(isDryRun),
-      "tables": .array(tables.map(\.json)),
-      "skipped": .array(skipped.map(\.json)),
-      "delivered": .array(delivered.map(\.json)),
-      "incomplete": .bool(isIncomplete),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-      "seconds": .real(seconds),
-    ]
-  }
-
   /// The report for people.
   func lines(style: Style) -> [String] {
     var lines = delivered.map {
@@ -82,13 +61,6 @@ extension ShareReport {
 }
 
 extension ShareReport.Delivery {
-  fileprivate var json: JSONValue {
-    [
-      "id": .string(id.description), "path": .text(path), "bytes": .number(bytes),
-      "recipients": .array(recipients.map { .string($0) }),
-    ]
-  }
-
   /// The folder that the file is in, without those above it.
   fileprivate var folderName: String {
     (path ?? "").split(separator: "/").dropLast().last.map(String.init) ?? ""
@@ -96,15 +68,6 @@ extension ShareReport.Delivery {
 }
 
 extension ShareReport.Table {
-  fileprivate var json: JSONValue {
-    [
-      "name": .string(name), "columns": .array(columns.map { .string($0) }), "inserted": .number(inserted),
-      "updated": .number(updated), "deleted": .number(deleted), "withdrawn": .number(withdrawn), "kept": .number(kept),
-      "method": .string(DiffMethod.rows.rawValue),
-      "changes": .array(changes.map { ["op": .string($0.name), "key": .array($0.key.map(\.json))] }),
-    ]
-  }
-
   /// The columns and rows that would leave.
   fileprivate func preview(style: Style) -> [String] {
     let columns = columns.map { $0.escaped(limit: 40) }.joined(separator: ", ")
@@ -116,16 +79,5 @@ extension ShareReport.Table {
     let left = changes.count - style.listLimit
     if left > 0 { lines.append(style.rest(left, "row", indent: 2)) }
     return lines
-  }
-}
-
-extension ShareReport.Change {
-  /// What happens to the row, as `--json` has it.
-  fileprivate var name: String {
-    switch operation {
-    case .insert: "insert"
-    case .update: "update"
-    case .delete: "delete"
-    }
   }
 }

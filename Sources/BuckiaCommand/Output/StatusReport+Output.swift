@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaReports
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -133,7 +134,7 @@ extension StatusReport.Replica {
 
 extension StatusReport.Replica.Standing {
   /// What will happen; nil where nothing will.
-  fileprivate var notice: String? {
+  var notice: String? {
     switch self {
     case .present: nil
     case .restored:
@@ -150,7 +151,7 @@ extension StatusReport.Replica.Standing {
 
 extension LedgerCounts {
   /// How many there are of each state, but for those of which there are none.
-  fileprivate var summary: String {
+  var summary: String {
     let others: [(state: DiffState, count: Int)] = [
       (.held, held), (.waiting, waiting), (.quarantined, quarantined), (.rejected, rejected),
     ]
@@ -177,9 +178,10 @@ extension StreamState {
   }
 
   /// How long ago its newest diff was made, in seconds, as the clocks of both sides have it; nil where none was applied.
-  fileprivate var age: Int64? { id.map { max(0, Int64(Date().timeIntervalSince1970) - $0.unixSeconds) } }
+  var age: Int64? { id.map { max(0, Int64(Date().timeIntervalSince1970) - $0.unixSeconds) } }
 
-  fileprivate var remark: String {
+  /// What there is to say of it; empty for nothing.
+  var remark: String {
     if isEnded { return "ended: a snapshot has taken its place" }
     guard waiting > 0 else { return "" }
     return "\(waiting.counted("file")) waiting" + (missing.map { " for \($0)" } ?? "")

@@ -1,22 +1,6 @@
 import Buckia
 
 extension VerifyReport {
-  /// The report as `--json` has it.
-  var json: JSONValue {
-    let files = files.map { file -> JSONValue in
-      [
-        "path": .string(file.path),
-        "id": .text(file.id?.description),
-        "ok": .bool(file.isGood),
-        "sender": .string(file.sender),
-        "signature": .string(file.signature.rawValue),
-        "encrypted": .bool(file.isEncrypted),
-        "reason": .text(file.reason),
-      ]
-    }
-    return ["version": 1, "files": .array(files), "misnamed": .array(misnamed.map { .string($0) })]
-  }
-
   /// The report for people. Of many files, those come first that are not in order.
   func lines(style: Style) -> [String] {
     guard !files.isEmpty else { return ["There is nothing to verify."] + misnamedLines(style: style) }

@@ -1,11 +1,5 @@
 import Buckia
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 extension BinaryInteger {
   /// The number with its thousands set apart: 1,234,567.
   var grouped: String {
@@ -72,22 +66,4 @@ struct Age: CustomStringConvertible {
     }
     return seconds.counted("second")
   }
-}
-
-/// A moment, in UTC: what two people in two places can compare.
-struct Moment: CustomStringConvertible {
-  let unixSeconds: Int64
-
-  init(unixSeconds: Int64) { self.unixSeconds = unixSeconds }
-
-  init(unixMilliseconds: Int64) {
-    // Rounded down, before 1970 too.
-    self.init(unixSeconds: unixMilliseconds / 1000 - (unixMilliseconds % 1000 < 0 ? 1 : 0))
-  }
-
-  /// For people: `2026-03-01 12:30:05 UTC`.
-  var description: String { rfc3339.replacing("T", with: " ").replacing("Z", with: " UTC") }
-
-  /// As [RFC 3339](https://www.rfc-editor.org/rfc/rfc3339) has it, for programs: `2026-03-01T12:30:05Z`.
-  var rfc3339: String { Date(timeIntervalSince1970: Double(unixSeconds)).formatted(.iso8601) }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Buckia
+import BuckiaReports
 
 /// `buckia apply`
 struct ApplyVerb: Verb {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Buckia
+import BuckiaReports
 
 /// `buckia changeset`: what can be done with changes without a database.
 struct ChangesetVerb: ParsableCommand {

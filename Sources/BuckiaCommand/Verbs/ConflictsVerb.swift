@@ -1,5 +1,7 @@
 import ArgumentParser
 import Buckia
+import BuckiaPages
+import BuckiaReports
 
 /// `buckia conflicts`
 struct ConflictsVerb: Verb {
@@ -10,8 +12,11 @@ struct ConflictsVerb: Verb {
       Each record keeps the row as its author saw it, as it was here, and as its author wants it. Of many, the newest \
       are shown, and how many there are of each kind. `buckia resolve` decides about them, by their numbers.
 
+      --html writes a page instead, with the three versions side by side and images shown: of the newest 500 conflicts, or with --full of all.
+
       Example:
         buckia conflicts notes.sqlite --table notes --kind data --last 5
+        buckia conflicts notes.sqlite --open --html conflicts.html
       """)
 
   @OptionGroup var target: DatabaseOptions
@@ -27,12 +32,20 @@ struct ConflictsVerb: Verb {
   @Flag(help: "Show the answers that are kept as rules instead.")
   var rules = false
 
+  @OptionGroup var page: PageOptions
+
   @OptionGroup var output: OutputOptions
+
+  var printsResult: Bool { page.isStandardOutput }
 
   /// How many are shown when nothing is said.
   private static let shownByDefault = 20
 
   func validate() throws {
+    try page.validate(output)
+    if page.isWanted && (rules || summary) {
+      throw ValidationError("A page shows conflicts; --html cannot be combined with --rules or --summary.")
+    }
     if let last, last < 1 { throw ValidationError("--last must be at least 1.") }
     if summary && last != nil { throw ValidationError("--summary and --last contradict each other.") }
     if rules && (summary || last != nil || selection.filter != ConflictFilter()) {
@@ -42,6 +55,7 @@ struct ConflictsVerb: Verb {
 
   func perform(on console: Console) throws -> ExitStatus {
     if rules { return try printRules(on: console) }
+    if page.isWanted { return try writePage(on: console) }
     let filter = selection.filter
     let found = try ConflictSummary(target.manager.conflictCounts(matching: filter))
     let isWhole = console.isJSON || output.full
@@ -59,6 +73,19 @@ struct ConflictsVerb: Verb {
     try console.document(["version": 1, "rules": .array(rules.map(\.json))])
     if rules.isEmpty { try console.say("There are no rules.") }
     for rule in rules { try console.say(rule.lines(style: console.style)) }
+    return .done
+  }
+
+  private func writePage(on console: Console) throws -> ExitStatus {
+    let filter = selection.filter
+    let found = try target.manager.conflictCounts(matching: filter)
+    var limits = output.full ? PageLimits.full : .standard
+    if let last { limits.entries = last }
+    try page.write(on: console) {
+      try ConflictsPage(
+        of: target.manager, name: target.database, filter: filter, found: found, limits: limits, on: $0
+      ).write()
+    }
     return .done
   }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Buckia
+import BuckiaReports
 
 /// `buckia init`
 struct InitVerb: Verb {
@@ -80,17 +81,9 @@ struct InitVerb: Verb {
     }
     let belongsTo = try target.manager.dataset()
     let warnings = report.warnings + (ranges?.warnings ?? []).filter { !report.warnings.contains($0) }
-    try console.document([
-      "version": 1,
-      "created": .bool(report.created),
-      "createdDatabase": .bool(report.createdDatabase),
-      "trust": .string(report.trust.rawValue),
-      "clocks": .array((clocked ?? []).map { .string($0) }),
-      "keyRanges": .array((ranges?.tables ?? []).map { .string($0) }),
-      "dataset": .text(belongsTo?.description),
-      "warnings": .array(warnings.map { .string($0.shown) }),
-      "remarks": .array(warnings.map(\.json)),
-    ])
+    try console.document(
+      report.json(
+        clocked: clocked ?? [], keyRanges: ranges?.tables ?? [], dataset: belongsTo, remarks: ranges?.warnings ?? []))
     if report.createdDatabase { try console.say("\(target.database.escaped) is a new, empty database.") }
     try console.say(report.created ? "The ledger tables were made." : "The ledger tables are there already.")
     if let clocked {

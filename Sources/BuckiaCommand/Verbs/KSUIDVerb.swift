@@ -1,5 +1,6 @@
 import ArgumentParser
 import Buckia
+import BuckiaReports
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

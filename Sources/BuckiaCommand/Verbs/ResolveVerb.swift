@@ -1,5 +1,6 @@
 import ArgumentParser
 import Buckia
+import BuckiaReports
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -110,7 +111,7 @@ struct ResolveVerb: Verb {
   }
 
   /// The name of the account that runs the command.
-  private static var account: String {
+  static var account: String {
     let environment = ProcessInfo.processInfo.environment
     return environment["LOGNAME"] ?? environment["USER"] ?? ""
   }

@@ -1,5 +1,7 @@
 import ArgumentParser
 import Buckia
+import BuckiaPages
+import BuckiaReports
 
 /// `buckia show`
 struct ShowVerb: Verb {
@@ -11,8 +13,12 @@ struct ShowVerb: Verb {
       each table. + is a new row, ~ a changed one, - a deleted one. In changes of more than 8 MiB, long values are shown \
       in part, also with --full; --json prints them whole.
 
+      --html writes a page instead, with old and new side by side and images shown: the first 500 changes of each table, up to 32 MiB, \
+      or with --full all of them, with whole texts.
+
       Example:
         buckia show inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff --limit 3
+        buckia show inbound/0ujtsYcgvSTl8PAuAdqWYSMnLOv.bdiff --html changes.html
       """)
 
   @Argument(help: "The file, or - for standard input.")
@@ -24,14 +30,19 @@ struct ShowVerb: Verb {
   @Flag(help: "Show all changes.")
   var all = false
 
+  @OptionGroup var page: PageOptions
+
   @OptionGroup var decryption: DecryptionOptions
 
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
+  var printsResult: Bool { page.isStandardOutput }
+
   func validate() throws {
     try decryption.validate(besides: [file])
+    try page.validate(output)
     if let limit, limit < 0 { throw ValidationError("--limit must not be negative.") }
     if limit != nil && all { throw ValidationError("--limit and --all contradict each other.") }
   }
@@ -41,7 +52,11 @@ struct ShowVerb: Verb {
     let inspected = try DiffInspection.open(
       ArgumentFile.source(file), home: home.folder, decryption: decryption.decryption(in: home),
       progress: { console.progress.update($0.line) })
-    if console.isJSON {
+    if page.isWanted {
+      try page.write(on: console) {
+        try ChangesPage(of: inspected, name: name, limits: pageLimits, on: $0).write()
+      }
+    } else if console.isJSON {
       try printDocument(of: inspected, on: console)
     } else if console.showsText {
       let header = ShownHeader(path: name, file: inspected)
@@ -49,6 +64,14 @@ struct ShowVerb: Verb {
       try printChanges(of: inspected, on: console)
     }
     return .done
+  }
+
+  /// How much is drawn on a page.
+  private var pageLimits: PageLimits {
+    var limits = output.full ? PageLimits.full : .standard
+    if all { (limits.entries, limits.pageBytes) = (.max, .max) }
+    if let limit { limits.entries = limit }
+    return limits
   }
 
   /// The document, written change by change: it need not fit in memory.
@@ -108,43 +131,4 @@ struct ShowVerb: Verb {
 extension InspectedFile.ShownStatement {
   /// The statement as `--json` has it.
   fileprivate var json: JSONValue { ["kind": .string(kind), "name": .string(name), "sql": .string(sql)] }
-}
-
-/// What a person wants to know before the changes: where a file comes from and how much it does.
-private struct ShownHeader {
-  let path: String
-  let file: InspectedFile
-
-  func lines(style: Style) -> [String] {
-    var facts = TextTable(["", .prose("")])
-    func add(_ name: String, _ value: String) { facts.add([.init(name, .faint), .init(value)]) }
-    add("file", "\(path.escaped) (\(ByteCount(Int(file.byteCount))))")
-    if let id = file.id { add("made", "\(Moment(unixSeconds: id.unixSeconds)), id \(id)") }
-    if case .object(let manifest)? = file.manifest {
-      add("sender", file.sender.escaped)
-      if case .object(let sender)? = manifest["sender"], case .string(let replica)? = sender["replica"] {
-        // Without a signature anybody can have written it.
-        add("replica", "\(file.isSigned ? "" : "claims to be ")\(replica.escaped)")
-        if case .string(let incarnation)? = sender["incarnation"] { add("incarnation", incarnation.escaped) }
-      }
-      if case .string(let dataset)? = manifest["dataset"] { add("dataset", dataset.escaped) }
-      if case .string(let kind)? = manifest["kind"] { add("kind", kind.escaped) }
-      if let statements = file.statements {
-        add("schema", "\(statements.count.counted("statement")) for those who adopt it (--json lists them)")
-      }
-    } else {
-      let format = file.summary.format == .patchset ? "patchset" : "changeset"
-      add("kind", "raw \(format): nothing says who made it, and its columns have no names")
-    }
-    var table = TextTable([.text("table"), .number("inserted"), .number("updated"), .number("deleted")])
-    for entry in file.summary.tables.prefix(style.listLimit) {
-      table.add([
-        .init(entry.table.name.escaped(limit: 60)), .count(entry.inserted, .good), .count(entry.updated, .notable),
-        .count(entry.deleted, .bad),
-      ])
-    }
-    let left = file.summary.tables.count - style.listLimit
-    return facts.lines(style: style, indent: 0) + [""] + (table.isEmpty ? ["No changes."] : table.lines(style: style))
-      + (left > 0 ? [style.rest(left, "table", indent: 2)] : [])
-  }
 }

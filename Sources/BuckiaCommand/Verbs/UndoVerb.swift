@@ -1,5 +1,6 @@
 import ArgumentParser
 import Buckia
+import BuckiaReports
 
 /// `buckia undo`
 struct UndoVerb: Verb {
@@ -44,14 +45,8 @@ struct UndoVerb: Verb {
   }
 
   func perform(on console: Console) throws -> ExitStatus {
-    let contacts = try sender.isEmpty ? nil : home.folder.contacts()
-    let senders = sender.flatMap { sender -> [UndoSubject] in
-      if sender == "unsigned" { return [.unsigned] }
-      let keys = contacts?.keys(named: sender) ?? []
-      return keys.isEmpty ? [.sender(sender)] : keys.map { .sender($0) }
-    }
     let report = try target.manager.undo(
-      ids.map { .diff($0) } + senders,
+      ids.map { .diff($0) } + UndoSubject.senders(named: sender, in: home.folder),
       options: UndoOptions(conflicts: ConflictPolicies(onConflict), isDryRun: dryRun), home: home.folder)
     try console.document(report.json)
     try console.say(report.lines(database: target.database, style: console.style))

@@ -81,28 +81,9 @@ public struct LocalFolder: StorageProvider {
 
   /// The names in a folder; nil when there is none.
   private static func names(in folder: String) throws(StorageError) -> [String]? {
-    guard let listing = opendir(folder) else {
-      if errno == ENOENT { return nil }
-      throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(String(cString: strerror(errno)))")
-    }
-    defer { closedir(listing) }
-    var names: [String] = []
-    while true {
-      errno = 0
-      guard let entry = readdir(listing) else {
-        guard errno == 0 else {
-          throw StorageError(
-            .unreadable, "the folder \(folder) cannot be read to its end: \(String(cString: strerror(errno)))")
-        }
-        return names
-      }
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        // Sound: d_name ends with a NUL inside the entry, which lives until the next readdir.
-        pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
-          String(cString: $0)
-        }
-      }
-      if name != ".", name != ".." { names.append(name) }
+    do throws(ByteStreamError) { return try FolderNames.all(in: folder) } catch {
+      if error.errno == ENOENT { return nil }
+      throw StorageError(.unreadable, error.description)
     }
   }
 

@@ -40,8 +40,10 @@ actor SyncIndex {
   private func durably(_ body: () throws -> Void) throws {
     try reporting {
       try connection.execute("PRAGMA synchronous = FULL")
-      try body()
+      let outcome = Result { try body() }
+      // After an error as well, so that later changes do not wait for the disk.
       try connection.execute("PRAGMA synchronous = \(usualSynchronization)")
+      try outcome.get()
     }
   }
 

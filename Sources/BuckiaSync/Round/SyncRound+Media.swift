@@ -145,6 +145,7 @@ extension SyncRound {
       if !result.notes.contains(text) { result.notes.append(text) }
       return
     }
+    var deleted = Set(result.deleted)
     for path in orphans {
       if !options.isDryRun {
         do {
@@ -155,7 +156,7 @@ extension SyncRound {
           continue
         }
       }
-      if !result.deleted.contains(path) { result.deleted.append(path) }
+      if deleted.insert(path).inserted { result.deleted.append(path) }
     }
   }
 }

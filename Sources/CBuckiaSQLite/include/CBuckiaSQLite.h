@@ -36,6 +36,7 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, libversion_number, "", ())                                                                                    \
   R(sqlite3_vfs *_Nullable, vfs_find, "_:", (name), const char *_Nullable name)                                        \
   R(const char *_Nullable, errstr, "_:", (code), int code)                                                             \
+  R(void *_Nullable, malloc, "_:", (count), int count)                                                                 \
   R(void, free, "_:", (memory), void *_Nullable memory)                                                                \
   /* Connections */                                                                                                    \
   R(int, open_v2, "_:_:_:", (path, db, flags, 0), const char *path, sqlite3 *_Nullable *_Nonnull db, int flags)        \
@@ -43,7 +44,7 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, busy_timeout, "_:_:", (db, milliseconds), sqlite3 *db, int milliseconds)                                      \
   R(int, exec, "_:_:", (db, sql, 0, 0, 0), sqlite3 *db, const char *sql)                                               \
   R(int, get_autocommit, "_:", (db), sqlite3 *db)                                                                      \
-  R(int, txn_state, "_:_:", (db, schema), sqlite3 *db, const char *schema)                                             \
+  R(int, txn_state, "_:_:", (db, schema), sqlite3 *db, const char *_Nullable schema)                                   \
   R(sqlite3_int64, changes64, "_:", (db), sqlite3 *db)                                                                 \
   R(sqlite3_int64, total_changes64, "_:", (db), sqlite3 *db)                                                           \
   R(int, limit, "_:_:", (db, limit, -1), sqlite3 *db, int limit)                                                       \
@@ -80,12 +81,24 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(void, result_null, "_:", (context), sqlite3_context *context)                                                      \
   R(void, result_int64, "_:_:", (context, value), sqlite3_context *context, sqlite3_int64 value)                       \
   R(void, result_double, "_:_:", (context, value), sqlite3_context *context, double value)                             \
+  /* Without an address the result would be NULL instead of empty. */                                                  \
+  R(void, result_text64, "_:_:_:", (context, bytes ? bytes : "", count, SQLITE_TRANSIENT, SQLITE_UTF8),                \
+    sqlite3_context *context, const void *_Nullable bytes, sqlite3_uint64 count)                                       \
+  R(void, result_blob64, "_:_:_:", (context, bytes ? bytes : "", count, SQLITE_TRANSIENT),                             \
+    sqlite3_context *context, const void *_Nullable bytes, sqlite3_uint64 count)                                       \
+  R(void, result_error, "_:_:", (context, message, -1), sqlite3_context *context, const char *message)                 \
+  R(void, result_error_code, "_:_:", (context, code), sqlite3_context *context, int code)                              \
   R(int, value_type, "_:", (value), sqlite3_value *value)                                                              \
   R(sqlite3_int64, value_int64, "_:", (value), sqlite3_value *value)                                                   \
   R(double, value_double, "_:", (value), sqlite3_value *value)                                                         \
   R(const void *_Nullable, value_text, "_:", (value), sqlite3_value *value)                                            \
   R(const void *_Nullable, value_blob, "_:", (value), sqlite3_value *value)                                            \
   R(int, value_bytes, "_:", (value), sqlite3_value *value)                                                             \
+  /* Virtual tables */                                                                                                 \
+  R(int, create_module_v2, "_:_:_:_:_:", (db, name, methods, data, destroy), sqlite3 *db, const char *name,            \
+    const sqlite3_module *methods, void *_Nullable data, void (*_Nullable destroy)(void *_Nullable))                   \
+  R(int, declare_vtab, "_:_:", (db, sql), sqlite3 *db, const char *sql)                                                \
+  R(int, vtab_config, "_:_:", (db, option), sqlite3 *db, int option)                                                   \
   /* Statements */                                                                                                     \
   R(int, prepare_v3, "_:_:_:_:", (db, sql, -1, flags, statement, 0),                                                   \
     sqlite3 *db, const char *sql, unsigned flags, sqlite3_stmt *_Nullable *_Nonnull statement)                         \
@@ -107,6 +120,9 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
     sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count, bool is_copied)                       \
   R(int, bind_value, "_:_:_:", (statement, index, value),                                                              \
     sqlite3_stmt *statement, int index, sqlite3_value *_Nullable value)                                                \
+  R(sqlite3_stmt *_Nullable, next_stmt, "_:_:", (db, statement), sqlite3 *db, sqlite3_stmt *_Nullable statement)       \
+  R(int, stmt_busy, "_:", (statement), sqlite3_stmt *statement)                                                        \
+  R(int, stmt_readonly, "_:", (statement), sqlite3_stmt *statement)                                                    \
   R(int, stmt_status, "_:_:_:", (statement, option, is_reset), sqlite3_stmt *statement, int option, bool is_reset)     \
   R(int, column_count, "_:", (statement), sqlite3_stmt *statement)                                                     \
   R(int, column_type, "_:_:", (statement, index), sqlite3_stmt *statement, int index)                                  \
@@ -127,6 +143,19 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   }
 BUCKIA_ROUTINES(BUCKIA_WRAPPER)
 #undef BUCKIA_WRAPPER
+
+// MARK: Virtual tables
+
+/// A virtual table and its cursor, as SQLite passes them back: each begins with what belongs to SQLite.
+typedef struct buckia_vtab {
+  sqlite3_vtab base;
+  void *_Nullable context;
+} buckia_vtab;
+
+typedef struct buckia_vtab_cursor {
+  sqlite3_vtab_cursor base;
+  void *_Nullable context;
+} buckia_vtab_cursor;
 
 // MARK: The session extension, which a copy of SQLite can lack
 
@@ -204,6 +233,7 @@ BUCKIA_SESSION_ROUTINES(BUCKIA_WRAPPER)
 #define BUCKIA_INCOMPLETE -2
 #define BUCKIA_TOO_MANY -3
 #define BUCKIA_OUT_OF_MEMORY -4
+#define BUCKIA_OTHER_HOST -5
 
 // Hidden: an app and an extension that it loads can both contain this code, and each has a list of its own.
 #pragma GCC visibility push(hidden)
@@ -218,6 +248,12 @@ typedef void *_Nullable (*buckia_resolver)(void *_Nullable context, const char *
 int buckia_add_library(
   const sqlite3_api_routines *_Nullable table, buckia_resolver _Nullable resolve, void *_Nullable context,
   const char *_Nullable *_Nonnull detail);
+
+/// Makes the copy of an extension's host known: as number 0, so that it is used wherever nothing else is said, in place of
+/// a library that is linked.
+///
+/// Returns 0, or why that is not possible: `BUCKIA_OTHER_HOST` where another copy has loaded the extension before.
+int buckia_add_host(const sqlite3_api_routines *table, const char *_Nullable *_Nonnull detail);
 
 /// Whether a copy has this number. Number 0 is the linked library; in a build that links none, the first one added.
 bool buckia_has_library(int number);

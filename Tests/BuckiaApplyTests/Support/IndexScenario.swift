@@ -5,6 +5,7 @@ import BuckiaKSUID
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
+import TestSupport
 
 /// An author and a receiver whose databases have indexes that triggers maintain.
 struct IndexScenario {
@@ -36,6 +37,17 @@ struct IndexScenario {
   func database() throws -> SQLiteConnection {
     let connection = try SQLiteConnection(opening: ":memory:", as: .create)
     try connection.execute(base)
+    return connection
+  }
+
+  /// A new database with the notes of another: it shows what its triggers write to the indexes.
+  func database(withNotesOf other: borrowing SQLiteConnection) throws -> SQLiteConnection {
+    let connection = try database()
+    try connection.execute("DELETE FROM notes")
+    let rows = "SELECT format('%s, %s, %s, %s', quote(id), quote(title), quote(body), quote(place)) FROM notes"
+    for values in try TestDatabases.texts(rows, on: other) {
+      try connection.execute("INSERT INTO notes VALUES (\(values))")
+    }
     return connection
   }
 
@@ -94,10 +106,10 @@ struct IndexScenario {
       if index.module.hasPrefix("fts") {
         answers[index.name.text] = try texts(of: index, on: connection)
       } else if index.module == "geopoly" {
-        answers[index.name.text] = try rows(
+        answers[index.name.text] = try TestDatabases.texts(
           "SELECT rowid, geopoly_json(_shape) FROM \(name) ORDER BY 1", on: connection)
       } else {
-        answers[index.name.text] = try rows("SELECT * FROM \(name) ORDER BY 1", on: connection)
+        answers[index.name.text] = try TestDatabases.texts("SELECT * FROM \(name) ORDER BY 1", on: connection)
         let check = try connection.text("SELECT rtreecheck('\(index.name.text)')")
         if check != "ok" { throw Leftover(what: "\(index.name): \(check ?? "NULL")") }
       }
@@ -110,14 +122,11 @@ struct IndexScenario {
     let name = index.name.quoted
     let vocabulary = index.module == "fts5" ? "fts5vocab(main, \(name), 'row')" : "fts4aux(main, \(name))"
     try connection.execute("CREATE VIRTUAL TABLE temp.vocabulary USING \(vocabulary)")
-    var words: [String] = []
-    try connection.forEachRow(of: "SELECT DISTINCT term FROM temp.vocabulary ORDER BY 1") {
-      words.append($0.text(at: 0) ?? "")
-    }
+    let words = try TestDatabases.texts("SELECT DISTINCT term FROM temp.vocabulary ORDER BY 1", on: connection)
     try connection.execute("DROP TABLE temp.vocabulary")
     var answers: [String] = []
     for word in words {
-      let found = try rows(
+      let found = try TestDatabases.texts(
         "SELECT rowid FROM \(name) WHERE \(name) MATCH '\"\(word)\"' ORDER BY 1", on: connection)
       answers.append("\(word): \(found.joined(separator: " "))")
     }
@@ -126,14 +135,6 @@ struct IndexScenario {
       try connection.execute("INSERT INTO \(name)(\(name), rank) VALUES ('integrity-check', 1)")
     }
     return answers
-  }
-
-  static func rows(_ sql: String, on connection: borrowing SQLiteConnection) throws -> [String] {
-    var rows: [String] = []
-    try connection.forEachRow(of: sql) { row in
-      rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return rows
   }
 }
 

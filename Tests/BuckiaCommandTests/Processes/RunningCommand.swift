@@ -40,15 +40,33 @@ final class RunningCommand {
   /// Whether it has not ended yet.
   var isRunning: Bool { process.isRunning }
 
-  /// Waits for the end. A crash is an error.
-  func outcome() throws -> Workbench.Outcome {
-    process.waitUntilExit()
+  /// What it has printed so far, on standard output and on standard error.
+  func printed() throws -> (output: String, diagnostics: String) {
     func text(_ part: String) throws -> String {
       String(decoding: try Data(contentsOf: URL(fileURLWithPath: "\(stem).\(part)")), as: UTF8.self)
     }
-    let diagnostics = try text("err")
+    return (try text("out"), try text("err"))
+  }
+
+  /// Waits for the first line that it prints.
+  ///
+  /// - Throws: When it ends without one.
+  func firstLine() throws -> String {
+    while true {
+      let isOver = !process.isRunning
+      let (output, diagnostics) = try printed()
+      if let end = output.firstIndex(of: "\n") { return String(output[..<end]) }
+      try #require(!isOver, "\(diagnostics)")
+      usleep(10_000)
+    }
+  }
+
+  /// Waits for the end. A crash is an error.
+  func outcome() throws -> Workbench.Outcome {
+    process.waitUntilExit()
+    let (output, diagnostics) = try printed()
     try #require(process.terminationReason == .exit, "buckia crashed: \(diagnostics)")
-    return Workbench.Outcome(status: process.terminationStatus, output: try text("out"), diagnostics: diagnostics)
+    return Workbench.Outcome(status: process.terminationStatus, output: output, diagnostics: diagnostics)
   }
 
   /// Interrupts it, as Control-C does.

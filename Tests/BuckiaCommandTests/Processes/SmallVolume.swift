@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A volume of its own in memory, so small that a test can fill it, and one that can be made read-only.
@@ -67,13 +68,7 @@ final class SmallVolume {
   private struct Failed: Error { let command: String }
 
   private static func run(_ tool: String, _ arguments: [String]) throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [tool] + arguments
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw Failed(command: "\(tool) \(arguments)") }
+    let run = try ProgramRun("/usr/bin/env", [tool] + arguments)
+    guard run.hasSucceeded else { throw Failed(command: "\(tool) \(arguments): \(run.errors)") }
   }
 }

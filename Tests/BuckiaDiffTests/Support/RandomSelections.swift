@@ -23,10 +23,7 @@ struct RandomSelections {
     let connection = try SQLiteConnection(opening: self.filtered, as: .readWrite)
     try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")
     for table in try TestDatabases.tables(of: database) where !random.oneIn(4) {
-      var names: [String] = []
-      try connection.forEachRow(of: "SELECT name FROM pragma_table_info(?1)", binding: [table]) {
-        names.append($0.text(at: 0) ?? "")
-      }
+      let names = try TestDatabases.texts("SELECT name FROM pragma_table_info(?1)", binding: [table], on: connection)
       var selection = RowSelection()
       if random.oneIn(2) {
         let column = "\"\(random.pick(names))\""

@@ -88,6 +88,9 @@ struct Exchange {
   /// Rows of the receiver's database.
   func rows(_ sql: String) throws -> [String] { try TestDatabases.rows(sql, on: mine) }
 
+  /// Rows of the receiver's database as a person reads them, columns parted by bars.
+  func texts(_ sql: String) throws -> [String] { try TestDatabases.texts(sql, on: mine) }
+
   /// Everything in the receiver's database that is not ours: tables with their rows, and the schema.
   func everythingButOurs() throws -> [String: [String]] {
     var all = try TestDatabases.content(of: mine)

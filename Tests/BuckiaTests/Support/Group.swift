@@ -83,12 +83,7 @@ struct Group {
 
   /// The rows of a query at a member.
   func rows(_ member: Int, _ sql: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: members[member].database.path, as: .readOnly)
-    var rows: [String] = []
-    try connection.forEachRow(of: sql) { row in
-      rows.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return rows
+    try TestDatabases.texts(sql, on: members[member].database.path)
   }
 
   /// A value of a member's database.

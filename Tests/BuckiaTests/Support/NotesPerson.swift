@@ -1,7 +1,6 @@
 import Buckia
 import BuckiaLedger
 import Foundation
-import SQLiteConnections
 import TestSupport
 import Testing
 
@@ -167,14 +166,7 @@ final class NotesPerson {
 
   // MARK: Rows
 
-  func rows(_ query: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: path, as: .readOnly)
-    var found: [String] = []
-    try connection.forEachRow(of: query) { row in
-      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return found
-  }
+  func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }
 
   func notes() throws -> [String] { try rows("SELECT id, title FROM note ORDER BY id") }
 

@@ -34,28 +34,32 @@ final class SharingPerson {
       home: home)
   }
 
-  /// Applies what has come, and gives what is to be said of it.
+  /// Applies what has come.
   @discardableResult
-  func receive() throws -> [Remark] {
-    let report = try DatabaseManager(path).processInboundChanges([folder.file("for \(name)")], home: home)
+  func receive(_ options: ApplyOptions = ApplyOptions()) throws -> ApplyReport {
+    let report = try DatabaseManager(path).processInboundChanges(
+      [folder.file("for \(name)")], options: options, home: home)
     #expect(
       report.diffs.allSatisfy { $0.state == .applied || $0.state == .alreadyApplied },
       "\(report.diffs.map { $0.reason ?? "" })")
-    return report.diffs.flatMap(\.warnings)
+    return report
   }
 
-  func rows(_ query: String) throws -> [String] {
-    let connection = try SQLiteConnection(opening: path, as: .readOnly)
-    var found: [String] = []
-    try connection.forEachRow(of: query) { row in
-      found.append((0..<row.columnCount).map { row.text(at: $0) ?? "NULL" }.joined(separator: "|"))
-    }
-    return found
-  }
+  func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }
 
   /// The tables whose sums are not those of their rows.
   func alteredStates() throws -> [String] {
     let connection = try SQLiteConnection(opening: path, as: .readOnly)
     return try StateAudit.altered(on: connection).map { "\($0.owner) \($0.table.text)" }
   }
+}
+
+extension ApplyReport {
+  /// The tables of which a sender has other rows, and how many rows differ.
+  var differences: [[String]] { diffs.flatMap(\.warnings).differences }
+}
+
+extension [Remark] {
+  /// The tables of which a sender has other rows, and how many rows differ.
+  var differences: [[String]] { filter { $0.code == .stateDiffers }.map { [String]($0.arguments.prefix(2)) } }
 }

@@ -9,7 +9,7 @@ import Buckia
 /// What the library says, with what to do about it on the command line.
 extension Remark {
   /// The remark for people.
-  var shown: String {
+  package var shown: String {
     switch code {
     case .noPrimaryKey: "\(description), and `diff --keyless content` compares by what is in them"
     case .triggers: "\(description) with `apply --triggers on`"
@@ -22,14 +22,14 @@ extension Remark {
   }
 
   /// The remark as `--json` has it, beside its sentence among the warnings.
-  var json: JSONValue {
+  package var json: JSONValue {
     ["code": .string(code.rawValue), "arguments": .array(arguments.map { .string($0) })]
   }
 }
 
 extension SkipReason {
   /// The reason for people.
-  var shown: String {
+  package var shown: String {
     switch code {
     case .newTableNeedsDefinition, .columnsNeedDefinition, .omittedColumnsNeedDefinition:
       "\(description); leave out --raw"
@@ -40,7 +40,7 @@ extension SkipReason {
 
 extension BuckiaError {
   /// The error for people.
-  var shown: String {
+  package var shown: String {
     switch code {
     case .noDatabase where !FileManager.default.fileExists(atPath: context.path ?? ""):
       "\(description); `buckia init` makes a new one"

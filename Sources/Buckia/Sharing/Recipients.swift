@@ -1,17 +1,19 @@
-import Buckia
+import BuckiaAge
+import BuckiaIdentities
 
-/// Whom `--to` names: a contact, somebody whose card is in a file, or an age recipient.
-final class Recipients {
+/// Whom a text names: a contact, somebody whose card is in a file, or an age recipient.
+package final class Recipients {
   private let home: BuckiaHome
   /// The contacts, read once: each of their cards has a signature to be verified.
   private lazy var contacts = Result { try home.contacts() }
 
-  init(in home: BuckiaHome) { self.home = home }
+  /// Looks names up among the contacts of a home folder.
+  package init(in home: BuckiaHome) { self.home = home }
 
   /// Somebody to share with. A name that is nobody's is taken as it is; nothing can be encrypted for it.
   ///
   /// - Throws: `BuckiaError` when the contacts or the card cannot be read.
-  func recipient(_ text: String) throws -> ShareRecipient {
+  package func recipient(_ text: String) throws -> ShareRecipient {
     if text.lowercased().hasPrefix("age1") { return ShareRecipient(try AgeRecipient(text)) }
     let contacts = try contacts.get()
     if let contact = contacts.contact(named: text) { return ShareRecipient(contact) }
@@ -24,13 +26,13 @@ final class Recipients {
   /// A key to encrypt for.
   ///
   /// - Throws: `BuckiaError`, with `noSuchContact` for a name that is nobody's.
-  func key(_ text: String) throws -> AgeRecipient {
+  package func key(_ text: String) throws -> AgeRecipient {
     if let key = try recipient(text).key { return key }
     return try ShareRecipient(home.contact(named: text)).key ?? AgeRecipient(text)
   }
 
   private func card(_ text: String) throws -> IdentityCard? {
     if text.hasPrefix("buckia-card-") { return try IdentityCard(text) }
-    return ArgumentFile.isThere(text) ? try IdentityCard(contentsOf: text) : nil
+    return FileSystem.exists(text) ? try IdentityCard(contentsOf: text) : nil
   }
 }

@@ -1,0 +1,88 @@
+import Buckia
+import BuckiaReports
+import CBuckia
+
+@c @implementation
+package func buckia_open(
+  _ path: UnsafePointer<CChar>?, _ database: UnsafeMutablePointer<OpaquePointer?>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  call(error) { try give(to: database) { Database(try Arguments.text(path, "path")) } }
+}
+
+@c @implementation
+package func buckia_open_handle(
+  _ handle: OpaquePointer?, _ routines: UnsafeRawPointer?, _ database: UnsafeMutablePointer<OpaquePointer?>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  call(error) {
+    try give(to: database) {
+      guard let handle else { throw Arguments.misuse("handle is NULL") }
+      return try Database(handle, of: routines.map { try SQLiteCopy(routines: $0) })
+    }
+  }
+}
+
+@c @implementation
+package func buckia_open_handle_finding(
+  _ handle: OpaquePointer?, _ find: buckia_symbol_callback?, _ context: UnsafeMutableRawPointer?,
+  _ database: UnsafeMutablePointer<OpaquePointer?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  call(error) {
+    try give(to: database) {
+      guard let handle else { throw Arguments.misuse("handle is NULL") }
+      guard let find else { throw Arguments.misuse("find is NULL") }
+      let copy = try SQLiteCopy { symbol in symbol.withCString { find(context, $0) } }
+      return try Database(handle, of: copy)
+    }
+  }
+}
+
+/// Hands a database over where it is wanted.
+private func give(to place: UnsafeMutablePointer<OpaquePointer?>?, _ make: () throws -> Database) throws {
+  guard let place else { throw Arguments.misuse("database is NULL") }
+  place.pointee = nil
+  place.pointee = Handle.give(try make())
+}
+
+@c @implementation
+package func buckia_close(_ database: OpaquePointer?) { Handle.free(database, as: Database.self) }
+
+@c @implementation
+package func buckia_set_home(
+  _ database: OpaquePointer?, _ home: UnsafePointer<CChar>?, _ passphrase: UnsafePointer<CChar>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  call(error) {
+    let database: Database = try Handle.required(database, "database")
+    database.home = try BuckiaHome(home, passphrase)
+  }
+}
+
+@c @implementation
+package func buckia_set_busy_timeout(
+  _ database: OpaquePointer?, _ milliseconds: Int32, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  call(error) {
+    let database: Database = try Handle.required(database, "database")
+    guard milliseconds >= 0 else { throw Arguments.misuse("milliseconds is negative") }
+    database.busyTimeout = milliseconds
+  }
+}
+
+@c @implementation
+package func buckia_init(
+  _ database: OpaquePointer?, _ trust: buckia_trust, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  json?.pointee = nil
+  return call(error) {
+    let database: Database = try Handle.required(database, "database")
+    let mode = try trust.mode
+    try database.with { manager in
+      let report = try manager.initialize(trust: mode, home: database.home)
+      let dataset = try manager.dataset()
+      try Results.give(report.json(dataset: dataset), to: json)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import Buckia
+import BuckiaReports
+import CBuckia
+
+@c @implementation
+package func buckia_verify(
+  _ paths: UnsafePointer<UnsafePointer<CChar>?>?, _ path_count: Int, _ options: UnsafePointer<buckia_file_options>?,
+  _ all_good: UnsafeMutablePointer<Bool>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  json?.pointee = nil
+  all_good?.pointee = false
+  return call(error) {
+    let paths = try Arguments.texts(paths, path_count, "paths")
+    let options = try FileOptions(options)
+    try options.watch.check()
+    let report = try DiffInspection.verify(
+      paths.map { .path($0) }, home: options.home, decryption: options.decryption,
+      progress: { options.watch.tell($0) }, poll: { try options.watch.check() })
+    all_good?.pointee = report.files.allSatisfy(\.isGood)
+    try Results.give(report.json, to: json)
+  }
+}
+
+@c @implementation
+package func buckia_invert(
+  _ path: UnsafePointer<CChar>?, _ output: UnsafePointer<CChar>?, _ options: UnsafePointer<buckia_file_options>?,
+  _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  json?.pointee = nil
+  return call(error) {
+    let path = try Arguments.text(path, "path")
+    let options = try FileOptions(options)
+    try options.write(to: output, json) {
+      try RewrittenChanges(inverting: .path(path), progress: $0, poll: $1)
+    }
+  }
+}
+
+@c @implementation
+package func buckia_concat(
+  _ paths: UnsafePointer<UnsafePointer<CChar>?>?, _ path_count: Int, _ output: UnsafePointer<CChar>?,
+  _ options: UnsafePointer<buckia_file_options>?, _ json: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  json?.pointee = nil
+  return call(error) {
+    let paths = try Arguments.texts(paths, path_count, "paths")
+    guard !paths.isEmpty else { throw Arguments.misuse("paths is empty") }
+    let options = try FileOptions(options)
+    try options.write(to: output, json) {
+      try RewrittenChanges(concatenating: paths.map { .path($0) }, progress: $0, poll: $1)
+    }
+  }
+}
+
+/// How files are read, as `buckia_file_options` says.
+struct FileOptions {
+  let home: BuckiaHome
+  let decryption: FileDecryption?
+  let watch: CallWatch
+  private let replaces: Bool
+
+  init(_ pointer: UnsafePointer<buckia_file_options>?) throws {
+    let given = try Arguments.options(pointer, buckia_file_options())
+    home = try BuckiaHome(given.home, given.home_passphrase)
+    decryption = try FileDecryption.given(given.identities, given.identity_count, given.passphrase, in: home)
+    watch = CallWatch(given.progress, given.progress_context, given.cancellation)
+    replaces = given.replace
+  }
+
+  /// Makes changes of files, and writes them into a new one.
+  fileprivate func write(
+    to output: UnsafePointer<CChar>?, _ json: Results.Text,
+    _ make: (@escaping RewrittenChanges.Progress, @escaping () throws -> Void) throws -> RewrittenChanges
+  ) throws {
+    let output = try Arguments.output(output, replacing: replaces)
+    try watch.check()
+    let changes = try make({ watch.tell($0) }, { try watch.check() })
+    let report = try changes.write(to: output, home: home)
+    try Results.give(report.json, to: json)
+  }
+}

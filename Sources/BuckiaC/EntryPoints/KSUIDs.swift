@@ -1,0 +1,37 @@
+import Buckia
+import CBuckia
+
+@c @implementation
+package func buckia_ksuid_new(
+  _ home: UnsafePointer<CChar>?, _ id: UnsafeMutablePointer<buckia_ksuid>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  call(error) {
+    guard let id else { throw Arguments.misuse("id is NULL") }
+    let made = try BuckiaHome(home, nil).next(after: [])
+    // Without its clock an id is unique, but not behind all others.
+    if let remark = made.remark { throw BuckiaError(.unwritable, remark.description) }
+    give(made.id, to: id)
+  }
+}
+
+@c @implementation
+package func buckia_ksuid_parse(
+  _ text: UnsafePointer<CChar>?, _ id: UnsafeMutablePointer<buckia_ksuid>?,
+  _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> buckia_status {
+  call(error) {
+    guard let id else { throw Arguments.misuse("id is NULL") }
+    give(try KSUID(parsing: Arguments.text(text, "text")), to: id)
+  }
+}
+
+/// Writes an id as C has it.
+private func give(_ id: KSUID, to place: UnsafeMutablePointer<buckia_ksuid>) {
+  var result = buckia_ksuid()
+  // Sound: both arrays have room for all of it, and a NUL follows the text.
+  withUnsafeMutableBytes(of: &result.text) { $0.copyBytes(from: id.description.utf8) }
+  withUnsafeMutableBytes(of: &result.bytes) { $0.copyBytes(from: id.bytes) }
+  result.unix_seconds = id.unixSeconds
+  place.pointee = result
+}

@@ -1,0 +1,182 @@
+import Buckia
+import BuckiaPages
+
+/// The page of the changes in a file, written while they are read.
+final class ChangesPage {
+  private let file: InspectedFile
+  private let header: ShownHeader
+  private let limits: PageLimits
+  private let page: PageWriter
+  private var values: PageValues
+  private var counts = PageCounts(noun: "change")
+
+  /// What a page of a server has besides.
+  var site: PageSite?
+  /// What stands before the changes.
+  var introduction: Markup = ""
+
+  /// How far a table is written.
+  private struct Progress {
+    var shown = 0
+    /// Whether it has a section.
+    var isBegun = false
+    /// Whether it has been said that not all of its changes are on the page.
+    var isCut = false
+  }
+  /// By the places that tables have in the file's summary.
+  private var progress: [Progress]
+  private let places: [TableName: Int]
+
+  /// The table of the change before.
+  private var table: (name: String, place: Int)?
+  /// The section that is being written: that of this table.
+  private var list: EntryList?
+
+  private static let versions = ["Before", "After"]
+
+  /// - Parameters:
+  ///   - file: The file.
+  ///   - name: The file, for people.
+  ///   - limits: How much is drawn.
+  ///   - page: Where it goes.
+  init(of file: InspectedFile, name: String, limits: PageLimits, on page: PageWriter) {
+    self.file = file
+    header = ShownHeader(path: name, file: file)
+    self.limits = limits
+    self.page = page
+    values = PageValues(limits: limits)
+    let tables = file.summary.tables
+    progress = Array(repeating: Progress(), count: tables.count)
+    places = Dictionary(
+      tables.enumerated().map { (TableName($1.table.name), $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Writes the page.
+  ///
+  /// - Returns: How many changes are on it.
+  func write() throws -> PageCounts {
+    var frame = frame
+    frame.site = site
+    try frame.write(on: page) {
+      try page.write(introduction)
+      if file.summary.changeCount == 0 { try page.write("<p>No changes.</p>\n") }
+      try file.forEachChange { try add($0) }
+      try endList()
+      try writeStatements()
+    }
+    counts.left = file.summary.changeCount - counts.shown
+    return counts
+  }
+
+  private var frame: PageFrame {
+    let tables = file.summary.tables
+    let left = tables.count - limits.tables
+    return PageFrame(
+      title: "Changes in \(header.path)", facts: header.facts(statementsAt: "at the end of this page"),
+      noun: "changes", counts: ["Inserted", "Updated", "Deleted"],
+      tables: tables.prefix(limits.tables).enumerated().map { place, table in
+        PageFrame.Table(
+          table.table.name, id: Self.id(of: place),
+          counts: [table.inserted, table.updated, table.deleted].map { $0 == 0 ? "–" : $0.grouped })
+      },
+      rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
+  }
+
+  /// What links to the section of a table name.
+  private static func id(of place: Int) -> String { "table-\(place + 1)" }
+
+  // MARK: Changes
+
+  private func add(_ change: InspectedFile.ShownChange) throws {
+    if table?.name.utf8.elementsEqual(change.table.utf8) != true {
+      try endList()
+      table = places[TableName(change.table)].map { (change.table, $0) }
+    }
+    guard let place = table?.place else { return }
+    let hasRoom = progress[place].shown < limits.entries && page.byteCount < limits.pageBytes
+    // Of a table of which changes are left out, that is said once.
+    guard hasRoom || !progress[place].isCut else { return }
+    if list == nil { try beginList(of: change.table, at: place) }
+    guard hasRoom else {
+      progress[place].isCut = true
+      return try endList(leavingOut: changeCount(at: place) - progress[place].shown)
+    }
+    counts.shown += 1
+    progress[place].shown += 1
+    try list?.add(entry(for: change), isReachedByTab: counts.shown == 1)
+  }
+
+  private func changeCount(at place: Int) -> Int { file.summary.tables[place].changeCount }
+
+  /// Begins the section of a table; another one where its changes go on behind those of other tables.
+  private func beginList(of table: String, at place: Int) throws {
+    let isFirst = !progress[place].isBegun
+    progress[place].isBegun = true
+    list = try EntryList(
+      table, id: isFirst ? Self.id(of: place) : "\(Self.id(of: place))-from-\(counts.shown + 1)",
+      remark: isFirst ? changeCount(at: place).counted("change") : "continued", versions: Self.versions, on: page)
+  }
+
+  private func endList(leavingOut count: Int = 0) throws {
+    let rest = count > 0 ? "\(count.counted("more change")) of this table not on this page (--full draws all)" : nil
+    try list?.end(rest: rest)
+    list = nil
+  }
+
+  private func entry(for change: InspectedFile.ShownChange) -> PageEntry {
+    let (state, label): (PageEntry.State, String) =
+      switch change.operation {
+      case .insert: (.inserted, "inserted")
+      case .update: (.updated, "updated")
+      case .delete: (.deleted, "deleted")
+      }
+    let rows = rows(of: change)
+    return PageEntry(
+      number: Int64(counts.shown), state, label: label, key: key(of: change),
+      notes: rows.isEmpty ? ["Nothing is set."] : [], rows: rows)
+  }
+
+  private func key(of change: InspectedFile.ShownChange) -> String {
+    let limit = min(limits.characters, 100)
+    return change.key.compactMap { cell in
+      cell.value.map { "\(cell.column) \($0.shown(limit: limit, partOf: cell.whole))" }
+    }.joined(separator: ", ")
+  }
+
+  /// The columns that a change sets, or all of a row that is new or gone.
+  private func rows(of change: InspectedFile.ShownChange) -> [PageEntry.Row] {
+    let columns = change.new ?? change.old ?? []
+    return columns.indices.compactMap { place in
+      let before = change.old?[place]
+      let after = change.new?[place]
+      switch change.operation {
+      case .insert where after?.value == nil, .update where after?.value == nil, .delete where before?.value == nil:
+        return nil
+      default:
+        let versions: [PageValues.Version] = [(before?.value, before?.whole), (after?.value, after?.whole)]
+        let absence = change.operation == .update ? "not told" : "–"
+        return PageEntry.Row(columns[place].column, values.values(versions, absence: absence))
+      }
+    }
+  }
+
+  // MARK: The author's schema
+
+  private func writeStatements() throws {
+    guard let statements = file.statements, !statements.isEmpty else { return }
+    try page.write(
+      """
+      <section aria-labelledby="schema">
+      <h2 id="schema">The author’s schema</h2>
+      <details><summary>\(statements.count.counted("statement"))</summary>
+
+      """)
+    var left = statements.count
+    for statement in statements where page.byteCount < limits.pageBytes {
+      try page.write("<pre>\(Markup(preformatted: statement.sql))</pre>\n")
+      left -= 1
+    }
+    if left > 0 { try page.write("<p class=\"rest\">\(left.counted("more statement")) (--full draws all)</p>\n") }
+    try page.write("</details>\n</section>\n")
+  }
+}

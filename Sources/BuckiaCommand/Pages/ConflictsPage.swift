@@ -1,0 +1,183 @@
+import Buckia
+import BuckiaPages
+
+/// The page of a database's conflicts, table by table, written while they are read.
+final class ConflictsPage {
+  private let manager: DatabaseManager
+  private let name: String
+  private let filter: ConflictFilter
+  private let found: [ConflictCount]
+  private let limits: PageLimits
+  private let page: PageWriter
+  private var values: PageValues
+  private var counts = PageCounts(noun: "conflict")
+
+  /// What a page of a server has besides.
+  struct Service {
+    /// The links and the message.
+    let site: PageSite
+    /// What can be done about a conflict; nil for nothing.
+    let actions: (ConflictRecord) -> Markup?
+    /// What stands before the conflicts, and behind them.
+    let introduction: Markup
+    let end: Markup
+  }
+
+  /// What a page of a server has besides. On it are the tables that have one of the newest conflicts.
+  var service: Service?
+
+  private static let versions = ["As its author saw it", "Here", "Incoming"]
+
+  /// - Parameters:
+  ///   - manager: The database.
+  ///   - name: The database, for people.
+  ///   - filter: Which conflicts are wanted.
+  ///   - found: How many there are of them.
+  ///   - limits: How much is drawn: of the conflicts, the newest.
+  ///   - page: Where it goes.
+  init(
+    of manager: DatabaseManager, name: String, filter: ConflictFilter, found: [ConflictCount], limits: PageLimits,
+    on page: PageWriter
+  ) {
+    self.manager = manager
+    self.name = name
+    self.filter = filter
+    self.found = found
+    self.limits = limits
+    self.page = page
+    values = PageValues(limits: limits)
+  }
+
+  /// Writes the page.
+  ///
+  /// - Returns: How many conflicts are on it.
+  func write() throws -> PageCounts {
+    let newest = try newestByTable()
+    let tables = countedTables().filter { service == nil || newest[TableName($0.name)] != nil }
+    var frame = frame(tables)
+    frame.site = service?.site
+    try frame.write(on: page) {
+      if let service { try page.write(service.introduction) }
+      if tables.isEmpty { try page.write("<p>There are no such conflicts.</p>\n") }
+      for (place, table) in tables.enumerated() {
+        try write(table, at: place, newest: newest[TableName(table.name)] ?? 0)
+      }
+      if let service { try page.write(service.end) }
+    }
+    counts.left = tables.reduce(0) { $0 + $1.count } - counts.shown
+    return counts
+  }
+
+  /// A table and how many conflicts it has, by kind and in all.
+  private struct Table {
+    let name: String
+    var kinds: [ConflictKind: Int] = [:]
+    var count: Int { kinds.values.reduce(0, +) }
+  }
+
+  /// The tables, in the order in which they first had a conflict.
+  private func countedTables() -> [Table] {
+    var tables: [Table] = []
+    var places: [TableName: Int] = [:]
+    for entry in found {
+      let place = places[TableName(entry.table)] ?? tables.count
+      if place == tables.count {
+        places[TableName(entry.table)] = place
+        tables.append(Table(name: entry.table))
+      }
+      tables[place].kinds[entry.kind, default: 0] += entry.count
+    }
+    return tables
+  }
+
+  /// How many of the newest conflicts each table has: so many of its own are then its newest.
+  private func newestByTable() throws -> [TableName: Int] {
+    var newest: [TableName: Int] = [:]
+    guard limits.entries < .max else {
+      for entry in found { newest[TableName(entry.table), default: 0] += entry.count }
+      return newest
+    }
+    try manager.forEachConflict(matching: filter, newest: limits.entries) {
+      newest[TableName($0.table), default: 0] += 1
+    }
+    return newest
+  }
+
+  private func frame(_ tables: [Table]) -> PageFrame {
+    let kinds = ConflictKind.allCases.filter { kind in found.contains { $0.kind == kind } }
+    let left = tables.count - limits.tables
+    return PageFrame(
+      title: "Conflicts of \(name)", facts: facts, noun: "conflicts", counts: kinds.map(\.heading) + ["In all"],
+      tables: tables.prefix(limits.tables).enumerated().map { place, table in
+        let numbers = kinds.map { table.kinds[$0] ?? 0 } + [table.count]
+        return PageFrame.Table(
+          table.name, id: Self.id(of: place), counts: numbers.map { $0 == 0 ? "–" : $0.grouped })
+      },
+      rest: left > 0 ? "\(left.counted("more table")) not listed (--full lists all)" : nil)
+  }
+
+  private static func id(of place: Int) -> String { "table-\(place + 1)" }
+
+  /// What is shown of which database.
+  private var facts: [(name: String, value: String)] {
+    var facts = [(name: "database", value: name)]
+    if let table = filter.table { facts.append(("table", table)) }
+    if let diff = filter.diff { facts.append(("diff", diff)) }
+    if let kind = filter.kind { facts.append(("kind", kind.rawValue)) }
+    if filter.isOpen { facts.append(("state", "open: nobody has decided yet")) }
+    if service == nil { facts.append(("decide", "buckia resolve \(name.shellQuoted) NUMBER --take local|incoming")) }
+    return facts
+  }
+
+  // MARK: Conflicts
+
+  private func write(_ table: Table, at place: Int, newest: Int) throws {
+    var list = try EntryList(
+      table.name, id: Self.id(of: place), remark: table.count.counted("conflict"), versions: Self.versions, on: page)
+    var filter = filter
+    filter.table = table.name
+    var shown = 0
+    if newest > 0 {
+      try manager.forEachConflict(matching: filter, newest: newest) { record in
+        guard page.byteCount < limits.pageBytes else { return }
+        shown += 1
+        counts.shown += 1
+        try list.add(entry(for: record), isReachedByTab: counts.shown == 1)
+      }
+    }
+    let left = table.count - shown
+    let advice = service == nil ? " (--full draws all)" : ""
+    try list.end(rest: left > 0 ? "\(left.counted("more conflict")) of this table not on this page\(advice)" : nil)
+  }
+
+  private func entry(for record: ConflictRecord) -> PageEntry {
+    let columns = limits.characters == .max ? record.columns : record.columns.filter(record.isWorthShowing)
+    var entry = PageEntry(
+      number: record.id, record.isOpen ? .open : .resolved, label: record.isOpen ? "open" : "decided",
+      key: ConflictRecord.shownKey(record.key), notes: record.notes + ["From \(record.diff)"],
+      rows: columns.map { column in PageEntry.Row(column, versions(of: column, in: record)) })
+    entry.actions = service?.actions(record)
+    return entry
+  }
+
+  private func versions(of column: String, in record: ConflictRecord) -> [PageValue] {
+    let rows = [record.base, record.local, record.incoming]
+    let cells = rows.map { row -> PageValues.Version in (ConflictRecord.value(of: column, in: row), nil) }
+    return zip(rows, values.values(cells, absence: "·")).map { row, value in
+      row == nil ? PageValue(.absent, "no row") : value
+    }
+  }
+}
+
+extension ConflictKind {
+  /// What a column of numbers is called that tells how many conflicts are of the kind.
+  fileprivate var heading: String {
+    switch self {
+    case .data: "Changed here, too"
+    case .notFound: "Not here"
+    case .conflict: "Key taken"
+    case .constraint: "Constraint"
+    case .foreignKey: "Reference"
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import Buckia
+import BuckiaPageServer
+import BuckiaPages
+
+/// Decides conflicts as a form says.
+struct ConflictActions {
+  let database: ServedDatabase
+  let addresses: SiteAddresses
+
+  /// Decides one conflict.
+  ///
+  /// - Returns: What has come of it. Where somebody else has decided it since the page was made, nothing.
+  func resolve(_ number: Int64, _ form: FormFields) -> PageMessage {
+    telling {
+      let answer = try answer(in: form, to: number)
+      var options = ResolveOptions(
+        decidedBy: database.decidedBy, isForced: form["force"] != nil,
+        remembers: form["remember"] != nil && answer.isVersion)
+      guard let seen = form["seen"].flatMap({ Int64($0) }) else {
+        throw ValueForm.Refusal(description: "The form does not say what its page showed; load the page again.")
+      }
+      options.seenResolutions[number] = seen
+      return try database.manager.resolve([number], taking: answer, options: options)
+        .message(remembers: options.remembers, addresses)
+    }
+  }
+
+  /// Decides all open conflicts of a list.
+  func resolveAll(_ query: ConflictQuery, _ form: FormFields) -> PageMessage {
+    telling {
+      guard form["sure"] != nil else {
+        throw ValueForm.Refusal(description: "To decide all of them, tick the box that says so.")
+      }
+      guard let version = form["take"].flatMap({ ConflictVersion(rawValue: $0) }),
+        let newest = form["newest"].flatMap({ Int64($0) })
+      else { throw ValueForm.Refusal(description: "The form does not say what to do; load the page again.") }
+      var filter = query.with { $0.includesDecided = false }.filter
+      filter.numbers = .min...newest
+      let options = ResolveOptions(decidedBy: database.decidedBy, remembers: form["remember"] != nil)
+      return try database.manager.resolve(matching: filter, taking: .version(version), options: options)
+        .message(remembers: options.remembers, addresses)
+    }
+  }
+
+  private func answer(in form: FormFields, to number: Int64) throws -> ConflictAnswer {
+    if let version = form["take"].flatMap({ ConflictVersion(rawValue: $0) }) { return .version(version) }
+    guard form["take"] == "values" else {
+      throw ValueForm.Refusal(description: "The form does not say what to do; load the page again.")
+    }
+    var filter = ConflictFilter()
+    filter.numbers = number...number
+    guard let record = try database.manager.conflicts(matching: filter).first else {
+      throw BuckiaError(.noSuchConflict, "there is no conflict with the number \(number)")
+    }
+    return .values(try ValueForm.values(in: form, of: record))
+  }
+
+  /// What has come of something, or why nothing has.
+  private func telling(_ action: () throws -> PageMessage) -> PageMessage {
+    do {
+      return try action()
+    } catch {
+      return PageMessage(.bad, [ErrorReport(error).message, "Nothing was changed."])
+    }
+  }
+}
+
+extension ConflictAnswer {
+  /// Whether one of the two versions is taken, and no values of one's own.
+  fileprivate var isVersion: Bool { if case .version = self { true } else { false } }
+}

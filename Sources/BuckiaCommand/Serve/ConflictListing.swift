@@ -1,0 +1,107 @@
+import Buckia
+import BuckiaPages
+
+/// A page of conflicts, with what can be done about them.
+struct ConflictListing {
+  let database: ServedDatabase
+  let addresses: SiteAddresses
+  let site: PageSite
+  let query: ConflictQuery
+
+  private var manager: DatabaseManager { database.manager }
+
+  /// Writes the page.
+  func write(on page: PageWriter) throws {
+    let filter = query.filter
+    let found = try manager.conflictCounts(matching: filter)
+    let total = found.reduce(0) { $0 + $1.count }
+    var first: Int64?
+    try manager.forEachConflict(matching: filter, newest: ServedDatabase.conflictsOnPage) { first = first ?? $0.id }
+    var limits = database.limits
+    limits.entries = ServedDatabase.conflictsOnPage
+    let listing = ConflictsPage(
+      of: manager, name: database.name, filter: filter, found: found, limits: limits, on: page)
+    let forms = ConflictForms(addresses: addresses, query: query)
+    let isReadOnly = database.isReadOnly
+    var end = pages(from: first, total)
+    end += try all(forms)
+    listing.service = ConflictsPage.Service(
+      site: site, actions: { isReadOnly ? nil : forms.short($0) }, introduction: try choices(), end: end)
+    _ = try listing.write()
+  }
+
+  // MARK: Which conflicts
+
+  /// Links to the same page with more or fewer conflicts.
+  private func choices() throws -> Markup {
+    var markup: Markup = "<section aria-labelledby=\"choices\">\n<h2 id=\"choices\">Which conflicts</h2>\n"
+    var links = [
+      link("open", query.with { $0.includesDecided = false }, isCurrent: !query.includesDecided),
+      link("decided ones, too", query.with { $0.includesDecided = true }, isCurrent: query.includesDecided),
+    ]
+    if let diff = query.diff {
+      links.append(link("of all files, not only \(diff.prefix(27))", query.with { $0.diff = nil }, isCurrent: false))
+    }
+    markup += Self.line(links)
+    let wide = query.with { ($0.table, $0.kind) = (nil, nil) }
+    let found = try manager.conflictCounts(matching: wide.filter)
+    var tables: [String] = []
+    for entry in found where !tables.contains(where: { TableName($0) == TableName(entry.table) }) {
+      tables.append(entry.table)
+    }
+    if tables.count > 1 || query.table != nil {
+      markup += Self.line(
+        [link("all tables", query.with { $0.table = nil }, isCurrent: query.table == nil)]
+          + tables.prefix(Self.tableLimit).map { table in
+            let isCurrent = query.table.map { TableName($0) == TableName(table) } ?? false
+            return link(table, query.with { $0.table = table }, isCurrent: isCurrent)
+          })
+    }
+    let kinds = ConflictKind.allCases.filter { kind in found.contains { $0.kind == kind } }
+    if kinds.count > 1 || query.kind != nil {
+      markup += Self.line(
+        [link("all kinds", query.with { $0.kind = nil }, isCurrent: query.kind == nil)]
+          + kinds.map { kind in link(kind.rawValue, query.with { $0.kind = kind }, isCurrent: query.kind == kind) })
+    }
+    markup += "</section>\n"
+    return markup
+  }
+
+  private static let tableLimit = 100
+
+  private static func line(_ links: [Markup]) -> Markup {
+    var markup: Markup = "<p class=\"choices\">"
+    for link in links { markup += "\(link) " }
+    markup += "</p>\n"
+    return markup
+  }
+
+  private func link(_ name: String, _ query: ConflictQuery, isCurrent: Bool) -> Markup {
+    let current: Markup = isCurrent ? " aria-current=\"true\"" : ""
+    return "<a href=\"\(addresses.address("conflicts", query.fields))\"\(current)>\(name)</a>"
+  }
+
+  // MARK: Behind the conflicts
+
+  /// The way to the pages before and behind this one.
+  private func pages(from first: Int64?, _ total: Int) -> Markup {
+    var links: [Markup] = []
+    if query.before != nil { links.append(link("The newest conflicts", query.with { _ in }, isCurrent: false)) }
+    let left = total - ServedDatabase.conflictsOnPage
+    if left > 0, let first {
+      let name = "Earlier conflicts (\(left.grouped))"
+      links.append(link(name, query.with { $0.before = first }, isCurrent: false))
+    }
+    return links.isEmpty ? "" : Self.line(links)
+  }
+
+  private func all(_ forms: ConflictForms) throws -> Markup {
+    guard !database.isReadOnly, !query.includesDecided else { return "" }
+    let filter = query.with { _ in }.filter
+    let count = try manager.conflictCounts(matching: filter).reduce(0) { $0 + $1.count }
+    guard count > 1 else { return "" }
+    var newest: Int64?
+    try manager.forEachConflict(matching: filter, newest: 1) { newest = $0.id }
+    return newest.map { forms.all(count, upTo: $0) } ?? ""
+  }
+}

@@ -1,0 +1,161 @@
+import Buckia
+import BuckiaPages
+import BuckiaReports
+
+/// The first page: where the database stands, what waits for a person, and what has arrived.
+struct OverviewPage {
+  let database: ServedDatabase
+  let addresses: SiteAddresses
+  let site: PageSite
+
+  /// Writes the page.
+  func write(on page: PageWriter) throws {
+    let status = try database.manager.status(home: database.home)
+    let (entries, total) = try database.manager.log(newest: ServedDatabase.entriesOnPage, home: database.home)
+    var frame = PageFrame(
+      title: "Where \(database.name) stands", facts: facts(of: status), noun: "files", counts: [], tables: [])
+    frame.site = site
+    try frame.write(on: page) {
+      try page.write(next(status))
+      try writeRemarks(status, on: page)
+      try writeStreams(status.streams, on: page)
+      try writeLog(entries, of: total, on: page)
+    }
+  }
+
+  private func facts(of status: StatusReport) -> [(name: String, value: String)] {
+    var facts = [(name: "database", value: database.name)]
+    if let ledger = status.ledger { facts.append(("files", ledger.summary)) }
+    if let time = status.recordedAt { facts.append(("last entry", "\(Moment(unixMilliseconds: time))")) }
+    facts.append(("conflicts", "\(status.openConflicts.grouped) open, \(status.conflicts.grouped) in all"))
+    if let trust = status.trust { facts.append(("trust", trust.rawValue)) }
+    if let dataset = status.dataset { facts.append(("dataset", "\(dataset)")) }
+    if let replica = status.replica { facts.append(("replica", replica.id)) }
+    if database.isReadOnly { facts.append(("changes", "none can be made from these pages (--read-only)")) }
+    return facts
+  }
+
+  // MARK: What waits for a person
+
+  private func next(_ status: StatusReport) -> Markup {
+    var steps: Markup = ""
+    if status.openConflicts > 0 {
+      steps += """
+        <p><a href="\(addresses.address("conflicts"))">Decide \(status.openConflicts.counted("open conflict"))</a></p>
+
+        """
+    }
+    for (place, folder) in database.folders.enumerated() {
+      steps += step(for: folder, at: place)
+    }
+    if steps.utf8.isEmpty { steps = "<p>Nothing waits for you.</p>\n" }
+    return "<section aria-labelledby=\"next\">\n<h2 id=\"next\">What waits for you</h2>\n\(steps)</section>\n"
+  }
+
+  private func step(for folder: InboundFolder, at place: Int) -> Markup {
+    let address = addresses.address("inbox")
+    do {
+      let count = try folder.files().count
+      guard count > 0 else { return "" }
+      return "<p><a href=\"\(address)#folder-\(place)\">Look at \(count.counted("file")) in \(folder.path)</a></p>\n"
+    } catch {
+      return "<p>\(ErrorReport(error).message)</p>\n"
+    }
+  }
+
+  private func writeRemarks(_ status: StatusReport, on page: PageWriter) throws {
+    var remarks = status.warnings.map(\.shown)
+    if let notice = status.replica?.standing.notice { remarks.append(notice) }
+    if status.ledger == nil { remarks.append("The database has no ledger: nothing has been applied to it yet.") }
+    guard !remarks.isEmpty else { return }
+    try page.write("<section aria-labelledby=\"remarks\">\n<h2 id=\"remarks\">Worth knowing</h2>\n")
+    for remark in remarks { try page.write("<p>\(remark)</p>\n") }
+    try page.write("</section>\n")
+  }
+
+  // MARK: Tables
+
+  private func writeStreams(_ streams: [StreamState], on page: PageWriter) throws {
+    guard !streams.isEmpty else { return }
+    try page.write(
+      """
+      <section aria-labelledby="streams">
+      <h2 id="streams">Streams</h2>
+      <table class="files"><caption class="unseen">Streams of diff files</caption>
+      <thead><tr><th scope="col">Sender</th><th scope="col">Stream</th><th scope="col">Received</th>\
+      <th scope="col">Newest made</th><th scope="col">Remark</th></tr></thead>
+      <tbody>
+
+      """)
+    for stream in streams.prefix(Self.streamLimit) {
+      let age = stream.age.map { "\(Age(seconds: $0)) ago" } ?? "–"
+      try page.write(
+        """
+        <tr><th scope="row">\(stream.sender)</th><td>\(String(stream.stream.prefix(8)))</td>\
+        <td>\(stream.sequence.grouped)</td><td>\(age)</td><td>\(stream.remark)</td></tr>
+
+        """)
+    }
+    try page.write("</tbody></table>\n")
+    let left = streams.count - Self.streamLimit
+    if left > 0 { try page.write("<p class=\"rest\">\(left.counted("more stream"))</p>\n") }
+    try page.write("</section>\n")
+  }
+
+  private static let streamLimit = 50
+
+  private func writeLog(_ entries: [LedgerEntry], of total: Int, on page: PageWriter) throws {
+    let left = total - entries.count
+    let rest = left > 0 ? "; \(left.counted("older file")) not on this page" : ""
+    let remark =
+      total == 0 ? "No diff file has arrived yet." : "\(total.counted("file")), the newest first\(rest)"
+    let list = FileList(
+      title: "The log", id: "log", remark: remark,
+      columns: ["When", "Sender", "Inserted", "Updated", "Deleted", "Conflicts"])
+    let files = try inboundFiles()
+    try list.write(entries.reversed().map { line(of: $0, files) }, on: page)
+  }
+
+  /// Where the changes are shown of files that are still in an inbound folder.
+  private func inboundFiles() throws -> [KSUID: String] {
+    var addresses: [KSUID: String] = [:]
+    for (place, folder) in database.folders.enumerated() {
+      for file in try folder.files() where !file.isAnswer {
+        addresses[file.id] = self.addresses.address("file", [("folder", "\(place)"), ("name", file.name)])
+      }
+    }
+    return addresses
+  }
+
+  private func line(of entry: LedgerEntry, _ files: [KSUID: String]) -> FileList.Line {
+    let name = entry.id?.description ?? entry.file
+    var conflicts: Markup = "–"
+    if entry.conflicts > 0 {
+      let address = addresses.address(
+        "conflicts", [("diff", entry.id?.description ?? entry.digest), ("state", "all")])
+      conflicts = "<a href=\"\(address)\">\(entry.conflicts.counted("conflict"))</a>"
+    }
+    func number(_ count: Int) -> Markup { count == 0 ? "–" : "\(count.grouped)" }
+    var line = FileList.Line(
+      tone: entry.state.tone, label: entry.state.rawValue, name: name,
+      cells: [
+        Markup(text: "\(Moment(unixMilliseconds: entry.recordedAt))"), Markup(text: entry.sender),
+        number(entry.inserted), number(entry.updated), number(entry.deleted), conflicts,
+      ], notes: entry.reason.map { [$0] } ?? [])
+    line.actions = entry.id.flatMap { files[$0] }.map { address in
+      "<p><a href=\"\(address)\">Look at its changes<span class=\"unseen\">: \(name)</span></a></p>\n"
+    }
+    return line
+  }
+}
+
+extension DiffState {
+  /// What the state means to the reader.
+  var tone: FileList.Tone {
+    switch self {
+    case .applied, .alreadyApplied: .good
+    case .waiting, .held, .quarantined: .notable
+    case .rejected: .bad
+    }
+  }
+}

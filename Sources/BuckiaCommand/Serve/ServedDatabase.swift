@@ -1,0 +1,27 @@
+import Buckia
+import BuckiaPages
+
+/// What `buckia serve` shows and works on.
+struct ServedDatabase: Sendable {
+  let manager: DatabaseManager
+  /// The database, for people.
+  let name: String
+  let home: BuckiaHome
+  /// Where diff files arrive.
+  let folders: [InboundFolder]
+  /// How they are applied.
+  let options: ApplyOptions
+  /// Who decides, for the record.
+  let decidedBy: String
+  /// Whether nothing can be changed from the pages.
+  let isReadOnly: Bool
+  /// How much is drawn on a page.
+  let limits: PageLimits
+
+  /// How many conflicts are on a page.
+  static let conflictsOnPage = 50
+  /// How many entries of the ledger are on the first page.
+  static let entriesOnPage = 50
+  /// How many files of a folder are on a page.
+  static let filesOnPage = 200
+}

@@ -1,0 +1,175 @@
+import Buckia
+import BuckiaPageServer
+import BuckiaPages
+
+/// Which page or action an address stands for.
+struct SiteRoutes: Sendable {
+  let database: ServedDatabase
+  let addresses: SiteAddresses
+  private let version: SiteVersion
+  private let messages = SiteMessages()
+
+  init(_ database: ServedDatabase, _ addresses: SiteAddresses) {
+    self.database = database
+    self.addresses = addresses
+    version = SiteVersion(of: database)
+  }
+
+  /// Answers a request.
+  func answer(_ request: PageRequest) -> PageResponse {
+    do {
+      return request.method == .post ? try act(request) : try show(request)
+    } catch {
+      let report = ErrorReport(error)
+      return failure(report, report.code == BuckiaErrorCode.noSuchConflict.rawValue ? .notFound : .failed)
+    }
+  }
+
+  // MARK: Pages
+
+  private func show(_ request: PageRequest) throws -> PageResponse {
+    if request.path == ["state"] { return state(request) }
+    // What changes while the page is made is noticed afterwards.
+    let site = try site(for: request)
+    switch request.path {
+    case []:
+      return try page { try OverviewPage(database: database, addresses: addresses, site: site).write(on: $0) }
+    case ["inbox"]:
+      return try page { try InboxPage(database: database, addresses: addresses, site: site).write(on: $0) }
+    case ["file"]:
+      guard let (file, address) = file(in: request) else { return notFound }
+      return try page { try showChanges(in: file, address, site, on: $0) }
+    case ["conflicts"]:
+      guard let query = ConflictQuery(request.query) else { return notFound }
+      return try page {
+        try ConflictListing(database: database, addresses: addresses, site: site, query: query).write(on: $0)
+      }
+    default:
+      guard let number = conflict(in: request) else { return notFound }
+      return try page {
+        try ConflictEntry(database: database, addresses: addresses, site: site, number: number).write(on: $0)
+      }
+    }
+  }
+
+  private func showChanges(
+    in file: InboundFolder.File, _ address: String, _ site: PageSite, on page: PageWriter
+  ) throws {
+    let inspected = try DiffInspection.open(
+      .path(file.path), home: database.home, decryption: database.options.decryption)
+    let changes = ChangesPage(of: inspected, name: file.path, limits: database.limits, on: page)
+    changes.site = site
+    if !database.isReadOnly { changes.introduction = InboxPage.form(address, file) }
+    _ = try changes.write()
+  }
+
+  /// The conflict that an address is about.
+  private func conflict(in request: PageRequest) -> Int64? {
+    guard request.path.count == 2, request.path[0] == "conflicts" else { return nil }
+    return Int64(request.path[1])
+  }
+
+  /// The file that an address is about, and where what is done about it is sent.
+  private func file(in request: PageRequest) -> (file: InboundFolder.File, address: String)? {
+    guard let folder = folder(in: request), let file = folder.file(named: request.query["name"] ?? "") else {
+      return nil
+    }
+    let fields = [(name: "folder", value: request.query["folder"] ?? ""), (name: "name", value: file.name)]
+    return (file, addresses.address("inbox", fields))
+  }
+
+  private func folder(in request: PageRequest) -> InboundFolder? {
+    guard let place = request.query["folder"].flatMap({ Int($0) }), database.folders.indices.contains(place) else {
+      return nil
+    }
+    return database.folders[place]
+  }
+
+  private func page(
+    _ status: PageResponse.Status = .ok, _ body: (PageWriter) throws -> Void
+  ) throws -> PageResponse {
+    var bytes: [UInt8] = []
+    _ = try PageTarget.stream { bytes.append(contentsOf: $0) }.write(body)
+    return PageResponse(status, mediaType: "text/html; charset=utf-8", policy: PageSite.policy, body: bytes)
+  }
+
+  private func site(for request: PageRequest) throws -> PageSite {
+    site(at: request.path.first, message: messages.message(request.query["told"]), version: try version.current())
+  }
+
+  private func site(at part: String?, message: PageMessage?, version: String) -> PageSite {
+    let links = [("Overview", nil), ("Conflicts", "conflicts"), ("Inbox", "inbox")] as [(String, String?)]
+    return PageSite(
+      pages: links.map { name, path in
+        let isCurrent = path == part || path == "inbox" && part == "file"
+        return PageSite.Link(name, path: addresses.address(path ?? ""), isCurrent: isCurrent)
+      }, message: message, statePath: addresses.state, version: version)
+  }
+
+  // MARK: What is not there, or fails
+
+  private var notFound: PageResponse {
+    failure(ErrorReport(code: "not-found", message: "There is no such page, or no such file any more."), .notFound)
+  }
+
+  /// A page that says what has failed. Everything else can still be reached from it.
+  private func failure(_ report: ErrorReport, _ status: PageResponse.Status) -> PageResponse {
+    var frame = PageFrame(
+      title: status == .notFound ? "Not there" : "This did not work", facts: [("database", database.name)],
+      noun: "files", counts: [], tables: [])
+    frame.site = site(at: "", message: PageMessage(.bad, [report.message]), version: "")
+    do {
+      return try page(report.status == .busy ? .unavailable : status) { page in
+        try frame.write(on: page) { try page.write("<p>Nothing was changed.</p>\n") }
+      }
+    } catch {
+      return .text(.failed, report.message)
+    }
+  }
+
+  /// The version of everything, which the script of each page asks for.
+  private func state(_ request: PageRequest) -> PageResponse {
+    do {
+      let version = try version.current()
+      let tag = "\"\(version)\""
+      guard request.knownVersion != tag else { return PageResponse(.notModified, headers: [("ETag", tag)]) }
+      return PageResponse(.ok, headers: [("ETag", tag)], body: Array(version.utf8))
+    } catch {
+      // The page stays as it is until this is over.
+      return .text(.unavailable, ErrorReport(error).message)
+    }
+  }
+
+  // MARK: Actions
+
+  private func act(_ request: PageRequest) throws -> PageResponse {
+    guard !database.isReadOnly else {
+      return failure(
+        ErrorReport(code: "read-only", message: "Nothing can be changed here: the command runs with --read-only."),
+        .forbidden)
+    }
+    switch request.path {
+    case ["inbox"]:
+      let message = InboxActions(database: database, addresses: addresses).act(
+        folder(in: request), request.query["name"], request.form["do"])
+      return tell(message, at: "inbox")
+    case ["conflicts"]:
+      guard let query = ConflictQuery(request.query) else { return notFound }
+      let message = ConflictActions(database: database, addresses: addresses).resolveAll(query, request.form)
+      return tell(message, at: "conflicts", query.fields)
+    default:
+      guard let number = conflict(in: request), let query = ConflictQuery(request.query) else { return notFound }
+      let outcome = ConflictActions(database: database, addresses: addresses).resolve(number, request.form)
+      // What stays open is looked at again by itself.
+      return outcome.tone == .good
+        ? tell(outcome, at: "conflicts", query.fields) : tell(outcome, at: "conflicts/\(number)")
+    }
+  }
+
+  /// Sends the browser on to a page that says what has happened.
+  private func tell(
+    _ message: PageMessage, at path: String, _ fields: [(name: String, value: String)] = []
+  ) -> PageResponse {
+    .redirect(to: addresses.address(path, fields + [("told", messages.keep(message))]))
+  }
+}

@@ -1,0 +1,135 @@
+#if GRDB
+  import Buckia
+  import GRDB
+
+  extension ReplicatedDatabase {
+    /// Applies diff files, raw changesets and whole inbound folders, each file exactly once.
+    ///
+    /// In a transaction of the app, applied files stay in their folders: the next call finds them applied and removes
+    /// them. ``GRDB/DatabaseWriter/withBuckia(_:)-(_)`` makes calls outside of one.
+    ///
+    /// ```swift
+    /// try queue.write { db in
+    ///   let report = try db.buckia.processInboundChanges(["inbound"])
+    ///   for diff in report.rejected { print(diff.path, diff.reason ?? "") }
+    /// }
+    /// ```
+    ///
+    /// Where the options let triggers fire, the report's `changedRows` name the tables that those have written to,
+    /// too, and so observations of them are told.
+    ///
+    /// - Parameters:
+    ///   - paths: Files and folders.
+    ///   - options: How to apply.
+    ///   - home: Knows which files were made from this database, and which replica it is.
+    ///   - resolver: Is asked about each conflict, before the policies.
+    ///   - progress: Is told how far the work has come. May throw to stop it.
+    /// - Returns: What became of each file.
+    /// - Throws: As `DatabaseManager.processInboundChanges`.
+    @discardableResult
+    public func processInboundChanges(
+      _ paths: [String], options: ApplyOptions = ApplyOptions(), home: BuckiaHome = .standard,
+      resolver: ConflictResolver? = nil, progress: ApplyProgressHandler? = nil
+    ) throws -> ApplyReport {
+      var options = options
+      // The tables that only triggers write to are in no other list.
+      if options.triggers { options.changedRowLimit = max(options.changedRowLimit, 1) }
+      return try writing { database, written in
+        do {
+          let report = try database.processInboundChanges(
+            paths, options: options, home: home, resolver: resolver,
+            progress: {
+              try cancellation?.check()
+              try progress?($0)
+            })
+          written.add(report)
+          return report
+        } catch let interruption as ApplyInterruption {
+          written.add(interruption.report)
+          throw interruption
+        }
+      }
+    }
+
+    /// Applies what was held of earlier files until the app's own upgrade (`ApplyOptions.schema` with `hold`), as far
+    /// as there is a place for it now.
+    ///
+    /// The next call that applies files does the same. Call this when a migrator has run:
+    ///
+    /// ```swift
+    /// try migrator.migrate(queue)
+    /// try queue.withBuckia { try $0.applyHeldChanges() }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - options: How to apply.
+    ///   - home: Knows which replica the database is.
+    ///   - resolver: Is asked about each conflict, before the policies.
+    /// - Returns: What became of the files of which something was held and has a place now.
+    /// - Throws: As `DatabaseManager.processInboundChanges`.
+    @discardableResult
+    public func applyHeldChanges(
+      options: ApplyOptions = ApplyOptions(schema: .hold), home: BuckiaHome = .standard,
+      resolver: ConflictResolver? = nil
+    ) throws -> ApplyReport {
+      try processInboundChanges([], options: options, home: home, resolver: resolver)
+    }
+
+    /// Takes back what diffs did, also after their rows have been changed by others.
+    ///
+    /// - Parameters:
+    ///   - subjects: What to take back.
+    ///   - options: What to do about rows that have been changed since.
+    ///   - home: Where the clock of the ids is kept, and what is known of the replica.
+    /// - Returns: What was done.
+    /// - Throws: As `DatabaseManager.undo`.
+    @discardableResult
+    public func undo(
+      _ subjects: [UndoSubject], options: UndoOptions = UndoOptions(), home: BuckiaHome = .standard
+    ) throws -> UndoReport {
+      try writing { database, written in
+        let report = try database.undo(subjects, options: options, home: home)
+        written.add(report)
+        return report
+      }
+    }
+
+    /// Resolves recorded conflicts: brings each row into the version that somebody has decided for.
+    ///
+    /// - Parameters:
+    ///   - conflicts: Their numbers: ``LoggedConflict/id``, or that of a `ConflictRecord`.
+    ///   - answer: The answer to all of them.
+    ///   - options: How.
+    /// - Returns: What became of each.
+    /// - Throws: As `DatabaseManager.resolve`.
+    @discardableResult
+    public func resolve(
+      _ conflicts: [Int64], taking answer: ConflictAnswer, options: ResolveOptions = ResolveOptions()
+    ) throws -> ResolveReport {
+      try writing { database, written in
+        let report = try database.resolve(conflicts, taking: answer, options: options)
+        written.add(report)
+        return report
+      }
+    }
+
+    /// Resolves all recorded conflicts of some kind with one answer, oldest first.
+    ///
+    /// - Parameters:
+    ///   - filter: Which of them.
+    ///   - answer: The answer to all of them.
+    ///   - options: How.
+    /// - Returns: What became of each.
+    /// - Throws: As `DatabaseManager.resolve`.
+    @discardableResult
+    public func resolve(
+      matching filter: ConflictFilter, taking answer: ConflictAnswer, options: ResolveOptions = ResolveOptions()
+    ) throws -> ResolveReport {
+      try writing { database, written in
+        let report = try database.resolve(matching: filter, taking: answer, options: options)
+        written.add(report)
+        return report
+      }
+    }
+  }
+#endif

@@ -1,0 +1,86 @@
+#if GRDB
+  import Buckia
+  import GRDB
+
+  extension ReplicatedDatabase {
+    /// Shares a part of the database with others: the first time all of it, then what has changed since.
+    ///
+    /// What was sent cannot be rolled back, so this throws inside a transaction of the app.
+    ///
+    /// ```swift
+    /// let scope = ShareScope { SharedTable("notes") }
+    /// try queue.withBuckia { buckia in
+    ///   try buckia.share(scope, to: [ben], output: .folder("outbox"), signedBy: me)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - scope: What is shared.
+    ///   - recipients: With whom.
+    ///   - output: Where the file goes.
+    ///   - options: What becomes of rows that have left the scope, and more.
+    ///   - identity: Who signs the file.
+    ///   - home: Where the clock of the ids is kept, and what is known of the replica.
+    ///   - progress: Is told how far the comparison has come. May throw to stop.
+    /// - Returns: What was found and written.
+    /// - Throws: As `DatabaseManager.share`.
+    @discardableResult
+    public func share(
+      _ scope: ShareScope, to recipients: [ShareRecipient], output: DiffOutput,
+      options: ShareOptions = ShareOptions(), signedBy identity: Identity? = nil, home: BuckiaHome = .standard,
+      progress: @escaping (DiffProgress) throws -> Void = { _ in }
+    ) throws -> ShareReport {
+      try writing { database, written in
+        // What is to be sent is committed before the file is written, which may fail.
+        if !options.isDryRun { written.addLedger() }
+        return try database.share(
+          scope, to: recipients, output: output, options: options, signedBy: identity, home: home,
+          progress: polling(progress))
+      }
+    }
+
+    /// Writes what turns an older database into this one into a diff file.
+    ///
+    /// What an open transaction has changed is in it. Tables of GRDB's own are not: in `grdb_migrations` a migrator
+    /// notes what it has done to this file, and another person's file has to go through the same migrations itself.
+    ///
+    /// - Parameters:
+    ///   - older: The database as it was; nil for none, so that all rows of this one are INSERTs.
+    ///   - output: Where the file goes.
+    ///   - options: Which tables, which of their rows and columns, and how.
+    ///   - identity: Who signs the file; nil for an unsigned one.
+    ///   - home: Where the clock of the ids is kept, and what is known of the replica.
+    ///   - progress: Is told how far the comparison has come. May throw to stop.
+    /// - Returns: What was found and written; `id` is nil when there is no difference.
+    /// - Throws: As `DatabaseManager.createDatabaseDiff`.
+    @discardableResult
+    public func createDatabaseDiff(
+      since older: String?, output: DiffOutput, options: DiffOptions = DiffOptions(),
+      signedBy identity: Identity? = nil, home: BuckiaHome = .standard,
+      progress: @escaping (DiffProgress) throws -> Void = { _ in }
+    ) throws -> DiffReport {
+      var options = options
+      options.excludedTables.formUnion(try tablesOfGRDB())
+      return try writing { database, written in
+        let report = try database.createDatabaseDiff(
+          since: older, output: output, options: options, signedBy: identity, home: home,
+          progress: polling(progress))
+        if report.id != nil { written.addLedger() }
+        return report
+      }
+    }
+
+    /// What tells how far a comparison has come, and stops it when it is not wanted any more.
+    private func polling(_ progress: @escaping (DiffProgress) throws -> Void) -> (DiffProgress) throws -> Void {
+      { [cancellation] in
+        try cancellation?.check()
+        try progress($0)
+      }
+    }
+
+    private func tablesOfGRDB() throws -> [TableName] {
+      try String.fetchAll(db, sql: "SELECT name FROM main.sqlite_master WHERE type = 'table'")
+        .filter(Database.isGRDBInternalTable).map { TableName($0) }
+    }
+  }
+#endif

@@ -1,0 +1,144 @@
+#if GRDB
+  import Buckia
+  import GRDB
+
+  /// A connection of GRDB's with the calls of Buckia: ``GRDB/Database/buckia``.
+  ///
+  /// The calls are those of `DatabaseManager`, under the same names. In a transaction of the app they are part of
+  /// that; without one they begin and commit their own. Beyond that, GRDB is kept up to date: SQLite does not tell it
+  /// of all that Buckia writes, so observations are told of the tables that have changed, and only of these. Cached
+  /// definitions of tables are forgotten when the schema has changed.
+  ///
+  /// What is read here can be observed:
+  ///
+  /// ```swift
+  /// let observation = ValueObservation.tracking { db in try db.buckia.conflicts() }
+  /// ```
+  ///
+  /// It is valid as long as its connection, on the same thread.
+  public struct ReplicatedDatabase {
+    /// The connection.
+    let db: Database
+    /// The copy of SQLite that has opened it; nil for the one that Buckia links.
+    let copy: SQLiteCopy?
+    /// Says when the calls are not wanted any more; nil where nobody will.
+    let cancellation: CancellationFlag?
+
+    init(_ db: Database, copy: SQLiteCopy?, cancellation: CancellationFlag? = nil) {
+      self.db = db
+      self.copy = copy
+      self.cancellation = cancellation
+    }
+
+    // MARK: Preparing
+
+    /// Makes the ledger tables, or migrates those of an earlier format.
+    ///
+    /// The first call that applies files makes them, too. Requests of ``LoggedDiff`` and its like need them: call
+    /// this in a migration of the app. It can be called any number of times.
+    ///
+    /// ```swift
+    /// migrator.registerMigration("ledger") { db in try db.buckia.initialize() }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - trust: Who is trusted from now on; nil leaves it as it is (`any` in a new ledger).
+    ///   - home: Knows which replica the database is.
+    /// - Throws: As `DatabaseManager.initialize`.
+    @discardableResult
+    public func initialize(
+      trust: TrustMode? = nil, home: BuckiaHome = .standard
+    ) throws -> DatabaseManager.InitReport {
+      try writing { database, written in
+        written.addLedger()
+        return try database.initialize(trust: trust, home: home)
+      }
+    }
+
+    /// Adds the SQL function `buckia_applying()`, by which triggers tell the app's own edits from those that came.
+    ///
+    /// ```swift
+    /// configuration.prepareDatabase { db in try db.buckia.addApplyingFunction() }
+    /// ```
+    ///
+    /// - Throws: As `DatabaseManager.addApplyingFunction`.
+    public func addApplyingFunction() throws {
+      try DatabaseManager.addApplyingFunction(to: handle(), of: copy)
+    }
+
+    // MARK: Any call
+
+    /// Makes calls of `DatabaseManager` that have no counterpart here, such as `invite` and `joinDataset`.
+    ///
+    /// Afterwards observations are told that Buckia's own tables have changed.
+    ///
+    /// - Parameters:
+    ///   - tables: Tables of the app that the calls change.
+    ///   - body: The calls. The database can only be used inside it.
+    /// - Throws: Whatever `body` throws; `BuckiaError` when another copy of SQLite has opened the connection.
+    public func withDatabase<Value>(
+      changing tables: Set<String> = [], _ body: (DatabaseManager) throws -> Value
+    ) throws -> Value {
+      try writing { database, written in
+        written.add(tables)
+        written.addLedger()
+        written.addConflicts()
+        return try body(database)
+      }
+    }
+
+    // MARK: Lending the connection
+
+    /// Makes calls that write, and tells GRDB what they have changed, also when they fail: an app may commit what was
+    /// done before.
+    ///
+    /// - Parameter body: Makes the calls, and notes what they change.
+    func writing<Value>(_ body: (DatabaseManager, inout WrittenTables) throws -> Value) throws -> Value {
+      let version = try db.schemaVersion()
+      var written = WrittenTables()
+      let result = Result { try lending { try body($0, &written) } }
+      if case .failure = result, written.isEmpty { return try result.get() }
+      do { try announce(written, since: version) } catch {
+        // What has failed first says why.
+        _ = try result.get()
+        throw error
+      }
+      return try result.get()
+    }
+
+    /// Makes calls that read, and has GRDB track the tables that they read.
+    func reading<Value>(_ tables: LedgerTables, _ body: (DatabaseManager) throws -> Value) throws -> Value {
+      try db.registerAccess(to: tables)
+      return try lending(body)
+    }
+
+    private func lending<Value>(_ body: (DatabaseManager) throws -> Value) throws -> Value {
+      try DatabaseManager.borrowing(handle(), of: copy, body)
+    }
+
+    private func handle() throws -> OpaquePointer {
+      guard let handle = db.sqliteConnection else {
+        throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "Connection is closed")
+      }
+      return handle
+    }
+
+    /// Tells GRDB what was written.
+    ///
+    /// - Parameters:
+    ///   - written: What was written.
+    ///   - version: The version of the schema before that.
+    private func announce(_ written: WrittenTables, since version: Int32) throws {
+      let hasOtherSchema = try db.schemaVersion() != version
+      if hasOtherSchema { db.clearSchemaCache() }
+      let region = try written.region(in: db, withSchema: hasOtherSchema)
+      guard !region.isEmpty else { return }
+      if db.isInsideTransaction { return try db.notifyChanges(in: region) }
+      // Observers hear of changes when a transaction ends, and those of Buckia's own have ended unseen.
+      try db.inTransaction(.deferred) {
+        try db.notifyChanges(in: region)
+        return .commit
+      }
+    }
+  }
+#endif

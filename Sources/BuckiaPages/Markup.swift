@@ -1,0 +1,104 @@
+import SQLiteSchemas
+
+/// HTML that may go into a page as it is.
+///
+/// Only literals of the source are taken as they stand; text that is put into one is escaped, so what a file or a person has written can neither
+/// become an element nor end an attribute. There is no way to make markup of a `String` that is only known when the program runs, other
+/// than as text.
+///
+/// ```swift
+/// let cell: Markup = "<td title=\"\(name)\">\(value)</td>"
+/// ```
+///
+/// Control and bidirectional characters are shown as the command shows them, by their numbers. Values of attributes have to stand in double
+/// quotes, and elements have to be closed: the result is HTML and XML alike.
+package struct Markup: ExpressibleByStringInterpolation, Sendable {
+  package typealias StringLiteralType = StaticString
+
+  /// The bytes, in UTF-8.
+  package private(set) var utf8: [UInt8]
+
+  /// Markup that is written down in the source.
+  package init(stringLiteral value: StaticString) { utf8 = value.withUTF8Buffer { Array($0) } }
+
+  /// Markup with text in it.
+  package init(stringInterpolation: StringInterpolation) { utf8 = stringInterpolation.utf8 }
+
+  /// Nothing but text.
+  package init(text: some StringProtocol) {
+    utf8 = []
+    Self.append(text, to: &utf8)
+  }
+
+  /// Text of several lines: each line end is shown, and breaks the line.
+  package init(lines text: some StringProtocol) { self.init(lines: text, endedBy: #"\n<br />"#) }
+
+  /// Text of several lines for an element in which they stay lines.
+  package init(preformatted text: some StringProtocol) { self.init(lines: text, endedBy: "\n") }
+
+  private init(lines text: some StringProtocol, endedBy lineEnd: StaticString) {
+    utf8 = []
+    // By bytes: a line end can be a part of a character.
+    for (place, line) in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+      if place > 0 { lineEnd.withUTF8Buffer { utf8.append(contentsOf: $0) } }
+      Self.append(String(decoding: line, as: UTF8.self), to: &utf8)
+    }
+  }
+
+  /// What the module itself writes into a page: its style sheet and its script.
+  init(verbatim text: String) { utf8 = Array(text.utf8) }
+
+  /// Adds markup at the end.
+  package static func += (left: inout Markup, right: Markup) { left.utf8.append(contentsOf: right.utf8) }
+
+  /// Markup while it is put together.
+  package struct StringInterpolation: StringInterpolationProtocol {
+    package typealias StringLiteralType = StaticString
+
+    fileprivate var utf8: [UInt8] = []
+
+    package init(literalCapacity: Int, interpolationCount: Int) {
+      utf8.reserveCapacity(literalCapacity + 16 * interpolationCount)
+    }
+
+    package mutating func appendLiteral(_ literal: StaticString) {
+      literal.withUTF8Buffer { utf8.append(contentsOf: $0) }
+    }
+
+    /// Puts text in.
+    package mutating func appendInterpolation(_ text: some StringProtocol) { Markup.append(text, to: &utf8) }
+
+    /// Puts a number in.
+    package mutating func appendInterpolation(_ number: some BinaryInteger) {
+      utf8.append(contentsOf: String(number).utf8)
+    }
+
+    /// Puts markup in.
+    package mutating func appendInterpolation(_ markup: Markup) { utf8.append(contentsOf: markup.utf8) }
+  }
+
+  // MARK: Escaping
+
+  fileprivate static func append(_ text: some StringProtocol, to utf8: inout [UInt8]) {
+    // Most text is plain, and then there is nothing to be looked up about its characters.
+    if text.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) {
+      append(visible: text.utf8, to: &utf8)
+    } else {
+      append(visible: text.escaped.utf8, to: &utf8)
+    }
+  }
+
+  /// Adds text in which every character may be shown.
+  private static func append(visible text: some Sequence<UInt8>, to utf8: inout [UInt8]) {
+    for byte in text {
+      switch byte {
+      case UInt8(ascii: "&"): utf8.append(contentsOf: "&amp;".utf8)
+      case UInt8(ascii: "<"): utf8.append(contentsOf: "&lt;".utf8)
+      case UInt8(ascii: ">"): utf8.append(contentsOf: "&gt;".utf8)
+      case UInt8(ascii: "\""): utf8.append(contentsOf: "&quot;".utf8)
+      case UInt8(ascii: "'"): utf8.append(contentsOf: "&#39;".utf8)
+      default: utf8.append(byte)
+      }
+    }
+  }
+}

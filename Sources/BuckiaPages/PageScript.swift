@@ -1,0 +1,161 @@
+/// What a page can do besides being read: searching, and going from change to change by the keyboard. Without it everything can still be read.
+///
+/// It makes no markup of text, and the page's policy would not let it.
+package enum PageScript {
+  /// The script, as it stands between `<script>` and `</script>`.
+  package static let text = #"""
+    /*<![CDATA[*/
+    "use strict";
+    (() => {
+      const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+      const field = document.getElementById("query");
+      const status = document.getElementById("status");
+      const shortcuts = document.getElementById("shortcuts");
+      const keys = document.getElementById("keys");
+      const noun = document.querySelector("main").dataset.noun;
+      const entries = all("tbody.entry");
+      const sectionOf = (entry) => entry.closest("section");
+
+      // Searching. Many entries are looked at in pieces, so that the page answers meanwhile.
+      const pieceSize = 1000;
+      let search = 0;
+      const pause = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+      const find = async () => {
+        search += 1;
+        const own = search;
+        const words = field.value.toLocaleLowerCase().split(/\s+/).filter((word) => word !== "");
+        let found = 0;
+        for (let place = 0; place < entries.length; place += 1) {
+          if (place % pieceSize === pieceSize - 1) {
+            await pause();
+            if (own !== search) return;
+          }
+          const entry = entries[place];
+          const heading = sectionOf(entry).querySelector("h2");
+          const text = words.length > 0 ? `${heading.textContent} ${entry.textContent}`.toLocaleLowerCase() : "";
+          entry.hidden = !words.every((word) => text.includes(word));
+          if (!entry.hidden) found += 1;
+        }
+        for (const part of all("table.entries, details.fold, section.list")) {
+          part.hidden = words.length > 0 && part.querySelector("tbody.entry:not([hidden])") === null;
+        }
+        for (const fold of all("details.fold")) {
+          if (words.length > 0 && !fold.open) {
+            fold.open = true;
+            fold.dataset.opened = "search";
+          } else if (words.length === 0 && fold.dataset.opened === "search") {
+            fold.open = false;
+            delete fold.dataset.opened;
+          }
+        }
+        status.textContent = words.length > 0 ? `${found} of ${entries.length} ${noun} on this page match.` : "";
+        const first = shownFrom(0, 1);
+        if (first && current.hidden) makeCurrent(first);
+      };
+
+      let timer = 0;
+      field.addEventListener("input", () => {
+        clearTimeout(timer);
+        timer = setTimeout(find, 150);
+      });
+
+      // Going from entry to entry. One of them is reached by the Tab key; the arrow keys go on from there.
+      let current = entries[0];
+      const jumpIn = (entry) => entry.querySelector("a.jump");
+
+      const makeCurrent = (entry) => {
+        jumpIn(current).tabIndex = -1;
+        current = entry;
+        jumpIn(current).tabIndex = 0;
+      };
+
+      const goTo = (entry) => {
+        if (!entry) return;
+        const fold = entry.closest("details");
+        if (fold) fold.open = true;
+        makeCurrent(entry);
+        jumpIn(entry).focus();
+      };
+
+      // The first entry that is shown and wanted, from a place on, forwards or backwards.
+      const shownFrom = (start, step, isWanted = () => true) => {
+        for (let place = start; place >= 0 && place < entries.length; place += step) {
+          if (!entries[place].hidden && isWanted(entries[place])) return entries[place];
+        }
+        return undefined;
+      };
+
+      const move = (from, key) => {
+        const place = entries.indexOf(from);
+        const isElsewhere = (entry) => sectionOf(entry) !== sectionOf(from);
+        switch (key) {
+          case "ArrowDown": return shownFrom(place + 1, 1);
+          case "ArrowUp": return shownFrom(place - 1, -1);
+          case "Home": return shownFrom(0, 1);
+          case "End": return shownFrom(entries.length - 1, -1);
+          case "ArrowRight": return shownFrom(place + 1, 1, isElsewhere);
+          case "ArrowLeft": {
+            const before = shownFrom(place - 1, -1, isElsewhere);
+            return before && shownFrom(0, 1, (entry) => sectionOf(entry) === sectionOf(before));
+          }
+          default: return undefined;
+        }
+      };
+
+      const moves = ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowLeft", "Home", "End"];
+
+      document.addEventListener("keydown", (event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+        const target = event.target instanceof Element ? event.target : document.body;
+        // Whoever types into a form means what they type.
+        if (target !== field && target.closest("textarea, select, form input")) return;
+        const jump = target.closest("a.jump");
+        if (jump && moves.includes(event.key)) {
+          event.preventDefault();
+          goTo(move(jump.closest("tbody"), event.key));
+        } else if (target === field) {
+          if (event.key === "Escape") {
+            field.value = "";
+            find();
+          } else if (event.key === "Enter") {
+            event.preventDefault();
+            clearTimeout(timer);
+            find().then(() => goTo(shownFrom(0, 1)));
+          }
+        } else if (shortcuts.checked && event.key === "/") {
+          event.preventDefault();
+          field.focus();
+          field.select();
+        } else if (shortcuts.checked && event.key === "?") {
+          event.preventDefault();
+          keys.open = !keys.open;
+          keys.querySelector("summary").focus();
+        }
+      });
+
+      // What is folded is shown where it is wanted: by a link to it, and on paper.
+      const showLinked = () => {
+        const linked = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+        if (linked && linked.matches("a.jump")) goTo(linked.closest("tbody"));
+      };
+      addEventListener("hashchange", showLinked);
+      addEventListener("beforeprint", () => {
+        for (const fold of all("details.fold:not([open])")) {
+          fold.open = true;
+          fold.dataset.opened = "print";
+        }
+      });
+      addEventListener("afterprint", () => {
+        for (const fold of all('details.fold[data-opened="print"]')) {
+          fold.open = false;
+          delete fold.dataset.opened;
+        }
+      });
+
+      for (const part of all(".scripted")) part.hidden = false;
+      showLinked();
+    })();
+    /*]]>*/
+    """#
+}

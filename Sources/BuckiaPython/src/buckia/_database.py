@@ -1,0 +1,501 @@
+"""Databases and what can be done with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from ctypes import byref, c_int64, c_void_p
+from typing import Any, Callable, Optional, Union
+
+from . import _abi
+from ._abi import library
+from ._arguments import (
+    cells,
+    choice,
+    conflict_filter,
+    limit,
+    number,
+    path,
+    paths,
+    table_policy,
+    text,
+    texts,
+    trust_mode,
+)
+from ._borrowing import PythonSQLite
+from ._calls import Call
+from ._conflicts import ConflictRecord, ConflictRule, ResolveReport
+from ._documents import read
+from ._progress import Progress
+from ._receiving import ApplyReport, InitReport, LogEntry, UndoReport
+from ._resolving import Resolver, callback
+from ._sending import DiffReport, ShareReport
+from ._values import PathLike, Value
+
+Tell = Callable[[Progress], object]
+"""Is told now and then how far a call has come. What it raises stops the call and comes out of it unchanged."""
+
+
+class Database:
+    """One local database and what can be done with it.
+
+    Made from a path, each call opens the file, does its work in transactions of its own and closes it again; calls may
+    run in any number of threads and processes at once. :meth:`borrowing` makes one of a connection that the app has
+    open.
+
+        database = buckia.Database("notes.sqlite")
+        report = database.apply("inbound")
+        for diff in report.rejected:
+            print(diff.path, diff.reason)
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        home: Optional[PathLike] = None,
+        passphrase: Optional[str] = None,
+        timeout: float = 10.0,
+    ) -> None:
+        """Takes a database file, which need not exist before a call needs it.
+
+        Args:
+            path: The file.
+            home: The folder with the person's identity, contacts and the clock of their ids; None for `$BUCKIA_HOME`,
+                else the usual one of the system.
+            passphrase: What opens the identity where it is protected.
+            timeout: How many seconds to wait for another program's lock.
+        """
+        self.path: Optional[str] = os.fspath(path)
+        """The file; None for a borrowed connection."""
+        self._connection: Optional[sqlite3.Connection] = None
+        self._home = home
+        self._passphrase = passphrase
+        self._timeout = timeout
+
+    @classmethod
+    def borrowing(
+        cls, connection: sqlite3.Connection, *, home: Optional[PathLike] = None, passphrase: Optional[str] = None
+    ) -> Database:
+        """Works on a connection that the app has open.
+
+        The connection stays the app's and is not closed. Inside a transaction that the app has open, everything is part
+        of that: it happens when the app commits, and applied files stay in their folders until a later call finds them
+        applied.
+
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                buckia.Database.borrowing(connection).apply("inbound")
+
+        The same rules hold as for the connection: the threads that may use it, and one at a time.
+
+        Args:
+            connection: The connection. Subclasses are fine.
+            home: As of :class:`Database`.
+            passphrase: As of :class:`Database`.
+
+        Raises:
+            CannotBorrowError: This Python does not give connections away. The message says why.
+            TypeError: It is no connection of the module `sqlite3`.
+        """
+        if not isinstance(connection, sqlite3.Connection):
+            raise TypeError(f"a sqlite3.Connection is needed, and this is {type(connection).__name__}")
+        PythonSQLite.shared()
+        database = cls("", home=home, passphrase=passphrase)
+        database.path = None
+        database._connection = connection
+        return database
+
+    def __repr__(self) -> str:
+        if self._connection is None:
+            return f"buckia.Database({self.path!r})"
+        return f"buckia.Database.borrowing({self._connection!r})"
+
+    @contextmanager
+    def _opened(self) -> Iterator[c_void_p]:
+        """The database as C has it."""
+        handle = c_void_p()
+        with ExitStack() as lent:
+            if self._connection is None:
+                Call().run(library.buckia_open, path(self.path), byref(handle))
+            else:
+                connection = lent.enter_context(PythonSQLite.shared().lend(self._connection))
+                Call().run(library.buckia_open_handle, connection.handle, connection.routines, byref(handle))
+            lent.callback(library.buckia_close, handle)
+            self._set_up(handle)
+            yield handle
+
+    def _set_up(self, handle: c_void_p) -> None:
+        home = path(self._home, "the home folder")
+        Call().run(library.buckia_set_home, handle, home, text(self._passphrase, "the passphrase"))
+        if self._connection is None:
+            milliseconds = round(min(max(0.0, self._timeout * 1_000), 2**31 - 1))
+            Call().run(library.buckia_set_busy_timeout, handle, milliseconds)
+
+    def init(self, *, trust: Optional[str] = None) -> InitReport:
+        """Makes the ledger tables, and the database where there is none. :meth:`apply` makes them, too.
+
+        Args:
+            trust: Whose files are applied from now on: `any`, or `known` for those of trusted contacts only; None
+                leaves it as it is.
+
+        Raises:
+            DatabaseError: The database cannot be opened or written.
+        """
+        with self._opened() as handle:
+            return read(InitReport, Call().document(library.buckia_init, handle, trust_mode(trust)))
+
+    def diff(
+        self,
+        since: Optional[PathLike],
+        output: PathLike,
+        *,
+        tables: Iterable[str] = (),
+        method: str = "auto",
+        raw: bool = False,
+        sign: bool = False,
+        replace: bool = False,
+        unrelated: bool = False,
+        again: bool = False,
+        progress: Optional[Tell] = None,
+    ) -> DiffReport:
+        """Writes what turns an older database into this one into a diff file. Both may be in use.
+
+        Args:
+            since: The database as it was; None for none, so that all rows are new.
+            output: A folder, which is made where it is missing and gets a file named by its id; a path that ends in
+                `.bdiff` or `.changeset`, or names an existing file, is the file itself.
+            tables: The tables to compare; all where none are named.
+            method: `auto`, `pages`, `rows` or `session`.
+            raw: Writes a bare SQLite changeset, without table definitions.
+            sign: Signs with the identity of the home folder.
+            replace: Replaces a file that is there already.
+            unrelated: Compares databases that share no table.
+            again: Sends again what was sent since the snapshot was made that the older database is.
+            progress: Is told how far the comparison has come.
+
+        Returns:
+            What was found and written; `path` is None where nothing has changed.
+
+        Raises:
+            Error: A database cannot be read, or the file cannot be written. There is no file then.
+        """
+        call = Call()
+        wanted, count = texts(tables, "tables")
+        options = _abi.DiffOptions(
+            tables=wanted,
+            table_count=count,
+            method=choice(method, _abi.METHODS, "the method"),
+            raw=raw,
+            replace=replace,
+            unrelated=unrelated,
+            again=again,
+            sign=sign,
+            progress=call.progress(progress),
+        )
+        with self._opened() as handle:
+            report = call.document(library.buckia_diff, handle, path(since), path(output, "the output"), byref(options))
+        return read(DiffReport, report)
+
+    def share(
+        self,
+        scope: Optional[Mapping[str, Any]],
+        to: Union[str, Iterable[str]],
+        output: PathLike,
+        *,
+        unencrypted: bool = False,
+        dry_run: bool = False,
+        resync: bool = False,
+        on_leave: str = "withdraw",
+        propagate: bool = False,
+        acknowledge: bool = False,
+        replace: bool = False,
+        progress: Optional[Tell] = None,
+    ) -> ShareReport:
+        """Shares some rows with others: all of them first, then what has changed.
+
+        Args:
+            scope: What is shared, as Schemas/scope.md describes it, such as
+                `{"format": 1, "tables": [{"table": "album", "where": "id = 7"}]}`; None for the only scope that is
+                shared with these recipients.
+            to: With whom: each the name of a contact, a card or the path of one, or a recipient `age1…`.
+            output: As of :meth:`diff`.
+            unencrypted: Writes a file that everybody can read.
+            dry_run: Writes nothing: the report says which rows would leave.
+            resync: Sends everything anew.
+            on_leave: What becomes of rows that are not shared any more: `withdraw` removes them there, `keep` leaves
+                them.
+            propagate: Deletes rows there, too, that went here because of an undo or because somebody does not share
+                them any more.
+            acknowledge: Writes a file where nothing has changed if changes of others have been applied since the last
+                one.
+            replace: Replaces a file that is there already.
+            progress: Is told how far the comparison has come.
+
+        Returns:
+            What was found and written; `path` is None where nothing has changed.
+
+        Raises:
+            Error: The scope cannot be followed, a recipient has no key, or there is no identity. Nothing is sent then.
+            MisuseError: The app's connection is inside a transaction.
+        """
+        call = Call()
+        recipients, count = texts([to] if isinstance(to, str) else to, "to")
+        options = _abi.ShareOptions(
+            unencrypted=unencrypted,
+            dry_run=dry_run,
+            resync=resync,
+            keep_on_leave=choice(on_leave, {"withdraw": 0, "keep": 1}, "on_leave") == 1,
+            propagate=propagate,
+            acknowledge=acknowledge,
+            replace=replace,
+            progress=call.progress(progress),
+        )
+        document = None if scope is None else json.dumps(scope, ensure_ascii=False, allow_nan=False)
+        with self._opened() as handle:
+            report = call.document(
+                library.buckia_share,
+                handle,
+                text(document, "the scope"),
+                recipients,
+                count,
+                path(output, "the output"),
+                byref(options),
+            )
+        return read(ShareReport, report)
+
+    def apply(
+        self,
+        *files: PathLike,
+        resolver: Optional[Resolver] = None,
+        on_conflict: str = "keep-local",
+        policies: Optional[Mapping[Union[str, tuple[str, str]], str]] = None,
+        schema: str = "additive",
+        trust: Optional[str] = None,
+        triggers: bool = False,
+        keep: bool = False,
+        remove: bool = False,
+        dry_run: bool = False,
+        refuse_new_dataset: bool = False,
+        snapshot: Optional[PathLike] = None,
+        memory: int = 0,
+        identities: Iterable[PathLike] = (),
+        passphrase: Optional[str] = None,
+        progress: Optional[Tell] = None,
+    ) -> ApplyReport:
+        """Applies diff files, raw changesets and whole inbound folders, each file exactly once.
+
+        A file that is damaged or refused changes nothing, is recorded with the reason and does not stop the others:
+        that is no error, and the report says so. Applied files are removed from folders, unless `keep` or a transaction
+        of the app keeps them.
+
+        Args:
+            files: The files and folders.
+            resolver: Is asked about each conflict, before the policies.
+            on_conflict: `keep-local`, `take-incoming`, `abort` to refuse the whole diff, or `latest`.
+            policies: Policies of tables that have another one, by the table's name, or by a pair of table and column.
+            schema: What to do where the schemas differ: `additive`, `exact`, `hold` or `adopt`.
+            trust: Whose files are applied from now on: `any` or `known`; None leaves it as it is.
+            triggers: Whether the database's triggers fire.
+            keep: Leaves applied files in their folders.
+            remove: Removes applied files that were named by themselves, too.
+            dry_run: Changes nothing: the report says what would happen.
+            refuse_new_dataset: Refuses files of a dataset where the database belongs to none.
+            snapshot: Where a copy of the database goes that the next diff is made from.
+            memory: How many bytes SQLite may take up for pages and sorting; 0 for 256 MiB.
+            identities: Files of identities that open encrypted files beside the person's own.
+            passphrase: The passphrase of files that were encrypted with one.
+            progress: Is told how far the work has come.
+
+        Returns:
+            What became of each file.
+
+        Raises:
+            Error: The database cannot be opened or written. `report` tells of the files that were done before.
+            Whatever `resolver` and `progress` raise.
+        """
+        call = Call()
+        rules = [table_policy(subject, policy) for subject, policy in (policies or {}).items()]
+        keys, key_count = paths(identities)
+        options = _abi.ApplyOptions(
+            on_conflict=choice(on_conflict, _abi.POLICIES, "on_conflict"),
+            policies=(_abi.TablePolicy * len(rules))(*rules) if rules else None,
+            policy_count=len(rules),
+            schema=choice(schema, _abi.SCHEMA_MODES, "schema"),
+            trust=trust_mode(trust),
+            triggers=triggers,
+            keep=keep,
+            remove=remove,
+            dry_run=dry_run,
+            refuse_new_dataset=refuse_new_dataset,
+            snapshot=path(snapshot, "the snapshot"),
+            memory=number(memory, "memory"),
+            identities=keys,
+            identity_count=key_count,
+            passphrase=text(passphrase, "the passphrase"),
+            progress=call.progress(progress),
+        )
+        if resolver is not None:
+            options.resolve = callback(call, resolver)
+        with self._opened() as handle:
+            document, error = call.outcome(library.buckia_apply, handle, *paths(files), byref(options), None)
+        report = None if document is None else read(ApplyReport, document)
+        if error is not None:
+            error.report = report
+            raise error
+        assert report is not None
+        return report
+
+    def conflicts(
+        self,
+        *,
+        table: Optional[str] = None,
+        diff: Optional[str] = None,
+        kind: Optional[str] = None,
+        open: bool = False,
+        newest: Optional[int] = None,
+    ) -> list[ConflictRecord]:
+        """The recorded conflicts, oldest first.
+
+        Args:
+            table: Only those of this table.
+            diff: Only those of this diff file: its id, or the digest of a raw changeset.
+            kind: Only those of this kind: `data`, `not-found`, `conflict`, `constraint` or `foreign-key`.
+            open: Only those that nobody has decided about yet.
+            newest: At most so many of these.
+
+        Raises:
+            DatabaseError: The database cannot be read.
+        """
+        call = Call()
+        found: list[ConflictRecord] = []
+        item = call.items(lambda document: read(ConflictRecord, document), found)
+        wanted = conflict_filter(table, diff, kind, open)
+        with self._opened() as handle:
+            call.run(library.buckia_each_conflict, handle, byref(wanted), limit(newest), item, None)
+        return found
+
+    def resolve(
+        self,
+        conflicts: Union[int, Iterable[int]],
+        take: Union[str, Mapping[str, Value]],
+        *,
+        decided_by: Optional[str] = None,
+        force: bool = False,
+        remember: bool = False,
+        dry_run: bool = False,
+    ) -> ResolveReport:
+        """Decides recorded conflicts and changes the rows accordingly, all in one transaction.
+
+        A conflict that cannot be resolved does not stop the others: the report says why.
+
+        Args:
+            conflicts: Their numbers (:attr:`ConflictRecord.id`).
+            take: `local`, `incoming`, or the values that columns get.
+            decided_by: Who decides, as it is recorded: a name that people know.
+            force: Overwrites rows that were changed since, and lets rows refer to others that are not there.
+            remember: Keeps the answer as a rule for later conflicts with the same question.
+            dry_run: Changes nothing.
+
+        Raises:
+            ConflictError: No conflicts are recorded.
+            DatabaseError: The database cannot be written.
+        """
+        wanted = [conflicts] if isinstance(conflicts, int) else conflicts
+        numbers = [number(conflict, "the number of a conflict") for conflict in wanted]
+        values, _kept = cells({} if isinstance(take, str) else take)
+        version = (
+            choice(take, {"local": 1, "incoming": 2}, "take") if isinstance(take, str) else _abi.VERSIONS["values"]
+        )
+        options = _abi.ResolveOptions(
+            values=(_abi.Cell * len(values))(*values) if values else None,
+            value_count=len(values),
+            decided_by=text(decided_by, "decided_by"),
+            force=force,
+            remember=remember,
+            dry_run=dry_run,
+        )
+        with self._opened() as handle:
+            report = Call().document(
+                library.buckia_resolve,
+                handle,
+                (c_int64 * len(numbers))(*numbers),
+                len(numbers),
+                version,
+                byref(options),
+            )
+        return read(ResolveReport, report)
+
+    def rules(self) -> list[ConflictRule]:
+        """The answers that are kept as rules, oldest first.
+
+        Raises:
+            DatabaseError: The database cannot be read.
+        """
+        with self._opened() as handle:
+            document = Call().document(library.buckia_rules, handle)
+        return [read(ConflictRule, rule) for rule in document["rules"]]
+
+    def forget_rule(self, rule: int) -> None:
+        """Forgets a rule: it decides no more conflicts. What it has decided stays.
+
+        Args:
+            rule: Its number (:attr:`ConflictRule.id`).
+
+        Raises:
+            ConflictError: There is none with this number.
+        """
+        with self._opened() as handle:
+            Call().run(library.buckia_forget_rule, handle, number(rule, "the number of a rule"))
+
+    def log(self, *, newest: Optional[int] = None) -> list[LogEntry]:
+        """What has reached the database, oldest first.
+
+        Args:
+            newest: At most so many.
+
+        Raises:
+            DatabaseError: The database cannot be read.
+        """
+        with self._opened() as handle:
+            if newest is not None:
+                document = Call().document(library.buckia_log, handle, limit(newest))
+                return [read(LogEntry, entry) for entry in document["entries"]]
+            call = Call()
+            found: list[LogEntry] = []
+            item = call.items(lambda entry: read(LogEntry, entry), found)
+            call.run(library.buckia_each_log_entry, handle, item, None)
+            return found
+
+    def undo(
+        self,
+        *diffs: str,
+        senders: Iterable[str] = (),
+        on_conflict: str = "keep-local",
+        dry_run: bool = False,
+    ) -> UndoReport:
+        """Takes back what diffs did to this database, also after their rows have been changed by others.
+
+        Args:
+            diffs: Their ids, or the digests of raw changesets. An undo has an id, too, and can be taken back.
+            senders: Takes back all that came from these: names of contacts, keys as the log shows them, or `unsigned`.
+            on_conflict: What to do about rows that have been changed since: `keep-local` or `take-incoming`.
+            dry_run: Changes nothing.
+
+        Raises:
+            UndoError: A diff is not known here, not well enough any more, or has been taken back. Nothing has been
+                changed then.
+        """
+        origins, count = texts(senders, "senders")
+        options = _abi.UndoOptions(
+            on_conflict=choice(on_conflict, _abi.POLICIES, "on_conflict"),
+            dry_run=dry_run,
+            senders=origins,
+            sender_count=count,
+        )
+        with self._opened() as handle:
+            report = Call().document(library.buckia_undo, handle, *texts(diffs, "diffs"), byref(options))
+        return read(UndoReport, report)

@@ -1,0 +1,100 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A C program of this folder, compiled against the library that was built beside the tests.
+struct CProgram {
+  struct Failure: Error, CustomStringConvertible { let description: String }
+
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  /// The file of a path in the package.
+  static func file(_ path: String) -> String { root.appendingPathComponent(path).path }
+
+  /// The header of the library.
+  static var header: String {
+    get throws { try String(contentsOfFile: file("Sources/CBuckia/include/buckia.h"), encoding: .utf8) }
+  }
+
+  /// Where the build puts what it has built.
+  static var products: String {
+    get throws {
+      try URL(fileURLWithPath: BuiltProduct.path(of: libraryName)).deletingLastPathComponent().path
+    }
+  }
+
+  #if os(macOS)
+    static let libraryName = "libBuckiaC.dylib"
+  #else
+    static let libraryName = "libBuckiaC.so"
+  #endif
+
+  /// The library as the build has it for debugging.
+  static var library: String { get throws { try "\(products)/\(libraryName)" } }
+
+  /// Whether `make library` has built the library, with the header that there is now.
+  static let hasLibrary = FileManager.default.contentsEqual(
+    atPath: file(".build/library/buckia.h"), andPath: file("Sources/CBuckia/include/buckia.h"))
+
+  /// Why no C program can be compiled here; nil where one can. Clang comes with Swift.
+  static let obstacle: String? = ProgramRun.path(of: "clang") == nil ? "clang is not on the PATH" : nil
+
+  /// Which library a program is linked with.
+  enum Linkage: String, Sendable {
+    /// The one that the build of the tests has made.
+    case debug
+    /// The shared one of `make library`.
+    case shared
+    /// The static one of `make library`.
+    case `static`
+
+    /// Those that have been built.
+    static let available = [debug] + (CProgram.hasLibrary ? [shared, `static`] : [])
+
+    private var built: String {
+      CProgram.file(".build/library/libbuckia.\(self == .static ? "a" : CProgram.libraryName.split(separator: ".")[1])")
+    }
+
+    /// What the linker is told.
+    fileprivate var arguments: [String] {
+      get throws {
+        let libraries = ["-lsqlite3", "-lpthread", "-ldl"]
+        switch self {
+        case .debug:
+          let products = try CProgram.products
+          return ["-L", products, "-lBuckiaC", "-Wl,-rpath,\(products)"] + libraries
+        case .shared: return [built, "-Wl,-rpath,\(CProgram.file(".build/library"))"] + libraries
+        case .static: return [built] + libraries + ["-lzstd", "-lstdc++", "-lm"]
+        }
+      }
+    }
+  }
+
+  /// Compiles a program of `Programs`, runs it in an empty folder, and returns what it prints.
+  ///
+  /// - Throws: `Failure` with its output when it does not compile, or does not end with 0.
+  static func run(_ name: String, in folder: TemporaryFolder, linkage: Linkage = .debug) throws -> String {
+    let program = folder.file(name)
+    try run(
+      "clang",
+      [
+        "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-I", file("Sources/CBuckia/include"),
+        file("Tests/BuckiaCTests/Programs/\(name).c"), "-o", program,
+      ] + linkage.arguments)
+    let work = "\(name).work"
+    try folder.makeFolder(work)
+    return try run(program, [folder.file(work)])
+  }
+
+  /// Runs a tool, or a program by its path, and returns what it prints.
+  @discardableResult
+  static func run(_ tool: String, _ arguments: [String]) throws -> String {
+    guard let path = tool.hasPrefix("/") ? tool : ProgramRun.path(of: tool) else {
+      throw Failure(description: "\(tool) is not on the PATH")
+    }
+    let run = try ProgramRun(path, arguments)
+    guard run.hasSucceeded else { throw Failure(description: "\(tool) ended with \(run.status): \(run.text)") }
+    return run.text
+  }
+}

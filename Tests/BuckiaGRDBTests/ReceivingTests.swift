@@ -1,0 +1,135 @@
+#if GRDB
+  import Buckia
+  import BuckiaGRDB
+  import Dispatch
+  import GRDB
+  import TestSupport
+  import Testing
+
+  @Suite("Applying files through a connection of GRDB's")
+  struct ReceivingTests {
+    private struct Stop: Error {}
+
+    @Test("Inside of write, files are part of the app's transaction", arguments: Opening.allCases, [true, false])
+    func insideWrite(opening: Opening, commits: Bool) throws {
+      let mailbox = try Mailbox(opening)
+      try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
+      do {
+        try mailbox.writer.write { db in
+          try db.execute(sql: "UPDATE drafts SET body = 'done'")
+          let report = try db.buckia.processInboundChanges([mailbox.inbound])
+          #expect(report.changedTables == ["notes"])
+          #expect(try String.fetchAll(db, sql: "SELECT title FROM notes ORDER BY id") == ["Boat", "Radio", "Harbour"])
+          if !commits { throw Stop() }
+        }
+      } catch is Stop {}
+      #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3") == (commits ? ["Harbour"] : []))
+      #expect(try mailbox.texts("SELECT body FROM drafts") == [commits ? "done" : "unfinished"])
+      #expect(try mailbox.files().count == 1)
+      let later = try mailbox.writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }
+      #expect(later.diffs.map(\.state) == [commits ? .alreadyApplied : .applied])
+      #expect(try mailbox.files().isEmpty)
+      #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3") == ["Harbour"])
+    }
+
+    @Test("Outside of a transaction, files are applied in one of their own and removed", arguments: Opening.allCases)
+    func outside(opening: Opening) throws {
+      let mailbox = try Mailbox(opening)
+      try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
+      let report = try mailbox.writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }
+      #expect(report.applied.map(\.isRemoved) == [true])
+      #expect(try mailbox.files().isEmpty)
+      #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3") == ["Harbour"])
+    }
+
+    @Test("The calls can be awaited", arguments: Opening.allCases)
+    func awaited(opening: Opening) async throws {
+      let mailbox = try Mailbox(opening)
+      try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
+      let report = try await mailbox.writer.withBuckia { try $0.processInboundChanges([mailbox.inbound]) }
+      #expect(report.applied.count == 1)
+      try mailbox.deliver("INSERT INTO notes VALUES (4, 'Pier')")
+      let tables = try await mailbox.writer.write { db in
+        try db.buckia.processInboundChanges([mailbox.inbound]).changedTables
+      }
+      #expect(tables == ["notes"])
+    }
+
+    @Test("A call that is cancelled stops and changes nothing", .timeLimit(.minutes(1)), arguments: Opening.allCases)
+    func cancelled(opening: Opening) async throws {
+      let mailbox = try Mailbox(opening)
+      try mailbox.makeLedger()
+      try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
+      let counter = RegionCounter("notes", "buckia_ledger", in: mailbox.writer)
+      let (begun, hasBegun) = AsyncStream.makeStream(of: Void.self)
+      let goesOn = DispatchSemaphore(value: 0)
+      let call = Task { [writer = mailbox.writer, inbound = mailbox.inbound] in
+        try await writer.withBuckia { buckia in
+          try buckia.processInboundChanges(
+            [inbound],
+            progress: { _ in
+              hasBegun.finish()
+              goesOn.wait()
+              goesOn.signal()
+            })
+        }
+      }
+      for await _ in begun {}
+      call.cancel()
+      goesOn.signal()
+      await #expect(throws: CancellationError.self) { _ = try await call.value }
+      #expect(try mailbox.files().count == 1)
+      #expect(counter.take() == [:])
+      #expect(try mailbox.texts("SELECT title FROM notes WHERE id = 3").isEmpty)
+    }
+
+    @Test("Foreign keys are enforced afterwards as GRDB has set it")
+    func foreignKeys() throws {
+      let mailbox = try Mailbox()
+      try mailbox.deliver("INSERT INTO notes VALUES (3, 'Harbour')")
+      _ = try mailbox.writer.write { db in try db.buckia.processInboundChanges([mailbox.inbound]) }
+      #expect(try mailbox.writer.read { try Bool.fetchOne($0, sql: "PRAGMA foreign_keys") } == true)
+    }
+
+    @Test("GRDB knows of columns and tables that a file has added", arguments: Opening.allCases)
+    func addedColumns(opening: Opening) throws {
+      let mailbox = try Mailbox(opening)
+      #expect(try mailbox.writer.read { try $0.columns(in: "notes").map(\.name) } == ["id", "title"])
+      try mailbox.writer.write { db in
+        #expect(try Row.fetchOne(db, sql: "SELECT * FROM notes")?.count == 2)
+        #expect(try db.columns(in: "notes").count == 2)
+        #expect(try !db.tableExists("places"))
+        try mailbox.deliver(
+          """
+          ALTER TABLE notes ADD COLUMN edited INTEGER; UPDATE notes SET edited = 5;
+          CREATE TABLE places(id INTEGER PRIMARY KEY, name TEXT);
+          """)
+        try db.buckia.processInboundChanges([mailbox.inbound])
+        #expect(try db.columns(in: "notes").map(\.name) == ["id", "title", "edited"])
+        #expect(try db.tableExists("places"))
+        #expect(try Row.fetchOne(db, sql: "SELECT * FROM notes")?["edited"] == 5)
+      }
+      #expect(try mailbox.writer.read { try $0.columns(in: "notes").count } == 3)
+    }
+
+    @Test("A handle of another copy of SQLite is refused, and named", .enabled(if: LoadedSQLite.obstacle == nil))
+    func otherCopy() throws {
+      let mailbox = try Mailbox()
+      let library = try LoadedSQLite.second.get()
+      let copy = try SQLiteCopy(resolving: { library.address(of: $0) })
+      let error = #expect(throws: BuckiaError.self) {
+        try mailbox.writer.write { db in try db.buckia(of: copy).processInboundChanges([mailbox.inbound]) }
+      }
+      #expect(error?.message.contains("copy of SQLite") == true, "\(error?.message ?? "")")
+    }
+
+    @Test("Triggers can tell who is writing")
+    func applyingFunction() throws {
+      var configuration = Configuration()
+      configuration.prepareDatabase { db in try db.buckia.addApplyingFunction() }
+      let folder = try TemporaryFolder()
+      let queue = try DatabaseQueue(path: folder.file("notes.sqlite"), configuration: configuration)
+      #expect(try queue.read { try Int.fetchOne($0, sql: "SELECT buckia_applying()") } == 0)
+    }
+  }
+#endif

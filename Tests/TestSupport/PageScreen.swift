@@ -1,0 +1,17 @@
+/// What a page is shown on.
+package enum PageScreen: String, CaseIterable, Sendable {
+  case light, dark, narrow, paper
+
+  /// The width in pixels: on the narrowest screen that [WCAG](https://www.w3.org/TR/WCAG22/#reflow) thinks of, 320.
+  fileprivate var width: Int { self == .narrow ? 320 : 1280 }
+}
+
+extension HeadlessBrowser {
+  /// Shows the page on a screen of another kind.
+  package func show(on screen: PageScreen) throws {
+    try send(
+      "Emulation.setDeviceMetricsOverride",
+      ["width": screen.width, "height": 640, "deviceScaleFactor": 1, "mobile": false])
+    try emulate(media: screen == .paper ? "print" : "", colorScheme: screen == .dark ? "dark" : "light")
+  }
+}
