@@ -38,6 +38,7 @@ enum BenchmarkSuite {
           + Comparison.Encryption.allCases.map { .memory(of: $0, rows: rows) }
       ),
       (.peer, 3, peers(rows: rows)),
+      (.hosts, 5, hosts(rows: rows)),
     ]
     let all = comparisons.flatMap { part, rounds, comparisons in comparisons.map { (part, $0, rounds) } }
     return all.enumerated().map { Entry(part: $1.0, comparison: $1.1, rounds: $1.2, number: $0) }
@@ -96,6 +97,10 @@ enum BenchmarkSuite {
         .peerApplication(.inserts, .textKey, rows: rows), .peerApplication(.alterations, .textKey, rows: rows),
         .peerApplication(.conflictingInserts, .textKey, rows: rows),
       ]
+  }
+
+  private static func hosts(rows: Int) -> [Comparison] {
+    HostCall.allCases.flatMap { [.calls($0, rows: 20, repetitions: 200), .calls($0, rows: rows, target: 0.1)] }
   }
 }
 

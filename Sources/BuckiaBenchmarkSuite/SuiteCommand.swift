@@ -6,7 +6,8 @@ struct SuiteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "BuckiaBenchmarkSuite", abstract: "Measures Buckia against SQLite and other programs.",
     subcommands: [
-      ListCommand.self, MeasureCommand.self, MemoryCommand.self, TransferCommand.self, ReportCommand.self,
+      ListCommand.self, MeasureCommand.self, MemoryCommand.self, TransferCommand.self, CallCommand.self,
+      ReportCommand.self,
     ])
 }
 

@@ -92,6 +92,39 @@ struct ReportTests {
     }
   }
 
+  @Test("Calls from other languages are told beside those in Swift, in the document and in the README")
+  func hosts() throws {
+    let full = try #require(
+      BenchmarkSuite.entries(rows: Record.fullRows).first { $0.comparison.id == "host-large-apply" }?.comparison)
+    let comparison = Comparison(id: full.id, title: full.title, figures: full.figures) { _ in
+      let seconds: [(ImplementationName, Double)] = [
+        (.fromSwift, 4), (.fromC, 4.2), (.extensionFromC, 3.8), (.pythonPackage, 4.6), (.geodiffApply, 23),
+      ]
+      return Workload(
+        size: "1,000,000 rows",
+        implementations: seconds.map { name, seconds in Implementation(name) { _ in ClosureRun { seconds } } })
+    }
+    let run = try ComparisonRun(comparison)
+    try run.round()
+    let records = [Record(part: .hosts, number: 0, rows: Record.fullRows, comparison: run.result)]
+    let charts = ChartGroup.all.compactMap { $0.chart(of: records) }
+    #expect(charts.map(\.name) == ["host-large.svg"])
+    #expect(charts.allSatisfy { $0.chart.svg.contains("how much longer than Buckia, from Swift") })
+    let text = ResultsDocument(run: try Self.run(records), records: records, failures: [], charts: charts).text
+    for part in [
+      "## Called from other languages", "5.0% more than Buckia, from Swift", "5.0% less than Buckia, from Swift",
+      "| Buckia's Python package | 4.60 s | 4.60 s | 4.60 s | 15.0% more than Buckia, from Swift; 5.00x as fast as pyg",
+      "| \(full.title) | Buckia, from C | Buckia, from Swift | **5.0%** | under 10% | yes |",
+      "| \(full.title) | Buckia's Python package | Buckia, from Swift | **15.0%** | under 10% | no |",
+    ] {
+      #expect(text.contains(part), "\(part)")
+    }
+    let section = ReadmeSection(run: try Self.run(records), records: records)
+    #expect(
+      section.lines.contains(
+        "| \(full.title) | Buckia's Python package | Buckia, from Swift | 15.0% | under 10% |"))
+  }
+
   @Test("A chart is well-formed, has every label and no text beyond its edge")
   func chart() throws {
     let records = [try Self.record()]

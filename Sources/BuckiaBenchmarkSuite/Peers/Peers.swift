@@ -8,26 +8,22 @@ struct Peers {
   let buckia: String
   /// `sqldiff`; nil when it is not installed.
   let sqldiff: String?
-  /// A Python with apsw and pygeodiff, and the script that runs them; nil when there is none.
-  let python: (program: String, script: String)?
+  /// A Python with apsw and pygeodiff; nil when there is none.
+  let python: PythonPeer?
   /// The versions, and which programs are missing.
   let remarks: [String]
 
-  /// Looks for them. `BUCKIA_BENCH_PYTHON` and `BUCKIA_BENCH_PEERS` name the Python and the script.
+  /// Looks for them.
   static func find() throws -> Peers {
-    let environment = ProcessInfo.processInfo.environment
     var remarks: [String] = []
     let sqldiff = ChildProcess.find("sqldiff")
     remarks.append(
       sqldiff == nil
         ? "sqldiff is not installed, so it was not measured (Debian's package is sqlite3-tools)."
         : "sqldiff \(version(ofPackage: "sqlite3-tools") ?? "of an unknown version").")
-    var python: (String, String)?
-    if let program = environment["BUCKIA_BENCH_PYTHON"], let script = environment["BUCKIA_BENCH_PEERS"],
-      FileManager.default.isExecutableFile(atPath: program)
-    {
-      python = (program, script)
-      let versions = try ChildProcess(program, [script, "versions"]).run().split(separator: "\n")
+    let python = PythonPeer.find()
+    if let python {
+      let versions = try python.lines("versions")
       remarks.append(
         "\(versions.joined(separator: ", ")): the library's own work is timed, without Python's start and imports.")
     } else {
@@ -45,14 +41,12 @@ struct Peers {
     }
   }
 
-  /// Runs the Python script, which prints how many seconds the work took.
+  /// Lets the Python script do one piece of work.
+  ///
+  /// - Returns: How many seconds it took.
   func seconds(_ arguments: String...) throws -> Double {
     guard let python else { throw BuckiaError(.otherProgram, "there is no Python") }
-    let printed = try ChildProcess(python.program, [python.script] + arguments).run()
-    guard let seconds = Double(printed.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-      throw BuckiaError(.otherProgram, "\(python.script) \(arguments[0]) did not say how long it took")
-    }
-    return seconds
+    return try python.process(arguments).seconds(1)[0]
   }
 }
 

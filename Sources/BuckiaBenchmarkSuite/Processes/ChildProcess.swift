@@ -52,9 +52,23 @@ struct ChildProcess {
     return String(decoding: printed, as: UTF8.self)
   }
 
-  /// The command without folders: the temporary ones are gone when the message is read.
+  /// Runs the program, which prints how many seconds each piece of its work took.
+  ///
+  /// - Parameter count: How many pieces.
+  /// - Throws: `BuckiaError` with `otherProgram` when it fails, or prints something else.
+  func seconds(_ count: Int) throws -> [Double] {
+    let seconds = try run().split(whereSeparator: \.isWhitespace).map { Double($0) ?? -1 }
+    guard seconds.count == count, seconds.allSatisfy({ $0 >= 0 }) else {
+      throw BuckiaError(.otherProgram, "\(shortCommand) did not say how long it took")
+    }
+    return seconds
+  }
+
+  /// The command without folders, since the temporary ones are gone when the message is read, and without most of its
+  /// arguments where there are hundreds.
   private var shortCommand: String {
-    ([program] + arguments).map { $0.split(separator: "/").last.map(String.init) ?? $0 }.joined(separator: " ")
+    let words = ([program] + arguments).map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+    return words.prefix(9).joined(separator: " ") + (words.count > 9 ? " …" : "")
   }
 
   /// Runs a subcommand of this program in a process of its own, which prints whole numbers.

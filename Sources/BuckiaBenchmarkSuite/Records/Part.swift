@@ -7,6 +7,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
   case sync
   case memory
   case peer
+  case hosts
 
   /// What is measured in it, as a heading.
   var title: String {
@@ -18,6 +19,7 @@ enum Part: String, Codable, CaseIterable, Sendable {
     case .sync: "Storage"
     case .memory: "Memory"
     case .peer: "Against other programs"
+    case .hosts: "Called from other languages"
     }
   }
 }

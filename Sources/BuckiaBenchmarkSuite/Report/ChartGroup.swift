@@ -34,6 +34,8 @@ struct ChartGroup {
       prefix: "peer-updates-and-deletes-"),
     ChartGroup(
       file: "peer-conflicts.svg", title: "Conflicting inserts, against other programs", prefix: "peer-conflicts-"),
+    ChartGroup(file: "host-small.svg", title: "Calls from other languages, few rows", prefix: "host-small-"),
+    ChartGroup(file: "host-large.svg", title: "Calls from other languages, many rows", prefix: "host-large-"),
   ]
 
   /// The chart, when any of its comparisons was measured.
@@ -54,8 +56,11 @@ struct ChartGroup {
   /// The meaning of the numbers in brackets.
   private static func explanation(of comparison: MeasuredComparison) -> String {
     guard let figure = comparison.numbers.first?.figure, let baseline = figure.baseline else { return "" }
-    return figure.kind == .share
-      ? "; in brackets, the share of \(baseline)" : "; in brackets, how many times as fast as \(baseline)"
+    switch figure.kind {
+    case .share: return "; in brackets, the share of \(baseline)"
+    case .extraShare: return "; in brackets, how much longer than \(baseline)"
+    default: return "; in brackets, how many times as fast as \(baseline)"
+    }
   }
 
   private static func group(_ comparison: MeasuredComparison) -> BarChart.Group {

@@ -73,7 +73,7 @@ struct ResultsDocument {
     "```",
     "make bench                              # everything; writes this file and the charts",
     "make bench BUCKIA_BENCH_ROWS=100000     # smaller; the report goes to .build/benchmarks/results",
-    "make bench PART=apply                   # one part: apply, folder, diff, share, memory or peer",
+    "make bench PART=apply                   # one part: apply, folder, diff, share, sync, memory, peer or hosts",
     "buckia bench                            # a short version, for any machine",
     "```",
   ]
@@ -92,7 +92,9 @@ extension MeasuredComparison {
       switch figure.kind {
       case .speed: return figure.baseline.map { "\(text) as fast as \($0)" }
       case .share: return figure.baseline.map { "\(text) of \($0)" }
-      case .extraShare: return figure.baseline.map { "\(text) more than \($0)" }
+      case .extraShare:
+        let difference = number < 0 ? "\(figure.text(-number, unit: unit)) less" : "\(text) more"
+        return figure.baseline.map { "\(difference) than \($0)" }
       case .extraPerItem: return figure.baseline.map { "\(text) more for each file than \($0)" }
       case .value: return nil
       }

@@ -42,12 +42,14 @@ package enum EngineCalls {
     IncomingChanges(try DiffFile.verified(at: path), file: path)
   }
 
-  /// Applies a file, or all files of a folder, as `buckia apply` does. What it keeps outside of the database is beside that.
+  /// Applies a file, or all files of a folder, as `buckia apply` does.
+  ///
+  /// - Parameter home: Where it keeps what is not in the database; nil for a folder beside that.
   package static func apply(
     inbound path: String, to database: String, conflicts: ConflictPolicies = .keepLocal,
-    decrypting key: AgeIdentity? = nil
+    decrypting key: AgeIdentity? = nil, home: String? = nil
   ) throws {
-    let home = BuckiaHome(path: "\(database)-home")
+    let home = BuckiaHome(path: home ?? "\(database)-home")
     var options = ApplyOptions(conflicts: conflicts)
     options.decryption = try key.map { try FileDecryption(identities: [$0]) }
     let report = try DatabaseManager(database).processInboundChanges([path], options: options, home: home)

@@ -26,7 +26,7 @@ package final class ScratchFolder {
   }
 
   /// Makes a folder in memory if the system has `/dev/shm`, else in the temporary folder.
-  static func inMemory() throws -> ScratchFolder {
+  package static func inMemory() throws -> ScratchFolder {
     let memory = "/dev/shm"
     guard FileManager.default.isWritableFile(atPath: memory) else { return try ScratchFolder() }
     return try ScratchFolder(below: memory)

@@ -64,6 +64,11 @@ package final class ShippedChanges {
     size = "\(Quantity.grouped(rows)) rows, changeset of \(changes.size), diff file of \(Quantity.size(packed.bytes))"
   }
 
+  /// The hash of the rows that a diff file of the changes leads to.
+  package func contentAfter(diffFile: String, in folder: ScratchFolder) throws -> UInt64 {
+    try StockCalls.contentAfter(EngineCalls.changeset(in: diffFile), on: database, in: folder)
+  }
+
   /// The hash of a database's rows.
   package static func content(of database: String) throws -> UInt64 {
     try ContentHash.of(TableShape.table, in: database)
