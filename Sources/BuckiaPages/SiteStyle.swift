@@ -32,6 +32,14 @@ enum SiteStyle {
     .bad .sign { color: var(--deleted); }
     .choices { display: flex; flex-wrap: wrap; gap: 0.15rem 1rem; margin: 0.25rem 0; }
     .choices [aria-current] { color: var(--text); font-weight: 600; text-decoration: none; }
+    @media (max-width: 40rem) {
+      .files { font-size: 0.85rem; }
+      .files td, .files thead th { overflow-wrap: anywhere; }
+      button, select { max-width: 100%; }
+      form table { table-layout: fixed; }
+      form thead th:nth-child(2) { width: 32%; }
+      form thead th:last-child { width: 43%; }
+    }
     @media print { .site, .news, form, .choices { display: none; } }
     /*]]>*/
     """#

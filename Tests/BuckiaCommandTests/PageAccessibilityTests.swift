@@ -67,4 +67,20 @@ struct PageAccessibilityTests {
     try browser.show(on: .narrow)
     #expect(try browser.text("document.documentElement.scrollWidth <= 320") == "true")
   }
+  @Test(
+    "So are those of buckia serve", arguments: ["", "conflicts", "conflicts?state=all", "conflicts/2", "inbox"])
+  func served(page: String) throws {
+    let bench = try Self.bench()
+    let site = try ServedSite(bench, ["--inbound", "inbound"])
+    let browser = try HeadlessBrowser(
+      openingURL: "http://127.0.0.1:\(site.port)\(site.root)\(page)", in: bench.folder.path)
+    #expect(try browser.text("typeof isRun") == "undefined")
+    for screen in PageScreen.allCases {
+      try browser.show(on: screen)
+      let faults = try browser.accessibilityFaults()
+      #expect(faults.isEmpty, "\(screen): \(faults.prefix(5))")
+    }
+    try browser.show(on: .narrow)
+    #expect(try browser.text("document.documentElement.scrollWidth <= 320") == "true")
+  }
 }
