@@ -39,7 +39,8 @@ let package = Package(
     .executableTarget(
       name: "BuckiaCommand",
       dependencies: [
-        "Buckia", "BuckiaBenchmarks", "BuckiaPageServer", "BuckiaPages", "BuckiaReports", "BuckiaSync",
+        "Buckia", "BuckiaBenchmarks", "BuckiaByteStreams", "BuckiaDiffFiles", "BuckiaPageServer", "BuckiaPages",
+        "BuckiaReports", "BuckiaSync",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Yams", package: "Yams"),
       ]),

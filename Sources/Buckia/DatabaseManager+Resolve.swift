@@ -122,6 +122,16 @@ extension DatabaseManager {
     }
   }
 
+  /// The number of the newest resolution of any conflict, which tells whether somebody has decided since; 0 where there is none.
+  ///
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  package func newestResolution() throws -> Int64 {
+    try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return 0 }
+      return try ResolutionRecord.newest(on: connection)
+    }
+  }
+
   // MARK: Rules
 
   /// The answers that are kept as rules, oldest first.

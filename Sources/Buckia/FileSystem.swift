@@ -4,6 +4,8 @@ import BuckiaByteStreams
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #elseif canImport(Darwin)
   import Darwin
 #endif
@@ -71,7 +73,7 @@ package enum FileSystem {
   /// The names in a folder, in no order.
   ///
   /// - Throws: `BuckiaError` with `unreadableFolder` when it cannot be read to its end.
-  static func names(in folder: String) throws(BuckiaError) -> [String] {
+  package static func names(in folder: String) throws(BuckiaError) -> [String] {
     do throws(ByteStreamError) { return try FolderNames.all(in: folder) } catch {
       throw BuckiaError(.unreadableFolder, error.message, path: folder)
     }

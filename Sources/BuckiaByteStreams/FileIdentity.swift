@@ -2,6 +2,8 @@
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #elseif canImport(Darwin)
   import Darwin
 #endif
@@ -13,7 +15,8 @@
 package struct FileIdentity: Hashable, Sendable {
   private let device: UInt64
   private let number: UInt64
-  private let byteCount: Int64
+  /// Its size in bytes.
+  package let byteCount: Int64
   private let modifiedSeconds: Int64
   private let modifiedNanoseconds: Int64
 
@@ -46,5 +49,14 @@ package struct FileIdentity: Hashable, Sendable {
     let number = errno
     if number == ENOENT { return nil }
     throw ByteStreamError("it cannot be examined", errno: number, path: path, otherwise: .unreadable)
+  }
+
+  /// The file that a path leads to, through links, too.
+  ///
+  /// - Returns: nil where it leads to no file, or the system does not tell.
+  package static func ofFile(at path: String) -> FileIdentity? {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return FileIdentity(status)
   }
 }

@@ -136,7 +136,7 @@ extension ConflictRule {
 }
 
 extension ChangeOperation {
-  /// The operation as a word of the ledger.
+  /// The operation as a word, in the ledger and in documents.
   public var word: String {
     switch self {
     case .insert: "insert"

@@ -34,6 +34,14 @@ extension ResolutionRecord {
     try read(conflict, "ORDER BY resolution DESC LIMIT 1", on: connection).first
   }
 
+  /// The number of the newest resolution of any conflict; 0 where there is none.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func newest(on connection: borrowing SQLiteConnection) throws -> Int64 {
+    guard try areKept(on: connection) else { return 0 }
+    return try connection.integer("SELECT max(resolution) FROM main.buckia_resolution") ?? 0
+  }
+
   private static func read(
     _ conflict: Int64, _ rest: String, on connection: borrowing SQLiteConnection
   ) throws -> [ResolutionRecord] {

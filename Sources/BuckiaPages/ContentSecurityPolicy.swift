@@ -17,10 +17,7 @@ package enum ContentSecurityPolicy {
   ///   - style: What stands between `<style>` and `</style>`.
   ///   - script: What stands between `<script>` and `</script>`.
   package static func text(style: String, script: String) -> String {
-    [
-      "default-src 'none'", "script-src '\(source(script))'", "style-src '\(source(style))'", "img-src data:",
-      "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
-    ].joined(separator: "; ")
+    policy(style: style, script: script, formAction: "'none'")
   }
 
   /// The policy of a page that a server hands out: it may send forms to that server and ask it for its state, too, and
@@ -30,8 +27,14 @@ package enum ContentSecurityPolicy {
   ///   - style: What stands between `<style>` and `</style>`.
   ///   - script: What stands between `<script>` and `</script>`.
   package static func served(style: String, script: String) -> String {
-    text(style: style, script: script).replacing("form-action 'none'", with: "form-action 'self'")
-      + "; connect-src 'self'; frame-ancestors 'none'"
+    policy(style: style, script: script, formAction: "'self'") + "; connect-src 'self'; frame-ancestors 'none'"
+  }
+
+  private static func policy(style: String, script: String, formAction: String) -> String {
+    [
+      "default-src 'none'", "script-src '\(source(script))'", "style-src '\(source(style))'", "img-src data:",
+      "base-uri 'none'", "form-action \(formAction)", "require-trusted-types-for 'script'", "trusted-types 'none'",
+    ].joined(separator: "; ")
   }
 
   /// How the policy names a text that is a part of the page.

@@ -39,18 +39,7 @@ extension ShareReport.Table {
       "name": .string(name), "columns": .array(columns.map { .string($0) }), "inserted": .number(inserted),
       "updated": .number(updated), "deleted": .number(deleted), "withdrawn": .number(withdrawn), "kept": .number(kept),
       "method": .string(DiffMethod.rows.rawValue),
-      "changes": .array(changes.map { ["op": .string($0.name), "key": .array($0.key.map(\.json))] }),
+      "changes": .array(changes.map { ["op": .string($0.operation.word), "key": .array($0.key.map(\.json))] }),
     ]
-  }
-}
-
-extension ShareReport.Change {
-  /// What happens to the row, as `--json` has it.
-  fileprivate var name: String {
-    switch operation {
-    case .insert: "insert"
-    case .update: "update"
-    case .delete: "delete"
-    }
   }
 }

@@ -13,7 +13,7 @@ struct LongChangeWriter {
 
   /// Prints a change on one line, as `json` would be.
   func write(_ change: InspectedFile.ShownChange) throws {
-    let (table, operation) = (JSONValue.string(change.table), JSONValue.string(change.operationName))
+    let (table, operation) = (JSONValue.string(change.table), JSONValue.string(change.operation.word))
     try console.write("{\"table\":\(table.lineText()),\"op\":\(operation.lineText())")
     for (name, cells) in [("key", change.key), ("old", change.old), ("new", change.new)] {
       try console.write(",\"\(name)\":")

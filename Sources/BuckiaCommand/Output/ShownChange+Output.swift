@@ -1,22 +1,13 @@
 import Buckia
 
 extension InspectedFile.ShownChange {
-  /// What happens to the row, as `--json` has it.
-  var operationName: String {
-    switch operation {
-    case .insert: "insert"
-    case .update: "update"
-    case .delete: "delete"
-    }
-  }
-
   /// Whether the change has values that are too long to be part of ``json``.
   var hasLongValues: Bool { (key + (old ?? []) + (new ?? [])).contains { $0.whole != nil } }
 
   /// The change as `--json` has it.
   var json: JSONValue {
     [
-      "table": .string(table), "op": .string(operationName), "key": Self.json(key),
+      "table": .string(table), "op": .string(operation.word), "key": Self.json(key),
       "old": old.map(Self.json) ?? .null, "new": new.map(Self.json) ?? .null,
     ]
   }

@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import BuckiaDiffFiles
 
 #if canImport(FoundationEssentials)
@@ -14,7 +15,7 @@ struct InboundFolder: Sendable {
     let name: String
     let id: KSUID
     let path: String
-    let stamp: FileStamp
+    let identity: FileIdentity
     /// Whether it is an answer to an invitation, and holds no changes.
     let isAnswer: Bool
   }
@@ -29,13 +30,7 @@ struct InboundFolder: Sendable {
   ///
   /// - Throws: `BuckiaError` with `unreadableFolder`.
   func files() throws -> [File] {
-    let names: [String]
-    do {
-      names = try FileManager.default.contentsOfDirectory(atPath: path)
-    } catch {
-      throw BuckiaError(.unreadableFolder, "the folder cannot be read: \(error)", path: path)
-    }
-    return names.compactMap { file($0) }.sorted { $0.id < $1.id }
+    try FileSystem.names(in: path).compactMap { file($0) }.sorted { $0.id < $1.id }
   }
 
   /// The file of a name; nil where there is none that would be applied.
@@ -49,8 +44,8 @@ struct InboundFolder: Sendable {
     let diff = DiffFileName.diffID(name) ?? DiffFileName.encryptedID(name) ?? DiffFileName.changesetID(name)
     guard let id = diff ?? answer else { return nil }
     let path = inside(name)
-    guard let stamp = FileStamp(of: path) else { return nil }
-    return File(name: name, id: id, path: path, stamp: stamp, isAnswer: answer != nil)
+    guard let identity = FileIdentity.ofFile(at: path) else { return nil }
+    return File(name: name, id: id, path: path, identity: identity, isAnswer: answer != nil)
   }
 
   /// Moves a file to where it is not applied, and stays.

@@ -77,7 +77,7 @@ struct InboxPage {
       name: file.name,
       cells: [
         Markup(text: "\(Moment(unixSeconds: file.id.unixSeconds))"),
-        Markup(text: "\(ByteCount(file.stamp.byteCount))"), Markup(text: entry?.sender ?? "–"),
+        Markup(text: "\(ByteCount(Int(file.identity.byteCount)))"), Markup(text: entry?.sender ?? "–"),
       ])
     if let reason = entry?.reason { line.notes.append(reason) }
     if entry?.state == .applied { line.notes.append("It stays here until everything in the folder is applied.") }

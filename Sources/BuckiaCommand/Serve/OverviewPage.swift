@@ -12,14 +12,15 @@ struct OverviewPage {
   func write(on page: PageWriter) throws {
     let status = try database.manager.status(home: database.home)
     let (entries, total) = try database.manager.log(newest: ServedDatabase.entriesOnPage, home: database.home)
+    let listings = try database.folders.map { try $0.files() }
     var frame = PageFrame(
       title: "Where \(database.name) stands", facts: facts(of: status), noun: "files", counts: [], tables: [])
     frame.site = site
     try frame.write(on: page) {
-      try page.write(next(status))
+      try page.write(next(status, listings))
       try writeRemarks(status, on: page)
       try writeStreams(status.streams, on: page)
-      try writeLog(entries, of: total, on: page)
+      try writeLog(entries, of: total, listings, on: page)
     }
   }
 
@@ -37,7 +38,7 @@ struct OverviewPage {
 
   // MARK: What waits for a person
 
-  private func next(_ status: StatusReport) -> Markup {
+  private func next(_ status: StatusReport, _ listings: [[InboundFolder.File]]) -> Markup {
     var steps: Markup = ""
     if status.openConflicts > 0 {
       steps += """
@@ -45,22 +46,15 @@ struct OverviewPage {
 
         """
     }
-    for (place, folder) in database.folders.enumerated() {
-      steps += step(for: folder, at: place)
+    for (place, files) in listings.enumerated() where !files.isEmpty {
+      steps += """
+        <p><a href="\(addresses.address("inbox"))#folder-\(place)">Look at \(files.count.counted("file")) \
+        in \(database.folders[place].path)</a></p>
+
+        """
     }
     if steps.utf8.isEmpty { steps = "<p>Nothing waits for you.</p>\n" }
     return "<section aria-labelledby=\"next\">\n<h2 id=\"next\">What waits for you</h2>\n\(steps)</section>\n"
-  }
-
-  private func step(for folder: InboundFolder, at place: Int) -> Markup {
-    let address = addresses.address("inbox")
-    do {
-      let count = try folder.files().count
-      guard count > 0 else { return "" }
-      return "<p><a href=\"\(address)#folder-\(place)\">Look at \(count.counted("file")) in \(folder.path)</a></p>\n"
-    } catch {
-      return "<p>\(ErrorReport(error).message)</p>\n"
-    }
   }
 
   private func writeRemarks(_ status: StatusReport, on page: PageWriter) throws {
@@ -104,7 +98,9 @@ struct OverviewPage {
 
   private static let streamLimit = 50
 
-  private func writeLog(_ entries: [LedgerEntry], of total: Int, on page: PageWriter) throws {
+  private func writeLog(
+    _ entries: [LedgerEntry], of total: Int, _ listings: [[InboundFolder.File]], on page: PageWriter
+  ) throws {
     let left = total - entries.count
     let rest = left > 0 ? "; \(left.counted("older file")) not on this page" : ""
     let remark =
@@ -112,19 +108,19 @@ struct OverviewPage {
     let list = FileList(
       title: "The log", id: "log", remark: remark,
       columns: ["When", "Sender", "Inserted", "Updated", "Deleted", "Conflicts"])
-    let files = try inboundFiles()
+    let files = addresses(of: listings)
     try list.write(entries.reversed().map { line(of: $0, files) }, on: page)
   }
 
   /// Where the changes are shown of files that are still in an inbound folder.
-  private func inboundFiles() throws -> [KSUID: String] {
-    var addresses: [KSUID: String] = [:]
-    for (place, folder) in database.folders.enumerated() {
-      for file in try folder.files() where !file.isAnswer {
-        addresses[file.id] = self.addresses.address("file", [("folder", "\(place)"), ("name", file.name)])
+  private func addresses(of listings: [[InboundFolder.File]]) -> [KSUID: String] {
+    var found: [KSUID: String] = [:]
+    for (place, files) in listings.enumerated() {
+      for file in files where !file.isAnswer {
+        found[file.id] = addresses.address("file", [("folder", "\(place)"), ("name", file.name)])
       }
     }
-    return addresses
+    return found
   }
 
   private func line(of entry: LedgerEntry, _ files: [KSUID: String]) -> FileList.Line {

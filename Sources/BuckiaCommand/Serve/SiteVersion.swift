@@ -1,4 +1,5 @@
 import Buckia
+import BuckiaByteStreams
 import Dispatch
 
 /// Tells whether what the pages show has changed: the ledger, the conflicts, or what lies in the inbound folders.
@@ -8,7 +9,7 @@ final class SiteVersion: @unchecked Sendable {
   private let database: ServedDatabase
   // The rest is used on this queue alone.
   private let queue = DispatchQueue(label: "buckia.serve.version")
-  private var stamps: [FileStamp?] = []
+  private var files: [FileIdentity?] = []
   private var ledger = 0
 
   init(of database: ServedDatabase) { self.database = database }
@@ -18,17 +19,17 @@ final class SiteVersion: @unchecked Sendable {
   /// - Throws: `BuckiaError` when the database or a folder cannot be read.
   func current() throws -> String {
     try queue.sync {
-      let now = ["", "-wal", "-journal"].map { FileStamp(of: database.manager.path + $0) }
-      if now != stamps {
+      let now = ["", "-wal", "-journal"].map { FileIdentity.ofFile(at: database.manager.path + $0) }
+      if now != files {
         ledger = try Self.ledger(of: database)
-        stamps = now
+        files = now
       }
       var hasher = Hasher()
       hasher.combine(ledger)
       for folder in database.folders {
         for file in try folder.files() {
           hasher.combine(file.path)
-          hasher.combine(file.stamp)
+          hasher.combine(file.identity)
         }
       }
       return String(UInt(bitPattern: hasher.finalize()), radix: 36)
@@ -44,6 +45,8 @@ final class SiteVersion: @unchecked Sendable {
         hasher.combine(count)
       }
     }
+    // A conflict that is decided anew changes no count.
+    hasher.combine(try database.manager.newestResolution())
     hasher.combine(status.recordedAt)
     hasher.combine(status.trust?.rawValue)
     return hasher.finalize()

@@ -75,17 +75,6 @@ extension RowSpool {
   }
 }
 
-extension ChangeOperation {
-  /// The word for it, as in `buckia show --json`.
-  fileprivate var word: String {
-    switch self {
-    case .insert: "insert"
-    case .update: "update"
-    case .delete: "delete"
-    }
-  }
-}
-
 extension SQLiteFunctionResult {
   fileprivate init(_ value: InspectedFile.StoredValue?) {
     self =

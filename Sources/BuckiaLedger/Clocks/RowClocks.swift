@@ -174,7 +174,7 @@ package enum RowClocks {
     defer { query.statement.reset() }
     try query.statement.bind(clock, at: 0)
     try query.statement.bind(diff.description, at: 1)
-    try query.statement.bind(operation.stamped, at: 2)
+    try query.statement.bind(operation.word, at: 2)
     try query.statement.bind(columns.bytes, at: 3)
     if try query.statement.step() {
       return RowStamp(
@@ -182,7 +182,7 @@ package enum RowClocks {
     }
     try connection.run(
       cached: "INSERT INTO main.buckia_stamp(clock, diff, operation, columns, is_own) VALUES (?1, ?2, ?3, ?4, ?5)",
-      clock, diff.description, operation.stamped, columns.bytes, Int64(isOwn ? 1 : 0))
+      clock, diff.description, operation.word, columns.bytes, Int64(isOwn ? 1 : 0))
     return RowStamp(
       number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, diff: diff, operation: operation,
       columns: columns)
@@ -190,15 +190,6 @@ package enum RowClocks {
 }
 
 extension ChangeOperation {
-  /// The word for it in `buckia_stamp`, as in `buckia_rule`.
-  fileprivate var stamped: String {
-    switch self {
-    case .insert: "insert"
-    case .update: "update"
-    case .delete: "delete"
-    }
-  }
-
   fileprivate init(stamped word: String) {
     switch word {
     case "insert": self = .insert

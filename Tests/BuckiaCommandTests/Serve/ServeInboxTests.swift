@@ -80,4 +80,37 @@ struct ServeInboxTests {
     _ = try site.press("Apply everything in outbox", in: site.page("inbox").root)
     #expect(try bench.names(in: "outbox") == [name])
   }
+
+  @Test(
+    "A file that is encrypted for Ben is looked at and applied with his keys; without them it stays, and that is told")
+  func encrypted() throws {
+    let bench = try ServedDatabases.apart()
+    #expect(try bench.buckia(["identity", "new", "--name", "Ben", "--home", "ben"]).status == 0)
+    let card = try bench.buckia(["identity", "show", "--home", "ben"]).output
+    try Data(card.utf8).write(to: URL(fileURLWithPath: bench.path("ben.card")))
+    let plain = try #require(bench.names(in: "inbound").first)
+    #expect(
+      try bench.buckia(["encrypt", "inbound/\(plain)", "--to", "ben.card", "-o", "inbound/\(plain).age"]).status == 0)
+    try FileManager.default.removeItem(atPath: bench.path("inbound/\(plain)"))
+    let name = try #require(bench.names(in: "inbound").first)
+
+    let stranger = try ServedSite(bench, ["--inbound", "inbound"])
+    let locked = try stranger.page(at: stranger.page("inbox").link("Look at its changes"))
+    #expect(locked.status == 500 && locked.message.first?.contains("encrypted") == true, "\(locked.message)")
+    let refused = try stranger.press("Apply it", in: stranger.page("inbox").entry(name))
+    #expect(!refused.isGood && refused.message.first?.contains(name) == true, "\(refused.message)")
+    #expect(try bench.names(in: "inbound") == [name])
+
+    let site = try ServedSite(bench, ["--inbound", "inbound", "--home", "ben"])
+    let changes = try site.page(at: site.page("inbox").link("Look at its changes"))
+    #expect(changes.root.all(class: "entry").count == 6)
+    let applied = try site.press("Apply it", in: changes.root)
+    #expect(
+      applied.isGood && applied.message.first == "\(name): applied, rows: 1 updated; 5 conflicts.", "\(applied.message)"
+    )
+    #expect(try applied.entry(name).text.contains("✓ applied"))
+    let all = try site.press("Apply everything in inbound", in: applied.root)
+    #expect(all.isGood && all.message == ["1 file had been applied before."], "\(all.message)")
+    #expect(try bench.names(in: "inbound") == [])
+  }
 }

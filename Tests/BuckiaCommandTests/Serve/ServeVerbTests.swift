@@ -79,9 +79,12 @@ struct ServeVerbTests {
     #expect(try site.bench.buckia(["resolve", "ben.db", "1", "--take", "local"]).status == 0)
     let third = try tag()
     #expect(third != second)
+    #expect(try site.bench.buckia(["resolve", "ben.db", "1", "--take", "incoming"]).status == 0)
+    let fourth = try tag()
+    #expect(fourth != third)
     let file = try #require(site.bench.names(in: "inbound").first)
     try FileManager.default.removeItem(atPath: site.bench.path("inbound/\(file)"))
-    #expect(try tag() != third)
+    #expect(try tag() != fourth)
   }
 
   @Test("With --read-only there is nothing to press, and nothing is done")
