@@ -63,7 +63,7 @@ INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \
 
 say = printf '== %s\n' '$(1)'
 
-.PHONY: help build test soak recipe library wheel test-python extension package package-check demo docs bench bench-quick bench-tools bench-hosts lint dependencies clean
+.PHONY: help build test soak recipe library wheel test-python extension extension-check package package-check demo docs bench bench-quick bench-tools bench-hosts lint dependencies clean
 
 help: ## shows this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -130,17 +130,18 @@ test-python: dependencies ## tests the Python package alone, in an environment t
 	@$(call say,testing the Python package)
 	@Tests/PythonTests/check "$$($(SWIFT) build $(TRAITS) $(FLAGS) --show-bin-path)/$(BUILT_LIBRARY)"
 
-# Nothing of SQLite is linked: the extension calls its host's. Whatever else is missing is an error here, and not where it is loaded.
-extension: DEFINED := $(if $(filter Darwin,$(shell uname -s)),,-Xlinker --no-undefined)
+# The dynamic library of SwiftPM's is not used on Linux here, either.
 extension: EXTENSION := -c release --product BuckiaExtension --disable-default-traits --scratch-path .build/extension \
-  $(STATIC) $(if $(STATIC),-Xlinker -L$(RUNTIMES)_static/linux) $(STRIPPED) $(DEFINED) $(FLAGS)
+  $(STATIC) $(if $(STATIC),-Xlinker -L$(RUNTIMES)_static/linux) $(if $(filter Darwin,$(shell uname -s)),$(STRIPPED)) $(FLAGS)
 extension: dependencies ## builds the loadable extension for SQLite: .build/extension/buckia.so
 	@$(call say,building (a first build takes several minutes))
 	@$(SWIFT) build $(EXTENSION)
-	@built="$$($(SWIFT) build $(EXTENSION) --show-bin-path)"; suffix='$(if $(filter Darwin,$(shell uname -s)),dylib,so)'; \
-	cp "$$built/libBuckiaExtension.$$suffix" ".build/extension/buckia.$$suffix"; \
-	Sources/BuckiaExtension/check ".build/extension/buckia.$$suffix"; \
-	echo "The extension is $(CURDIR)/.build/extension/buckia.$$suffix"
+	@Sources/BuckiaExtension/collect "$$($(SWIFT) build $(EXTENSION) --show-bin-path)" '$(RUNTIMES)_static/linux' $(BUILT_EXTENSION)
+	@echo "The extension is $(CURDIR)/$(BUILT_EXTENSION)"
+
+extension-check: PACKAGES += debootstrap
+extension-check: extension ## loads it in SQLite's shell, Python, PHP, Node.js, Perl, Ruby and Tcl of a bare Debian (needs root and the network)
+	@Tests/BareDebian/run Tests/BareDebian/hosts .build/extension/buckia.so
 
 # The library that reads the command's arguments has a program that makes manual pages of its help.
 package: MANUAL := -c release --package-path .build/checkouts/swift-argument-parser --scratch-path .build/manual
@@ -156,7 +157,7 @@ package: build ## makes a tarball and a .deb of the command: .build/packages
 
 package-check: PACKAGES += debootstrap
 package-check: package ## installs the .deb in a bare Debian and tries it there (needs root and the network)
-	@Sources/Packaging/check .build/packages/*.deb
+	@Tests/BareDebian/run Tests/BareDebian/command .build/packages/*.deb
 
 demo: dependencies ## sends one person's changes into another person's database
 	@$(call say,building (a first build takes a minute or more))

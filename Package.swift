@@ -97,7 +97,7 @@ let package = Package(
     .target(
       name: "BuckiaExtension",
       dependencies: ["Buckia", "BuckiaByteStreams", "BuckiaDiff", "BuckiaReports", "SQLiteConnections"],
-      exclude: ["check", "exports.map"],
+      exclude: ["collect", "exports.map"],
       linkerSettings: [
         .unsafeFlags(
           [

@@ -43,4 +43,24 @@ extension DatabaseManager {
       return try (LedgerEntries.newest(count, naming: senders, on: connection), LedgerEntries.count(on: connection))
     }
   }
+
+  /// What was recorded last of each of some files, by their names.
+  ///
+  /// - Parameters:
+  ///   - files: Their names, without folders, and the ids that they go by.
+  ///   - home: Where the contacts are, whose names entries have.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  package func lastLogEntries(
+    ofFiles files: [(name: String, id: KSUID)], home: BuckiaHome = .standard
+  ) throws -> [String: LedgerEntry] {
+    let senders = try home.knownSenders()
+    return try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [:] }
+      var entries: [String: LedgerEntry] = [:]
+      for (name, id) in files {
+        entries[name] = try LedgerEntries.last(of: id, file: name, naming: senders, on: connection)
+      }
+      return entries
+    }
+  }
 }

@@ -45,6 +45,28 @@ extension LedgerEntries {
     return entries.reversed()
   }
 
+  /// What was recorded last of a file, by the id that it goes by, or by its name where it is a bare changeset or could not be read.
+  ///
+  /// - Parameters:
+  ///   - id: The id.
+  ///   - file: The name, without its folder.
+  ///   - senders: What is known of the senders, whose names entries have.
+  /// - Returns: nil where nothing was.
+  /// - Throws: `SQLiteError`.
+  package static func last(
+    of id: KSUID, file: String, naming senders: KnownSenders = .nobody, on connection: borrowing SQLiteConnection
+  ) throws -> LedgerEntry? {
+    let order = """
+      SELECT recorded_at, entry, NULL FROM main.buckia_ledger WHERE diff = ?1
+      UNION ALL SELECT recorded_at, entry, NULL FROM main.buckia_ledger WHERE raw AND file = ?2
+      UNION ALL SELECT last_at, 0, digest FROM main.buckia_refused WHERE diff = ?1 OR file = ?2
+      ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT 1
+      """
+    var found: LedgerEntry?
+    try forEach(order, binding: [id.description, file], senders, on: connection) { found = $0 }
+    return found
+  }
+
   /// How many entries there are.
   ///
   /// - Throws: `SQLiteError`.
@@ -56,12 +78,13 @@ extension LedgerEntries {
   }
 
   private static func forEach(
-    _ order: String, _ senders: KnownSenders, on connection: borrowing SQLiteConnection,
+    _ order: String, binding values: [String] = [], _ senders: KnownSenders,
+    on connection: borrowing SQLiteConnection,
     _ body: (LedgerEntry) throws -> Void
   ) throws {
     let recorded = try connection.prepare(recorded)
     let refused = try connection.prepare(refused)
-    try connection.forEachRow(of: order) { place in
+    try connection.forEachRow(of: order, binding: values) { place in
       if place.isNull(at: 2) {
         try recorded.bind(place.integer(at: 1), at: 0)
         try give(recorded, senders, to: body)

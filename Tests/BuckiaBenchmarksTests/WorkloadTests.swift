@@ -28,6 +28,12 @@ struct WorkloadTests {
     ("difference by rows", { .difference($0, rows: rows, changed: .onePercent) { ([$0.rowDiff], []) } }),
   ]
 
+  @Test("What does not fit into memory goes into the temporary folder")
+  func noRoomInMemory() throws {
+    let folder = try ScratchFolder.inMemory(roomFor: .max)
+    #expect(folder.path.hasPrefix(FileManager.default.temporaryDirectory.path))
+  }
+
   @Test(
     "Every implementation arrives at the same rows, for every shape of table", arguments: TableShape.allCases,
     comparisons.map(\.name))

@@ -43,4 +43,32 @@ struct LedgerEntriesTests {
     }
     #expect(try LedgerEntries.nextNumber(on: connection) == next)
   }
+
+  @Test("What was recorded last of a file is found by its id, or its name if it is a bare changeset or was refused")
+  func last() throws {
+    let connection = try database()
+    func last(_ file: String, _ id: KSUID) throws -> String? {
+      try LedgerEntries.last(of: id, file: file, on: connection).map { "\($0.state.rawValue) \($0.recordedAt)" }
+    }
+    #expect(try last("a.bdiff", id) == nil)
+    try LedgerEntries.record(key(by: "aa", 1), state: .applied, file: "a.bdiff", at: 3, on: connection)
+    try LedgerEntries.record(
+      LedgerKey(sender: "", id: nil, digest: [UInt8](repeating: 2, count: 32), isRaw: true), state: .applied,
+      file: "b.changeset", at: 4, on: connection)
+    try RefusedFiles.record(
+      digest: [UInt8](repeating: 3, count: 32), id: nil, sender: "", state: .rejected, reason: "r", file: "c.bdiff",
+      at: 5,
+      on: connection)
+    let other = KSUID(timestamp: 9, payloadHigh: 2, payloadLow: 3)
+    #expect(try last("renamed.bdiff", id) == "applied 3")
+    // Another file of that name has another id.
+    #expect(try last("a.bdiff", other) == nil)
+    #expect(try last("b.changeset", other) == "applied 4")
+    #expect(try last("c.bdiff", other) == "rejected 5")
+    try RefusedFiles.record(
+      digest: [UInt8](repeating: 4, count: 32), id: id, sender: "bb", state: .quarantined, reason: "r", file: "x",
+      at: 6,
+      on: connection)
+    #expect(try last("a.bdiff", id) == "quarantined 6")
+  }
 }

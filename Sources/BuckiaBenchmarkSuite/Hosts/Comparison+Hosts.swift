@@ -6,8 +6,8 @@ import SQLiteConnections
 extension Comparison {
   /// What a call costs from C, from Python and in the loadable extension, compared with the same call in Swift.
   ///
-  /// Several small calls are made in memory where the system has a folder for that: the disk would take most of the
-  /// time, and vary more than the calls differ.
+  /// They are made in memory where the system has a folder for that: the disk would take most of the time, and vary
+  /// more than the calls differ.
   ///
   /// - Parameters:
   ///   - call: What is called.
@@ -29,7 +29,7 @@ extension Comparison {
       ]
     ) { folder in
       let hosts = try find(call, folder)
-      let place = try repetitions == 1 ? folder : .inMemory()
+      let place = try ScratchFolder.inMemory(roomFor: rows * HostCalls.bytesPerRow)
       let calls = HostCalls(
         changes: try ShippedChanges(.inserts, .textKey, rows: rows, in: place), rows: rows, repetitions: repetitions,
         place: place)
@@ -53,12 +53,16 @@ private struct HostCalls {
   /// The folder around all databases and files.
   let place: ScratchFolder
 
+  /// More room than a row takes up in everything that there is at one time.
+  static let bytesPerRow = 1_500
+
   static let remarks = [
     "Every language has a process of its own, Swift, too. Only calls are timed, without the start of the process, its "
       + "imports and the loading of libraries.",
     "A call gets its databases by their paths, opens them and closes them again. The extension works on the connection "
       + "of its host: opening and closing that counts, too, and so does bringing to the disk what the host is given as "
       + "a blob.",
+    "The files are in memory where there is a /dev/shm with room for them, since the disk varies more than calls do.",
     "Each file is applied to a database that has no ledger yet: making its tables is most of what a small call does.",
   ]
 
@@ -66,8 +70,7 @@ private struct HostCalls {
     guard repetitions > 1 else { return [] }
     return [
       "With \(Quantity.grouped(rows)) rows, a process makes \(Quantity.grouped(repetitions + 1)) calls in a round, "
-        + "each with fresh files, in memory where there is a /dev/shm, since the disk varies more than calls do. "
-        + "The first is left out, and the median of the others is the value of the round."
+        + "each with fresh files. The first is left out, and the median of the others is the value of the round."
     ]
   }
 

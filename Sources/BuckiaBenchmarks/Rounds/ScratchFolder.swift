@@ -28,10 +28,22 @@ package final class ScratchFolder {
   }
 
   /// Makes a folder in memory if the system has `/dev/shm`, else in the temporary folder.
-  package static func inMemory() throws -> ScratchFolder {
+  ///
+  /// - Parameter byteCount: How much room in memory there has to be for it.
+  package static func inMemory(roomFor byteCount: Int = 0) throws -> ScratchFolder {
     let memory = "/dev/shm"
-    guard FileManager.default.isWritableFile(atPath: memory) else { return try ScratchFolder() }
+    guard FileManager.default.isWritableFile(atPath: memory), freeBytes(of: memory) >= byteCount else {
+      return try ScratchFolder()
+    }
     return try ScratchFolder(below: memory)
+  }
+
+  /// How much room is left on the file system of a folder, in bytes; 0 where the system does not tell.
+  private static func freeBytes(of folder: String) -> Int {
+    var status = statvfs()
+    guard statvfs(folder, &status) == 0 else { return 0 }
+    let (bytes, isOverflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    return isOverflow ? .max : Int(clamping: bytes)
   }
 
   private init(below folder: String) throws {

@@ -11,7 +11,8 @@ struct InboxPage {
   /// Writes the page.
   func write(on page: PageWriter) throws {
     let listings = try database.folders.map { try $0.files() }
-    let entries = try entries(of: listings.flatMap { $0 })
+    let shown = listings.flatMap { $0.prefix(ServedDatabase.filesOnPage) }
+    let entries = try database.manager.lastLogEntries(ofFiles: shown.map { ($0.name, $0.id) }, home: database.home)
     var frame = PageFrame(
       title: "Inbound folders of \(database.name)", facts: [("database", database.name)], noun: "files", counts: [],
       tables: [])
@@ -26,22 +27,6 @@ struct InboxPage {
         first += min(files.count, ServedDatabase.filesOnPage)
       }
     }
-  }
-
-  /// What the ledger knows of some files, by name.
-  private func entries(of files: [InboundFolder.File]) throws -> [String: LedgerEntry] {
-    guard !files.isEmpty else { return [:] }
-    let names = Dictionary(files.map { ($0.id, $0.name) }, uniquingKeysWith: { first, _ in first })
-    let unnamed = Set(files.map(\.name))
-    var entries: [String: LedgerEntry] = [:]
-    try database.manager.forEachLogEntry(home: database.home) { entry in
-      if let name = entry.id.flatMap({ names[$0] }) {
-        entries[name] = entry
-      } else if unnamed.contains(entry.file) {
-        entries[entry.file] = entry
-      }
-    }
-    return entries
   }
 
   private func write(
