@@ -159,6 +159,33 @@ package final class SchemaReader {
     return isFound
   }
 
+  /// Whether rows of a table are found without looking at all of them, by the value of one of some columns.
+  ///
+  /// - Returns: Whether one of the columns is the rowid, or the first of a whole index that compares it as the column itself is compared.
+  /// - Throws: `SQLiteError`.
+  package func hasIndex(on table: TableDefinition, ofOneOf columns: [String]) throws -> Bool {
+    let places = columns.compactMap { table.column(named: $0) }
+    if !table.isWithoutRowID, table.primaryKey.count == 1, places.contains(table.primaryKey[0]),
+      try !hasKeyIndex(table.name)
+    {
+      return true
+    }
+    let query = """
+      SELECT x.name, x.coll FROM pragma_index_list(?1, 'main') AS l, pragma_index_xinfo(l.name, 'main') AS x
+      WHERE NOT l.partial AND x.seqno = 0
+      """
+    var isFound = false
+    try connection.forEachRow(ofCached: query, binding: [table.name]) { row in
+      let (name, collation) = (row.text(at: 0) ?? "", row.text(at: 1) ?? "")
+      if places.contains(where: {
+        ASCIIName.matches(table.columns[$0].name, name) && ASCIIName.matches(table.columns[$0].collation, collation)
+      }) {
+        isFound = true
+      }
+    }
+    return isFound
+  }
+
   /// UNIQUE constraints and whole unique indexes whose columns are compared as the columns themselves are.
   private func uniqueConstraints(of table: String, columns: [ColumnDefinition]) throws -> [[Int]] {
     var indexes: [String] = []

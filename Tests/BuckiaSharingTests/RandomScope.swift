@@ -64,7 +64,8 @@ final class RandomScope {
       var columns = [
         isWithoutRowID
           ? "id TEXT" : ["id INTEGER", "id INT", "id TEXT COLLATE NOCASE"][Int.random(in: 0..<3, using: &random)],
-        "other INTEGER UNIQUE", "number INTEGER",
+        // A reference that only the scope declares may be to columns that have no index.
+        Int.random(in: 0..<4, using: &random) == 0 ? "other INTEGER" : "other INTEGER UNIQUE", "number INTEGER",
       ]
       columns += table.references.map {
         "\($0.column) \(["INTEGER", "TEXT", ""][Int.random(in: 0..<3, using: &random)])"
@@ -91,8 +92,11 @@ final class RandomScope {
         try connection.execute(insert)
         story += insert + ";\n"
       }
-      if !isWithoutRowID, let column = table.references.first?.column, Bool.random(using: &random) {
-        try connection.execute("CREATE INDEX \(table.name)_i ON \(table.name)(\(column))")
+      if let column = table.references.first?.column, Bool.random(using: &random) {
+        let collation = Int.random(in: 0..<4, using: &random) == 0 ? " COLLATE NOCASE" : ""
+        let index = "CREATE INDEX \(table.name)_i ON \(table.name)(\(column)\(collation))"
+        try connection.execute(index)
+        story += index + ";\n"
       }
     }
     var shared: [SharedTable] = []

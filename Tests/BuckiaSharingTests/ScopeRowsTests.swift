@@ -187,4 +187,34 @@ import Testing
     #expect(gathered > 0)
     #expect(refused > 0)
   }
+
+  @Test(
+    "Without an index, a table is not looked through once for every row of the other", .timeLimit(.minutes(1)),
+    arguments: [
+      "note INTEGER REFERENCES note(id), id TEXT PRIMARY KEY) WITHOUT ROWID", "note TEXT REFERENCES note(id), id)",
+      "note INTEGER REFERENCES note(id), id)", "note INTEGER, id)",
+    ])
+  func withoutIndex(child: String) throws {
+    // For each row to meet each other one would take minutes.
+    let rows = 50_000
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    let numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))"
+    try connection.execute(
+      """
+      CREATE TABLE note(id INTEGER PRIMARY KEY, number INTEGER);
+      CREATE TABLE label(\(child);
+      \(numbers) INSERT INTO note SELECT i, i FROM n;
+      \(numbers) INSERT INTO label(note, id) SELECT i, 'label ' || i FROM n;
+      """)
+    var scope = ShareScope {
+      SharedTable("note").where("id > 10")
+      SharedTable("label").children(of: "note")
+    }
+    if !child.contains("REFERENCES") {
+      scope.references = [SharedReference("label", ["note"], to: "note", ["number"])]
+    }
+    let found = try Self.rows(scope, on: connection)
+    #expect(found["label"]?.count == rows - 10)
+    #expect(found["note"]?.count == rows - 10)
+  }
 }

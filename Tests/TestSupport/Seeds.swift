@@ -1,4 +1,3 @@
-import CTestSupport
 import Foundation
 
 /// Randomness that a failing test can repeat: a multiplicative congruential walk with a mixed output (SplitMix64).
@@ -38,11 +37,7 @@ public struct SeededGenerator: RandomNumberGenerator {
 /// `BUCKIA_SEED=77` repeats one, `BUCKIA_SEEDS=20000` tries more than usual, `BUCKIA_SEED_FROM=100000` others.
 public enum Seeds {
   /// How a long range is cut, so that its parts run side by side.
-  public static let shards = {
-    // Asked for before any of the properties begins.
-    test_support_stop_counting_memory()
-    return 0..<4
-  }()
+  public static let shards = 0..<4
 
   /// The line that repeats a seed that failed.
   public static func replay(_ seed: UInt64, _ test: String = #function) -> String {

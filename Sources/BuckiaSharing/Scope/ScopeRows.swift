@@ -108,13 +108,19 @@ package final class ScopeRows {
   /// Adds the rows that those of the last round refer to.
   private func addParents(of reference: ScopeSchema.Reference, _ round: Int) throws -> Int {
     guard let place = reference.parent, schema.tables[place].rows == .gathered else { return 0 }
-    guard let children = rows(of: reference.child, in: round, "round") else { return 0 }
+    guard let children = rows(of: reference.child, in: round) else { return 0 }
     let parent = schema.tables[place]
+    let keys = parent.identity.map { "p.\($0)" }.joined(separator: ", ")
+    let insert = "INSERT OR IGNORE INTO \(Self.name(place)) SELECT \(keys), \(round + 1), NULL FROM"
+    guard !reference.findsParents else {
+      return try run(
+        "\(insert) \(children.sql) CROSS JOIN \(parent.sql) AS p ON \(match(reference)) WHERE \(children.condition)")
+    }
+    let theirs = reference.parentColumns.map { "p.\(SQLText.identifier($0))" }.joined(separator: ", ")
+    let mine = reference.columns.map { "+c.\(SQLText.identifier($0))" }.joined(separator: ", ")
     return try run(
       """
-      INSERT OR IGNORE INTO \(Self.name(place)) SELECT \(parent.identity.map { "p.\($0)" }.joined(separator: ", ")), \
-      \(round + 1), NULL FROM \(children.sql) CROSS JOIN \(parent.sql) AS p ON \(match(reference)) \
-      WHERE \(children.condition)
+      \(insert) \(parent.sql) AS p WHERE (\(theirs)) IN (SELECT \(mine) FROM \(children.sql) WHERE \(children.condition))
       """)
   }
 
@@ -123,39 +129,61 @@ package final class ScopeRows {
     guard reference.bringsChildren, let place = reference.parent, let shared = schema.tables[reference.child].shared,
       round < shared.depth ?? .max, schema.tables[reference.child].rows == .gathered
     else { return 0 }
-    guard let parents = rows(of: place, in: round, "level", alias: "p") else { return 0 }
+    guard try hasRows(of: place, atLevel: round) else { return 0 }
     let child = schema.tables[reference.child]
     let keys = child.identity.indices.map { "k\($0)" }
     let chosen = shared.childCondition.map { " WHERE (\($0)\n)" } ?? ""
     let columns = reference.columns.enumerated().map { "\(SQLText.identifier($1)) AS f\($0)" }
     let results = zip(child.identity, keys).map { "\($0) AS \($1)" } + columns
+    let children = "(SELECT \(results.joined(separator: ", ")) FROM \(child.sql)\(chosen)) AS c"
     return try run(
       """
       INSERT INTO \(Self.name(reference.child)) SELECT DISTINCT \(keys.map { "c.\($0)" }.joined(separator: ", ")), \
-      \(round + 1), \(round + 1) FROM \(parents.sql) CROSS JOIN (SELECT \(results.joined(separator: ", ")) \
-      FROM \(child.sql)\(chosen)) AS c ON \(matchOfChildren(reference)) WHERE \(parents.condition) \
+      \(round + 1), \(round + 1) FROM \(join(children, of: reference, to: place, atLevel: round)) \
       ON CONFLICT (\(keys.joined(separator: ", "))) DO UPDATE SET level = excluded.level WHERE level IS NULL
       """, binding: chosen.isEmpty ? nil : shared)
   }
 
-  /// The rows of a table that were found in a round, as a part of a FROM clause; nil where there are none.
+  /// The children of the rows of a level, as a FROM clause with its condition.
   ///
-  /// - Parameters:
-  ///   - mark: What they are found by: `round` or `level`.
-  ///   - alias: What the table is called.
-  private func rows(
-    of place: Int, in round: Int, _ mark: String, alias: String = "c"
-  ) -> (sql: String, condition: String)? {
-    let table = schema.tables[place]
-    switch table.rows {
-    case .all: return round == 0 ? ("\(table.sql) AS \(alias)", "true") : nil
-    case .condition: return nil
+  /// With an index they are found parent by parent. Without one each row is looked at once and its parent found by its key: to look through
+  /// the whole table for every parent would take forever. SQLite would make an index of its own for that, but not for a table without rowid,
+  /// nor where both sides compare their values differently.
+  private func join(
+    _ children: String, of reference: ScopeSchema.Reference, to place: Int, atLevel level: Int
+  ) -> String {
+    let parent = schema.tables[place]
+    let isGathered = parent.rows == .gathered
+    let gathered = "\(Self.name(place)) AS s"
+    let isTheSame = zip(parent.identity, parent.identity.indices).map { "p.\($0) = s.k\($1)" }
+      .joined(separator: " AND ")
+    let condition = isGathered ? "s.level = \(level)" : "true"
+    if reference.findsChildren {
+      let parents = isGathered ? "\(gathered) CROSS JOIN \(parent.sql) AS p ON \(isTheSame)" : "\(parent.sql) AS p"
+      return "\(parents) CROSS JOIN \(children) ON \(matchOfChildren(reference, byIndex: true)) WHERE \(condition)"
+    }
+    let parents = "\(parent.sql) AS p ON \(matchOfChildren(reference, byIndex: false))"
+    return
+      "\(children) CROSS JOIN \(parents)\(isGathered ? " CROSS JOIN \(gathered) ON \(isTheSame)" : "") WHERE \(condition)"
+  }
+
+  /// Whether rows of a table can bring children that were not looked for yet.
+  private func hasRows(of place: Int, atLevel level: Int) throws -> Bool {
+    switch schema.tables[place].rows {
+    case .all: return level == 0
+    case .condition: return false
     case .gathered:
-      let identity = zip(table.identity, table.identity.indices).map { "\(alias).\($0) = s.k\($1)" }
-      return (
-        "\(Self.name(place)) AS s CROSS JOIN \(table.sql) AS \(alias) ON \(identity.joined(separator: " AND "))",
-        "s.\(mark) = \(round)"
-      )
+      let query = "SELECT EXISTS (SELECT 1 FROM \(Self.name(place)) WHERE level = \(level))"
+      return try connection.integer(query) == 1
+    }
+  }
+
+  /// The rows of a table that were found in a round, as a part of a FROM clause; nil where there are none.
+  private func rows(of place: Int, in round: Int) -> (sql: String, condition: String)? {
+    switch schema.tables[place].rows {
+    case .all: return round == 0 ? (source(of: place), "true") : nil
+    case .condition: return nil
+    case .gathered: return (source(of: place), "s.round = \(round)")
     }
   }
 
@@ -168,11 +196,13 @@ package final class ScopeRows {
     return terms.joined(separator: " AND ")
   }
 
-  /// The same with the child's columns as `f0`, `f1` …, and such that an index of the child is used where one says the same.
-  private func matchOfChildren(_ reference: ScopeSchema.Reference) -> String {
+  /// The same with the child's columns as `f0`, `f1` …
+  ///
+  /// - Parameter isByIndex: Whether an index of the child is to be used, which says the same.
+  private func matchOfChildren(_ reference: ScopeSchema.Reference, byIndex isByIndex: Bool) -> String {
     let terms = reference.parentColumns.enumerated().flatMap { place, column -> [String] in
       let column = "p.\(SQLText.identifier(column))"
-      return ["\(column) = +c.f\(place)"] + (reference.comparesAlike ? ["c.f\(place) = \(column)"] : [])
+      return ["\(column) = +c.f\(place)"] + (isByIndex ? ["c.f\(place) = \(column)"] : [])
     }
     return terms.joined(separator: " AND ")
   }
@@ -196,7 +226,10 @@ package final class ScopeRows {
       var missing = isSet
       if let place = reference.parent {
         let parent = schema.tables[place]
-        missing += " AND NOT EXISTS (SELECT 1 FROM \(parent.sql) AS p WHERE \(match(reference)))"
+        missing +=
+          reference.findsParents
+          ? " AND NOT EXISTS (SELECT 1 FROM \(parent.sql) AS p WHERE \(match(reference)))"
+          : " AND \(isMissing(reference, in: parent.sql))"
       }
       let values = reference.columns.map { "c.\(SQLText.identifier($0))" }.joined(separator: ", ")
       let statement = try connection.prepare(
@@ -208,6 +241,17 @@ package final class ScopeRows {
       let found = reference.columns.indices.map { "\(ChangesetValue(statement, at: $0))" }.joined(separator: ", ")
       throw dangling(reference, found)
     }
+  }
+
+  /// The same as that no row of the parent matches, for one that has no index for it: then SQLite makes one, once.
+  private func isMissing(_ reference: ScopeSchema.Reference, in parent: String) -> String {
+    let mine = zip(reference.columns, reference.collations).map {
+      "(+c.\(SQLText.identifier($0))) COLLATE \(SQLText.identifier($1))"
+    }
+    let theirs = reference.parentColumns.map { "p.\(SQLText.identifier($0))" }
+    let isSet = theirs.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    return
+      "(\(mine.joined(separator: ", "))) NOT IN (SELECT \(theirs.joined(separator: ", ")) FROM \(parent) AS p WHERE \(isSet))"
   }
 
   /// All shared rows of a table, as a part of a FROM clause under the name `c`.

@@ -39,8 +39,12 @@ struct ScopeSchema {
     /// Its place; nil where it does not take part, so that nothing may refer to it.
     let parent: Int?
     let parentColumns: [String]
-    /// Whether both compare their values alike, so that an index of the child's columns finds what the parent's key says.
-    let comparesAlike: Bool
+    /// Whether an index of the child finds the rows that refer to a row: it has one, and compares its values as the parent does.
+    let findsChildren: Bool
+    /// Whether an index of the parent finds the row that is referred to, as it always does by a foreign key.
+    let findsParents: Bool
+    /// How the columns of the parent are compared.
+    let collations: [String]
     /// Whether rows of the child are shared because they refer to the parent.
     let bringsChildren: Bool
   }
@@ -156,7 +160,7 @@ struct ScopeSchema {
       let isExcluded = scope.excludedTables.contains(TableName(key.parent))
       let entry = isExcluded ? nil : schema.entry(named: TableName(key.parent))
       guard let entry, try Self.refusal(of: entry, schema) == nil else {
-        append(key, of: child, to: nil, [])
+        try append(key, of: child, to: nil, [], schema)
         continue
       }
       if places[entry.name] == nil { try append(schema.definition(of: entry), nil) }
@@ -164,26 +168,31 @@ struct ScopeSchema {
       let definition = tables[parent].definition
       let columns =
         key.parentColumns.isEmpty ? definition.primaryKey.map { definition.columns[$0].name } : key.parentColumns
-      append(key, of: child, to: columns.count == key.columns.count ? parent : nil, columns)
+      try append(key, of: child, to: columns.count == key.columns.count ? parent : nil, columns, schema)
     }
   }
 
-  private mutating func append(_ key: ForeignKey, of child: Int, to parent: Int?, _ parentColumns: [String]) {
+  private mutating func append(
+    _ key: ForeignKey, of child: Int, to parent: Int?, _ parentColumns: [String], _ schema: SchemaReader
+  ) throws {
     let table = tables[child].definition
     let parentName = TableName(key.parent)
-    var comparesAlike = false
+    var (findsChildren, findsParents, collations) = (false, false, [String]())
     if let parent {
       let theirs = tables[parent].definition
-      comparesAlike = zip(key.columns, parentColumns).allSatisfy { mine, other in
+      let comparesAlike = zip(key.columns, parentColumns).allSatisfy { mine, other in
         guard let mine = table.column(named: mine), let other = theirs.column(named: other) else { return false }
         return ASCIIName.matches(table.columns[mine].collation, theirs.columns[other].collation)
           && table.affinity(at: mine) == theirs.affinity(at: other)
       }
+      findsChildren = try comparesAlike && schema.hasIndex(on: table, ofOneOf: key.columns)
+      findsParents = try schema.hasIndex(on: theirs, ofOneOf: parentColumns)
+      collations = parentColumns.map { theirs.column(named: $0).map { theirs.columns[$0].collation } ?? "BINARY" }
     }
     references.append(
       Reference(
         child: child, columns: key.columns, parentName: parentName, parent: parent, parentColumns: parentColumns,
-        comparesAlike: comparesAlike,
+        findsChildren: findsChildren, findsParents: findsParents, collations: collations,
         bringsChildren: parent != nil && tables[child].shared?.parents.contains(parentName) == true))
   }
 
