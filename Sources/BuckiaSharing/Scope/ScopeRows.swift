@@ -107,29 +107,29 @@ package final class ScopeRows {
 
   /// Adds the rows that those of the last round refer to.
   private func addParents(of reference: ScopeSchema.Reference, _ round: Int) throws -> Int {
-    guard let place = reference.parent, schema.tables[place].rows == .gathered else { return 0 }
-    guard let children = rows(of: reference.child, in: round) else { return 0 }
+    guard let place = reference.parent, schema.tables[place].rows == .gathered,
+      let condition = try condition(of: reference.child, "round", round)
+    else { return 0 }
+    let children = source(of: reference.child)
     let parent = schema.tables[place]
     let keys = parent.identity.map { "p.\($0)" }.joined(separator: ", ")
     let insert = "INSERT OR IGNORE INTO \(Self.name(place)) SELECT \(keys), \(round + 1), NULL FROM"
     guard !reference.findsParents else {
       return try run(
-        "\(insert) \(children.sql) CROSS JOIN \(parent.sql) AS p ON \(match(reference)) WHERE \(children.condition)")
+        "\(insert) \(children) CROSS JOIN \(parent.sql) AS p ON \(match(reference)) WHERE \(condition)")
     }
     let theirs = reference.parentColumns.map { "p.\(SQLText.identifier($0))" }.joined(separator: ", ")
     let mine = reference.columns.map { "+c.\(SQLText.identifier($0))" }.joined(separator: ", ")
     return try run(
-      """
-      \(insert) \(parent.sql) AS p WHERE (\(theirs)) IN (SELECT \(mine) FROM \(children.sql) WHERE \(children.condition))
-      """)
+      "\(insert) \(parent.sql) AS p WHERE (\(theirs)) IN (SELECT \(mine) FROM \(children) WHERE \(condition))")
   }
 
   /// Adds the rows that refer to those of the last level.
   private func addChildren(of reference: ScopeSchema.Reference, _ round: Int) throws -> Int {
     guard reference.bringsChildren, let place = reference.parent, let shared = schema.tables[reference.child].shared,
-      round < shared.depth ?? .max, schema.tables[reference.child].rows == .gathered
+      round < shared.depth ?? .max, schema.tables[reference.child].rows == .gathered,
+      let condition = try condition(of: place, "level", round)
     else { return 0 }
-    guard try hasRows(of: place, atLevel: round) else { return 0 }
     let child = schema.tables[reference.child]
     let keys = child.identity.indices.map { "k\($0)" }
     let chosen = shared.childCondition.map { " WHERE (\($0)\n)" } ?? ""
@@ -139,51 +139,38 @@ package final class ScopeRows {
     return try run(
       """
       INSERT INTO \(Self.name(reference.child)) SELECT DISTINCT \(keys.map { "c.\($0)" }.joined(separator: ", ")), \
-      \(round + 1), \(round + 1) FROM \(join(children, of: reference, to: place, atLevel: round)) \
+      \(round + 1), \(round + 1) FROM \(join(children, of: reference, to: place)) WHERE \(condition) \
       ON CONFLICT (\(keys.joined(separator: ", "))) DO UPDATE SET level = excluded.level WHERE level IS NULL
       """, binding: chosen.isEmpty ? nil : shared)
   }
 
-  /// The children of the rows of a level, as a FROM clause with its condition.
+  /// The children of the rows of a table, as a part of a FROM clause.
   ///
   /// With an index they are found parent by parent. Without one each row is looked at once and its parent found by its key: to look through
   /// the whole table for every parent would take forever. SQLite would make an index of its own for that, but not for a table without rowid,
   /// nor where both sides compare their values differently.
-  private func join(
-    _ children: String, of reference: ScopeSchema.Reference, to place: Int, atLevel level: Int
-  ) -> String {
-    let parent = schema.tables[place]
-    let isGathered = parent.rows == .gathered
-    let gathered = "\(Self.name(place)) AS s"
-    let isTheSame = zip(parent.identity, parent.identity.indices).map { "p.\($0) = s.k\($1)" }
-      .joined(separator: " AND ")
-    let condition = isGathered ? "s.level = \(level)" : "true"
+  private func join(_ children: String, of reference: ScopeSchema.Reference, to place: Int) -> String {
     if reference.findsChildren {
-      let parents = isGathered ? "\(gathered) CROSS JOIN \(parent.sql) AS p ON \(isTheSame)" : "\(parent.sql) AS p"
-      return "\(parents) CROSS JOIN \(children) ON \(matchOfChildren(reference, byIndex: true)) WHERE \(condition)"
+      return "\(source(of: place, as: "p")) CROSS JOIN \(children) ON \(matchOfChildren(reference, byIndex: true))"
     }
+    let parent = schema.tables[place]
     let parents = "\(parent.sql) AS p ON \(matchOfChildren(reference, byIndex: false))"
-    return
-      "\(children) CROSS JOIN \(parents)\(isGathered ? " CROSS JOIN \(gathered) ON \(isTheSame)" : "") WHERE \(condition)"
+    let gathered =
+      parent.rows == .gathered ? " CROSS JOIN \(Self.name(place)) AS s ON \(isGathered(parent, as: "p"))" : ""
+    return "\(children) CROSS JOIN \(parents)\(gathered)"
   }
 
-  /// Whether rows of a table can bring children that were not looked for yet.
-  private func hasRows(of place: Int, atLevel level: Int) throws -> Bool {
+  /// What tells those rows of a table that were found in a round; nil where there are none.
+  ///
+  /// - Parameter mark: What they are found by: `round` or `level`.
+  private func condition(of place: Int, _ mark: String, _ round: Int) throws -> String? {
     switch schema.tables[place].rows {
-    case .all: return level == 0
-    case .condition: return false
-    case .gathered:
-      let query = "SELECT EXISTS (SELECT 1 FROM \(Self.name(place)) WHERE level = \(level))"
-      return try connection.integer(query) == 1
-    }
-  }
-
-  /// The rows of a table that were found in a round, as a part of a FROM clause; nil where there are none.
-  private func rows(of place: Int, in round: Int) -> (sql: String, condition: String)? {
-    switch schema.tables[place].rows {
-    case .all: return round == 0 ? (source(of: place), "true") : nil
+    case .all: return round == 0 ? "true" : nil
     case .condition: return nil
-    case .gathered: return (source(of: place), "s.round = \(round)")
+    case .gathered:
+      let condition = "s.\(mark) = \(round)"
+      let isAny = try connection.integer("SELECT EXISTS (SELECT 1 FROM \(Self.name(place)) AS s WHERE \(condition))")
+      return isAny == 1 ? condition : nil
     }
   }
 
@@ -254,16 +241,21 @@ package final class ScopeRows {
       "(\(mine.joined(separator: ", "))) NOT IN (SELECT \(theirs.joined(separator: ", ")) FROM \(parent) AS p WHERE \(isSet))"
   }
 
-  /// All shared rows of a table, as a part of a FROM clause under the name `c`.
-  private func source(of place: Int) -> String {
+  /// All shared rows of a table, as a part of a FROM clause. Where they are gathered, `s` is the table of their keys.
+  private func source(of place: Int, as alias: String = "c") -> String {
     let table = schema.tables[place]
     switch table.rows {
-    case .all: return "\(table.sql) AS c"
-    case .condition: return "(SELECT * FROM \(table.sql) WHERE (\(table.shared?.condition ?? "true")\n)) AS c"
+    case .all: return "\(table.sql) AS \(alias)"
+    case .condition:
+      return "(SELECT * FROM \(table.sql) WHERE (\(table.shared?.condition ?? "true")\n)) AS \(alias)"
     case .gathered:
-      let identity = zip(table.identity, table.identity.indices).map { "c.\($0) = s.k\($1)" }
-      return "\(Self.name(place)) AS s CROSS JOIN \(table.sql) AS c ON \(identity.joined(separator: " AND "))"
+      return "\(Self.name(place)) AS s CROSS JOIN \(table.sql) AS \(alias) ON \(isGathered(table, as: alias))"
     }
+  }
+
+  /// When a row is the one whose key `s` has.
+  private func isGathered(_ table: ScopeSchema.Table, as alias: String) -> String {
+    zip(table.identity, table.identity.indices).map { "\(alias).\($0) = s.k\($1)" }.joined(separator: " AND ")
   }
 
   private func dangling(_ reference: ScopeSchema.Reference, _ value: String) -> ReplicationError {
