@@ -43,7 +43,7 @@ extension RowSelection {
   /// A table without the columns that are left out.
   ///
   /// - Throws: `ReplicationError` with `invalidSelection` for a column of the key.
-  func applied(to table: TableDefinition) throws(ReplicationError) -> TableDefinition {
+  package func applied(to table: TableDefinition) throws(ReplicationError) -> TableDefinition {
     var chosen = table
     for column in omittedColumns {
       chosen.removeColumn(named: column)

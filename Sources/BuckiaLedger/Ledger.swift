@@ -6,7 +6,7 @@ import SQLiteConnections
 /// describes the tables. Every call works inside whatever transaction is open.
 package enum Ledger {
   /// The format of the tables that this version writes. Readers understand every earlier format, too.
-  package static let format: Int64 = 14
+  package static let format: Int64 = 15
   /// The first format that has the sums of what streams hold.
   static let stateFormat: Int64 = 10
   /// The first format that has who signed what was shared last.
@@ -15,6 +15,8 @@ package enum Ledger {
   static let translatedFormat: Int64 = 13
   /// The first format that has who knows of deletions.
   static let deletionFormat: Int64 = 14
+  /// The first format that has the keys of the recipients of shares.
+  static let recipientFormat: Int64 = 15
 
   /// The format of the ledger tables of a database; nil when it has none.
   ///

@@ -7,6 +7,7 @@ enum LedgerMigration {
   static let statements = [
     toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
     toStateFormat, toFormatWithRowNames, toFormatWithSigners, toFormatWithTranslatedRows, toFormatWithDeletionNotices,
+    toFormatWithRecipientKeys,
   ]
 
   /// The states of a file are no longer frozen in CHECKs.
@@ -423,6 +424,27 @@ enum LedgerMigration {
       through INTEGER NOT NULL,
       diff TEXT NOT NULL,
       PRIMARY KEY (clock, share)
+    ) WITHOUT ROWID;
+    """
+
+  /// A share knows the keys of its recipients, and which rows of theirs it has not sent yet; a stream, which of its changes were not taken.
+  private static let toFormatWithRecipientKeys = """
+    CREATE TABLE main.buckia_recipient(
+      share INTEGER NOT NULL,
+      key TEXT NOT NULL,
+      PRIMARY KEY (share, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_untold(
+      share INTEGER NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      PRIMARY KEY (share, table_name, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_untaken(
+      vouch INTEGER NOT NULL,
+      key BLOB NOT NULL,
+      hash INTEGER,
+      PRIMARY KEY (vouch, key)
     ) WITHOUT ROWID;
     """
 }

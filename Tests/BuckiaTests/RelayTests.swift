@@ -171,7 +171,7 @@ import Testing
     #expect(try circle.notes("cara") == ["a|first|of ben", "c|three|z", "d|four|w"])
   }
 
-  @Test("A snapshot for several people brings back what one of them has made, passed on and lost")
+  @Test("A snapshot for several people does not bring back what one of them has made, passed on and deleted")
   func ownRowsInASnapshot() throws {
     let circle = try Circle(["anna", "ben", "cara"], Self.rows, keepsClocks: false)
     try circle.share("anna", with: ["ben", "cara"])
@@ -193,7 +193,7 @@ import Testing
     #expect(try circle.notes("ben") == ["a|uno|x", "b|two|y", "c|three|later"])
     try circle.share("anna", with: ["ben", "cara"], resyncing: true)
     #expect(try circle.receive("ben").map(\.conflicts) == [0])
-    #expect(try circle.notes("ben") == ["a|uno|x", "b|two|y", "c|three|later", "d|four|w"])
+    #expect(try circle.notes("ben") == ["a|uno|x", "b|two|y", "c|three|later"])
   }
 
   @Test("A row that is withdrawn and shared again is back, and an update that was made meanwhile is in it")

@@ -130,7 +130,10 @@ extension RowNaming {
   fileprivate init(_ keys: RowKeys) {
     self.init()
     runs = keys.runs.map { run in
-      Run(count: run.count, names: run.names.map { Names(replica: keys.replicas[$0.replica].bytes, keys: $0.keys) })
+      let names = run.names.map {
+        Names(replica: keys.replicas[$0.replica].bytes, keys: $0.keys, versions: $0.versions)
+      }
+      return Run(count: run.count, names: names)
     }
     references = keys.references.map { row in
       Reference(table: row.table, key: row.key, replica: keys.replicas[row.replica].bytes, name: row.name)

@@ -10,12 +10,15 @@ public struct ShareRecipient: Hashable, Sendable {
   package let key: AgeRecipient?
   /// Whether they are a contact whose fingerprint nobody has compared.
   let isUnconfirmed: Bool
+  /// The key that they sign with, in hex; nil where it is not known.
+  let signer: String?
 
   /// Names somebody who has no key here. What is shared with them cannot be encrypted.
   public init(_ name: String) {
     self.name = name
     key = nil
     isUnconfirmed = false
+    signer = nil
   }
 
   /// Takes a contact. As long as they are not trusted, it is not known whose card it is, and a remark says so.
@@ -23,6 +26,7 @@ public struct ShareRecipient: Hashable, Sendable {
     name = contact.name
     key = AgeRecipient(x25519: contact.card.encryptionKey.bytes)
     isUnconfirmed = contact.state != .trusted
+    signer = contact.card.key
   }
 
   /// Takes somebody's card. They are known here by their key, and not by what they call themselves.
@@ -30,6 +34,7 @@ public struct ShareRecipient: Hashable, Sendable {
     name = card.key
     key = AgeRecipient(x25519: card.encryptionKey.bytes)
     isUnconfirmed = false
+    signer = card.key
   }
 
   /// Takes a key to encrypt for, of whomever it is.
@@ -37,5 +42,6 @@ public struct ShareRecipient: Hashable, Sendable {
     name = recipient.description
     key = recipient
     isUnconfirmed = false
+    signer = nil
   }
 }

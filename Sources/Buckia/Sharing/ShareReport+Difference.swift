@@ -85,7 +85,7 @@ extension RowKeys {
       return replicas.count - 1
     }
     for run in naming.runs {
-      let names = try run.names.map { Names(replica: try place(of: $0.replica), keys: $0.keys) }
+      let names = try run.names.map { Names(replica: try place(of: $0.replica), keys: $0.keys, versions: $0.versions) }
       runs.append(Run(count: run.count, names: names))
     }
     for row in naming.references {

@@ -15,6 +15,8 @@ import SQLiteSchemas
 struct ShareRun {
   private let scope: ShareScope
   private let audience: String
+  /// The keys that the recipients sign with.
+  private let signers: Set<String>
   private let output: DiffOutput
   private let options: ShareOptions
   private let sealing: ShareSealing
@@ -30,6 +32,9 @@ struct ShareRun {
   ) {
     self.scope = scope
     audience = ShareEntry.audience(of: recipients.map(\.name))
+    let known = Set(recipients.map { $0.signer ?? RecipientKey.unknown })
+    // Who gets diffs that are not encrypted may answer without a signature.
+    signers = options.isUnencrypted ? known.union([RecipientKey.unknown]) : known
     self.output = output
     self.options = options
     self.sealing = sealing
@@ -96,6 +101,8 @@ struct ShareRun {
         path: connection.path)
     }
     var (share, replaced) = try share(of: replica, on: connection)
+    try RecipientKey.set(signers, of: share.number, on: connection)
+    let senders = try senders(of: share, on: connection)
     // Tables that have been made since have no range yet.
     try KeyRanges.move(on: connection)
     let schema = try SchemaReader(connection)
@@ -110,6 +117,8 @@ struct ShareRun {
     }
     let requested = try ResendRequest.all(of: share.number, on: connection)
     let resent = isSnapshot ? [] : try state.resend(requested, from: shadow, schema)
+    let baseline = try Baseline(
+      of: share, from: senders, isSnapshot: isSnapshot, shadow, rows, schema, on: connection)
     var selections = rows.selections
     // Of tables that were shared, and are not any more, all rows have left the scope.
     let left = shadow.tables.filter { !rows.tables.contains($0) && schema.entry(named: $0) != nil }
@@ -119,17 +128,18 @@ struct ShareRun {
     if !isSnapshot {
       comparison.candidates = try prints.candidates(for: rows, shadow, on: connection)
       // Their shadow has been changed, not they.
-      for request in resent { comparison.candidates[request.table] = nil }
+      for table in resent.map(\.table) + Array(baseline.gone.keys) { comparison.candidates[table] = nil }
     }
+    let isFromNothing = isSnapshot && baseline.gone.isEmpty
     let found = try DatabaseComparison.run(
-      from: isSnapshot ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
+      from: isFromNothing ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
     // The shadow has no constraints, so none of the tables' is new.
     let constraints: Set<SkipReason.Code> = [.newForeignKey, .newCheck, .changedCheck]
-    report.skipped = found.skipped.filter { isSnapshot || !constraints.contains($0.reason.code) }
+    report.skipped = found.skipped.filter { isFromNothing || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
     let departed = try DepartedRows(
-      in: found.changeset, of: found.tables.map(\.definition), share, propagating: options.propagates, schema,
-      on: connection)
+      in: found.changeset, of: found.tables.map(\.definition), share, readBy: senders,
+      propagating: options.propagates, schema, on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
     let states = try state.follow(found, leavingOut: leftOut, resending: resent, schema)
@@ -146,7 +156,7 @@ struct ShareRun {
       try !hasContents && options.acknowledges && OutboxEntry.hasAppliedSince(share.number, on: connection)
     if hasContents || acknowledges {
       let names = try SentNames(
-        in: sent.changeset, of: sent.tables.map(\.definition), share, scope, schema, on: connection)
+        in: sent.changeset, of: sent.tables.map(\.definition), share, baseline, scope, schema, on: connection)
       let claims = ShareClaims(states: states, resent: resent, asked: asked)
       try send(
         sent, departed.withdrawals(keeping: keeps), claims, names, of: &share, replacing: replaced,
@@ -158,11 +168,21 @@ struct ShareRun {
     }
     try ResendRequest.clear(for: share.number, on: connection)
     try TakenBackRows.clear(for: share.number, on: connection)
+    try UntoldRows.clear(for: share.number, on: connection)
+    if isSnapshot { try shadow.clear() }
     // What stays where it is is not known to be there any more.
     try shadow.move(by: found, to: selections, schema)
     try prints.write(for: rows, shadow, on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
+  }
+
+  /// The keys with which the recipients have signed what they have sent, as the ledger has them: also keys that were replaced.
+  private func senders(of share: ShareEntry, on connection: borrowing SQLiteConnection) throws -> Set<String> {
+    let known = try home.knownSenders()
+    let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
+    let keys = signers.union(acknowledging)
+    return keys.union(keys.flatMap { known.keys(before: $0) })
   }
 
   /// The share of this scope with these people; nil where there is none yet.

@@ -151,7 +151,7 @@ struct InboundFileProcessor {
     guard usesSavepoint else {
       do {
         guard case .applied(let result) = try diagnosing({ try plan.carryOutOnce() }) else { return .refersToRefused }
-        outcome.warnings += try participant?.finish(changes) ?? []
+        outcome.warnings += try participant?.finish(changes, counting: result.counts) ?? []
         return .done(try finish(result))
       } catch {
         return .failed(error)
@@ -160,8 +160,9 @@ struct InboundFileProcessor {
     let effects = settings.observer?.mark ?? 0
     do {
       let savepoint = try SQLiteTransaction(on: session.connection)
-      var done = try finish(diagnosing { try plan.apply(in: savepoint) })
-      done.warnings += try participant?.finish(changes) ?? []
+      let result = try diagnosing { try plan.apply(in: savepoint) }
+      var done = try finish(result)
+      done.warnings += try participant?.finish(changes, counting: result.counts) ?? []
       try savepoint.commit()
       return .done(done)
     } catch {

@@ -22,11 +22,14 @@ package struct RowNaming: Sendable {
     package let replica: [UInt8]
     /// Its key of each row; empty where it calls them as the changes do.
     package let keys: [Int64]
+    /// The hash of each row as the sender last took it from that replica; empty where the rows have not changed since.
+    package let versions: [UInt64]
 
     /// Names some rows.
-    package init(replica: [UInt8], keys: [Int64]) {
+    package init(replica: [UInt8], keys: [Int64], versions: [UInt64] = []) {
       self.replica = replica
       self.keys = keys
+      self.versions = versions
     }
   }
 

@@ -1,3 +1,4 @@
+import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteConnections
 import SQLiteSchemas
@@ -26,9 +27,10 @@ package protocol SharingParticipant: AnyObject {
   func valuesBeforeEdits(ofRow key: [UInt8], in table: TableName) throws -> [String: [UInt8]]
   /// Notes what follows from the changes that were prepared last, once they have been applied.
   ///
+  /// - Parameter counts: What was done with the changes.
   /// - Returns: What is worth knowing of their stream.
   /// - Throws: As ``prepare(_:)``. They must be rolled back then.
-  func finish(_ changes: IncomingChanges) throws -> [Remark]
+  func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark]
   /// Does what is to be done once before a transaction in which diffs were applied is committed.
   ///
   /// - Parameter time: The present time, in milliseconds since 1970.

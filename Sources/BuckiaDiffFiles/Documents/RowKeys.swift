@@ -24,11 +24,14 @@ package struct RowKeys: Equatable, Sendable {
     package var replica: Int
     /// Its key of each row; empty where it calls them as the changes do.
     package var keys: [Int64]
+    /// The hash of each row as the sender last took it from that replica; empty where the rows have not changed since.
+    package var versions: [UInt64]
 
     /// Names rows.
-    package init(replica: Int, keys: [Int64] = []) {
+    package init(replica: Int, keys: [Int64] = [], versions: [UInt64] = []) {
       self.replica = replica
       self.keys = keys
+      self.versions = versions
     }
   }
 
@@ -189,7 +192,20 @@ extension RowKeys {
     var object = JSONObject()
     object.append("replica", .number(names.replica))
     if !names.keys.isEmpty { object.append("keys", .array(names.keys.map { json($0) })) }
+    if !names.versions.isEmpty {
+      object.append("versions", .array(names.versions.map { .string(digits(of: $0)) }))
+    }
     return .object(object)
+  }
+
+  /// A hash as 16 hexadecimal digits.
+  private static func digits(of version: UInt64) -> String {
+    HexText.lowercase(withUnsafeBytes(of: version.bigEndian) { Array($0) })
+  }
+
+  fileprivate static func version(_ digits: String) -> UInt64? {
+    guard let bytes = HexText.bytes(digits), bytes.count == 8 else { return nil }
+    return bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   /// A key as JSON has it: as text beyond what every reader of JSON counts exactly.
@@ -235,6 +251,17 @@ extension RowKeys.Names {
         return key
       }
       guard Int64(keys.count) == count else { throw fields.invalid("keys", "does not have one for each change") }
+    }
+    if fields.remaining["versions"] != nil {
+      versions = try fields.list("versions", limit: Int.max) { (value, path) throws(DiffFileError) in
+        guard case .string(let text) = value, let version = RowKeys.version(text) else {
+          throw JSONMember.annotations.invalid(path, "is no hash of 16 hexadecimal digits")
+        }
+        return version
+      }
+      guard Int64(versions.count) == count else {
+        throw fields.invalid("versions", "does not have one for each change")
+      }
     }
     try fields.finish()
   }

@@ -82,6 +82,19 @@ package struct TranslatedRows {
     return try query.statement.step()
   }
 
+  /// The hash of a row as it was sent; nil where it is here as it was sent.
+  ///
+  /// - Parameter local: Its key here, in the format of changesets.
+  /// - Throws: `SQLiteError`.
+  package func hash(ofLocal local: [UInt8], on connection: borrowing SQLiteConnection) throws -> UInt64? {
+    let query = try connection.cached(
+      "SELECT hash FROM main.buckia_translated WHERE vouch = ?1 AND local = ?2 AND hash IS NOT NULL LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(vouch, at: 0)
+    try query.statement.bind(local, at: 1)
+    return try query.statement.step() ? UInt64(bitPattern: query.statement.integer(at: 0)) : nil
+  }
+
   /// All of them, by the keys that the stream has.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.

@@ -167,5 +167,6 @@ package struct VouchEntry: Hashable, Sendable {
     try connection.execute("DROP TABLE IF EXISTS main.buckia_vouch_\(number)")
     try connection.run(cached: "DELETE FROM main.buckia_vouch WHERE vouch = ?1", number)
     try TranslatedRows(of: number).removeAll(on: connection)
+    try UntakenRows(of: number).removeAll(on: connection)
   }
 }

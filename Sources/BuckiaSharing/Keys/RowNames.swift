@@ -31,7 +31,7 @@ final class RowNames {
   }
 
   /// The replica whose stream has brought something.
-  private func author(of entry: VouchEntry) throws -> [UInt8]? {
+  func author(of entry: VouchEntry) throws -> [UInt8]? {
     if let known = authors[entry] { return known }
     let found = try RowNameEntry.author(of: entry.stream, from: entry.sender, on: connection)
     authors[entry] = found
@@ -122,26 +122,46 @@ final class RowNames {
   /// How many replicas' names of a row are sent: any that a reader knows will do.
   private static let limit = 4
 
-  /// What others call a row, so that whoever has it knows which it is.
+  /// What others call a row, so that a reader who has it knows which it is.
+  struct Sent: Equatable {
+    let name: Name
+    /// The hash of the row as it was last taken from that replica: 0 where none was taken, nil where it has not changed since.
+    var version: UInt64?
+  }
+
+  /// What others call a row.
   ///
-  /// - Parameter readers: The replicas that will read it, whose own names come first.
+  /// - Parameters:
+  ///   - key: Its integer key; nil for a key that is the same at every replica.
+  ///   - readers: The replicas that will read it, whose own names come first.
+  ///   - version: Says what was taken of the row, as the stream of a replica has it that has brought it; nil where it has not changed since.
   /// - Returns: None for a row that only this database has given a key.
-  func names(of local: Int64, in table: KeyedTable, for readers: [[UInt8]]) throws -> [Name] {
-    var found = try names(of: local, in: table.name).map { Name(replica: $0.replica, key: $0.key) }
-    for entry in try vouchers.entries(withKey: local, of: table) {
-      guard let author = try author(of: entry), !found.contains(where: { $0.replica == author }),
-        try isImplied(local, by: entry)
-      else { continue }
-      found.append(Name(replica: author, key: local))
+  func names(
+    of row: [ValueSlice], _ bytes: RawSpan, key: Int64?, in table: KeyedTable, for readers: [[UInt8]],
+    version: (VouchEntry, VouchedRow) throws -> UInt64? = { _, _ in nil }
+  ) throws -> [Sent] {
+    var found =
+      try key.map { try names(of: $0, in: table.name) }?.map {
+        Sent(name: Name(replica: $0.replica, key: $0.key))
+      } ?? []
+    for (entry, brought) in try vouchers.found(row, bytes, of: table) {
+      guard let author = try author(of: entry) else { continue }
+      let version = try version(entry, brought)
+      if let place = found.firstIndex(where: { $0.name.replica == author }) {
+        found[place].version = version
+      } else if try key.map({ try isImplied($0, by: entry) }) ?? true {
+        found.append(Sent(name: Name(replica: author, key: key ?? 0), version: version))
+      }
     }
     return Self.best(found, for: readers)
   }
 
   /// The names that are sent: one of each replica.
-  private static func best(_ names: [Name], for readers: [[UInt8]]) -> [Name] {
+  private static func best(_ names: [Sent], for readers: [[UInt8]]) -> [Sent] {
     var seen: Set<[UInt8]> = []
-    let once = names.filter { seen.insert($0.replica).inserted }
+    let once = names.filter { seen.insert($0.name.replica).inserted }
     return Array(
-      (once.filter { readers.contains($0.replica) } + once.filter { !readers.contains($0.replica) }).prefix(limit))
+      (once.filter { readers.contains($0.name.replica) } + once.filter { !readers.contains($0.name.replica) })
+        .prefix(limit))
   }
 }

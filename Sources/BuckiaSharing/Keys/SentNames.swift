@@ -1,13 +1,13 @@
+import BuckiaLedger
 import BuckiaApply
 import BuckiaByteStreams
-import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// What a share says of the keys of its rows, so that its readers find the rows that they have already: what they call them, or what
-/// those call them that they came from.
+/// What a share says of its rows that others have brought, so that its readers find those that they have already: which replicas these come
+/// from, which keys they have there, and which version was taken from there, where the row has changed since.
 package struct SentNames {
   /// The tables whose rows have integer keys that this replica gives out itself.
   package private(set) var ownKeys: [TableName] = []
@@ -20,12 +20,13 @@ package struct SentNames {
   ///   - changeset: The changes.
   ///   - definitions: Its tables.
   ///   - share: The share.
+  ///   - baseline: The rows that it deletes without having sent them.
   ///   - scope: What is shared.
   ///   - schema: The schema of the database.
-  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
   package init(
-    in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry, _ scope: ShareScope,
-    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+    in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry, _ baseline: Baseline,
+    _ scope: ShareScope, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
     naming.links = scope.keyLinks
@@ -38,10 +39,11 @@ package struct SentNames {
     let names = RowNames(Vouchers(on: connection), on: connection)
     var named: Set<TableName> = []
     let parents = try KeyedTables(here, schema)
-    for name in keyed {
+    for name in Set(here.map { TableName($0.name) }) {
       if let table = parents[name], try names.mayName(table) { named.insert(name) }
     }
     guard !named.isEmpty else { return }
+    let versions = TakenVersions(on: connection)
     let readers = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.replica)
     let layouts = Dictionary(
       definitions.map { table in
@@ -52,21 +54,28 @@ package struct SentNames {
     var runs = NamedRuns()
     // Rows of the diff are named where they are.
     var changed: [TableName: Set<Int64>] = [:]
-    var references: [TableName: [Int64: [RowNames.Name]]] = [:]
+    var references: [TableName: [Int64: [RowNames.Sent]]] = [:]
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       guard let header = reader.table else { return }
       let name = TableName(header.name)
       let row = change.operation == .insert ? reader.new : reader.old
-      var found: [RowNames.Name] = []
+      var found: [RowNames.Sent] = []
       var key: Int64?
-      if named.contains(name), let table = tables.table(of: header), let local = table.integerKey(of: row, bytes) {
-        found = try names.names(of: local, in: table, for: readers)
-        key = local
-        if change.operation == .delete {
+      if named.contains(name), let table = tables.table(of: header), table.hasKey(row) {
+        if keyed.contains(name) { key = table.integerKey(of: row, bytes) }
+        let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
+        found = try names.names(of: row, bytes, key: key, in: table, for: readers) { entry, brought in
+          switch change.operation {
+          case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
+          case .delete: try isUnknown ? versions.taken(from: entry, brought, table.key(row, bytes)) : nil
+          case .update: nil
+          }
+        }
+        if change.operation == .delete, key != nil {
           // What is gone may give its key to another row.
           try names.forget(row, bytes, of: table, unlessHereOn: connection)
-        } else {
-          changed[name, default: []].insert(local)
+        } else if let key {
+          changed[name, default: []].insert(key)
         }
       }
       runs.add(found, for: key)
@@ -78,14 +87,16 @@ package struct SentNames {
           }
           let key = values[place].integer(in: bytes)
           guard references[target]?[key] == nil, let parent = parents[target] else { continue }
-          references[target, default: [:]][key] = try names.names(of: key, in: parent, for: readers)
+          references[target, default: [:]][key] = try parent.withRow(forKey: key) {
+            try names.names(of: $0, $1, key: key, in: parent, for: readers)
+          }
         }
       }
     }
     naming.runs = runs.finished
     naming.references = references.sorted { $0.key.text < $1.key.text }.flatMap { table, rows in
       rows.filter { changed[table]?.contains($0.key) != true }.sorted { $0.key < $1.key }.flatMap { key, names in
-        names.map { RowNaming.Reference(table: table, key: key, replica: $0.replica, name: $0.key) }
+        names.map { RowNaming.Reference(table: table, key: key, replica: $0.name.replica, name: $0.name.key) }
       }
     }
   }
@@ -95,14 +106,16 @@ package struct SentNames {
 private struct NamedRuns {
   private struct Run {
     var count: Int64 = 0
-    /// The replicas, and whether they call the rows otherwise than this database does.
     let shape: [Shape]
     var keys: [[Int64]]
+    var versions: [[UInt64]]
   }
 
+  /// A replica, whether it calls the rows otherwise than this database does, and whether they have changed since they came from there.
   private struct Shape: Equatable {
     let replica: [UInt8]
     let isOther: Bool
+    let isChanged: Bool
   }
 
   private var runs: [Run] = []
@@ -112,14 +125,21 @@ private struct NamedRuns {
   ///
   /// - Parameters:
   ///   - names: What it is called; empty where this database alone calls it anything.
-  ///   - key: Its key here.
-  mutating func add(_ names: [RowNames.Name], for key: Int64?) {
+  ///   - key: Its integer key here; nil for a key that is the same everywhere.
+  mutating func add(_ names: [RowNames.Sent], for key: Int64?) {
     if !names.isEmpty { isNamed = true }
-    let shape = names.map { Shape(replica: $0.replica, isOther: $0.key != key) }
-    if runs.last?.shape != shape { runs.append(Run(shape: shape, keys: shape.map { _ in [] })) }
+    let shape = names.map {
+      Shape(replica: $0.name.replica, isOther: key != nil && $0.name.key != key, isChanged: $0.version != nil)
+    }
+    if runs.last?.shape != shape {
+      runs.append(Run(shape: shape, keys: shape.map { _ in [] }, versions: shape.map { _ in [] }))
+    }
     let last = runs.count - 1
     runs[last].count += 1
-    for (place, name) in names.enumerated() where shape[place].isOther { runs[last].keys[place].append(name.key) }
+    for (place, name) in names.enumerated() {
+      if shape[place].isOther { runs[last].keys[place].append(name.name.key) }
+      if let version = name.version { runs[last].versions[place].append(version) }
+    }
   }
 
   /// The runs; none where no row has a name.
@@ -127,7 +147,10 @@ private struct NamedRuns {
     guard isNamed else { return [] }
     return runs.map { run in
       RowNaming.Run(
-        count: run.count, names: zip(run.shape, run.keys).map { RowNaming.Names(replica: $0.replica, keys: $1) })
+        count: run.count,
+        names: run.shape.indices.map {
+          RowNaming.Names(replica: run.shape[$0].replica, keys: run.keys[$0], versions: run.versions[$0])
+        })
     }
   }
 }

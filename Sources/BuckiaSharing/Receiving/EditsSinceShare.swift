@@ -15,8 +15,10 @@ final class EditsSinceShare {
   private let history: EditHistory
   private let connection: SQLiteConnection
   private let changes: IncomingChanges
+  private let senders: KnownSenders
   private lazy var shadows = Result {
-    try changes.sharesWithAuthor(on: connection).map { try PeerShadow(of: $0, on: connection) }
+    try changes.sharesWithAuthor(senders, on: connection).filter { try $0.isForOne() }
+      .map { try PeerShadow(of: $0, on: connection) }
   }
   /// The columns that were found to be edited, and which diff had set them before.
   private var found: [TableName: [[UInt8]: [String: KSUID?]]] = [:]
@@ -27,12 +29,14 @@ final class EditsSinceShare {
   ///   - changes: The diff.
   ///   - tables: Its tables.
   ///   - history: What is known of where values come from.
+  ///   - senders: Knows which keys have replaced others.
   init(
-    _ changes: IncomingChanges, _ tables: KeyedTables, _ history: EditHistory,
+    _ changes: IncomingChanges, _ tables: KeyedTables, _ history: EditHistory, _ senders: KnownSenders,
     on connection: borrowing SQLiteConnection
   ) {
     self.changes = changes
     self.tables = tables
+    self.senders = senders
     self.history = history
     self.connection = SQLiteConnection(sharing: connection)
   }

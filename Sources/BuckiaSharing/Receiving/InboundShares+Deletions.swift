@@ -13,7 +13,7 @@ extension InboundShares {
     guard let place = changes.place else { return }
     for share in try ShareEntry.all(on: connection) {
       let through = changes.claims.acknowledged(share)
-      guard through > 0 else { continue }
+      guard through > 0, try share.isRead(by: changes.key.sender, senders, on: connection) != false else { continue }
       try DeletionNotices.noteAcknowledgement(
         min(through, share.sequence), of: share.number, in: place.stream, from: changes.key.sender, on: connection)
     }

@@ -11,7 +11,7 @@ import SQLiteSchemas
 package final class InboundShares: SharingParticipant {
   let connection: SQLiteConnection
   private let vouchers: Vouchers
-  private let senders: KnownSenders
+  let senders: KnownSenders
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
   private var own: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
@@ -48,7 +48,7 @@ package final class InboundShares: SharingParticipant {
     // Looked up once: a share that is made meanwhile has not been acknowledged.
     let sharesAnything = try shares ?? !ShareEntry.all(on: connection).isEmpty
     shares = sharesAnything
-    return try sharesAnything && !changes.sharesWithAuthor(on: connection).isEmpty
+    return try sharesAnything && !changes.sharesWithAuthor(senders, on: connection).isEmpty
   }
 
   // MARK: Before
@@ -75,7 +75,7 @@ package final class InboundShares: SharingParticipant {
     if let keys = try KeyTranslation(changes, schema, names, vouchers, on: connection) {
       translation = (keys, try keys.translated())
     }
-    let runs = try changes.origins()
+    let (runs, naming) = (try changes.origins(), try changes.naming().runs)
     let changes = translation?.changes ?? changes
     let origins =
       try runs.isEmpty
@@ -84,37 +84,25 @@ package final class InboundShares: SharingParticipant {
         try RowOrigins(runs, of: changes.changeset, id, knowing: changes.feed.summary())
       }
     self.origins = origins
-    edits = EditsSinceShare(changes, tables, editHistory, on: connection)
+    edits = EditsSinceShare(changes, tables, editHistory, senders, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
       staying = try look(at: changes, WithdrawalRuns(withdrawals), place, tables)
     }
     let resent = ResentRows(changes.claims.resent, of: place.stream, isSnapshot: place.isSnapshot)
-    var result = changes
-    // Who accepts a share anew wants their own rows back.
-    if resent.isEmpty, let returned = try ReturnedChanges(runs, on: connection) {
-      result = try changes.replacing(changeset: returned.rest(of: changes, without: staying))
-    } else if !staying.isEmpty, !place.isSnapshot {
-      let rest = changes.changeset.makeEmpty()
-      var ordinal: Int64 = 0
-      try Changesets.copy(changes.changeset, into: rest) { _, _, _ in
-        ordinal += 1
-        return !staying.contains(ordinal)
-      }
-      result = try changes.replacing(changeset: rest)
-    }
-    result.knownOrigins = origins
     let identified = try changes.claims.ownKeys.filter { name in
       try tables[name].map { try vouchers.isHere($0) } ?? false
     }
-    guard !resent.isEmpty || !identified.isEmpty else { return result }
-    let snapshot = SnapshotChanges(
-      resent, place, from: changes.key.sender, tables, vouchers, sent: try sent(to: changes), identified: identified,
-      sentKeys: translation?.keys.sentKeys ?? [:], on: connection)
-    guard var known = try snapshot.changes(of: result, schema) else { return result }
-    known.knownOrigins = origins
-    return known
+    // Who accepts a share anew wants their own rows back.
+    let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
+    let matched = try MatchedChanges(
+      resent, place, from: changes.key.sender, tables, vouchers, names, sent: sent(to: changes),
+      identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
+      returned, runs, naming, on: connection)
+    var result = try matched.changes(of: changes, schema) ?? changes
+    result.knownOrigins = origins
+    return result
   }
 
   /// Finds the rows that changes insert and that are here already.
@@ -133,22 +121,25 @@ package final class InboundShares: SharingParticipant {
       if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
         own[table.name, default: []].insert(table.key(reader.new, bytes))
       }
-      if isWithdrawal, table.hasKey(reader.old),
-        try vouchers.stays(reader.old, bytes, of: table, withoutStreams: [place.stream], from: changes.key.sender)
-      {
-        staying.insert(ordinal)
+      if isWithdrawal, table.hasKey(reader.old) {
+        let streams = [place.stream] + (place.replaces.map { [$0] } ?? [])
+        let sender = changes.key.sender
+        let isBrought = try vouchers.hash(reader.old, bytes, of: table, streams: streams, from: sender) != nil
+        if try !isBrought || vouchers.stays(reader.old, bytes, of: table, withoutStreams: streams, from: sender) {
+          staying.insert(ordinal)
+        }
       }
     }
     return staying
   }
 
-  /// What the sender of a diff has got from here, as far as they say that they have got all of it: else it is not known which state
-  /// of a row they had before them.
+  /// What was sent of the rows here: to the author of a diff first.
   private func sent(to changes: IncomingChanges) throws -> [PeerShadow] {
-    guard !changes.claims.acknowledgements.isEmpty else { return [] }
-    return try ShareEntry.all(on: connection).filter { share in
-      share.sequence > 0 && changes.claims.acknowledged(share) >= share.sequence
-    }.map { try PeerShadow(of: $0, on: connection) }
+    let theirs = Set(try changes.sharesWithAuthor(senders, on: connection).map(\.number))
+    let all = try ShareEntry.all(on: connection).filter { $0.sequence > 0 }
+    return try (all.filter { theirs.contains($0.number) } + all.filter { !theirs.contains($0.number) }).map {
+      try PeerShadow(of: $0, on: connection)
+    }
   }
 
   package func valuesBeforeEdits(ofRow key: [UInt8], in table: TableName) throws -> [String: [UInt8]] {
@@ -157,8 +148,9 @@ package final class InboundShares: SharingParticipant {
 
   // MARK: Afterwards
 
-  package func finish(_ changes: IncomingChanges) throws -> [Remark] {
+  package func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark] {
     hasFinished = true
+    let mayBeUntaken = counts.conflicts > 0
     try noteAcknowledgements(of: changes)
     try noteProgress(of: changes)
     try noteRequests(of: changes)
@@ -174,8 +166,11 @@ package final class InboundShares: SharingParticipant {
     }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
-    let peers = try changes.sharesWithAuthor(on: connection)
-    let followed = try peers.map { try PeerShadow(of: $0, on: connection) }
+    let shares = try changes.sharesWithAuthor(senders, on: connection)
+    // What others may not have stays out of the shadow: the next share says it.
+    let (peers, groups) = (try shares.filter { try $0.isForOne() }, try shares.filter { try !$0.isForOne() })
+    let followed = try peers.map { (share: $0.number, shadow: try PeerShadow(of: $0, on: connection)) }
+    let untold = try followed + groups.map { (share: $0.number, shadow: try PeerShadow(of: $0, on: connection)) }
     let others = try changes.claims.withdraws ? otherShares(than: peers) : []
     let resent = changes.place.map {
       ResentRows(changes.claims.resent, of: $0.stream, isSnapshot: $0.isSnapshot)
@@ -195,11 +190,18 @@ package final class InboundShares: SharingParticipant {
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       let isForgotten = try isFromReturning && self.isForgotten(change, reader, bytes, of: table, changes.key.id)
       let edited = try edits?.coveredPlaces(of: change, reader, bytes, of: table) ?? []
-      for shadow in followed {
+      for (_, shadow) in followed {
         try shadow.follow(change, reader, bytes, of: table, isForgotten: isForgotten, beside: edited)
       }
+      if change.operation == .insert, table.hasKey(reader.new), changes.place != nil {
+        for (share, shadow) in untold where try !shadow.has(reader.new, bytes, of: table) {
+          try UntoldRows.note(table.key(reader.new, bytes), of: table.name, for: share, on: connection)
+        }
+      }
       if let place = changes.place {
-        try note(change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil)
+        try note(
+          change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil,
+          mayBeUntaken: mayBeUntaken)
       }
       guard change.operation == .delete, table.hasKey(reader.old) else { return }
       if !isWithdrawal, let place = changes.place,
@@ -214,7 +216,7 @@ package final class InboundShares: SharingParticipant {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }
     }
-    for shadow in followed { try shadow.finish() }
+    for (_, shadow) in followed { try shadow.finish() }
     try vouchers.flush()
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
@@ -289,7 +291,7 @@ package final class InboundShares: SharingParticipant {
     guard let replica = changes.claims.replica, !changes.claims.requests.isEmpty else { return }
     for share in try ShareEntry.all(on: connection) {
       let wanted = changes.claims.requests.filter { $0.stream == share.stream }
-      guard !wanted.isEmpty,
+      guard !wanted.isEmpty, try share.isRead(by: changes.key.sender, senders, on: connection) != false,
         try AcknowledgementEntry.all(of: share.number, on: connection).contains(where: {
           $0.sender == changes.key.sender && $0.replica == replica
         })
@@ -314,12 +316,12 @@ package final class InboundShares: SharingParticipant {
   /// Notes which rows a stream has brought, or does not have any more.
   private func note(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
-    _ sender: String, _ state: ReceivedState?, as sent: SentChange?
+    _ sender: String, _ state: ReceivedState?, as sent: SentChange?, mayBeUntaken: Bool
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard table.hasKey(row) else { return }
     let known =
-      try state == nil || place.isSnapshot
+      try (state == nil || place.isSnapshot) && !mayBeUntaken
       ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
     switch change.operation {
     case .insert:
@@ -330,7 +332,41 @@ package final class InboundShares: SharingParticipant {
     case .delete:
       try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
     }
-    try state?.follow(change, reader, bytes, of: table, after: known, as: sent)
+    try state?.follow(change, reader, bytes, of: table, after: place.isSnapshot ? nil : known, as: sent)
+    let number = try vouchers.number(of: table, stream: place.stream, from: sender)
+    if let number { try noteTaken(change, reader, bytes, of: table, number, before: known, mayBeUntaken) }
+  }
+
+  /// Notes which version of a row was taken last, where that is not what the stream says.
+  ///
+  /// - Parameters:
+  ///   - stream: The number of what is noted of the stream's rows of the table.
+  ///   - known: The hash of what the stream had said before; nil for nothing.
+  private func noteTaken(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ stream: Int64,
+    before known: UInt64?, _ mayBeUntaken: Bool
+  ) throws {
+    let untaken = UntakenRows(of: stream)
+    guard try mayBeUntaken || untaken.exist(on: connection) else { return }
+    let row = change.operation == .insert ? reader.new : reader.old
+    let key = table.key(row, bytes)
+    guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
+    let here = try LocalRow(row, bytes, of: table, on: connection)
+    let before = try untaken.version(of: key, on: connection) ?? known.map { .hash($0) } ?? .none
+    let places = row.indices.filter { reader.new[$0].isDefined && !table.keyPlaces.contains($0) }
+    let taken = places.filter { here?.encoded($0) == bytes.array(reader.new[$0].encoded) }
+    if here != nil, taken.count == places.count, change.operation == .insert || before == known.map({ .hash($0) }) {
+      return try untaken.note(nil, of: key, on: connection)
+    }
+    guard change.operation == .update, case .hash(let version) = before else {
+      return try untaken.note(before, of: key, on: connection)
+    }
+    var hash = StreamRowHash(version)
+    for place in taken where reader.old[place].isDefined {
+      hash.remove(reader.old[place], bytes, table.seeds[place])
+      hash.add(reader.new[place], bytes, table.seeds[place])
+    }
+    try untaken.note(.hash(hash.value), of: key, on: connection)
   }
 
   /// Notes how far the sender has applied what was shared with them.
@@ -338,7 +374,7 @@ package final class InboundShares: SharingParticipant {
     guard let replica = changes.claims.replica, !changes.claims.acknowledgements.isEmpty else { return }
     for share in try ShareEntry.all(on: connection) {
       let through = changes.claims.acknowledged(share)
-      guard through > 0 else { continue }
+      guard through > 0, try share.isRead(by: changes.key.sender, senders, on: connection) != false else { continue }
       try AcknowledgementEntry.note(
         min(through, share.sequence), of: share.number, by: changes.key.sender, replica, on: connection)
     }

@@ -11,20 +11,21 @@ extension StreamClaims {
 }
 
 extension IncomingChanges {
-  /// The shares with the author of a diff alone of which they have applied something, as this diff says or one before it.
+  /// What is shared with the author of a diff.
   ///
-  /// - Throws: `SQLiteError`; `JSONError` when the ledger is damaged.
-  func sharesWithAuthor(on connection: borrowing SQLiteConnection) throws -> [ShareEntry] {
+  /// A share counts whose recipients are known to sign with the diff's key. Where that is not known, it counts when the author has
+  /// acknowledged some of it, in this diff or one before it.
+  ///
+  /// - Parameter senders: Knows which keys have replaced others.
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  func sharesWithAuthor(_ senders: KnownSenders, on connection: borrowing SQLiteConnection) throws -> [ShareEntry] {
     guard let replica = claims.replica else { return [] }
-    var found: [ShareEntry] = []
-    for share in try ShareEntry.all(on: connection) where try share.isForOne() {
-      let isTold =
-        try min(claims.acknowledged(share), share.sequence) > 0
+    return try ShareEntry.all(on: connection).filter { share in
+      if let isRead = try share.isRead(by: key.sender, senders, on: connection) { return isRead }
+      return try min(claims.acknowledged(share), share.sequence) > 0
         || AcknowledgementEntry.all(of: share.number, on: connection).contains {
           $0.sender == key.sender && $0.replica == replica && $0.through > 0
         }
-      if isTold { found.append(share) }
     }
-    return found
   }
 }

@@ -84,7 +84,12 @@ final class PeerShadow {
     switch change.operation {
     case .insert where !edited.isEmpty:
       try update(reader.new, reader, bytes, of: table, in: shadow, beside: edited)
-    case .insert: try insert(reader.new, bytes, of: table, into: shadow, isForgotten: isForgotten)
+    case .insert:
+      try insert(reader.new, bytes, of: table, into: shadow, isForgotten: isForgotten)
+      // What both have had before, and only some of it was taken.
+      if try connection.cachedInteger("SELECT changes()") == 0 {
+        try update(reader.new, reader, bytes, of: table, in: shadow, beside: edited)
+      }
     case .update: try update(reader.old, reader, bytes, of: table, in: shadow, beside: edited)
     case .delete:
       guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
@@ -119,6 +124,27 @@ final class PeerShadow {
     guard let entry = entries[table.name] else { return false }
     return try table.finds(
       "SELECT 1 FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))", row, bytes, on: connection)
+  }
+
+  /// A row as it was sent.
+  struct SentRow {
+    /// Its values in the columns of a changeset, in its format: nil for those that were not sent.
+    let values: [[UInt8]?]
+    /// The sum of the hashes of what was sent in other columns.
+    let otherColumns: UInt64
+  }
+
+  /// A row as it was sent; nil where it was not.
+  ///
+  /// - Throws: `SQLiteError`.
+  func sentRow(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> SentRow? {
+    guard let entry = entries[table.name], let values = try values(row, bytes, of: table) else { return nil }
+    let others = (present[table.name] ?? []).filter { name in
+      !table.columns.contains { ASCIIName.matches($0, name) }
+    }
+    guard !others.isEmpty else { return SentRow(values: values, otherColumns: 0) }
+    let rows = ShadowRows(entry, columns: others, on: connection)
+    return SentRow(values: values, otherColumns: try rows.hash(row, bytes, of: table) ?? 0)
   }
 
   /// The values that a row was sent with, in the columns of a changeset and in its format: nil for those that were not sent.

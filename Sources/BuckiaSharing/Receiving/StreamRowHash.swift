@@ -20,13 +20,20 @@ struct StreamRowHash {
 
   private(set) var value: UInt64 = 0
 
-  init() {}
+  init(_ value: UInt64 = 0) { self.value = value }
 
   /// The hash of a whole row.
   ///
   /// - Parameter seeds: Those of the columns.
   init(_ row: [ValueSlice], _ bytes: RawSpan, _ seeds: [Seed]) {
     for place in row.indices where row[place].isDefined { add(row[place], bytes, seeds[place]) }
+  }
+
+  /// The hash of one value.
+  ///
+  /// - Parameter value: The value in the format of changesets.
+  init(ofEncoded value: [UInt8], _ seed: Seed) {
+    self.value = value.withRawSpan { Self.hash(of: $0, seed) }
   }
 
   mutating func add(_ value: ValueSlice, _ bytes: RawSpan, _ seed: Seed) {

@@ -60,17 +60,16 @@ final class VouchedIntegers: VouchedRows {
     isChanged = true
   }
 
-  func addKeys(to keys: inout Set<[UInt8]>) throws {
+  func forEachKey(_ body: ([UInt8]) throws -> Void) throws {
     try flush()
     let query = try connection.prepare("SELECT block FROM \(entry.name) ORDER BY block")
-    var blocks: [Int64] = []
-    while try query.step() { blocks.append(query.integer(at: 0)) }
-    for block in blocks {
+    while try query.step() {
+      let block = query.integer(at: 0)
       try load(block)
-      for place in 0..<Self.width where isPresent[place] {
+      for place in (0..<Self.width).filter({ isPresent[$0] }) {
         var writer = ChangesetWriter()
-        writer.append(ChangesetValue.integer(block << VouchEntry.blockBits | Int64(place)))
-        keys.insert(writer.bytes)
+        writer.append(integer: block << VouchEntry.blockBits | Int64(place))
+        try body(writer.bytes)
       }
     }
   }

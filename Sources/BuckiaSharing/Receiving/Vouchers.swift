@@ -79,13 +79,23 @@ final class Vouchers {
 
   /// The streams that have brought the row with an integer key.
   func entries(withKey key: Int64, of table: KeyedTable) throws -> [VouchEntry] {
-    let found = try rows(of: table)
-    guard !found.isEmpty else { return [] }
-    var writer = ChangesetWriter()
-    writer.append(integer: key)
-    return try writer.bytes.withRawSpan { bytes in
-      let row = table.row(withKey: bytes)
-      return try found.compactMap { try $0.find(row, bytes, of: table) == nil ? nil : $0.entry }
+    try table.withRow(forKey: key) { try found($0, $1, of: table).map(\.entry) }
+  }
+
+  /// What the streams say of a row that have brought it.
+  func found(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable
+  ) throws -> [(entry: VouchEntry, row: VouchedRow)] {
+    try rows(of: table).compactMap { rows in try rows.find(row, bytes, of: table).map { (rows.entry, $0) } }
+  }
+
+  /// Gives the key of each row that streams of some senders have brought, in the format of changesets.
+  ///
+  /// - Parameter senders: Their keys, as the ledger has them.
+  func forEachKey(of table: KeyedTable, from senders: Set<String>, _ body: ([UInt8], VouchEntry) throws -> Void) throws
+  {
+    for rows in try rows(of: table) where senders.contains(rows.entry.sender) {
+      try rows.forEachKey { try body($0, rows.entry) }
     }
   }
 
@@ -124,7 +134,7 @@ final class Vouchers {
   /// The keys of the rows that streams have brought, in the format of changesets.
   func keys(of table: KeyedTable, streams: [[UInt8]], from sender: String) throws -> Set<[UInt8]> {
     var keys: Set<[UInt8]> = []
-    for stream in streams { try rows(of: table, stream: stream, from: sender)?.addKeys(to: &keys) }
+    for stream in streams { try rows(of: table, stream: stream, from: sender)?.forEachKey { keys.insert($0) } }
     return keys
   }
 

@@ -1,5 +1,6 @@
 import BuckiaJSON
 import BuckiaLedger
+import SQLiteConnections
 
 extension ShareEntry {
   /// The names of those that it is shared with.
@@ -21,4 +22,19 @@ extension ShareEntry {
   ///
   /// - Throws: `JSONError` when the ledger is damaged.
   func isForOne() throws -> Bool { try recipients.count == 1 }
+
+  /// Whether a sender is one of those that it is shared with, by the key that they sign with.
+  ///
+  /// - Parameters:
+  ///   - sender: The verified key in hex, as the ledger has it.
+  ///   - senders: Knows which keys have replaced others.
+  /// - Returns: nil where the key of some recipient is not known, and the sender may be that recipient.
+  /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
+  func isRead(
+    by sender: String, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
+  ) throws -> Bool? {
+    let keys = try RecipientKey.all(of: number, on: connection)
+    if !sender.isEmpty, !keys.isDisjoint(with: [sender] + senders.keys(before: sender)) { return true }
+    return keys.isEmpty || keys.contains(RecipientKey.unknown) ? nil : false
+  }
 }

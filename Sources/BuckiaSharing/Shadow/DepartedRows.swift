@@ -30,18 +30,19 @@ package struct DepartedRows {
   ///   - changeset: The changes from what was shared to what is.
   ///   - definitions: Its tables.
   ///   - share: The share.
+  ///   - readers: The keys with which its recipients sign.
   ///   - propagates: Whether rows that went here because of somebody else, or of an undo, count as deleted.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   package init(
     in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry,
-    propagating propagates: Bool, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+    readBy readers: Set<String>, propagating propagates: Bool, _ schema: SchemaReader,
+    on connection: borrowing SQLiteConnection
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
     let vouchers = Vouchers(on: connection)
-    let receivers =
-      try share.isForOne() ? Set(AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)) : []
+    let receivers = try share.isForOne() ? readers : []
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var fate = Fate.edit
       // A row that only its content tells apart may have changed as well as left.

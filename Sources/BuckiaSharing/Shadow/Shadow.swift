@@ -45,6 +45,35 @@ package final class Shadow {
     try entries.removeValue(forKey: table)?.remove(on: connection)
   }
 
+  /// Adds rows of which only the key is known, so that the next difference deletes them.
+  ///
+  /// - Parameters:
+  ///   - keys: Their keys, in the format of changesets.
+  ///   - definition: The table as it travels.
+  /// - Throws: `SQLiteError`.
+  func add(_ keys: [[UInt8]], of definition: TableDefinition) throws {
+    let name = TableName(definition.name)
+    let entry =
+      try entries[name]
+      ?? ShadowEntry.make(for: name, columns: Self.columns(of: definition), of: share, on: connection)
+    entries[name] = entry
+    let columns = definition.keyIndexes.map { SQLText.identifier(definition.columns[$0].name) }
+    let insert = try connection.prepare(
+      """
+      INSERT OR IGNORE INTO main.\(entry.name.quoted)(\(columns.joined(separator: ", "))) \
+      VALUES (\(columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))
+      """)
+    for key in keys {
+      try key.withRawSpan { bytes in
+        var position = 0
+        for place in columns.indices {
+          try insert.bind(ValueSlice(verified: bytes, at: &position), in: bytes, at: place)
+        }
+        try insert.run()
+      }
+    }
+  }
+
   // MARK: Moving
 
   /// Makes the shadow what it is once a difference from it has been applied.

@@ -1,0 +1,376 @@
+import BuckiaApply
+import BuckiaByteStreams
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What the changes of a stream say of rows that are known here, beside those that the stream itself has brought.
+///
+/// A share says what its scope holds: a row that its sender has got from here, or from others who share with this database, too, is an INSERT
+/// there. Its annotations name the replicas that the row came from, and the version that was taken from each where the row has changed
+/// since. Here such an INSERT is nothing where nothing has changed, and an UPDATE of that version else. A deletion that names a version
+/// is one of a row whose values its sender does not know any more.
+///
+/// A snapshot holds all rows of the scope, another diff may hold those of some buckets anew. What has not changed since it came is left out,
+/// so that what was edited or deleted here stays. A row that has, and was not edited here, is an UPDATE. What the stream had and has no more
+/// is a DELETE.
+final class MatchedChanges {
+  private let connection: SQLiteConnection
+  private let vouchers: Vouchers
+  private let names: RowNames
+  private let tables: KeyedTables
+  private let place: StreamPlace
+  private let sender: String
+  private let resent: ResentRows
+  /// What was sent of each row: in the shares with the sender first.
+  private let sent: [PeerShadow]
+  /// The replica that this database is.
+  private let own: [UInt8]?
+  /// The tables in which a row with the key of an incoming one is that row: others have got another key.
+  private let identified: Set<TableName>
+  /// The keys with which incoming rows were sent, by their keys here, where the two differ.
+  private let sentKeys: [TableName: [[UInt8]: [UInt8]]]
+  /// The numbers of changes that are left out, from 1.
+  private let staying: Set<Int64>
+  private let returned: ReturnedChanges?
+  private let origins: [OriginRun]
+  private let naming: [RowNaming.Run]
+  private var hasClock: [TableName: Bool] = [:]
+
+  /// - Parameters:
+  ///   - resent: Which rows the diff holds anew.
+  ///   - tables: The tables of the diff.
+  ///   - sent: What was sent of each row, in the shares with the sender first.
+  ///   - identified: The tables in which a row with the key of an incoming one is that row.
+  ///   - sentKeys: The keys with which incoming rows were sent, by their keys here, where the two differ.
+  ///   - staying: The numbers of changes that are left out, from 1.
+  ///   - returned: Finds changes that were made here.
+  ///   - origins: Where the changes come from.
+  ///   - naming: What other replicas call the rows.
+  init(
+    _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
+    _ names: RowNames, sent: [PeerShadow], identified: Set<TableName>,
+    sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:], staying: Set<Int64> = [], _ returned: ReturnedChanges? = nil,
+    _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], on connection: borrowing SQLiteConnection
+  ) throws {
+    self.sentKeys = sentKeys
+    self.identified = identified
+    self.resent = resent
+    self.sent = sent
+    self.place = place
+    self.sender = sender
+    self.tables = tables
+    self.vouchers = vouchers
+    self.names = names
+    self.staying = staying
+    self.returned = returned
+    self.origins = origins
+    self.naming = naming
+    self.connection = SQLiteConnection(sharing: connection)
+    own = try ReplicaIdentity.read(on: connection)?.replica
+  }
+
+  /// The streams whose rows the snapshot replaces: its own, and one that it takes the place of.
+  private var streams: [[UInt8]] { [place.stream] + (place.replaces.map { [$0] } ?? []) }
+
+  /// Turns the changes into those.
+  ///
+  /// - Parameter schema: The schema of the database.
+  /// - Returns: nil where they stay as they are.
+  /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
+  func changes(of incoming: IncomingChanges, _ schema: SchemaReader) throws -> IncomingChanges? {
+    var brought: [TableName] = []
+    for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
+    brought = brought.filter { resent.concern($0) }
+    let isAsItIs = brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil
+    if isAsItIs { return nil }
+    let result = incoming.changeset.makeEmpty()
+    var present: [TableName: Set<[UInt8]>] = [:]
+    var last: ChangesetTable?
+    let kept = TemporaryBuffer()
+    var ordinal: Int64 = 0
+    var origins = OriginRuns(origins)
+    var naming = NameRuns(naming)
+    try Changesets.forEachChange(of: incoming.changeset, knowing: incoming.feed.summary()) { change, reader, bytes in
+      let origin = origins.next()
+      let called = naming.next()
+      ordinal += 1
+      guard !staying.contains(ordinal), let header = reader.table else { return }
+      var writer = ChangesetWriter()
+      var isDecided = origin.map { returned?.write(change, reader, bytes, header, $0, into: &writer) == true } ?? false
+      let row = change.operation == .insert ? reader.new : reader.old
+      if !isDecided, let table = tables.table(of: header), table.hasKey(row) {
+        switch change.operation {
+        case .insert:
+          let local = table.key(row, bytes)
+          let isAnew = resent.cover(sentKeys[table.name]?[local] ?? local, of: table.name)
+          if isAnew, !brought.isEmpty, let key = table.comparable(local) {
+            present[table.name, default: []].insert(key)
+          }
+          isDecided = try write(row, bytes, of: table, header, isAnew: isAnew, called, into: &writer)
+        case .delete where called.contains { $0.version != nil }:
+          try writeDeletion(row, bytes, of: table, called, into: &writer)
+          isDecided = true
+        case .delete, .update: break
+        }
+      }
+      if !isDecided { writer.append(encoded: bytes.extracting(change.range).withUnsafeBytes { Array($0) }) }
+      guard writer.count > 0 else { return }
+      if last != header {
+        var beginning = ChangesetWriter()
+        beginning.beginTable(header)
+        try kept.write(beginning.bytes)
+        last = header
+      }
+      try kept.write(writer.bytes)
+    }
+    var added: [TableDefinition] = []
+    for name in Set(brought).sorted(by: { $0.text < $1.text }) {
+      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      let local = try schema.definition(of: entry)
+      let author = incoming.definitions?.first { TableName($0.name) == name }
+      guard let table = KeyedTable(author ?? local, local) else { continue }
+      if try writeDeletions(of: table, author ?? local, except: present[name] ?? [], into: result), author == nil {
+        added.append(local)
+      }
+    }
+    try result.write(contentsOf: kept)
+    return try incoming.replacing(changeset: result, adding: added)
+  }
+
+  // MARK: Rows that are known here
+
+  /// Writes what an INSERT changes here.
+  ///
+  /// - Parameters:
+  ///   - isAnew: Whether the diff holds the row anew.
+  ///   - called: The replicas that the row came from.
+  /// - Returns: Whether that is known; otherwise it stays an INSERT.
+  private func write(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, isAnew: Bool,
+    _ called: [NameRuns.Name], into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    if isAnew, let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) {
+      return try writeAnew(row, bytes, of: table, header, since: known, into: &writer)
+    }
+    guard !called.isEmpty || identified.contains(table.name) else { return false }
+    let here = try LocalRow(row, bytes, of: table, on: connection)
+    if here == nil, try table.finds(table.lookup, row, bytes, on: connection) {
+      // The table does not have all columns yet.
+      return false
+    }
+    if let name = try known(called, row, bytes, of: table, isHere: here != nil) {
+      return try write(
+        row, bytes, of: table, header, over: here, taken: name.version, isOwn: name.replica == own, into: &writer)
+    }
+    guard identified.contains(table.name), let here else { return false }
+    writeUnknown(row, bytes, header, over: here, into: &writer)
+    return true
+  }
+
+  /// Writes what a row that the stream has brought before changes here.
+  private func writeAnew(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, since known: UInt64,
+    into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    guard let here = try LocalRow(row, bytes, of: table, on: connection) else {
+      // It was deleted here, unless it was never taken. An edit of it is a conflict.
+      let isHere = try table.finds(table.lookup, row, bytes, on: connection)
+      if try isHere || !wasTaken(row, bytes, of: table) { return false }
+      if known != table.contentHash(row, bytes) { writeEdit(row, bytes, header, into: &writer) }
+      return true
+    }
+    // What has been edited here since is for the next share from here to say.
+    if known == table.contentHash(row, bytes) { return true }
+    guard here.hash == known else {
+      guard identified.contains(table.name) else { return false }
+      writeUnknown(row, bytes, header, over: here, into: &writer)
+      return true
+    }
+    writeUpdate(of: here, to: row, bytes, header, into: &writer)
+    return true
+  }
+
+  /// Which of the replicas that a row came from tells which row here it is: this database, as far as it has shared the row with somebody, or
+  /// one whose stream has brought it here, too.
+  private func known(
+    _ called: [NameRuns.Name], _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isHere: Bool
+  ) throws -> NameRuns.Name? {
+    if let own, let name = called.first(where: { $0.replica == own }) {
+      if try !isHere || sent.contains(where: { try $0.has(row, bytes, of: table) }) { return name }
+    }
+    guard !called.isEmpty else { return nil }
+    let brought = try vouchers.found(row, bytes, of: table).filter { $0.entry.stream != place.stream }
+    for name in called where name.replica != own {
+      guard let found = try brought.first(where: { try names.author(of: $0.entry) == name.replica }) else { continue }
+      // A row that was kept out by a conflict may come by another way.
+      if try isHere || wasTaken(row, bytes, of: table, found.entry) { return name }
+    }
+    return nil
+  }
+
+  /// Whether a row that the stream has brought was ever taken.
+  private func wasTaken(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
+    try vouchers.found(row, bytes, of: table).contains {
+      try $0.entry.sender == sender && streams.contains($0.entry.stream) && wasTaken(row, bytes, of: table, $0.entry)
+    }
+  }
+
+  private func wasTaken(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ entry: VouchEntry
+  ) throws -> Bool {
+    try UntakenRows(of: entry.number).version(of: table.key(row, bytes), on: connection) != UntakenRows.Version.none
+  }
+
+  /// Writes how a row differs from a version of a row that is known here.
+  ///
+  /// - Parameters:
+  ///   - here: The row as it is here; nil where it is gone.
+  ///   - version: The hash of the version; nil where the row is still that.
+  ///   - isOwn: Whether it was taken from here.
+  /// - Returns: Whether that is known; otherwise the row stays an INSERT.
+  private func write(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow?,
+    taken version: UInt64?, isOwn: Bool, into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    let follows = try followsClock(table)
+    guard let version else {
+      // Its sender has it from the same source, and that tells of what is newer.
+      return isOwn || !follows
+    }
+    guard let here else {
+      if !isOwn, follows { return false }
+      writeEdit(row, bytes, header, into: &writer)
+      return true
+    }
+    let incoming = row.map { bytes.array($0.encoded) }
+    if let base = RecoveredRow(version, of: incoming, table, beside: here, try sentRow(row, bytes, of: table)) {
+      Self.writeUpdate(of: base.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
+        if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.append(encoded: base.values[$0]) }
+      }
+      return true
+    }
+    if follows { return false }
+    writeUnknown(row, bytes, header, over: here, into: &writer)
+    return true
+  }
+
+  /// A row as it was sent last, to the sender if it was.
+  private func sentRow(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> PeerShadow.SentRow? {
+    for shadow in sent {
+      if let found = try shadow.sentRow(row, bytes, of: table) { return found }
+    }
+    return nil
+  }
+
+  private func followsClock(_ table: KeyedTable) throws -> Bool {
+    if let known = hasClock[table.name] { return known }
+    let found = try RowClocks.number(of: table.local, on: connection) != nil
+    hasClock[table.name] = found
+    return found
+  }
+
+  /// Writes the deletion of a row whose values its sender does not know any more; nothing where the row is not known here.
+  private func writeDeletion(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ called: [NameRuns.Name],
+    into writer: inout ChangesetWriter
+  ) throws {
+    guard let here = try LocalRow(row, bytes, of: table, on: connection),
+      let version = try known(called, row, bytes, of: table, isHere: true)?.version
+    else { return }
+    let base = RecoveredRow(version, of: nil, table, beside: here, try sentRow(row, bytes, of: table))
+    writer.beginChange(.delete)
+    for value in base?.values ?? row.map({ bytes.array($0.encoded) }) { writer.append(encoded: value) }
+  }
+
+  /// Writes an UPDATE of a row that is here to the values of another.
+  private func writeUpdate(
+    of here: LocalRow, to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable,
+    into writer: inout ChangesetWriter
+  ) {
+    here.values.withRawSpan { mine in
+      Self.writeUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
+        $1.append(here.slices[$0], of: mine)
+      }
+    }
+  }
+
+  /// Writes how a row differs from the one here that it is known to be, where it is not known what was there: where something is, it is a
+  /// conflict.
+  private func writeUnknown(
+    _ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, over here: LocalRow,
+    into writer: inout ChangesetWriter
+  ) {
+    Self.writeUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
+      if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
+    }
+  }
+
+  /// Writes the edit of a row that is gone here: a conflict.
+  private func writeEdit(
+    _ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, into writer: inout ChangesetWriter
+  ) {
+    let places = row.indices.filter { !header.isKey($0) && row[$0].isDefined }
+    Self.writeUpdate(of: places, to: row, bytes, header, into: &writer) {
+      if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
+    }
+  }
+
+  /// Writes an UPDATE of some columns to the values of a row; nothing where there are none.
+  ///
+  /// - Parameter old: Writes the old value of a column of the key, or of one that is changed.
+  private static func writeUpdate(
+    of changed: [Int], to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable,
+    into writer: inout ChangesetWriter, old: (Int, inout ChangesetWriter) -> Void
+  ) {
+    guard !changed.isEmpty else { return }
+    let isChanged = Set(changed)
+    writer.beginChange(.update)
+    for place in row.indices {
+      if header.isKey(place) || isChanged.contains(place) { old(place, &writer) } else { writer.appendUndefined() }
+    }
+    for place in row.indices {
+      if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
+    }
+  }
+
+  /// The keys with which the stream has sent rows, by their keys here, where the two differ.
+  private func brought(of table: KeyedTable) throws -> [[UInt8]: [[UInt8]]] {
+    guard let number = try vouchers.number(of: table, stream: place.stream, from: sender) else { return [:] }
+    var found: [[UInt8]: [[UInt8]]] = [:]
+    for (key, row) in try TranslatedRows(of: number).all(on: connection) { found[row.local, default: []].append(key) }
+    return found
+  }
+
+  /// Deletes the rows that the stream had, and that are here on its account alone.
+  ///
+  /// - Returns: Whether there are any.
+  private func writeDeletions(
+    of table: KeyedTable, _ author: TableDefinition, except present: Set<[UInt8]>, into output: TemporaryBuffer
+  ) throws -> Bool {
+    var writer = ChangesetWriter()
+    writer.beginTable(ChangesetTable(name: author.name, keyFlags: author.keyFlags))
+    let header = writer.count
+    let sent = try resent.isPartial ? brought(of: table) : [:]
+    for key in try vouchers.keys(of: table, streams: streams, from: sender) {
+      guard (sent[key] ?? [key]).allSatisfy({ resent.cover($0, of: table.name) }),
+        let comparable = table.comparable(key), !present.contains(comparable)
+      else { continue }
+      try key.withRawSpan { bytes in
+        let row = table.row(withKey: bytes)
+        guard try !vouchers.stays(row, bytes, of: table, withoutStreams: streams, from: sender),
+          let here = try LocalRow(row, bytes, of: table, on: connection)
+        else { return }
+        here.values.withRawSpan { mine in
+          writer.beginChange(.delete)
+          for place in row.indices { writer.append(here.slices[place], of: mine) }
+        }
+      }
+    }
+    guard writer.count > header else { return false }
+    try output.write(writer.bytes)
+    return true
+  }
+}

@@ -1,0 +1,67 @@
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The rows that recipients of a share have brought, and that are gone here without the share having told of it.
+///
+/// A share is the difference between its scope and what its recipients are known to have: what was sent to them, which the shadow has, and
+/// what they have brought themselves. Of the latter only hashes are kept. So a row of theirs that is gone is added to the shadow by its
+/// key, and its deletion names the version that was here (``SentNames``).
+package struct Baseline {
+  /// The keys of these rows, in the format of changesets.
+  package private(set) var gone: [TableName: Set<[UInt8]>] = [:]
+
+  /// Finds the rows, and adds them to the shadow.
+  ///
+  /// - Parameters:
+  ///   - share: The share.
+  ///   - senders: The keys with which its recipients have signed what they have sent, as the ledger has them.
+  ///   - isSnapshot: Whether all that they have brought is looked at, because nothing was told of it yet; otherwise what they have brought
+  ///     since the last diff.
+  ///   - shadow: What was sent.
+  ///   - rows: The scope.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ReplicationError`; `LedgerError` for a newer ledger.
+  package init(
+    of share: ShareEntry, from senders: Set<String>, isSnapshot: Bool, _ shadow: Shadow, _ rows: ScopeRows,
+    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+  ) throws {
+    let connection = SQLiteConnection(sharing: connection)
+    let vouchers = Vouchers(on: connection)
+    let untold = try isSnapshot ? [:] : UntoldRows.all(for: share.number, on: connection)
+    let selections = rows.selections
+    for name in rows.tables where isSnapshot || untold[name] != nil {
+      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      let local = try schema.definition(of: entry)
+      let sent = try (selections[name] ?? RowSelection()).applied(to: local)
+      guard let table = KeyedTable(sent, local) else { continue }
+      var found: Set<[UInt8]> = []
+      func look(_ key: [UInt8], _ brought: [VouchEntry]) throws {
+        let isHere = try key.withRawSpan {
+          try table.finds(table.lookup, table.row(withKey: $0), $0, on: connection)
+        }
+        // What was never taken is not known here, and what an undo has removed is no deletion.
+        guard !isHere, try !TakenBackRows.contains(key, of: name, for: share.number, on: connection),
+          try brought.contains(where: {
+            try UntakenRows(of: $0.number).version(of: key, on: connection) != UntakenRows.Version.none
+          })
+        else { return }
+        found.insert(key)
+      }
+      if isSnapshot {
+        try vouchers.forEachKey(of: table, from: senders) { try look($0, [$1]) }
+      } else {
+        for key in untold[name] ?? [] {
+          let brought = try key.withRawSpan { try vouchers.found(table.row(withKey: $0), $0, of: table) }
+          try look(key, brought.map(\.entry).filter { senders.contains($0.sender) })
+        }
+      }
+      guard !found.isEmpty else { continue }
+      gone[name] = found
+      try shadow.add(found.sorted { $0.lexicographicallyPrecedes($1) }, of: sent)
+    }
+  }
+}
