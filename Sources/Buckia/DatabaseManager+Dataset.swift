@@ -1,6 +1,7 @@
 import BuckiaDiffFiles
 import BuckiaLedger
 import BuckiaSchemaPlans
+import BuckiaSharing
 import SQLiteConnections
 
 extension DatabaseManager {
@@ -10,6 +11,9 @@ extension DatabaseManager {
   public func dataset() throws -> Dataset? { try withReader { try Dataset.read(on: $0) } }
 
   /// Makes this database the first of a shared one. Copies of it belong to the same.
+  ///
+  /// The rows that it has now are kept as the baseline of all copies, by a hash each: whatever is edited or deleted in a copy before it is
+  /// first shared, they are known to be the same rows.
   ///
   /// From now on its diffs name the dataset, and diffs of others are refused (`otherDataset`). Who has a copy from before joins with
   /// ``joinDataset(_:home:)``, or by applying a diff (see ``ApplyOptions/adoptsDataset``).
@@ -27,7 +31,7 @@ extension DatabaseManager {
   public func beginDataset(home: BuckiaHome = .standard) throws -> Dataset {
     var generator = SystemRandomNumberGenerator()
     guard let id = DatasetID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
-    return try setDataset(Dataset(id), home: home) { known in
+    return try setDataset(Dataset(id), isNew: true, home: home) { known in
       guard let known else { return }
       throw BuckiaError(
         .datasetExists,
@@ -49,7 +53,7 @@ extension DatabaseManager {
   }
 
   private func setDataset(
-    _ dataset: Dataset, home: BuckiaHome, checking check: (Dataset?) throws -> Void
+    _ dataset: Dataset, isNew: Bool = false, home: BuckiaHome, checking check: (Dataset?) throws -> Void
   ) throws -> Dataset {
     try withWriter { connection in
       let transaction = try SQLiteTransaction(on: connection)
@@ -57,6 +61,7 @@ extension DatabaseManager {
       try Ledger.prepare(on: connection)
       _ = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
       try LedgerSettings.setDataset(dataset.id.bytes, on: connection)
+      if isNew { try CopiedRows.begin(dataset: dataset.id.bytes, on: connection) }
       try transaction.commit()
       return dataset
     }

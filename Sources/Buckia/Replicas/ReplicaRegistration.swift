@@ -2,6 +2,7 @@ import BuckiaApply
 import BuckiaDiffFiles
 import BuckiaLedger
 import BuckiaSchemaPlans
+import BuckiaSharing
 import SQLiteConnections
 
 /// Compares what a database says of itself with what a home knows of it, and begins another incarnation where the two disagree.
@@ -104,13 +105,17 @@ struct ReplicaRegistration {
       let known = KnownReplica(incarnation: replica.incarnation, progress: progress, path: path)
       return Result(replica: replica, remarks: home.keep(known, of: replica.id) ? [] : [notKept])
     }
-    let isSameReplica = standing == .restored || standing == .unknown
-    let next = if isSameReplica, let replica { try replica.reborn() } else { try Replica.random() }
+    let next = if standing == .restored, let replica { try replica.reborn() } else { try Replica.random() }
     // Before it is committed: no other process must find a database that says what nobody knows.
     if let path, !home.keep(KnownReplica(incarnation: next.incarnation, progress: nil, path: path), of: next.id) {
       return Result(remarks: [notKept])
     }
     try next.write(on: connection)
+    if let replica, next.id != replica.id {
+      try CopiedRows.separate(
+        from: replica.id.bytes, as: next.incarnation.bytes, newStream: { ShareRun.randomBytes(StreamID.byteCount) },
+        on: connection)
+    }
     try KeyRanges.move(on: connection)
     return Result(replica: next, remarks: standing.remark.map { [$0] } ?? [])
   }

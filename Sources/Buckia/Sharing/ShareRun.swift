@@ -85,7 +85,7 @@ struct ShareRun {
     return true
   }
 
-  private static func randomBytes(_ count: Int) -> [UInt8] {
+  static func randomBytes(_ count: Int) -> [UInt8] {
     var random = SystemRandomNumberGenerator()
     return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
   }
@@ -182,7 +182,7 @@ struct ShareRun {
     let known = try home.knownSenders()
     let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
     let keys = signers.union(acknowledging)
-    return keys.union(keys.flatMap { known.keys(before: $0) })
+    return keys.union(keys.flatMap { known.keys(before: $0) }).union([CopiedRows.sender(of: share.number)])
   }
 
   /// The share of this scope with these people; nil where there is none yet.

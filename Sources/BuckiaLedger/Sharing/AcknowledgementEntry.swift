@@ -49,6 +49,13 @@ package struct AcknowledgementEntry: Equatable, Sendable {
     try connection.run(cached: "DELETE FROM main.buckia_acknowledgement WHERE sender = ?1", former)
   }
 
+  /// Forgets who has acknowledged a share.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(cached: "DELETE FROM main.buckia_acknowledgement WHERE share = ?1", share)
+  }
+
   /// Who has acknowledged a share, and how far.
   ///
   /// - Throws: `SQLiteError`.

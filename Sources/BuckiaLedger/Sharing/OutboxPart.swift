@@ -60,6 +60,15 @@ package struct OutboxPart: Equatable, Sendable {
       }
     }
   }
+  /// Removes the files of a share that have not been delivered.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func removeAll(of share: Int64, on connection: borrowing SQLiteConnection) throws {
+    for table in ["buckia_outbox_part", "buckia_outbox_piece"] {
+      try connection.run(
+        cached: "DELETE FROM main.\(table) WHERE diff IN (SELECT diff FROM main.buckia_outbox WHERE share = ?1)", share)
+    }
+  }
 
   /// Notes that the file was delivered, and lets go of it.
   ///

@@ -55,6 +55,9 @@ package final class ScopeRows {
     schema.tables.contains { $0.name == table && $0.rows != .gathered }
   }
 
+  /// Whether all rows of a table are shared.
+  func isWhole(_ table: TableName) -> Bool { schema.tables.contains { $0.name == table && $0.rows == .all } }
+
   /// The tables that take part.
   package var tables: [TableName] { schema.tables.map(\.name) }
 

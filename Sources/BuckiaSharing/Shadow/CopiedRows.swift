@@ -1,0 +1,95 @@
+import BuckiaDiff
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Rows that other copies of this database are known to have had, kept as if a stream had brought them: one of the dataset for the rows that
+/// all copies begin with, one of the replica that this database is a copy of for what that has shared.
+///
+/// So a share finds them like the rows that its recipients have brought: their deletions are told, and their INSERTs name the dataset or the
+/// replica, and the version that has changed since.
+package enum CopiedRows {
+  /// The sender of the rows that a dataset begins with.
+  package static let datasetSender = "dataset"
+
+  /// The sender of the rows of a share that the replica has sent which this database is a copy of.
+  package static func sender(of share: Int64) -> String { "copy:\(share)" }
+
+  /// Keeps the rows that the database has now as those with which a dataset begins.
+  ///
+  /// - Parameter dataset: Its id.
+  /// - Throws: `SQLiteError`; `ReplicationError` when the schema cannot be read.
+  package static func begin(dataset: [UInt8], on connection: borrowing SQLiteConnection) throws {
+    let schema = try SchemaReader(connection)
+    let vouchers = Vouchers(on: connection)
+    for entry in schema.entries where entry.kind == .table && Replicability.refusal(of: entry) == nil {
+      let definition = try schema.definition(of: entry)
+      guard let table = KeyedTable(definition, definition) else { continue }
+      try note(table.sql, table, dataset, from: datasetSender, vouchers, on: connection)
+    }
+    try vouchers.flush()
+    try RowNameEntry.note(author: dataset, of: dataset, from: datasetSender, on: connection)
+  }
+
+  /// Begins streams of this database's own for all shares of the replica that it is a copy of, whose streams go on without it.
+  ///
+  /// - Parameters:
+  ///   - replica: The replica.
+  ///   - incarnation: That of this database.
+  ///   - newStream: Makes the name of a stream.
+  /// - Throws: `SQLiteError`; `ReplicationError` when a scope in the ledger is damaged.
+  package static func separate(
+    from replica: [UInt8], as incarnation: [UInt8], newStream: () -> [UInt8],
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let schema = try SchemaReader(connection)
+    let vouchers = Vouchers(on: connection)
+    for var share in try ShareEntry.all(on: connection) {
+      let sender = sender(of: share.number)
+      let scope = try ShareScope(json: share.scope)
+      for shadow in try ShadowEntry.all(of: share.number, on: connection) {
+        defer { vouchers.reload() }
+        if let entry = schema.entry(named: shadow.table), entry.kind == .table {
+          let local = try schema.definition(of: entry)
+          let sent = try (scope.table(shadow.table)?.selection(where: nil) ?? RowSelection()).applied(to: local)
+          if let table = KeyedTable(sent, local),
+            try sent.columns.allSatisfy({ try shadow.hasColumn($0.name, on: connection) })
+          {
+            try note("main.\(shadow.name.quoted)", table, share.stream, from: sender, vouchers, on: connection)
+            try vouchers.flush()
+          }
+        }
+        try shadow.remove(on: connection)
+      }
+      try RowNameEntry.note(author: replica, of: share.stream, from: sender, on: connection)
+      share.stream = newStream()
+      share.incarnation = incarnation
+      share.sequence = 0
+      share.last = nil
+      try share.write(on: connection)
+      try OutboxPart.removeAll(of: share.number, on: connection)
+      try AcknowledgementEntry.removeAll(of: share.number, on: connection)
+      try DeletionNotices.restart(share.number, on: connection)
+    }
+  }
+
+  /// Notes the rows of a table as brought by a stream.
+  private static func note(
+    _ source: String, _ table: KeyedTable, _ stream: [UInt8], from sender: String, _ vouchers: Vouchers,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let columns = table.columns.map { SQLText.identifier($0) }.joined(separator: ", ")
+    try connection.forEachRow(of: "SELECT \(columns) FROM \(source)") { row in
+      var writer = ChangesetWriter()
+      for column in table.columns.indices { writer.append(column: column, of: row) }
+      try writer.bytes.withRawSpan { bytes in
+        var position = 0
+        let slices = table.columns.map { _ in ValueSlice(verified: bytes, at: &position) }
+        guard table.hasKey(slices) else { return }
+        try vouchers.add(slices, bytes, of: table, stream: stream, from: sender, isOwn: true)
+      }
+    }
+  }
+}
