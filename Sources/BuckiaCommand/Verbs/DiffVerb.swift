@@ -89,6 +89,11 @@ struct DiffVerb: Verb {
     guard Set(tables).count == tables.count else {
       throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
     }
+    if let compared = self.tables?.names,
+      let other = (tables + exclude.map(\.table)).first(where: { !compared.contains($0) })
+    {
+      throw ValidationError("--where or --exclude names table \(other.text), which --tables leaves out.")
+    }
     if raw, sign || identity != nil {
       throw ValidationError("A bare changeset has no room for a signature: leave out --raw or --sign.")
     }
