@@ -34,10 +34,10 @@ struct DatabaseFileTarget {
     var mine = stat()
     var other = stat()
     if stat(path, &mine) == 0, stat(database, &other) == 0, mine.st_ino == other.st_ino, mine.st_dev == other.st_dev {
-      throw BuckiaError(.alreadyExists, "it is the database itself, which a \(product) cannot replace", path: path)
+      throw BuckiaError(.notReplaceable, "it is the database itself, which a \(product) cannot replace", path: path)
     }
     guard !FileSystem.isFolder(path), [.sqlite, .empty].contains(FileKind(of: path)) else {
-      throw BuckiaError(.alreadyExists, "it is no SQLite database, and a \(product) replaces nothing else", path: path)
+      throw BuckiaError(.notReplaceable, "it is no SQLite database, and a \(product) replaces nothing else", path: path)
     }
     return true
   }

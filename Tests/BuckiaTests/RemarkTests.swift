@@ -244,7 +244,7 @@ struct RemarkTests {
       (.columnsDiffer, "columns-differ"), (.schemaDiffers, "schema-differs"),
       (.refusedDefinition, "refused-definition"), (.conflict, "conflict"), (.unreadable, "unreadable"),
       (.behindUnread, "behind-unread"), (.alteredLedger, "altered-ledger"), (.damagedDatabase, "damaged-database"),
-      (.noIDsLeft, "no-ids-left"),
+      (.noIDsLeft, "no-ids-left"), (.notReplaceable, "not-replaceable"),
     ])
   func words(code: BuckiaErrorCode, word: String) {
     #expect(code.rawValue == word)

@@ -28,7 +28,7 @@ extension DatabaseManager {
   ///   - progress: Is told how far the work has come. May throw to stop it.
   /// - Returns: What was done.
   /// - Throws: `BuckiaError` when a database cannot be read or written; with code `alreadyExists` when there is another file at the
-  ///   output; with `nothingInCommon` when base and other share no table; with `untrusted` when this database trusts known
+  ///   output, or `notReplaceable` when it is no database; with `nothingInCommon` when base and other share no table; with `untrusted` when this database trusts known
   ///   senders only, since database files have none; with `conflict` under the policy `abort`; whatever `resolver` and
   ///   `progress` throw. Nothing has been changed then.
   @discardableResult

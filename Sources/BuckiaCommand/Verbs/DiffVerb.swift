@@ -12,7 +12,7 @@ struct DiffVerb: Verb {
       names a file. When nothing changed, no file is written.
 
       OLD is what others know of your database: as you last sent it, and what has come from them since. \
-      `apply --snapshot OLD` keeps that; for the first time `cp` makes it.
+      `apply --snapshot OLD` makes it and keeps it; begin with it while others have all that is in the database.
 
       Example:
         buckia diff before.sqlite now.sqlite -o outbox
