@@ -35,10 +35,7 @@ extension DatabaseManager {
       let target = DatabaseFileTarget(path, for: "backup")
       let isReplacement = try target.requireReplaceable(by: connection.path)
       let temporary = try target.makeTemporaryFile(like: connection.path)
-      do { try connection.copyState(to: temporary) } catch {
-        target.removeTemporaryFile(temporary)
-        throw error
-      }
+      try connection.copyState(to: temporary.path)
       try target.publish(temporary)
       return BackupCopy(path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement)
     }

@@ -70,16 +70,13 @@ extension DatabaseManager {
       let target = DatabaseFileTarget(output, for: "merge")
       _ = try target.requireReplaceable(by: connection.path)
       let temporary = try target.makeTemporaryFile(like: connection.path)
+      try connection.copyState(to: temporary.path)
       var report: MergeReport
       do {
-        try connection.copyState(to: temporary)
-        let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
+        let copy = try SQLiteConnection(opening: temporary.path, as: .readWrite, with: connection.library)
         report = try DatabaseMerge(of: incoming, options, settings, on: copy).run()
-      } catch {
-        target.removeTemporaryFile(temporary)
-        throw error
       }
-      if options.isDryRun { target.removeTemporaryFile(temporary) } else { try target.publish(temporary) }
+      if !options.isDryRun { try target.publish(temporary) }
       report.path = output
       return report
     }

@@ -43,15 +43,12 @@ extension DatabaseManager {
     let isReplacement = try target.requireReplaceable(by: connection.path)
     let previous = try SnapshotMark(replacedAt: path)
     let temporary = try target.makeTemporaryFile(like: connection.path)
+    try connection.copyState(to: temporary.path)
     do {
-      try connection.copyState(to: temporary)
-      let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
+      let copy = try SQLiteConnection(opening: temporary.path, as: .readWrite, with: connection.library)
       // A copy of a database with a write-ahead log would get one of its own whenever it is read.
       try copy.execute("PRAGMA journal_mode = DELETE")
       try makeSnapshot(of: copy, replacing: previous, without: unsent, beside: edits)
-    } catch {
-      target.removeTemporaryFile(temporary)
-      throw error
     }
     try target.publish(temporary)
     return SnapshotReport(
