@@ -127,6 +127,7 @@ struct ShareRun {
     let constraints: Set<SkipReason.Code> = [.newForeignKey, .newCheck, .changedCheck]
     report.skipped = found.skipped.filter { isSnapshot || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
+    report.warnings += laterColumns(of: found, isSnapshot: isSnapshot)
     let departed = try DepartedRows(
       in: found.changeset, of: found.tables.map(\.definition), share, propagating: options.propagates, schema,
       on: connection)
@@ -163,6 +164,18 @@ struct ShareRun {
     try prints.write(for: rows, shadow, on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
+  }
+
+  /// Remarks on the columns that the scope shares because it does not name them: those that are new, and in a dry run, where there may be
+  /// new ones.
+  private func laterColumns(of difference: DatabaseDifference, isSnapshot: Bool) -> [Remark] {
+    let tables = scope.tables.filter { !$0.omittedColumns.isEmpty }
+    let later = options.isDryRun ? tables.map { Remark(.laterColumns, $0.name.text) } : []
+    let changed = isSnapshot ? [] : difference.tables
+    return later
+      + changed.filter { table in tables.contains { $0.name == TableName(table.definition.name) } }.flatMap { table in
+        table.newColumns.map { Remark(.newColumnShared, table.definition.name, $0) }
+      }
   }
 
   /// The share of this scope with these people; nil where there is none yet.
