@@ -1,3 +1,5 @@
+import BuckiaByteStreams
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -34,37 +36,31 @@ struct DatabaseFileTarget {
     var mine = stat()
     var other = stat()
     if stat(path, &mine) == 0, stat(database, &other) == 0, mine.st_ino == other.st_ino, mine.st_dev == other.st_dev {
-      throw BuckiaError(.alreadyExists, "it is the database itself, which a \(product) cannot replace", path: path)
+      throw BuckiaError(.notReplaceable, "it is the database itself, which a \(product) cannot replace", path: path)
     }
     guard !FileSystem.isFolder(path), [.sqlite, .empty].contains(FileKind(of: path)) else {
-      throw BuckiaError(.alreadyExists, "it is no SQLite database, and a \(product) replaces nothing else", path: path)
+      throw BuckiaError(.notReplaceable, "it is no SQLite database, and a \(product) replaces nothing else", path: path)
     }
     return true
   }
 
   /// Makes an empty file beside the target, with the permissions of the database, and writable for its owner.
-  func makeTemporaryFile(like database: String) throws(BuckiaError) -> String {
+  func makeTemporaryFile(like database: String) throws(BuckiaError) -> TemporaryDatabase {
     var status = stat()
     let permissions = stat(database, &status) == 0 ? status.st_mode & 0o777 | 0o600 : 0o600
-    let temporary = FileSystem.path(
-      of: ".buckia-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp", in: folder)
-    let file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions)
-    guard file >= 0 else { throw failure() }
-    close(file)
-    return temporary
-  }
-
-  func removeTemporaryFile(_ temporary: String) {
-    for suffix in ["", "-journal", "-wal", "-shm"] { unlink(temporary + suffix) }
+    do throws(ByteStreamError) { return try TemporaryDatabase(in: folder, permissions: permissions) } catch {
+      throw BuckiaError(.unwritable, "the \(product) cannot be written: \(error.message)", path: path)
+    }
   }
 
   /// Gives the file its name, when all of it is on disk.
-  func publish(_ temporary: String) throws(BuckiaError) {
+  func publish(_ temporary: TemporaryDatabase) throws(BuckiaError) {
     for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
-    guard Self.synchronize(temporary, O_RDWR), rename(temporary, path) == 0, Self.synchronize(folder, O_RDONLY) else {
-      let error = failure()
-      removeTemporaryFile(temporary)
-      throw error
+    guard Self.synchronize(temporary.path, O_RDWR), rename(temporary.path, path) == 0,
+      Self.synchronize(folder, O_RDONLY)
+    else {
+      throw BuckiaError(
+        .unwritable, "the \(product) cannot be written: \(String(cString: strerror(errno)))", path: path)
     }
   }
 
@@ -74,9 +70,5 @@ struct DatabaseFileTarget {
     defer { close(file) }
     // Some file systems cannot synchronize folders.
     return fsync(file) == 0 || [EINVAL, ENOTSUP].contains(errno)
-  }
-
-  private func failure() -> BuckiaError {
-    BuckiaError(.unwritable, "the \(product) cannot be written: \(String(cString: strerror(errno)))", path: path)
   }
 }

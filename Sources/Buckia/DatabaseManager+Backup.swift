@@ -23,7 +23,7 @@ extension DatabaseManager {
   ///
   /// - Parameter path: The file. Only an SQLite database is replaced, and not one that is in use.
   /// - Returns: What was made.
-  /// - Throws: `BuckiaError`: `alreadyExists` when the path is something else than a database, or the database itself; `busy` when the
+  /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than a database, or the database itself; `busy` when the
   ///   database is locked; `misuse` for a borrowed database inside a transaction of the app; what SQLite says when the copy cannot be
   ///   written. An earlier copy then stays as it is.
   @discardableResult
@@ -35,10 +35,7 @@ extension DatabaseManager {
       let target = DatabaseFileTarget(path, for: "backup")
       let isReplacement = try target.requireReplaceable(by: connection.path)
       let temporary = try target.makeTemporaryFile(like: connection.path)
-      do { try connection.copyState(to: temporary) } catch {
-        target.removeTemporaryFile(temporary)
-        throw error
-      }
+      try connection.copyState(to: temporary.path)
       try target.publish(temporary)
       return BackupCopy(path: path, bytes: FileSystem.byteCount(of: path), isReplacement: isReplacement)
     }

@@ -13,8 +13,8 @@ extension DatabaseManager {
   /// Writes what turns an older database into this one into a diff file.
   ///
   /// No row of either database is changed, and both may be in use: each is read as it is at one moment. A snapshot
-  /// (``snapshot(to:)``) as the older one notes what was sent, and the ledger of the newer one, where it has one, that a diff was
-  /// made; see <doc:Replicas>. A borrowed database is read as
+  /// (``snapshot(to:)``) as the older one notes what was sent, and the ledger of the newer one, where it has one, the id of the diff and,
+  /// with clocks, which rows it has; see <doc:Replicas>. Other databases are only read. A borrowed database is read as
   /// the app's connection sees it, what its open transaction has changed included.
   ///
   /// ```swift

@@ -31,6 +31,7 @@ extension DatabaseManager {
       try report.lookAtWhatIsKept(connection)
       try report.lookForHiddenReferences(of: tables, on: connection)
       try report.lookForReusedKeys(of: tables, on: connection)
+      try report.lookForOmittedColumns(on: connection)
       try report.lookAtStates(connection)
       try report.lookForDamage(connection)
       transaction.rollback()

@@ -243,8 +243,11 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
 
   /// Locks the file for this process alone, unless another one has it; closing it unlocks it.
   ///
-  /// - Returns: Whether nobody else has it locked. Where files cannot be locked, nobody can tell.
-  package func tryLock() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK }
+  /// - Parameter answer: What to return where files cannot be locked.
+  /// - Returns: True if no other process has it locked.
+  package func tryLock(whereUnsupported answer: Bool = true) -> Bool {
+    flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK && answer
+  }
 
   /// Waits until everything that was written is on disk, and closes the file.
   package func syncAndClose() throws(ByteStreamError) {

@@ -1,4 +1,3 @@
-import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -38,18 +37,13 @@ package final class PageServer: Sendable {
     respond: @escaping @Sendable (PageRequest) -> PageResponse
   ) throws(PageServerError) {
     let worker = PageWorker(respond)
-    let open = NIOLockedValueBox(0)
+    let connections = OpenConnections(limit: limits.connections)
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
-        let isTooMany = open.withLockedValue { count in
-          count += 1
-          return count > limits.connections
-        }
-        channel.closeFuture.whenComplete { _ in open.withLockedValue { $0 -= 1 } }
         // One that is refused is closed.
-        guard !isTooMany, let port = channel.localAddress?.port else {
+        guard connections.admit(channel), let port = channel.localAddress?.port else {
           return channel.eventLoop.makeFailedFuture(ChannelError.inputClosed)
         }
         return channel.eventLoop.makeCompletedFuture {
@@ -58,7 +52,7 @@ package final class PageServer: Sendable {
           try pipeline.addHandler(size)
           try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
           let gate = RequestGate(token: token, port: port, limits: limits)
-          try pipeline.addHandler(RequestHandler(gate, size, worker))
+          try pipeline.addHandler(RequestHandler(gate, size, worker, connections))
         }
       }
     do {

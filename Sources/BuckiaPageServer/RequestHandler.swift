@@ -22,6 +22,7 @@ final class RequestHandler: ChannelInboundHandler {
   private let gate: RequestGate
   private let size: RequestSizeHandler
   private let worker: PageWorker
+  private let connections: OpenConnections
   private var state = State.waiting
   /// Whether a browser wants the header alone.
   private var isHead = false
@@ -32,10 +33,11 @@ final class RequestHandler: ChannelInboundHandler {
   /// How long a connection that is to be closed may go on reading what was sent to it, in milliseconds.
   private static let lingering: Int64 = 1_000
 
-  init(_ gate: RequestGate, _ size: RequestSizeHandler, _ worker: PageWorker) {
+  init(_ gate: RequestGate, _ size: RequestSizeHandler, _ worker: PageWorker, _ connections: OpenConnections) {
     self.gate = gate
     self.size = size
     self.worker = worker
+    self.connections = connections
   }
 
   func channelActive(context: ChannelHandlerContext) { setDeadline(gate.limits.milliseconds, context) }
@@ -63,7 +65,9 @@ final class RequestHandler: ChannelInboundHandler {
     isHead = head.method == .HEAD
     isKept = head.isKeepAlive
     switch gate.verdict(on: head) {
-    case .accepted(let request): state = .reading(request, body: [])
+    case .accepted(let request):
+      connections.trust(context.channel)
+      state = .reading(request, body: [])
     case .refused(let response): refuse(response, context)
     }
   }

@@ -4,7 +4,8 @@ package struct ServerLimits: Sendable {
   package var headBytes = 16 << 10
   /// How many bytes a form may have.
   package var bodyBytes = 4 << 20
-  /// How many connections there may be at once. Further ones are closed.
+  /// How many connections there may be at once. A further one takes the place of the oldest one without an accepted request, or is closed
+  /// where there is none.
   package var connections = 32
   /// How long a connection may take for a request, and for taking the answer to it, in milliseconds. One that asks for
   /// nothing is closed after that.

@@ -20,6 +20,8 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let unreadableFolder = Self(rawValue: "unreadable-folder")
   /// A file of that name exists, and was not to be replaced.
   public static let alreadyExists = Self(rawValue: "alreadyExists")
+  /// A file of that name exists, and is none that may be replaced.
+  public static let notReplaceable = Self(rawValue: "not-replaceable")
   /// A file or a folder cannot be written or made.
   public static let unwritable = Self(rawValue: "unwritable")
   /// The file is encrypted, and this version cannot open it.

@@ -28,13 +28,14 @@ extension Remark {
     // Databases.
     case noPrimaryKey, notCreatable, fullTextSettings, checkConstraints, conflictClauses, expressionDefault,
       unknownCollation, generatedColumn, brokenReferences, unenforceableForeignKey, nullKeys, integerKeys, triggers,
-      counters, heldChanges, damaged, notCheckable, hiddenReference, reusedKeys, noKeyRange, stateAltered
+      counters, heldChanges, damaged, notCheckable, hiddenReference, reusedKeys, noKeyRange, stateAltered,
+      laterColumns
     // Ids of new files.
     case clockNotKept, outgoingNotNoted, clockBehind
     // Which replica a database is.
     case replicaRestored, replicaCopied, replicaUnknown, replicaMissing, replicaNotKept, replicaUnsettled, diffNotNoted
     // Shares.
-    case recipientUnconfirmed
+    case recipientUnconfirmed, newColumnShared
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -102,6 +103,9 @@ extension Remark {
           + "database give the same key to different rows"
       case .stateAltered:
         "table \"$1\": what is kept of the stream $2 was altered by another program; it is mended when everything is shared anew"
+      case .laterColumns:
+        "the scope leaves out columns of table \"$1\" by name: a column that the table gets later is shared; name the columns that are shared "
+          + "instead"
 
       case .clockNotKept:
         "$1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
@@ -134,6 +138,8 @@ extension Remark {
       case .recipientUnconfirmed:
         "the card of $1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and "
           + "trust it then"
+      case .newColumnShared:
+        "column \"$1.$2\" has been added since the last share, and is shared, as the scope does not leave it out"
 
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "

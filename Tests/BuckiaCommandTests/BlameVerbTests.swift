@@ -17,7 +17,7 @@ struct BlameVerbTests {
       try card.write(toFile: bench.path("\(name).card"), atomically: true, encoding: .utf8)
     }
     #expect(try run("Ben", "contact", "add", "Anna.card").status == 0)
-    #expect(try run("Ben", "contact", "trust", "Anna").status == 0)
+    #expect(try bench.trust("Anna", options: ["--home", bench.path("home of Ben")]).status == 0)
     #expect(try run("Ben", "init", "ben.db", "--clocks").status == 0)
   }
 

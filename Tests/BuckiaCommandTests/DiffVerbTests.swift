@@ -331,6 +331,28 @@ struct DiffVerbTests {
     }
   }
 
+  @Test(arguments: [[], ["--raw"], ["--again"]])
+  func `diff writes to no database but a snapshot and the ledger of the newer one`(options: [String]) throws {
+    let bench = try Workbench()
+    try bench.sql("old.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'a')")
+    #expect(try bench.buckia(["init", "old.db", "--clocks"]).status == 0)
+    for name in ["new.db", "plain.db"] {
+      try FileManager.default.copyItem(atPath: bench.path("old.db"), toPath: bench.path(name))
+      try bench.sql(name, "UPDATE t SET v = 'b'")
+    }
+    let tables = try bench.sql(
+      "plain.db", "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'buckia%'")
+    for table in tables { try bench.sql("plain.db", "DROP TABLE \(table)") }
+    func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: bench.path(name))) }
+    let before = try (bytes("old.db"), bytes("plain.db"))
+    for new in ["new.db", "plain.db"] {
+      #expect(try bench.buckia(["diff", "old.db", new, "-o", "out"] + options).status == 0)
+    }
+    #expect(try bytes("old.db") == before.0 && bytes("plain.db") == before.1)
+    #expect(try bench.sql("new.db", "SELECT count(*) FROM buckia_settings WHERE name = 'made'") == ["1"])
+    #expect(try bench.sql("new.db", "SELECT * FROM t") == ["1|b"])
+  }
+
   @Test("--where and --exclude choose rows and columns, and the file has nothing of the others")
   func selections() throws {
     let bench = try Workbench()

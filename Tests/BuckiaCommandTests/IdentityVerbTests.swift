@@ -14,6 +14,12 @@ struct IdentityVerbTests {
     try bench.buckia(arguments + ["--home", bench.path("home-\(person)")], input: Data(input.utf8))
   }
 
+  /// Lets Ben trust Anna.
+  @discardableResult
+  private func trustAnna(_ options: [String] = []) throws -> Workbench.Outcome {
+    try bench.trust("Anna", options: options + ["--home", bench.path("home-ben")])
+  }
+
   /// Makes an identity and writes its card.
   private func makeCard(_ person: String) throws -> (path: String, fingerprint: String) {
     let made = try run(person, ["identity", "new", "--name", person, "--json"])
@@ -70,7 +76,7 @@ struct IdentityVerbTests {
       "ben", ["contact", "trust", "Anna", "--fingerprint", "aaaa-aaaa-aaaa-aaaa-aaaa", "--json"])
     #expect(wrong.status == 1)
     #expect((try wrong.json["error"] as? [String: Any])?["code"] as? String == "other-fingerprint")
-    let trusted = try run("ben", ["contact", "trust", "anna"])
+    let trusted = try run("ben", ["contact", "trust", "anna", "--fingerprint", anna.fingerprint])
     #expect(trusted.status == 0)
     #expect(trusted.output == "Anna is trusted: \(anna.fingerprint)\n")
     let list = try run("ben", ["contact", "list", "--json"])
@@ -101,11 +107,22 @@ struct IdentityVerbTests {
     #expect(try run("ben", ["contact", "trust", "Carla"]).diagnostics.contains("there is no contact \"Carla\""))
   }
 
+  @Test(arguments: ["", "no\n", "yes\n"])
+  func `without a terminal and without --fingerprint a contact stays untrusted`(input: String) throws {
+    let anna = try makeCard("Anna")
+    try run("ben", ["contact", "add", anna.path])
+    let refused = try run("ben", ["contact", "trust", "Anna"], input: input)
+    #expect(refused.status == 64 && refused.output.isEmpty)
+    #expect(refused.diagnostics.contains("--fingerprint") && refused.diagnostics.contains(anna.fingerprint))
+    let contacts = try run("ben", ["contact", "list", "--json"]).json["contacts"] as? [[String: Any]]
+    #expect(contacts?.map { $0["state"] as? String } == ["seen"])
+  }
+
   @Test
   func `a rotation is proposed and confirmed`() throws {
     let anna = try makeCard("Anna")
     try run("ben", ["contact", "add", anna.path])
-    try run("ben", ["contact", "trust", "Anna"])
+    try trustAnna()
     #expect(try run("Anna", ["identity", "show", "--rotation"]).status == 64)
     let rotation = try run("Anna", ["identity", "rotate"])
     #expect(rotation.output.hasPrefix("buckia-rotation-1:"))
@@ -114,7 +131,7 @@ struct IdentityVerbTests {
     #expect(proposed.status == 0)
     #expect(proposed.output.contains("proposes new ones"))
     #expect(try run("ben", ["contact", "list"]).output.contains("proposes new keys"))
-    let confirmed = try run("ben", ["contact", "trust", "Anna", "--json"])
+    let confirmed = try trustAnna(["--json"])
     let contact = try #require(try confirmed.json["contact"] as? [String: Any])
     #expect(contact["fingerprint"] as? String != anna.fingerprint)
     let shown = try run("Anna", ["identity", "show", "--json"])
@@ -140,7 +157,7 @@ struct IdentityVerbTests {
     #expect(stranger.output.contains("buckia contact add CARD"))
     #expect(try bench.names(in: "in").count == 1)
     try run("ben", ["contact", "add", anna.path])
-    try run("ben", ["contact", "trust", "Anna"])
+    try trustAnna()
     let applied = try run("ben", ["apply", "ben.db", "in"])
     #expect(applied.status == 0, "\(applied.output)")
     #expect(applied.output.contains("Anna"))
@@ -198,7 +215,7 @@ struct IdentityVerbTests {
     try run("ben", ["contact", "add", anna.path])
     #expect(try run("ben", apply).status == 2)
     #expect(try bench.names(in: "in") == files)
-    try run("ben", ["contact", "trust", "Anna"])
+    try trustAnna()
     #expect(try run("ben", apply).status == 2, "the three that nobody has signed are still there")
     #expect(try bench.sql("ben.db", "SELECT v FROM t ORDER BY id") == ["one", "signed"])
     #expect(try bench.names(in: "in").count == 3)

@@ -76,6 +76,24 @@ struct ShareVerbTests {
     #expect(tables.map { $0["inserted"] as? Int } == [2, 1])
   }
 
+  @Test(arguments: [
+    (["--where", "id = 1"], "--where needs a --table"),
+    (["--where", "id = 1", "--table", "note"], "--where needs a --table"),
+    (["--exclude", "note.draft"], "which no --table shares"),
+    (["--scope", "s.json", "--where", "id = 1"], "go with --table"),
+    (["--scope", "s.json", "--exclude", "note.draft"], "go with --table"),
+    (["--scope", "s.json", "--table", "note"], "or with --scope"),
+  ])
+  func `an option that would choose nothing is refused, and nothing leaves`(options: [String], message: String) throws {
+    let bench = try bench()
+    let share = ["share", "anna.db", "--to", "ben", "--unencrypted", "-o", "inbound"]
+    #expect(try bench.buckia(share + ["--table", "note", "--where", "topic = 2"]).status == 0)
+    try bench.sql("anna.db", "INSERT INTO note VALUES (4, 2, 'hedge', '')")
+    let refused = try bench.buckia(share + options)
+    #expect(refused.status == 64 && refused.diagnostics.contains(message), "\(refused.diagnostics)")
+    #expect(try bench.names(in: "inbound").count == 1)
+  }
+
   @Test func `a scope comes from a file`() throws {
     let bench = try bench()
     try #"{"format":1,"tables":[{"table":"topic","where":"id = 2"},{"table":"note","childrenOf":["topic"]}]}"#.write(
@@ -190,7 +208,7 @@ struct ShareVerbTests {
     (["--to", "ben"], "Say what to share"),
     (["--to", "ben", "--table", "note", "--scope", "x"], "Say what to share"),
     (["--to", "ben", "--exclude", "note.x"], "which no --table shares"),
-    (["--to", "ben", "--where", "1", "--table", "note"], "stands before the --table"),
+    (["--to", "ben", "--where", "1", "--table", "note"], "needs a --table before it"),
     (["--to", "ben", "--table", "note", "--where", "1", "--where", "2"], "given twice"),
     (["--to", "ben", "--table", "note", "--exclude", "nota.x"], "which no --table shares"),
     (["--to", "ben", "--table", "note", "--on-leave", "forget"], "--on-leave"),

@@ -48,7 +48,9 @@ struct UsageTests {
       ["apply", "db", "f", "--keep", "--remove"], ["apply", "db", "-", "--passphrase-file", "-"],
       ["ksuid", "new", "-n", "0"], ["ksuid", "show", "nonsense"], ["conflicts", "db", "--last", "0"],
       ["show", "a", "--force"], ["conflicts", "db", "--html", "b", "--rules"],
-      ["bench", "--rows", "19"], ["bench", "db", "--rows", "0"],
+      ["diff", "a", "b", "--tables", "x,y", "--where", "z=id = 1"],
+      ["diff", "a", "b", "--tables", "x,y", "--exclude", "z.id"], ["bench", "--rows", "19"],
+      ["bench", "db", "--rows", "0"],
     ])
   func usage(arguments: [String]) throws {
     let outcome = try Workbench().buckia(arguments)

@@ -42,6 +42,15 @@ final class Workbench {
     try run(Self.binary.path, arguments, input: input, environment: environment)
   }
 
+  /// Trusts a contact, with the fingerprint that waits to be confirmed.
+  func trust(_ contact: String, options: [String]) throws -> Outcome {
+    let contacts = try buckia(["contact", "list", "--json"] + options).json["contacts"] as? [[String: Any]] ?? []
+    let found = try #require(contacts.first { ($0["name"] as? String)?.lowercased() == contact.lowercased() })
+    let proposed = (found["proposal"] as? [String: Any])?["card"] as? [String: Any] ?? found
+    let fingerprint = try #require(proposed["fingerprint"] as? String)
+    return try buckia(["contact", "trust", contact, "--fingerprint", fingerprint] + options)
+  }
+
   /// Starts `buckia`, and kills it after some time.
   func killed(_ arguments: [String], environment: [String: String], after milliseconds: Int) throws {
     let process = Process()

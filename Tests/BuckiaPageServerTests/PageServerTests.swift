@@ -220,6 +220,27 @@ struct PageServerTests {
     }
   }
 
+  @Test func `idle connections and those without the token give way to a browser, whose connections stay`() throws {
+    var limits = ServerLimits()
+    limits.connections = 4
+    let pages = try ServedPages(limits: limits)
+    let browser = try pages.connect()
+    func isServed() throws -> Bool {
+      browser.send("GET \(pages.path()) HTTP/1.1\r\n\(pages.host)\r\n")
+      return try browser.answer().status == 200
+    }
+    #expect(try isServed())
+    let idle = try (0..<3).map { _ in try pages.connect() }
+    let stranger = try pages.connect()
+    stranger.send("GET /\(AccessToken().text)/ HTTP/1.1\r\n\(pages.host)")
+    #expect(try idle[0].rest().isEmpty)
+    for _ in 0..<20 {
+      #expect(try pages.ask("GET \(pages.path())", pages.host).status == 200)
+      #expect(try isServed())
+    }
+    withExtendedLifetime((idle, stranger)) {}
+  }
+
   @Test("A connection serves one request after the other, and none before the one in front is answered")
   func order() throws {
     let pages = try ServedPages()

@@ -10,6 +10,7 @@ import Testing
       SharedTable("album").where("id = :album", ["album": 7]),
       SharedTable("photo").children(of: "album", where: "draft = 0", depth: 2).omitting("note")
         .rewriting("owner", to: .null),
+      SharedTable("place").columns("name", "country"),
     ],
     references: [SharedReference("tag", ["photo"], to: "photo", ["id"])], excludedTables: ["user"])
 

@@ -31,11 +31,27 @@ import Testing
       testDescription: "a row inserted and deleted again does not travel", base: table,
       edits: "INSERT INTO t VALUES (10, 1, 1); DELETE FROM t", next: 1),
     Case(
-      testDescription: "a row that is gone here is updated", base: "\(table) INSERT INTO t VALUES (30, 1, 1)",
-      here: "DELETE FROM t; DELETE FROM sqlite_sequence", edits: "UPDATE t SET v = 2", next: 31),
+      testDescription: "an update that meets no row", base: "\(table) INSERT INTO t VALUES (30, 1, 1)",
+      here: "DELETE FROM t; DELETE FROM sqlite_sequence", edits: "UPDATE t SET v = 2", next: 1),
     Case(
-      testDescription: "a row that is gone here is deleted", base: "\(table) INSERT INTO t VALUES (30, 1, 1)",
-      here: "DELETE FROM t; DELETE FROM sqlite_sequence", edits: "DELETE FROM t", next: 31),
+      testDescription: "a deletion that meets no row",
+      base: "\(table) INSERT INTO t VALUES (9223372036854775807, 1, 1)",
+      here: "DELETE FROM t; DELETE FROM sqlite_sequence", edits: "DELETE FROM t", next: 1),
+    Case(
+      testDescription: "a deletion of a row whose id came by an UPDATE",
+      base: "\(table) INSERT INTO t VALUES (1, 1, 1); UPDATE t SET id = 30", edits: "DELETE FROM t", next: 31),
+    Case(
+      testDescription: "the greatest id there is", base: table,
+      edits: "INSERT INTO t VALUES (9223372036854775807, 1, 1)", next: 1),
+    Case(
+      testDescription: "an id behind which too few are left", base: table,
+      edits: "INSERT INTO t VALUES (9223372036854775800, 1, 1)", next: 1),
+    Case(
+      testDescription: "the greatest id at the end of a batch", base: table,
+      edits: """
+        WITH n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO t SELECT i, i, i FROM n;
+        INSERT INTO t VALUES (9223372036854775807, 'x', 0)
+        """, next: 201),
     Case(
       testDescription: "a row that is refused here", base: table, here: "INSERT INTO t VALUES (1, 'x', 1)",
       edits: "INSERT INTO t VALUES (40, 'x', 2)", next: 41),
@@ -74,6 +90,16 @@ import Testing
     #expect(report.diffs.allSatisfy { $0.state == .applied })
     #expect(try nextID(exchange) == found.next)
     #expect(try exchange.rows("PRAGMA integrity_check") == ["'111.107'"])
+  }
+
+  @Test func `an INSERT that would use up the ids of a table is a constraint conflict that says so`() throws {
+    let exchange = try Exchange(Self.table)
+    try exchange.send("INSERT INTO t VALUES (9223372036854775807, 'x', 1)")
+    try exchange.apply()
+    let conflicts = try exchange.database.conflicts()
+    #expect(conflicts.map(\.kind) == [.constraint])
+    #expect(conflicts.first?.reason?.contains("would use up the ids of table t") == true, "\(conflicts)")
+    #expect(try exchange.rows("SELECT count(*) FROM t") == ["0"])
   }
 
   @Test("It follows all files of a folder, whatever is in between")

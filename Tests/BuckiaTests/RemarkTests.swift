@@ -68,6 +68,10 @@ struct RemarkTests {
       "table \"1\": what is kept of the stream 2 was altered by another program; it is mended when everything is shared anew"
     ),
     (
+      .laterColumns,
+      "the scope leaves out columns of table \"1\" by name: a column that the table gets later is shared; name the columns that are shared instead"
+    ),
+    (
       .clockNotKept,
       "1 cannot be written, so ids made within one second have no order, and no outbox is told from an inbound folder"
     ),
@@ -110,6 +114,10 @@ struct RemarkTests {
     (
       .recipientUnconfirmed,
       "the card of 1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and trust it then"
+    ),
+    (
+      .newColumnShared,
+      "column \"1.2\" has been added since the last share, and is shared, as the scope does not leave it out"
     ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
@@ -244,7 +252,7 @@ struct RemarkTests {
       (.columnsDiffer, "columns-differ"), (.schemaDiffers, "schema-differs"),
       (.refusedDefinition, "refused-definition"), (.conflict, "conflict"), (.unreadable, "unreadable"),
       (.behindUnread, "behind-unread"), (.alteredLedger, "altered-ledger"), (.damagedDatabase, "damaged-database"),
-      (.noIDsLeft, "no-ids-left"),
+      (.noIDsLeft, "no-ids-left"), (.notReplaceable, "not-replaceable"),
     ])
   func words(code: BuckiaErrorCode, word: String) {
     #expect(code.rawValue == word)

@@ -61,6 +61,43 @@ import Testing
 
   private static let photos = "SELECT * FROM photo ORDER BY id"
 
+  @Test func `a column that is added later is shared with a remark where columns are left out by name`() throws {
+    #expect(try share { $0.isDryRun = true }.warnings == [Remark(.laterColumns, "album")])
+    #expect(try share().warnings.isEmpty)
+    #expect(try DatabaseManager(path).examine().warnings.contains(Remark(.laterColumns, "album")))
+    try run("ALTER TABLE album ADD COLUMN secret TEXT DEFAULT 'x'; ALTER TABLE photo ADD COLUMN place TEXT DEFAULT 'y'")
+    let preview = try share { $0.isDryRun = true }
+    #expect(preview.warnings == [Remark(.laterColumns, "album"), Remark(.newColumnShared, "album", "secret")])
+    #expect(try share().warnings == [Remark(.newColumnShared, "album", "secret")])
+    #expect(try received("SELECT secret FROM album") == ["x"])
+  }
+
+  @Test func `where the columns are named that are shared, one that is added later stays here`() throws {
+    let scope = ShareScope {
+      SharedTable("album").columns("NAME")
+      SharedTable("photo").children(of: "album").columns("album", "title").rewriting("owner", to: .null)
+    }
+    #expect(try share(scope) { $0.isDryRun = true }.warnings.isEmpty)
+    let first = try share(scope)
+    #expect(first.tables.map(\.columns) == [["id", "name"], ["id", "album", "title", "owner"]])
+    #expect(try received("SELECT * FROM album") == ["1|summer", "2|winter"])
+    try run("ALTER TABLE album ADD COLUMN secret TEXT DEFAULT 'x'")
+    #expect(try share(scope).id == nil)
+    try run("UPDATE album SET name = 'autumn' WHERE id = 2")
+    #expect(try share(scope).warnings.isEmpty)
+    #expect(try received("SELECT * FROM album") == ["1|summer", "2|autumn"])
+    #expect(try DatabaseManager(path).examine().warnings.filter { $0.code == .laterColumns }.isEmpty)
+  }
+
+  @Test(arguments: [
+    (SharedTable("album").columns("nama"), "the scope shares column \"album.nama\", which does not exist"),
+    (SharedTable("album").columns("name").omitting("note"), "both columns of table \"album\" that are shared and"),
+  ])
+  func `columns that do not fit are refused`(table: SharedTable, message: String) throws {
+    let error = #expect(throws: BuckiaError.self) { try share(ShareScope(tables: [table])) }
+    #expect(error?.code == .invalidScope && error?.description.contains(message) == true)
+  }
+
   @Test func `the first share is a snapshot, the next has what has changed`() throws {
     let first = try share()
     #expect(first.isSnapshot)

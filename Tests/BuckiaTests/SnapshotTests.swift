@@ -19,7 +19,8 @@ struct SnapshotTests {
     init(_ name: String, in folder: TemporaryFolder) throws {
       self.folder = folder
       database = DatabaseManager(try folder.copy("base.sqlite", to: "\(name).sqlite"))
-      shared = try folder.copy("base.sqlite", to: "\(name)-shared.sqlite")
+      shared = folder.file("\(name)-shared.sqlite")
+      try database.snapshot(to: shared)
       inbound = folder.file("\(name)-inbound")
       home = BuckiaHome(path: folder.file("\(name)-home"))
       try folder.makeFolder("\(name)-inbound")
@@ -247,14 +248,39 @@ struct SnapshotTests {
     }
     let letter = folder.file("letter")
     try Data("Dear Anna".utf8).write(to: URL(fileURLWithPath: letter))
-    #expect(code(letter) == .alreadyExists)
-    #expect(code(anna.database.path) == .alreadyExists)
-    #expect(code(folder.path) == .alreadyExists)
+    #expect(code(letter) == .notReplaceable)
+    #expect(code(anna.database.path) == .notReplaceable)
+    #expect(code(folder.path) == .notReplaceable)
+    let mail = try folder.copy("base.sqlite", to: "mail.sqlite")
+    let content = try Data(contentsOf: URL(fileURLWithPath: mail))
+    #expect(code(mail) == .notReplaceable)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: mail)) == content)
+    try Data().write(to: URL(fileURLWithPath: folder.file("empty.sqlite")))
+    #expect(code(folder.file("empty.sqlite")) == nil)
     #expect(code(folder.file("no/such/folder")) == .unwritable)
     try Data([1]).write(to: URL(fileURLWithPath: anna.shared + "-wal"))
     #expect(code(anna.shared) == .busy)
     #expect(try String(contentsOfFile: letter, encoding: .utf8) == "Dear Anna")
     #expect(try folder.names(in: ".").allSatisfy { !$0.hasSuffix(".tmp") })
+  }
+
+  @Test("Where another database has the name of the snapshot, nothing is applied and it stays as it is")
+  func otherDatabase() throws {
+    let (folder, anna, ben) = try people()
+    try anna.edit("DELETE FROM notes WHERE id = 'a'")
+    _ = try anna.send(to: ben)
+    let mail = try folder.copy("base.sqlite", to: "mail.sqlite")
+    let content = try Data(contentsOf: URL(fileURLWithPath: mail))
+    var options = ApplyOptions()
+    options.snapshot = mail
+    let before = try ben.content
+    let error = #expect(throws: BuckiaError.self) {
+      try ben.database.processInboundChanges([ben.inbound], options: options)
+    }
+    #expect(error?.code == .notReplaceable && error?.description.contains("name a file that does not exist") == true)
+    #expect(try ben.content == before)
+    #expect(try folder.names(in: "ben-inbound").count == 1)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: mail)) == content)
   }
 
   @Test("In a transaction of the app no copy is made, since that may roll back; a dry run makes none")
@@ -360,7 +386,7 @@ struct SnapshotTests {
   func meanwhile(writes: Bool) throws {
     let (_, anna, _) = try people()
     let connection = try SQLiteConnection(opening: anna.database.path, as: .readWrite)
-    let version = try anna.database.snapshotVersion(on: connection)
+    let version = try anna.database.snapshotVersion(on: connection, for: anna.shared)
     try connection.execute("UPDATE notes SET title = 'mine'")
     if writes { try anna.edit("UPDATE notes SET title = 'theirs'") }
     var report = ApplyReport(

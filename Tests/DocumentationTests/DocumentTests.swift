@@ -1,4 +1,6 @@
+import Buckia
 import Foundation
+import TestSupport
 import Testing
 
 /// The package's documents and the sources of their samples.
@@ -29,13 +31,13 @@ private struct Documents {
     try ["Tests/DocumentationTests", "Tests/GRDBNotes"].flatMap { try files(in: $0, ".swift") }
   }
 
-  /// The Swift blocks of a document, without the spaces before and behind each line.
-  func samples(in path: String) throws -> [[String]] {
+  /// The blocks of a document in a language, without the spaces before and behind each line.
+  func samples(in path: String, of language: String = "swift") throws -> [[String]] {
     var samples: [[String]] = []
     var isInside = false
     for line in try lines(of: path).map({ $0.trimmingCharacters(in: .whitespaces) }) {
       if line.hasPrefix("```") {
-        isInside = line == "```swift"
+        isInside = line == "```\(language)"
         if isInside { samples.append([]) }
       } else if isInside {
         samples[samples.count - 1].append(line)
@@ -69,6 +71,47 @@ struct DocumentTests {
       }
     }
     #expect(count > 15)
+  }
+
+  @Test func `the scope in Schemas/scope.md shares what its text says`() throws {
+    func block(_ language: String) throws -> String {
+      try #require(documents.samples(in: "Schemas/scope.md", of: language).first).joined(separator: "\n")
+    }
+    let folder = try TemporaryFolder()
+    let anna = try TestDatabases.run(block("sql"), on: folder.file("anna.sqlite"))
+    try TestDatabases.run(
+      """
+      INSERT INTO account VALUES (1, 'secret');
+      INSERT INTO album VALUES (7, 'summer'), (8, 'winter');
+      INSERT INTO photo VALUES (1, 'sea', 'private', 1), (2, 'snow', 'private', 1);
+      INSERT INTO album_photo VALUES (7, 1), (8, 2);
+      INSERT INTO comment VALUES (1, 1, NULL, 'wide', 0), (2, NULL, 1, 'yes', 0), (3, 1, NULL, 'draft', 1), (4, 2, NULL, 'cold', 0),
+        (5, NULL, 2, 'no', 0), (6, NULL, 5, 'too far', 0);
+      INSERT INTO tag VALUES (1, 1, 'blue'), (2, 2, 'white');
+      """, on: anna)
+    let ben = try TestDatabases.run("VACUUM", on: folder.file("ben.sqlite"))
+    func exchange() throws {
+      var options = ShareOptions()
+      options.isUnencrypted = true
+      let home = BuckiaHome(path: folder.file("home"))
+      try DatabaseManager(anna).share(
+        ShareScope(json: block("json")), to: [ShareRecipient("ben")], output: .folder(folder.file("outbox")),
+        options: options, home: home)
+      try DatabaseManager(ben).processInboundChanges([folder.file("outbox")], home: home)
+    }
+    func received(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: ben) }
+    try exchange()
+    #expect(try received("SELECT name FROM album") == ["summer"])
+    #expect(try received("SELECT * FROM photo") == ["1|sea|NULL"])
+    #expect(try received("SELECT id FROM comment ORDER BY id") == ["1", "2", "5"])
+    #expect(try received("SELECT word FROM tag") == ["blue"])
+    #expect(try received("SELECT count(*) FROM sqlite_schema WHERE name = 'account'") == ["0"])
+    // The comments of a photo follow it into the album.
+    try TestDatabases.run("INSERT INTO album_photo VALUES (7, 2)", on: anna)
+    try exchange()
+    #expect(try received("SELECT title FROM photo ORDER BY id") == ["sea", "snow"])
+    #expect(try received("SELECT id FROM comment ORDER BY id") == ["1", "2", "4", "5"])
+    #expect(try received("SELECT word FROM tag ORDER BY id") == ["blue", "white"])
   }
 
   @Test("import Buckia is enough for every sample, or another product")

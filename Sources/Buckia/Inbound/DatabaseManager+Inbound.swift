@@ -77,7 +77,7 @@ extension DatabaseManager {
     if options.isDryRun { try files.verifyAll(keeping: options.memoryLimit / 2) }
     let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
     let snapshot = options.isDryRun ? nil : options.snapshot
-    let version = snapshot == nil ? nil : try snapshotVersion(on: connection)
+    let version = try snapshot.flatMap { try snapshotVersion(on: connection, for: $0) }
     let mark = try snapshot.flatMap { try SnapshotMark(at: $0) }
     let repair = try snapshot.flatMap { try SnapshotRepair.run($0, marked: mark, of: connection) }
     let unsent =

@@ -28,7 +28,7 @@ extension DatabaseManager {
   ///   - progress: Is told how far the work has come. May throw to stop it.
   /// - Returns: What was done.
   /// - Throws: `BuckiaError` when a database cannot be read or written; with code `alreadyExists` when there is another file at the
-  ///   output; with `nothingInCommon` when base and other share no table; with `untrusted` when this database trusts known
+  ///   output, or `notReplaceable` when it is no database; with `nothingInCommon` when base and other share no table; with `untrusted` when this database trusts known
   ///   senders only, since database files have none; with `conflict` under the policy `abort`; whatever `resolver` and
   ///   `progress` throw. Nothing has been changed then.
   @discardableResult
@@ -70,16 +70,13 @@ extension DatabaseManager {
       let target = DatabaseFileTarget(output, for: "merge")
       _ = try target.requireReplaceable(by: connection.path)
       let temporary = try target.makeTemporaryFile(like: connection.path)
+      try connection.copyState(to: temporary.path)
       var report: MergeReport
       do {
-        try connection.copyState(to: temporary)
-        let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
+        let copy = try SQLiteConnection(opening: temporary.path, as: .readWrite, with: connection.library)
         report = try DatabaseMerge(of: incoming, options, settings, on: copy).run()
-      } catch {
-        target.removeTemporaryFile(temporary)
-        throw error
       }
-      if options.isDryRun { target.removeTemporaryFile(temporary) } else { try target.publish(temporary) }
+      if !options.isDryRun { try target.publish(temporary) }
       report.path = output
       return report
     }

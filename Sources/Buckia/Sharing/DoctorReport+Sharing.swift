@@ -48,6 +48,18 @@ extension DoctorReport {
     }
   }
 
+  /// Names the tables of which shares leave out columns by name, so that a new column is shared.
+  ///
+  /// - Throws: `SQLiteError`; `ReplicationError` when the ledger is damaged.
+  mutating func lookForOmittedColumns(on connection: borrowing SQLiteConnection) throws {
+    for scope in try ShareEntry.all(on: connection).map({ try ShareScope(json: $0.scope) }) {
+      for table in scope.tables where !table.omittedColumns.isEmpty {
+        let remark = Remark(.laterColumns, table.name.text)
+        if !warnings.contains(remark) { warnings.append(remark) }
+      }
+    }
+  }
+
   /// Names the tables for which the sums of what streams have are not those of the rows that are noted.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.

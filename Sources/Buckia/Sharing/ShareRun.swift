@@ -137,6 +137,7 @@ struct ShareRun {
     let constraints: Set<SkipReason.Code> = [.newForeignKey, .newCheck, .changedCheck]
     report.skipped = found.skipped.filter { isFromNothing || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
+    report.warnings += laterColumns(of: found, isSnapshot: isSnapshot)
     let departed = try DepartedRows(
       in: found.changeset, of: found.tables.map(\.definition), share, readBy: senders,
       propagating: options.propagates, schema, on: connection)
@@ -183,6 +184,18 @@ struct ShareRun {
     let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
     let keys = signers.union(acknowledging)
     return keys.union(keys.flatMap { known.keys(before: $0) }).union([CopiedRows.sender(of: share.number)])
+  }
+
+  /// Remarks on the columns that the scope shares because it does not name them: those that are new, and in a dry run, where there may be
+  /// new ones.
+  private func laterColumns(of difference: DatabaseDifference, isSnapshot: Bool) -> [Remark] {
+    let tables = scope.tables.filter { !$0.omittedColumns.isEmpty }
+    let later = options.isDryRun ? tables.map { Remark(.laterColumns, $0.name.text) } : []
+    let changed = isSnapshot ? [] : difference.tables
+    return later
+      + changed.filter { table in tables.contains { $0.name == TableName(table.definition.name) } }.flatMap { table in
+        table.newColumns.map { Remark(.newColumnShared, table.definition.name, $0) }
+      }
   }
 
   /// The share of this scope with these people; nil where there is none yet.

@@ -14,9 +14,9 @@ extension DatabaseManager {
   /// try database.snapshot(to: "shared.sqlite")
   /// ```
   ///
-  /// - Parameter path: The file. Only an SQLite database is replaced, and not one that is in use.
+  /// - Parameter path: The file. Only a snapshot or an empty file is replaced, and not one that is in use.
   /// - Returns: What was made.
-  /// - Throws: `BuckiaError`: `alreadyExists` when the path is something else than an earlier copy, or the database itself;
+  /// - Throws: `BuckiaError`: `notReplaceable` when the path is something else than an earlier snapshot;
   ///   `busy` when the copy that is there is in use, or the database is locked; `misuse` for a borrowed database inside a
   ///   transaction of the app; what SQLite says when the copy cannot be written. An earlier copy then stays as it is.
   @discardableResult
@@ -41,17 +41,14 @@ extension DatabaseManager {
   ) throws -> SnapshotReport {
     let target = DatabaseFileTarget(path, for: "snapshot")
     let isReplacement = try target.requireReplaceable(by: connection.path)
-    let previous = isReplacement ? try SnapshotMark(at: path) : nil
+    let previous = try SnapshotMark(replacedAt: path)
     let temporary = try target.makeTemporaryFile(like: connection.path)
+    try connection.copyState(to: temporary.path)
     do {
-      try connection.copyState(to: temporary)
-      let copy = try SQLiteConnection(opening: temporary, as: .readWrite, with: connection.library)
+      let copy = try SQLiteConnection(opening: temporary.path, as: .readWrite, with: connection.library)
       // A copy of a database with a write-ahead log would get one of its own whenever it is read.
       try copy.execute("PRAGMA journal_mode = DELETE")
       try makeSnapshot(of: copy, replacing: previous, without: unsent, beside: edits)
-    } catch {
-      target.removeTemporaryFile(temporary)
-      throw error
     }
     try target.publish(temporary)
     return SnapshotReport(
@@ -102,7 +99,9 @@ extension DatabaseManager {
   /// Makes sure that a snapshot can be made when files have been applied.
   ///
   /// - Returns: What changes when another connection writes to the database.
-  func snapshotVersion(on connection: borrowing SQLiteConnection) throws -> Int64? {
+  func snapshotVersion(on connection: borrowing SQLiteConnection, for path: String) throws -> Int64? {
+    _ = try DatabaseFileTarget(path, for: "snapshot").requireReplaceable(by: connection.path)
+    _ = try SnapshotMark(replacedAt: path)
     guard !isBorrowed || !connection.isInTransaction else {
       throw BuckiaError(.misuse, "a snapshot cannot be made inside a transaction of the app, which may still roll back")
     }

@@ -35,6 +35,21 @@ struct SnapshotMark {
     try self.init(in: .reading(path))
   }
 
+  /// Reads the mark of the snapshot at a path that a new one replaces; nil where there is no file, or an empty one.
+  ///
+  /// - Throws: `BuckiaError` with `notReplaceable` for a database that is no snapshot.
+  init?(replacedAt path: String) throws {
+    if let mark = try SnapshotMark(at: path) {
+      self = mark
+      return
+    }
+    guard FileSystem.exists(path), FileKind(of: path) != .empty else { return nil }
+    throw BuckiaError(
+      .notReplaceable,
+      "it is a database that is no snapshot of Buckia's, which a snapshot does not replace; name a file that does not exist "
+        + "yet", path: path)
+  }
+
   /// Writes the mark.
   func write(to snapshot: borrowing SQLiteConnection) throws {
     try snapshot.execute(

@@ -4,9 +4,14 @@ import SQLiteSchemas
 /// The counters of AUTOINCREMENT tables, which keep an id from being given out twice.
 ///
 /// SQLite moves a counter on when a row is inserted, at the end of the statement. It does not when the statement ends at a
-/// refused row (`OR FAIL`), nor for a row that was updated, replaced where it stood, or left out. The author has used its id all
-/// the same. See <https://sqlite.org/autoinc.html>.
+/// refused row (`OR FAIL`), nor for a row that was updated, replaced where it stood, or left out. The author of an INSERT has used
+/// its id all the same. A change that meets no row moves no counter: anybody can name any id. See
+/// <https://sqlite.org/autoinc.html>.
 enum AutoIncrement {
+  /// The greatest id that an INSERT may bring into a table. An INSERT of a greater one would leave the table too few ids for new rows:
+  /// once the last is used, SQLite refuses every INSERT without an id, also when the row is deleted.
+  static let greatestIncomingID = Int64.max - (1 << 32)
+
   /// Makes sure that the next id of a table is greater than one that has travelled.
   ///
   /// - Throws: `SQLiteError`.

@@ -64,8 +64,10 @@ final class TableApplier {
   /// Whether the last INSERT met a row with its key: the next one then looks the row up first, unless a trigger would see
   /// the attempt.
   private var expectsConflict = false
-  /// The greatest rowid that any change names as its key.
+  /// The greatest rowid of the rows that were written, and of those that others have inserted.
   private(set) var greatestRowID: Int64 = 0
+  /// The greatest rowid that an INSERT may bring.
+  private let rowIDLimit: Int64
   /// Whether the database stores text as UTF-16, and the columns with text for which that has no room.
   private let storesUTF16: Bool
   private(set) var alteredText: Set<Int> = []
@@ -95,6 +97,7 @@ final class TableApplier {
     self.storesUTF16 = storesUTF16
     storageRules = LosslessStorageRules(match)
     unstorableRows = match.unstorableRows
+    rowIDLimit = match.local.isAutoIncrement ? AutoIncrement.greatestIncomingID : .max
     self.writer = writer
     self.header = header
     self.decider = decider
@@ -196,7 +199,8 @@ final class TableApplier {
     // Rows that are identified by their content have none, and get one.
     let needsRowID = !statements.match.local.isKeyedByRowID
     // Taken out of their objects: this is done for every value.
-    let (columnCount, rowIDKey, looksAtText) = (statements.columnCount, statements.rowIDKey, storesUTF16)
+    let (columnCount, rowIDKey, rowIDLimit) = (statements.columnCount, statements.rowIDKey, rowIDLimit)
+    let looksAtText = storesUTF16
     var greatest = greatestRowID
     defer { greatestRowID = greatest }
     var parameter = 0
@@ -210,6 +214,7 @@ final class TableApplier {
         // Nor is a row for a virtual table looked at here that would be altered by it.
         let isRowID = column == rowIDKey
         if size > limit || (isRowID && value.kind != .integer && (needsRowID || value.kind != .null))
+          || (isRowID && value.kind == .integer && value.integer(in: bytes) > rowIDLimit)
           || storageRules?.admits(value, at: column, in: bytes) == false
         {
           batch.noteRefusal(of: rows)
@@ -241,8 +246,12 @@ final class TableApplier {
   /// - Returns: Why a constraint refuses it; nil when it was applied or decided as a conflict.
   func attempt(_ place: ChangePlace, _ bytes: RawSpan) throws -> Refused? {
     change.read(place, in: bytes)
-    if let key = statements.rowIDKey, change.row(key).kind == .integer {
-      greatestRowID = max(greatestRowID, change.row(key).integer(in: bytes))
+    let (rowID, isInsert) = (rowID(in: bytes), change.operation == .insert)
+    let written = counts.updated + counts.deleted
+    defer {
+      if let rowID, isInsert && rowID <= rowIDLimit || counts.updated + counts.deleted > written {
+        greatestRowID = max(greatestRowID, rowID)
+      }
     }
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
@@ -253,6 +262,25 @@ final class TableApplier {
     }
     if let known { return try attempt(bytes, beside: known) }
     return try attempt(bytes)
+  }
+
+  /// The rowid that the change in hand has for a key; nil where its key is none.
+  private func rowID(in bytes: RawSpan) -> Int64? {
+    guard let key = statements.rowIDKey, change.row(key).kind == .integer else { return nil }
+    return change.row(key).integer(in: bytes)
+  }
+
+  /// True if the change in hand inserts a row that would use up the ids of the table.
+  private func isExhausting(_ bytes: RawSpan) throws -> Bool {
+    guard change.operation == .insert, let rowID = rowID(in: bytes), rowID > rowIDLimit, try !isHere(bytes) else {
+      return false
+    }
+    if writer.keepsMessages {
+      writer.refuse(
+        "the id \(rowID) would use up the ids of table \(statements.name), whose AUTOINCREMENT gives out greater ones only"
+      )
+    }
+    return true
   }
 
   /// Makes the row of the change in hand what its author knows, if it was edited here since they were told of it, where that is looked up late.
@@ -276,6 +304,7 @@ final class TableApplier {
   /// Tries a change that has been taken apart.
   func attempt(_ bytes: RawSpan) throws -> Refused? {
     if let storageRules, isAltering(storageRules, bytes) { return Refused(refusal: .altered) }
+    if try isExhausting(bytes) { return Refused(refusal: .altered) }
     if let clock {
       if try clock.hasComeBefore(change, bytes), try change.operation == .delete || isHere(bytes) {
         counts.unchanged += 1

@@ -60,7 +60,7 @@ struct ApplyVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "Keep what others know of the database afterwards: the OLD of your next diff. It replaces an earlier one.",
+      "Keep what others know of the database afterwards: the OLD of your next diff. It replaces an earlier one, and no other database.",
       valueName: "file"))
   var snapshot: String?
 

@@ -11,7 +11,7 @@ struct ContactVerb: ParsableCommand {
 
       Example:
         buckia contact add anna.card
-        buckia contact trust Anna
+        buckia contact trust Anna --fingerprint mzxw-6ytb-oi5d-2qkr-7a3e
       """,
     subcommands: [ContactAddVerb.self, ContactListVerb.self, ContactTrustVerb.self, ContactRemoveVerb.self])
 }
@@ -104,8 +104,8 @@ struct ContactTrustVerb: Verb {
     commandName: "trust",
     abstract: "Trusts a contact: shows the fingerprint of their keys, and confirms it.",
     discussion: """
-      Where the contact proposes new keys, those are confirmed, and the old ones end for good. On a terminal you are asked; elsewhere \
-      --fingerprint says what you have compared.
+      Where the contact proposes new keys, those are confirmed, and the old ones end for good. On a terminal you are asked whether the \
+      fingerprint is right. Elsewhere, as in scripts, --fingerprint is required.
 
       Example:
         buckia contact trust Anna --fingerprint mzxw-6ytb-oi5d-2qkr-7a3e
@@ -124,7 +124,12 @@ struct ContactTrustVerb: Verb {
   func perform(on console: Console) throws -> ExitStatus {
     let seen = try home.folder.contact(named: name)
     let compared = fingerprint?.fingerprint ?? seen.fingerprintToConfirm
-    if fingerprint == nil, Confirmation.isPossible {
+    if fingerprint == nil {
+      guard Confirmation.isPossible else {
+        throw ValidationError(
+          "There is no terminal to ask on. Compare the fingerprint \(compared) with \(seen.name.escaped), then trust them with "
+            + "--fingerprint.")
+      }
       console.remark(
         seen.proposal == nil
           ? "The fingerprint of \(seen.name.escaped) is \(compared)"

@@ -8,11 +8,14 @@ struct DiffVerb: Verb {
     commandName: "diff",
     abstract: "Writes what turns one database into another into a diff file.",
     discussion: """
-      Neither database is changed, and both may be in use; only a snapshot of apply notes what was sent. The file is named by its id, <KSUID>.bdiff, unless -o \
-      names a file. When nothing changed, no file is written.
+      Both databases may be in use, and no row of either is changed. If NEW has ledger tables (buckia init), the id of the diff is \
+      noted in them, and where it has clocks, which rows the diff has. If OLD is a snapshot of apply, what was sent is noted in it. \
+      Other databases are only read.
+
+      The file is named by its id, <KSUID>.bdiff, unless -o names a file. When nothing changed, no file is written.
 
       OLD is what others know of your database: as you last sent it, and what has come from them since. \
-      `apply --snapshot OLD` keeps that; for the first time `cp` makes it.
+      `apply --snapshot OLD` makes it and keeps it; begin with it while others have all that is in the database.
 
       Example:
         buckia diff before.sqlite now.sqlite -o outbox
@@ -88,6 +91,11 @@ struct DiffVerb: Verb {
     let tables = conditions.map(\.table)
     guard Set(tables).count == tables.count else {
       throw ValidationError("--where is given twice for one table; join the conditions with AND or OR.")
+    }
+    if let compared = self.tables?.names,
+      let other = (tables + exclude.map(\.table)).first(where: { !compared.contains($0) })
+    {
+      throw ValidationError("--where or --exclude names table \(other.text), which --tables leaves out.")
     }
     if raw, sign || identity != nil {
       throw ValidationError("A bare changeset has no room for a signature: leave out --raw or --sign.")

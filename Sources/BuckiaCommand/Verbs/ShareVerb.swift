@@ -111,8 +111,9 @@ struct ShareVerb: Verb {
       entry.omittedColumns = exclude.filter { $0.table == name }.map(\.column)
       shared.append(entry)
     }
-    if let first = tables.map(\.position).min(), conditions.contains(where: { $0.position < first }) {
-      throw ValidationError("--where stands before the --table that it belongs to.")
+    let first = tables.map(\.position).min() ?? .max
+    guard conditions.allSatisfy({ $0.position > first }) else {
+      throw ValidationError("--where needs a --table before it: the table whose rows it chooses.")
     }
     if let other = exclude.first(where: { choice in !shared.contains { $0.name == choice.table } }) {
       throw ValidationError("--exclude names table \(other.table.text), which no --table shares.")

@@ -188,9 +188,10 @@ final class PeerShadow {
   private func columns(of table: KeyedTable) -> [(name: String, place: Int?)] {
     let shared = scope.table(table.name)
     let present = present[table.name] ?? []
+    let omitted = shared?.omittedColumns(of: table.local) ?? []
     return table.local.columns.filter { column in
       guard present.contains(where: { ASCIIName.matches($0, column.name) }) else { return false }
-      return shared?.omittedColumns.contains { ASCIIName.matches($0, column.name) } != true
+      return !omitted.contains { ASCIIName.matches($0, column.name) }
     }.map { column in
       let isRewritten = shared?.rewrittenColumns.keys.contains { ASCIIName.matches($0, column.name) } == true
       return (column.name, isRewritten ? nil : table.columns.firstIndex { ASCIIName.matches($0, column.name) })

@@ -61,6 +61,10 @@ struct ScopeFields {
     }
   }
 
+  mutating func optionalTexts(_ name: String) throws -> [String]? {
+    members.contains { $0.name == name } ? try texts(name) : nil
+  }
+
   /// Values of columns or parameters, by name.
   mutating func values(_ name: String) throws -> [String: ChangesetValue] {
     guard let value = take(name) else { return [:] }

@@ -93,6 +93,7 @@ struct ScopeSchema {
       throw ReplicationError.invalidScope("table \"\(shared.name)\" cannot be shared: \(reason)", table: shared.name)
     }
     let definition = try schema.definition(of: entry)
+    let shared = try shared.resolved(for: definition)
     for condition in [shared.condition, shared.childCondition].compactMap({ $0 }) {
       try RowSelection(where: condition, shared.parameters).validate(
         for: shared.name, on: connection, of: "the scope", allowingOthers: true)
@@ -254,6 +255,35 @@ struct ScopeSchema {
 }
 
 extension SharedTable {
+  /// The columns of a table that are left out.
+  func omittedColumns(of table: TableDefinition) -> [String] {
+    guard let columns else { return omittedColumns }
+    let kept = columns + rewrittenColumns.keys + table.primaryKey.map { table.columns[$0].name }
+    return (table.columns.map(\.name) + table.generated.map(\.name)).filter { name in
+      !kept.contains { ASCIIName.matches($0, name) }
+    }
+  }
+
+  /// What is said of a table, with the names of the columns that are left out instead of those that are shared.
+  ///
+  /// - Throws: `ReplicationError` with `invalidScope`.
+  fileprivate func resolved(for table: TableDefinition) throws -> SharedTable {
+    guard let columns else { return self }
+    guard omittedColumns.isEmpty else {
+      throw ReplicationError.invalidScope(
+        "the scope names both columns of table \"\(name)\" that are shared and columns that are left out", table: name)
+    }
+    let known = table.columns.map(\.name) + table.generated.map(\.name)
+    if let column = columns.first(where: { name in !known.contains { ASCIIName.matches($0, name) } }) {
+      throw ReplicationError.invalidScope(
+        "the scope shares column \"\(name).\(column)\", which does not exist", table: name, column: column)
+    }
+    var resolved = self
+    resolved.omittedColumns = omittedColumns(of: table)
+    resolved.columns = nil
+    return resolved
+  }
+
   /// Whether all rows are shared.
   var isWhole: Bool { condition == nil && parents.isEmpty }
 

@@ -56,6 +56,7 @@ extension SharedTable {
     depth = try fields.optionalCount("depth")
     parameters = try fields.values("parameters")
     omittedColumns = try fields.texts("omit")
+    columns = try fields.optionalTexts("columns")
     rewrittenColumns = try fields.values("rewrite")
     try fields.finish()
   }
@@ -69,6 +70,7 @@ extension SharedTable {
     if let depth { object.append("depth", .number(depth)) }
     if !parameters.isEmpty { object.append("parameters", Self.json(parameters)) }
     if !omittedColumns.isEmpty { object.append("omit", .array(omittedColumns.map { .string($0) })) }
+    if let columns { object.append("columns", .array(columns.map { .string($0) })) }
     if !rewrittenColumns.isEmpty { object.append("rewrite", Self.json(rewrittenColumns)) }
     return .object(object)
   }

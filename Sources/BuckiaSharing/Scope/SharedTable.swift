@@ -22,6 +22,10 @@ public struct SharedTable: Equatable, Sendable {
   public var parameters: [String: ChangesetValue]
   /// The columns that are left out.
   public var omittedColumns: [String]
+  /// The only columns that are shared, beside those of the primary key and those with another value; nil for all that are not left out.
+  ///
+  /// A column that the table gets later is not shared then.
+  public var columns: [String]?
   /// Columns that others get with this value, instead of the one that they have here.
   public var rewrittenColumns: [String: ChangesetValue]
 
@@ -64,7 +68,14 @@ public struct SharedTable: Equatable, Sendable {
     return table
   }
 
-  /// Leaves columns out. Those of the primary key cannot be.
+  /// Shares only some columns, those of the primary key, and those with another value. A column that the table gets later is not shared.
+  public func columns(_ columns: String...) -> SharedTable {
+    var table = self
+    table.columns = (table.columns ?? []) + columns
+    return table
+  }
+
+  /// Leaves columns out. Those of the primary key cannot be. A column that the table gets later is shared.
   public func omitting(_ columns: String...) -> SharedTable {
     var table = self
     table.omittedColumns += columns

@@ -53,7 +53,8 @@ package enum CopiedRows {
         defer { vouchers.reload() }
         if let entry = schema.entry(named: shadow.table), entry.kind == .table {
           let local = try schema.definition(of: entry)
-          let sent = try (scope.table(shadow.table)?.selection(where: nil) ?? RowSelection()).applied(to: local)
+          let omitted = scope.table(shadow.table)?.omittedColumns(of: local) ?? []
+          let sent = try RowSelection(omitting: omitted).applied(to: local)
           if let table = KeyedTable(sent, local),
             try sent.columns.allSatisfy({ try shadow.hasColumn($0.name, on: connection) })
           {

@@ -75,7 +75,7 @@ struct KilledProcessTests {
     }
     for (name, other) in [("Anna", "Ben"), ("Ben", "Anna")] {
       #expect(try bench.buckia(["contact", "add", "\(other).card"] + home(name)).status == 0)
-      #expect(try bench.buckia(["contact", "trust", other] + home(name)).status == 0)
+      #expect(try bench.trust(other, options: home(name)).status == 0)
     }
     try bench.sql(
       "anna.db",

@@ -22,7 +22,7 @@
         try card.write(toFile: bench.path("\(name).card"), atomically: true, encoding: .utf8)
       }
       #expect(try bench.buckia(["contact", "add", "Ben.card"] + home("Anna")).status == 0)
-      #expect(try bench.buckia(["contact", "trust", "Ben"] + home("Anna")).status == 0)
+      #expect(try bench.trust("Ben", options: home("Anna")).status == 0)
     }
 
     private func home(_ name: String) -> [String] { ["--home", bench.path("home of \(name)")] }

@@ -35,9 +35,10 @@ extension SharedTable {
       if let depth { words += ", up to \(depth) \(depth == 1 ? "step" : "steps") away" }
       parts.append(words)
     }
-    guard !parts.isEmpty else { return "all rows" }
+    let only = columns.map { ", of them the key and \($0.joined(separator: ", "))" } ?? ""
+    guard !parts.isEmpty else { return "all rows\(only)" }
     let values = parameters.sorted { $0.key < $1.key }.map { "\($0.key) = \($0.value)" }
     let given = values.isEmpty ? "" : " (\(values.joined(separator: ", ")))"
-    return parts.joined(separator: ", and ") + given
+    return parts.joined(separator: ", and ") + given + only
   }
 }
