@@ -34,7 +34,7 @@ extension Remark {
     // Which replica a database is.
     case replicaRestored, replicaCopied, replicaUnknown, replicaMissing, replicaNotKept, replicaUnsettled, diffNotNoted
     // Shares.
-    case recipientUnconfirmed
+    case recipientUnconfirmed, rowsWithoutParent, parentNotShared, parentLeftOut
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -134,6 +134,16 @@ extension Remark {
       case .recipientUnconfirmed:
         "the card of $1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and "
           + "trust it then"
+
+      case .rowsWithoutParent:
+        "table \"$1\": $2 of its rows are not shared until they are mended: by \"$3\" they refer to rows of table \"$4\" that do not exist, such as "
+          + "the row $5; let them refer to another row, or delete them"
+      case .parentNotShared:
+        "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to table \"$4\", which is not shared, such as the row $5; share "
+          + "that too, leave the column out or rewrite it, or let it be NULL"
+      case .parentLeftOut:
+        "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to rows of table \"$4\" that are not shared themselves, such as the "
+          + "row $5; they go with these"
 
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "

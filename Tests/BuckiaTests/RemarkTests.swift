@@ -111,6 +111,18 @@ struct RemarkTests {
       .recipientUnconfirmed,
       "the card of 1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and trust it then"
     ),
+    (
+      .rowsWithoutParent,
+      "table \"1\": 2 of its rows are not shared until they are mended: by \"3\" they refer to rows of table \"4\" that do not exist, such as the row 5; let them refer to another row, or delete them"
+    ),
+    (
+      .parentNotShared,
+      "table \"1\": 2 of its rows are not shared: by \"3\" they refer to table \"4\", which is not shared, such as the row 5; share that too, leave the column out or rewrite it, or let it be NULL"
+    ),
+    (
+      .parentLeftOut,
+      "table \"1\": 2 of its rows are not shared: by \"3\" they refer to rows of table \"4\" that are not shared themselves, such as the row 5; they go with these"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .sentBefore,

@@ -121,8 +121,12 @@ struct ShareRun {
       // Their shadow has been changed, not they.
       for request in resent { comparison.candidates[request.table] = nil }
     }
-    let found = try DatabaseComparison.run(
+    let compared = try DatabaseComparison.run(
       from: isSnapshot ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
+    let held = try HeldDeletions(in: compared, leavingOut: rows, schema, on: connection)
+    let found = try held.removed(from: compared)
+    report.leftOut = try rows.leftOut()
+    report.warnings += report.leftOut.map(\.remark)
     // The shadow has no constraints, so none of the tables' is new.
     let constraints: Set<SkipReason.Code> = [.newForeignKey, .newCheck, .changedCheck]
     report.skipped = found.skipped.filter { isSnapshot || !constraints.contains($0.reason.code) }
@@ -159,8 +163,9 @@ struct ShareRun {
     try ResendRequest.clear(for: share.number, on: connection)
     try TakenBackRows.clear(for: share.number, on: connection)
     // What stays where it is is not known to be there any more.
-    try shadow.move(by: found, to: selections, schema)
+    try shadow.move(by: found, to: selections, keeping: held, schema)
     try prints.write(for: rows, shadow, on: connection)
+    try LeftOutEntry.replace(of: share.number, with: report.leftOut.entries(of: share.number), on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
   }
