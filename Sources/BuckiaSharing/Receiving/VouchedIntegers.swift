@@ -60,7 +60,7 @@ final class VouchedIntegers: VouchedRows {
     isChanged = true
   }
 
-  func addKeys(to keys: inout Set<[UInt8]>) throws {
+  func forEachKey(_ body: ([UInt8]) throws -> Void) throws {
     try flush()
     let query = try connection.prepare("SELECT block FROM \(entry.name) ORDER BY block")
     var blocks: [Int64] = []
@@ -70,7 +70,7 @@ final class VouchedIntegers: VouchedRows {
       for place in 0..<Self.width where isPresent[place] {
         var writer = ChangesetWriter()
         writer.append(ChangesetValue.integer(block << VouchEntry.blockBits | Int64(place)))
-        keys.insert(writer.bytes)
+        try body(writer.bytes)
       }
     }
   }

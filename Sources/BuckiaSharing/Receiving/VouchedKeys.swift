@@ -50,14 +50,14 @@ final class VouchedKeys: VouchedRows {
       isOwn: prepared.statement.integer(at: 0) != 0, hash: UInt64(bitPattern: prepared.statement.integer(at: 1)))
   }
 
-  func addKeys(to keys: inout Set<[UInt8]>) throws {
+  func forEachKey(_ body: ([UInt8]) throws -> Void) throws {
     try flush()
     let columns = (0..<keyCount).map { "k\($0)" }.joined(separator: ", ")
     let query = try connection.prepare("SELECT \(columns) FROM \(entry.name)")
     while try query.step() {
       var writer = ChangesetWriter()
       for column in 0..<keyCount { writer.append(column: column, of: query) }
-      keys.insert(writer.bytes)
+      try body(writer.bytes)
     }
   }
 

@@ -14,8 +14,8 @@ protocol VouchedRows: AnyObject {
   ///
   /// - Returns: Whether it was here before, and its hash as the stream has brought it; nil where it has not.
   func find(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> VouchedRow?
-  /// Adds the keys of all rows to a set, in the format of changesets.
-  func addKeys(to keys: inout Set<[UInt8]>) throws
+  /// Gives the keys of all rows, in the format of changesets. No other row may be asked for meanwhile.
+  func forEachKey(_ body: ([UInt8]) throws -> Void) throws
   /// Adds a row, or changes the hash of one that is there.
   func add(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ found: VouchedRow) throws
   /// Removes a row.
