@@ -25,7 +25,7 @@ extension DatabaseManager {
   ///   - options: How.
   /// - Returns: What became of each.
   /// - Throws: `BuckiaError` when the database cannot be opened or written, has a newer ledger, or a record is damaged; with
-  ///   `misuse` where values are to be kept as a rule. Nothing is changed then.
+  ///   `misuse` where values or a deletion are to be kept as a rule. Nothing is changed then.
   @discardableResult
   public func resolve(
     _ conflicts: [Int64], taking answer: ConflictAnswer, options: ResolveOptions = ResolveOptions()
@@ -51,9 +51,9 @@ extension DatabaseManager {
   private func resolve(
     _ answer: ConflictAnswer, _ options: ResolveOptions, _ numbers: (borrowing SQLiteConnection) throws -> [Int64]
   ) throws -> ResolveReport {
-    if options.remembers, answer.kind == .values {
+    if options.remembers, answer.kind == .values || answer.kind == .deletion {
       throw BuckiaError(
-        .misuse, "values are about one row: only the local or the incoming version can be kept as a rule")
+        .misuse, "this answer is about one row: only the local or the incoming version can be kept as a rule")
     }
     return try withWriter { connection in
       guard try Ledger.exists(on: connection) else {

@@ -41,6 +41,12 @@ extension StatusReport {
     selection.isOpen = true
     openConflicts = try ConflictRecord.counts(selection, on: connection).reduce(0) { $0 + $1.count }
     if let remark = try Remark.clockBehind(on: connection) { warnings.append(remark) }
+    let shares = try ShareEntry.all(on: connection)
+    leftOut = try LeftOutEntry.all(on: connection).map { entry in
+      let people = try shares.first { $0.number == entry.share }?.recipients ?? []
+      return LeftOut(
+        people: people.joined(separator: ", "), table: entry.table.text, rows: Int(clamping: entry.count))
+    }
     warnings += try StateEntry.all(on: connection).filter { $0.difference != nil }.map { Remark(of: $0) }
     let (found, standing) = try ReplicaRegistration(of: connection, in: home).look(on: connection)
     replica = found.map { Replica($0, standing) }

@@ -26,6 +26,16 @@ public struct StatusReport: Sendable {
     public let standing: Standing
   }
 
+  /// Rows of a table that a share leaves out until they are mended.
+  public struct LeftOut: Equatable, Sendable {
+    /// With whom it is shared, for people.
+    public let people: String
+    /// The table.
+    public let table: String
+    /// How many rows.
+    public let rows: Int
+  }
+
   /// Who is trusted; nil for a database without a ledger.
   public internal(set) var trust: TrustMode?
   /// Which replica it is; nil for one that is none yet.
@@ -44,6 +54,8 @@ public struct StatusReport: Sendable {
   public internal(set) var conflicts = 0
   /// How many of them nobody has decided about in particular.
   public internal(set) var openConflicts = 0
+  /// Rows that the last share of each scope has left out, since they refer to rows that the receivers would not have.
+  public internal(set) var leftOut: [LeftOut] = []
   /// The rows that are shared, as they are now, in words; empty unless that was asked for.
   public internal(set) var words: [ComparedWords] = []
   /// What is worth knowing.

@@ -29,4 +29,31 @@ struct TypedAnswer {
     }
     answer = .values(values)
   }
+
+  /// The answer of `--set`: values of columns, each as `COLUMN=VALUE`, where the value is JSON or else text.
+  ///
+  /// - Throws: `ValidationError` that says what is wrong with an argument.
+  init(setting arguments: [String]) throws {
+    var values: [String: ChangesetValue] = [:]
+    for argument in arguments {
+      guard let place = argument.firstIndex(of: "="), place > argument.startIndex else {
+        throw ValidationError("--set needs a column and its value: \(argument.escaped) is not COLUMN=VALUE.")
+      }
+      let column = String(argument[..<place])
+      let text = String(argument[argument.index(after: place)...])
+      guard values.updateValue(Self.value(text), forKey: column) == nil else {
+        throw ValidationError("--set has two values for \(column.escaped).")
+      }
+    }
+    answer = .values(values)
+  }
+
+  /// A value as it was typed: what is no JSON is text.
+  private static func value(_ text: String) -> ChangesetValue {
+    do {
+      return try ChangesetValue(json: JSONParser.parse(Array(text.utf8), numbers: .all)) ?? .text(text)
+    } catch {
+      return .text(text)
+    }
+  }
 }

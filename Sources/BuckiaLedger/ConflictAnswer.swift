@@ -20,6 +20,8 @@ public enum ConflictAnswer: Equatable, Sendable {
   /// These columns get these values. The others keep what the row has; where there is no row, what it had here before, or
   /// else what came in. The key stays.
   case values([String: ChangesetValue])
+  /// The row is not to be there.
+  case deletion
 
   /// The row is to be exactly as it was when the conflict was met; where there was none, none is to be there.
   public static let local = version(.local)
@@ -32,6 +34,7 @@ public enum ConflictAnswer: Equatable, Sendable {
     case .version(.local): .local
     case .version(.incoming): .incoming
     case .values: .values
+    case .deletion: .deletion
     }
   }
 
@@ -43,5 +46,7 @@ public enum ConflictAnswer: Equatable, Sendable {
     case incoming
     /// Values of their own.
     case values
+    /// No row.
+    case deletion
   }
 }

@@ -17,6 +17,8 @@ extension Remark {
     case .noOldValues: "\(description); `diff` makes files that have them"
     case .stateDiffers, .stateAltered: "\(description); `share --resync` does that at the sender"
     case .sentBefore: "\(description); `diff --again` does it"
+    case .rowsWithoutParent:
+      "\(description); `resolve --set` and `resolve --delete` do it where the row is a recorded conflict"
     default: description
     }
   }

@@ -14,12 +14,24 @@ extension ShareReport {
       "sequence": .number(sequence),
       "dryRun": .bool(isDryRun),
       "tables": .array(tables.map(\.json)),
+      "leftOut": .array(leftOut.map(\.json)),
       "skipped": .array(skipped.map(\.json)),
       "delivered": .array(delivered.map(\.json)),
       "incomplete": .bool(isIncomplete),
       "warnings": .array(warnings.map { .string($0.shown) }),
       "remarks": .array(warnings.map(\.json)),
       "seconds": .real(seconds),
+    ]
+  }
+}
+
+extension LeftOutRows {
+  fileprivate var json: JSONValue {
+    [
+      "table": .string(table), "columns": .array(columns.map { .string($0) }), "parent": .string(parent),
+      "reason": .string(reason.rawValue), "count": .number(count),
+      "rows": .array(
+        rows.map { ["key": .array($0.key.map(\.json)), "values": .array($0.values.map(\.json))] }),
     ]
   }
 }

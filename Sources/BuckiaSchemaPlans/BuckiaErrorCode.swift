@@ -173,8 +173,6 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let invalidSelection = Self(rawValue: "invalid-selection")
   /// What is to be shared is not said in a way that can be followed.
   public static let invalidScope = Self(rawValue: "invalid-scope")
-  /// A row that is to be shared refers to one that would not be.
-  public static let danglingReference = Self(rawValue: "dangling-reference")
   /// A diff names a table that no diff may change.
   public static let refusedTable = Self(rawValue: "refused-table")
   /// A table is missing here and its definition did not travel.

@@ -35,7 +35,7 @@ extension Remark {
     // Which replica a database is.
     case replicaRestored, replicaCopied, replicaUnknown, replicaMissing, replicaNotKept, replicaUnsettled, diffNotNoted
     // Shares.
-    case recipientUnconfirmed, newColumnShared
+    case recipientUnconfirmed, newColumnShared, rowsWithoutParent, parentNotShared, parentLeftOut
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -140,6 +140,16 @@ extension Remark {
           + "trust it then"
       case .newColumnShared:
         "column \"$1.$2\" has been added since the last share, and is shared, as the scope does not leave it out"
+
+      case .rowsWithoutParent:
+        "table \"$1\": $2 of its rows are not shared until they are mended: by \"$3\" they refer to rows of table \"$4\" that do not exist, such as "
+          + "the row $5; let them refer to another row, or delete them"
+      case .parentNotShared:
+        "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to table \"$4\", which is not shared, such as the row $5; share "
+          + "that too, leave the column out or rewrite it, or let it be NULL"
+      case .parentLeftOut:
+        "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to rows of table \"$4\" that are not shared themselves, such as the "
+          + "row $5; they go with these"
 
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "

@@ -72,6 +72,20 @@ struct ResolveVerbTests {
     ).play(on: try bench())
   }
 
+  @Test func `a conflict is resolved by single values, or by deleting the row`() throws {
+    let bench = try bench()
+    #expect(try bench.buckia(["resolve", "ben.db", "1", "--set", "title=a=b", "--set", "stars=7"]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT title, stars FROM notes WHERE id = 1") == ["a=b|7.0"])
+    #expect(try bench.buckia(["resolve", "ben.db", "1", "2", "--delete"]).status == 0)
+    #expect(try bench.sql("ben.db", "SELECT id FROM notes") == ["4"])
+    for wrong in [
+      ["--delete", "--take", "local"], ["--set", "title"], ["--set", "title=a", "--set", "title=b"],
+      ["--delete", "--remember"],
+    ] {
+      #expect(try bench.buckia(["resolve", "ben.db", "1"] + wrong).status == 64, "\(wrong)")
+    }
+  }
+
   @Test("A row that was changed since needs a person, or --force")
   func changedSince() throws {
     try Transcript(

@@ -37,6 +37,26 @@ struct ShareVerbTests {
     #expect(unchanged.status == 0 && unchanged.output.hasPrefix("No changes"), "\(unchanged.output)")
   }
 
+  @Test func `a row that refers to nothing is named by the share and by the status, with what to do`() throws {
+    let bench = try bench()
+    try bench.sql("anna.db", "INSERT INTO note VALUES (9,77,'lost','')")
+    let share = ["share", "anna.db", "--to", "ben", "--table", "note", "-o", "inbound", "--unencrypted"]
+    let sent = try bench.buckia(share + ["--json"])
+    let leftOut = try #require(try sent.json["leftOut"] as? [[String: Any]])
+    #expect(leftOut.map { $0["table"] as? String } == ["note"])
+    #expect(leftOut.first?["count"] as? Int == 1)
+    #expect(leftOut.first?["reason"] as? String == "noParent")
+    let rows = try #require(leftOut.first?["rows"] as? [[String: Any]])
+    #expect(rows.first?["key"] as? [Int] == [9] && rows.first?["values"] as? [Int] == [77])
+    let again = try bench.buckia(share)
+    #expect(again.status == 0 && again.output.contains("until they are mended"), "\(again.output)")
+    let status = try bench.buckia(["status", "anna.db", "--json"]).json
+    #expect((status["leftOut"] as? [[String: Any]])?.first?["rows"] as? Int == 1)
+    let next = (status["next"] as? [[String: Any]])?.compactMap { $0["command"] as? String } ?? []
+    #expect(next.contains("buckia doctor anna.db"), "\(next)")
+    #expect(try bench.buckia(["status", "anna.db"]).output.contains("1 row of note"))
+  }
+
   @Test func `a share is for contacts, cards and age recipients, and applied by those who can open it`() throws {
     let bench = try bench()
     let homes = ["anna", "ben"].map { ["--home", bench.path("home of \($0)")] }

@@ -144,8 +144,8 @@ final class RandomScope {
     story += scope.json
   }
 
-  /// The keys of the rows, by table, each as text; nil where a row refers to none.
-  func rows() throws -> [String: [String]]? {
+  /// The keys of the rows, by table, each as text, and how many are left out.
+  func rows() throws -> (keys: [String: [String]], leftOut: Int) {
     var levels: [[Int64: Int]] = tables.map { _ in [:] }
     var members: [Set<Int64>] = tables.map { _ in [] }
     for (place, table) in tables.enumerated() where table.isNamed {
@@ -176,10 +176,11 @@ final class RandomScope {
       }
       for (value, reference) in zip(row.references, tables[place].references)
       where value != nil && !tables[place].omitted.contains(reference.column) {
-        guard let parent = target(of: value, reference) else { return nil }
+        guard let parent = target(of: value, reference) else { continue }
         open.append((reference.parent, parent.id))
       }
     }
+    let leftOut = leaveOut(of: &members)
     var found: [String: [String]] = [:]
     var reached = Set(tables.indices.filter { tables[$0].isNamed })
     var next = Array(reached)
@@ -196,7 +197,29 @@ final class RandomScope {
       }
       found[tables[place].name] = keys
     }
-    return found
+    return (found, leftOut)
+  }
+
+  /// Takes out the rows that refer to none of the rest, until nothing changes.
+  private func leaveOut(of members: inout [Set<Int64>]) -> Int {
+    var count = 0
+    var hasChanged = true
+    while hasChanged {
+      hasChanged = false
+      for (place, table) in tables.enumerated() {
+        for row in table.rows where members[place].contains(row.id) {
+          let dangles = zip(row.references, table.references).contains { value, reference in
+            guard value != nil, !table.omitted.contains(reference.column) else { return false }
+            return target(of: value, reference).map { !members[reference.parent].contains($0.id) } ?? true
+          }
+          guard dangles else { continue }
+          members[place].remove(row.id)
+          count += 1
+          hasChanged = true
+        }
+      }
+    }
+    return count
   }
 
   private func target(of value: Int64?, _ reference: (column: String, parent: Int, toKey: Bool)) -> Row? {

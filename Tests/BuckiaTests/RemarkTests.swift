@@ -119,6 +119,18 @@ struct RemarkTests {
       .newColumnShared,
       "column \"1.2\" has been added since the last share, and is shared, as the scope does not leave it out"
     ),
+    (
+      .rowsWithoutParent,
+      "table \"1\": 2 of its rows are not shared until they are mended: by \"3\" they refer to rows of table \"4\" that do not exist, such as the row 5; let them refer to another row, or delete them"
+    ),
+    (
+      .parentNotShared,
+      "table \"1\": 2 of its rows are not shared: by \"3\" they refer to table \"4\", which is not shared, such as the row 5; share that too, leave the column out or rewrite it, or let it be NULL"
+    ),
+    (
+      .parentLeftOut,
+      "table \"1\": 2 of its rows are not shared: by \"3\" they refer to rows of table \"4\" that are not shared themselves, such as the row 5; they go with these"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .sentBefore,

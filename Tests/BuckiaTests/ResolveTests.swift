@@ -252,6 +252,23 @@ struct ResolveTests {
     #expect(try exchange.texts("PRAGMA foreign_key_check").isEmpty)
   }
 
+  @Test func `a row that refers to nothing is deleted, or refers to another one, as the answer says`() throws {
+    for isDeleted in [true, false] {
+      let exchange = try Self.conflict(
+        "DELETE FROM parent WHERE id = 1", "INSERT INTO child VALUES (1, 1, 'x')",
+        schema: Self.family + "; INSERT INTO parent VALUES (1, 'old'), (2, 'other')")
+      let conflict = try #require(try exchange.database.conflicts().first { $0.table == "child" })
+      #expect(conflict.kind == .foreignKey)
+      let report = try exchange.database.resolve(
+        [conflict.id], taking: isDeleted ? .deletion : .values(["parent": 2]))
+      #expect(report.refused.isEmpty && report.violations.isEmpty)
+      #expect(try exchange.texts("SELECT * FROM child") == (isDeleted ? [] : ["1|2|x"]))
+      #expect(try exchange.texts("PRAGMA foreign_key_check").isEmpty)
+      #expect(
+        try exchange.database.resolutions(of: conflict.id).map(\.answer) == [isDeleted ? .deletion : .values])
+    }
+  }
+
   @Test("A violation that was only reported has no incoming version, and says so")
   func reported() throws {
     let exchange = try Self.conflict(

@@ -178,34 +178,78 @@ import Testing
     }
   }
 
-  @Test func `a row that would dangle is not shared, and nothing else is, nor noted`() throws {
+  @Test func `a row that would dangle is left out and named, the rest is shared, and it goes when it is mended`() throws
+  {
     try run("INSERT INTO photo VALUES (9,77,'of no album',7)")
-    // One refers to a table that is left at home, the other to a row that is not there.
+    let scope = ShareScope(name: "all") { SharedTable("photo").omitting("owner") }
+    let first = try share(scope)
+    #expect(
+      first.leftOut.map { "\($0.table) \($0.columns) \($0.parent) \($0.reason) \($0.count)" } == [
+        "photo [\"album\"] album noParent 1"
+      ])
+    #expect(first.leftOut.first?.rows.map(\.key) == [[9]])
+    #expect(first.warnings.map(\.code) == [.rowsWithoutParent])
+    #expect(try received(Self.photos) == ["1|1|beach", "2|1|sea", "3|2|snow"])
+    var status = try DatabaseManager(path).status(home: home)
+    #expect(status.leftOut.map { "\($0.people) \($0.table) \($0.rows)" } == ["ben photo 1"])
+
+    // Nothing has changed, and it is still named.
+    let second = try share(scope)
+    #expect(second.id == nil)
+    #expect(second.leftOut == first.leftOut)
+    try run("INSERT INTO album VALUES (77,'found',NULL)")
+    #expect(try share(scope).leftOut.isEmpty)
+    #expect(try received(Self.photos) == ["1|1|beach", "2|1|sea", "3|2|snow", "9|77|of no album"])
+    status = try DatabaseManager(path).status(home: home)
+    #expect(status.leftOut.isEmpty)
+  }
+
+  @Test(arguments: [
+    "photo(id INTEGER PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT)",
+    "photo(id TEXT PRIMARY KEY, album INTEGER REFERENCES album(id), title TEXT)",
+    "photo(id TEXT, album INTEGER REFERENCES album(id), title TEXT, PRIMARY KEY(id, title)) WITHOUT ROWID",
+    "photo(id, album INTEGER REFERENCES album(id), title TEXT)",
+  ])
+  func `a row that was sent and dangles since stays at the receivers as it was sent last`(photo: String) throws {
+    try run("DROP TABLE photo; CREATE TABLE \(photo); INSERT INTO photo VALUES (1,1,'beach'),(2,1,'sea'),(3,2,'snow')")
     let scopes = [
-      ShareScope(name: "summer", tables: [SharedTable("photo")], excludedTables: ["album"]),
-      ShareScope(name: "summer") { SharedTable("photo") },
+      ShareScope(name: "whole") { SharedTable("photo") },
+      ShareScope(name: "some") { SharedTable("photo").where("title <> 'x'") },
+      ShareScope(
+        name: "children",
+        tables: [SharedTable("album").where("id < 9"), SharedTable("photo").children(of: "album").where("1")]),
     ]
-    func expectRefusal() throws {
-      let before = try fileBytes(path)
-      for scope in scopes {
-        for isDryRun in [true, false] {
-          let error = #expect(throws: BuckiaError.self) { try share(scope) { $0.isDryRun = isDryRun } }
-          #expect(error?.code == .danglingReference)
-        }
-      }
-      #expect(try fileBytes(path) == before)
+    for scope in scopes { try share(scope, to: [scope.name ?? ""]) }
+    // One refers to nothing, and another refers to what is not there any more.
+    try run(
+      "UPDATE photo SET album = 77 WHERE id = 1; INSERT INTO photo VALUES (4,2,'new'); DELETE FROM album WHERE id = 1")
+    for scope in scopes {
+      let report = try share(scope, to: [scope.name ?? ""])
+      #expect(report.leftOut.map(\.count).reduce(0, +) == 2)
+      let changed = report.tables.first { $0.name == "photo" }
+      #expect([changed?.inserted, changed?.updated, changed?.withdrawn] == [1, 0, 0])
+      // Without a key, only what has kept its content is the same row.
+      #expect(changed?.deleted == (photo.hasPrefix("photo(id,") ? 1 : 0))
+      #expect(try share(scope, to: [scope.name ?? ""]).id == nil)
     }
-    try expectRefusal()
-    #expect(!folder.has("outbox"))
+    try run("INSERT INTO album VALUES (1,'summer',NULL); UPDATE photo SET album = 2 WHERE id = 1")
+    for scope in scopes {
+      let report = try share(scope, to: [scope.name ?? ""])
+      #expect(report.leftOut.isEmpty)
+      let changed = report.tables.first { $0.name == "photo" }
+      #expect([changed?.inserted, changed?.updated] == (photo.hasPrefix("photo(id,") ? [1, 0] : [0, 1]))
+      #expect(changed?.deleted == 0)
+      #expect(try share(scope, to: [scope.name ?? ""]).id == nil)
+    }
+  }
+
+  @Test func `a dry run that leaves rows out changes nothing`() throws {
     try share()
-    let sent = try folder.names(in: "outbox")
-    try run("UPDATE photo SET title = 'x' WHERE id = 1; DELETE FROM photo WHERE id = 2")
-    try expectRefusal()
-    #expect(try folder.names(in: "outbox") == sent)
-    // The next good one has all that has changed since the first.
-    let next = try share()
-    #expect(next.sequence == 2)
-    #expect(next.tables.map { [$0.inserted, $0.updated, $0.deleted] } == [[0, 1, 1]])
+    try run("INSERT INTO photo VALUES (9,77,'of no album',7)")
+    let before = try fileBytes(path)
+    let report = try share(ShareScope(name: "other") { SharedTable("photo") }) { $0.isDryRun = true }
+    #expect(report.leftOut.map(\.count) == [1])
+    #expect(try fileBytes(path) == before)
   }
 
   @Test func `a file that was not written is delivered by the next call, with the same id and bytes`() throws {

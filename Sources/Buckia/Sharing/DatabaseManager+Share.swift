@@ -41,7 +41,7 @@ extension DatabaseManager {
   ///   - progress: Is told how far the comparison has come. May throw to stop.
   /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
   /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP tables in files; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
-  ///   `danglingReference` when a shared row refers to one that is not; `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a transaction of the
+  ///   `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a transaction of the
   ///   app, which may still roll back; when the database cannot be written. Nothing is sent then. When the file cannot be written,
   ///   the next call delivers it.
   @discardableResult

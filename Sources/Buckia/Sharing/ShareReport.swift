@@ -1,6 +1,7 @@
 import BuckiaDiff
 import BuckiaKSUID
 import BuckiaSchemaPlans
+import BuckiaSharing
 
 /// What ``DatabaseManager/share(_:to:output:options:signedBy:home:progress:)`` did.
 public struct ShareReport: Sendable {
@@ -59,6 +60,9 @@ public struct ShareReport: Sendable {
   public internal(set) var sequence: Int64 = 0
   /// What is sent.
   public internal(set) var tables: [Table] = []
+  /// Rows that are left out until they are mended, since they refer to rows that the receivers would not have. Those that were sent
+  /// earlier stay at the receivers as they were sent last, unless everything is sent anew.
+  public internal(set) var leftOut: [LeftOutRows] = []
   /// What does not travel.
   public internal(set) var skipped: [SkippedItem] = []
   /// Files of earlier calls that were delivered first.

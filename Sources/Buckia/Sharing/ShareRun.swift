@@ -131,8 +131,12 @@ struct ShareRun {
       for table in resent.map(\.table) + Array(baseline.gone.keys) { comparison.candidates[table] = nil }
     }
     let isFromNothing = isSnapshot && baseline.gone.isEmpty
-    let found = try DatabaseComparison.run(
+    let compared = try DatabaseComparison.run(
       from: isFromNothing ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
+    let held = try HeldDeletions(in: compared, leavingOut: rows, schema, on: connection)
+    let found = try held.removed(from: compared)
+    report.leftOut = try rows.leftOut()
+    report.warnings += report.leftOut.map(\.remark)
     // The shadow has no constraints, so none of the tables' is new.
     let constraints: Set<SkipReason.Code> = [.newForeignKey, .newCheck, .changedCheck]
     report.skipped = found.skipped.filter { isFromNothing || !constraints.contains($0.reason.code) }
@@ -172,8 +176,9 @@ struct ShareRun {
     try UntoldRows.clear(for: share.number, on: connection)
     if isSnapshot { try shadow.clear() }
     // What stays where it is is not known to be there any more.
-    try shadow.move(by: found, to: selections, schema)
+    try shadow.move(by: found, to: selections, keeping: held, schema)
     try prints.write(for: rows, shadow, on: connection)
+    try LeftOutEntry.replace(of: share.number, with: report.leftOut.entries(of: share.number), on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
   }

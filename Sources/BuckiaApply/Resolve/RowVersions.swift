@@ -79,11 +79,12 @@ struct RowVersions {
       guard let operation = record.operation else {
         throw ReplicationError(
           .unresolvable,
-          "the record reports a row as it stands and has no incoming version; give values, or change the row that it refers to",
+          "the record reports a row as it stands and has no incoming version; give values, delete it, or change the row that it refers to",
           table: table.name)
       }
       // What others have changed since, and the author has not, stays.
       return operation == .delete ? nil : incomingRow(over: isChanged ? current ?? local : local)
+    case .deletion: return nil
     case .values(let values):
       return try row(current ?? local ?? incomingRow(over: nil) ?? [], with: values)
     }

@@ -139,6 +139,7 @@ extension ConflictAnswer.Kind {
     case .local: "the row as it was here"
     case .incoming: "the incoming version"
     case .values: "values of their own"
+    case .deletion: "no row"
     }
   }
 }

@@ -33,7 +33,22 @@ extension StatusReport {
           reason: "See why \(unfinished.counted("file")) \(unfinished == 1 ? "is" : "are") not applied",
           command: "buckia log \(path)"))
     }
+    if !leftOut.isEmpty {
+      steps.append(
+        NextStep(
+          reason:
+            "Mend or delete \(leftOutSummary), which shares leave out since they refer to rows that others would not have",
+          command: "buckia doctor \(path)"))
+    }
     return steps
+  }
+
+  /// The rows that shares leave out, each table once.
+  private var leftOutSummary: String {
+    var counts: [String: Int] = [:]
+    for entry in leftOut { counts[entry.table] = max(counts[entry.table] ?? 0, entry.rows) }
+    return counts.sorted { $0.key < $1.key }.map { "\($1.counted("row")) of \($0.escaped(limit: 40))" }
+      .joined(separator: ", ")
   }
 
   /// The report as `--json` has it.
@@ -45,6 +60,8 @@ extension StatusReport {
       "dataset": .text(dataset?.description),
       "ledger": ledgerJSON,
       "streams": .array(streams.map(\.json)),
+      "leftOut": .array(
+        leftOut.map { ["people": .string($0.people), "table": .string($0.table), "rows": .number($0.rows)] }),
       "words": .array(words.map(\.json)),
       "conflicts": ["open": .number(openConflicts), "total": .number(conflicts)],
       // This version knows of neither.
@@ -77,6 +94,7 @@ extension StatusReport {
       facts.add([.init("files", .faint), .init(ledger.summary)])
       if let recordedAt { facts.add([.init("last entry", .faint), .init("\(Moment(unixMilliseconds: recordedAt))")]) }
       facts.add([.init("conflicts", .faint), .init("\(openConflicts.grouped) open, \(conflicts.grouped) in all")])
+      if !leftOut.isEmpty { facts.add([.init("left out of shares", .faint), .init(leftOutSummary, .notable)]) }
       facts.add([.init("trust", .faint), .init(trust.rawValue)])
       if let dataset { facts.add([.init("dataset", .faint), .init("\(dataset)")]) }
       for (name, value) in replicaFacts { facts.add([.init(name, .faint), .init(value)]) }

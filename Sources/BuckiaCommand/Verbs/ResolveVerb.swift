@@ -15,7 +15,8 @@ struct ResolveVerb: Verb {
     abstract: "Decides recorded conflicts, and changes the rows accordingly.",
     discussion: """
       An ID is the number that `buckia conflicts` shows. The row is brought into the version that was here (local), or the one \
-      that came (incoming), or gets values of your own, as a JSON object of columns. A conflict can be resolved again with \
+      that came (incoming), or gets values of your own, as a JSON object of columns; --set gives single columns values, and --delete \
+      deletes the row. So a row that refers to nothing is mended. A conflict can be resolved again with \
       another answer. A row that was changed since the conflict is left alone, unless --force says otherwise.
 
       --remember keeps the answer for later conflicts with the same question: of the same table and kind, about the same columns. \
@@ -24,6 +25,8 @@ struct ResolveVerb: Verb {
       Example:
         buckia resolve notes.sqlite 7 --take incoming
         buckia resolve notes.sqlite 7 8 --take '{"title":"Both"}'
+        buckia resolve notes.sqlite 9 --set photo=12
+        buckia resolve notes.sqlite --all --open --kind foreign-key --delete
         buckia resolve notes.sqlite --all --open --table tags --take incoming --remember
         buckia resolve notes.sqlite --forget 1
       """)
@@ -39,6 +42,14 @@ struct ResolveVerb: Verb {
       valueName: "answer"),
     transform: TypedAnswer.init(parsing:))
   var take: TypedAnswer?
+
+  @Option(
+    help: ArgumentHelp(
+      "Give a column of the row a value, JSON or else text; may be repeated.", valueName: "column=value"))
+  var set: [String] = []
+
+  @Flag(help: "Delete the row.")
+  var delete = false
 
   @Flag(help: "Resolve all conflicts, or all those that --table, --diff, --kind and --open leave.")
   var all = false
@@ -65,27 +76,36 @@ struct ResolveVerb: Verb {
 
   func validate() throws {
     if forget != nil {
-      guard ids.isEmpty, take == nil, !all, !remember else {
+      guard ids.isEmpty, take == nil, set.isEmpty, !delete, !all, !remember else {
         throw ValidationError("--forget stands alone: it takes no ids and no answer.")
       }
       return
     }
-    guard let take else {
-      throw ValidationError("--take says which version counts: local, incoming, or a JSON object.")
+    guard [take != nil, !set.isEmpty, delete].count(where: { $0 }) <= 1 else {
+      throw ValidationError("--take, --set and --delete contradict each other.")
+    }
+    guard let answer = try answer() else {
+      throw ValidationError(
+        "--take says which version counts: local, incoming, or a JSON object; or there is --set or --delete.")
     }
     guard !(ids.isEmpty && !all) else { throw ValidationError("Give the numbers of conflicts, or --all.") }
     guard ids.isEmpty || !all else { throw ValidationError("Numbers and --all contradict each other.") }
     guard all || filter.filter == ConflictFilter() else {
       throw ValidationError("--table, --diff, --kind and --open choose among --all conflicts.")
     }
-    if remember, case .values = take.answer {
-      throw ValidationError("Only local and incoming can be kept as a rule: values are about one row.")
+    guard !remember || answer == .local || answer == .incoming else {
+      throw ValidationError("Only local and incoming can be kept as a rule: other answers are about one row.")
     }
+  }
+
+  private func answer() throws -> ConflictAnswer? {
+    if delete { return .deletion }
+    return set.isEmpty ? take?.answer : try TypedAnswer(setting: set).answer
   }
 
   func perform(on console: Console) throws -> ExitStatus {
     if let rule = forget { return try forget(rule, on: console) }
-    guard let answer = take?.answer else { return .usage }
+    guard let answer = try answer() else { return .usage }
     let options = ResolveOptions(decidedBy: by ?? Self.account, isForced: force, remembers: remember, isDryRun: dryRun)
     let report =
       all

@@ -44,13 +44,23 @@ struct StreamRowHash {
     self.value &-= Self.hash(of: bytes.extracting(value.encoded), seed)
   }
 
+  /// The hash of a number, as that of its eight bytes, the lowest first.
+  static func hash(of number: UInt64, _ seed: Seed) -> UInt64 {
+    var hash = (seed.value ^ number) &* mix
+    hash ^= hash >> 32
+    hash = hash &* mix
+    hash ^= hash >> 32
+    hash = hash &* mix
+    return hash ^ (hash >> 32)
+  }
+
   private static let prime: UInt64 = 0x0000_0100_0000_01b3
 
   private static let mix: UInt64 = 0xd6e8_feb8_6659_fd93
 
   /// Multiplies and folds the value as a changeset has it, eight bytes at a time, so that sums tell rows apart. What a changeset
   /// begins a value with tells its length.
-  private static func hash(of value: RawSpan, _ seed: Seed) -> UInt64 {
+  static func hash(of value: RawSpan, _ seed: Seed) -> UInt64 {
     var hash = seed.value
     value.withUnsafeBytes { bytes in
       var offset = 0

@@ -134,8 +134,15 @@ final class Vouchers {
   /// The keys of the rows that streams have brought, in the format of changesets.
   func keys(of table: KeyedTable, streams: [[UInt8]], from sender: String) throws -> Set<[UInt8]> {
     var keys: Set<[UInt8]> = []
-    for stream in streams { try rows(of: table, stream: stream, from: sender)?.forEachKey { keys.insert($0) } }
+    for stream in streams { try forEachKey(of: table, stream: stream, from: sender) { keys.insert($0) } }
     return keys
+  }
+
+  /// Gives the keys of the rows that a stream has brought, in the format of changesets.
+  func forEachKey(
+    of table: KeyedTable, stream: [UInt8], from sender: String, _ body: ([UInt8]) throws -> Void
+  ) throws {
+    try rows(of: table, stream: stream, from: sender)?.forEachKey(body)
   }
 
   /// The number of what is noted of a stream's rows of a table; nil where nothing is.

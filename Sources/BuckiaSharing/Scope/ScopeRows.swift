@@ -8,22 +8,26 @@ import SQLiteSchemas
 ///
 /// Rows are gathered in rounds, in TEMP tables of their keys. A row that a condition has chosen, or that is a child of one, has
 /// a level: how many steps from child to child it is away. One that is there only because others refer to it has none.
-/// In each round the rows of the last one bring what they refer to, and those of the last level their children.
+/// In each round the rows of the last one bring what they refer to, and those of the last level their children. Then rows that refer to
+/// one which is not shared are left out (`ScopeRows+LeftOut.swift`).
 package final class ScopeRows {
   let schema: ScopeSchema
-  private let connection: SQLiteConnection
+  let connection: SQLiteConnection
+  /// The places of the tables that have rows which are left out.
+  var leftOutPlaces: Set<Int> = []
+  /// Children that have been looked through, by the name of their TEMP table, and whether there is that table.
+  private var childTables: [String: Bool] = [:]
 
   /// Gathers the rows, inside a transaction that is open on the connection, which must outlive this.
   ///
-  /// - Throws: `ReplicationError` as ``ScopeSchema``, and with `danglingReference` where a row refers to one that is not shared;
-  ///   `SQLiteError`.
+  /// - Throws: `ReplicationError` as ``ScopeSchema``; `SQLiteError`.
   package init(_ scope: ShareScope, on connection: borrowing SQLiteConnection, _ reader: SchemaReader) throws {
     schema = try ScopeSchema(scope, reader, on: connection)
     self.connection = SQLiteConnection(sharing: connection)
     do {
       try makeTables()
       try gather()
-      try requireNoDanglingReferences()
+      try leaveOutRows()
     } catch {
       try removeTables()
       throw error
@@ -35,16 +39,21 @@ package final class ScopeRows {
     var selections: [TableName: RowSelection] = [:]
     for (place, table) in schema.tables.enumerated() {
       let shared = table.shared ?? SharedTable(table.name)
+      let identity = table.identity.joined(separator: ", ")
+      let isKept =
+        leftOutPlaces.contains(place)
+        ? "(\(identity)) NOT IN (SELECT \(Self.keys(of: table)) FROM \(Self.leftOutName(place)))" : nil
       switch table.rows {
       case .all:
-        let selection = shared.selection(where: nil)
+        let selection = shared.selection(where: isKept)
         if selection != RowSelection() { selections[table.name] = selection }
-      case .condition: selections[table.name] = shared.selection(where: shared.condition, shared.parameters)
+      case .condition:
+        let terms = [shared.condition.map { "(\($0)\n)" }, isKept].compactMap { $0 }
+        selections[table.name] = shared.selection(where: terms.joined(separator: " AND "), shared.parameters)
       case .gathered:
-        let keys = (0..<table.identity.count).map { "k\($0)" }.joined(separator: ", ")
-        let identity = table.identity.joined(separator: ", ")
+        let isGathered = "(\(identity)) IN (SELECT \(Self.keys(of: table)) FROM \(Self.name(place)))"
         selections[table.name] = shared.selection(
-          where: "(\(identity)) IN (SELECT \(keys) FROM \(Self.name(place)))")
+          where: [isGathered, isKept].compactMap { $0 }.joined(separator: " AND "))
       }
     }
     return selections
@@ -63,26 +72,42 @@ package final class ScopeRows {
 
   /// Drops the tables in which the rows were gathered.
   package func removeTables() throws {
-    for (place, table) in schema.tables.enumerated() where table.rows == .gathered {
-      try connection.execute("DROP TABLE IF EXISTS \(Self.name(place))")
+    for place in schema.tables.indices {
+      for name in [Self.name(place), Self.leftOutName(place)] {
+        try connection.execute("DROP TABLE IF EXISTS \(name)")
+      }
     }
+    for name in childTables.keys { try connection.execute("DROP TABLE IF EXISTS \(name)") }
   }
 
   // MARK: Tables of keys
 
-  private static func name(_ place: Int) -> String { "temp.buckia_scope_\(place)" }
+  static func name(_ place: Int) -> String { "temp.buckia_scope_\(place)" }
+
+  /// The columns of a table of keys.
+  static func keys(of table: ScopeSchema.Table, as alias: String? = nil) -> String {
+    table.identity.indices.map { "\(alias.map { "\($0)." } ?? "")k\($0)" }.joined(separator: ", ")
+  }
+
+  /// Makes a table of keys.
+  ///
+  /// - Parameter others: Its other columns; each has an index.
+  func makeTable(_ name: String, of table: ScopeSchema.Table, _ others: [(name: String, type: String)]) throws {
+    let isRowID = !table.definition.isWithoutRowID
+    let keys = table.identity.indices.map { "k\($0)\(isRowID ? " INTEGER PRIMARY KEY" : " NOT NULL")" }
+    let columns = keys + others.map { "\($0.name) \($0.type)" }
+    try connection.execute(
+      "CREATE TABLE \(name)(\(columns.joined(separator: ", "))"
+        + (isRowID ? ")" : ", PRIMARY KEY (\(Self.keys(of: table)))) WITHOUT ROWID"))
+    for (column, _) in others {
+      try connection.execute("CREATE INDEX \(name)_\(column) ON \(name.dropFirst("temp.".count))(\(column))")
+    }
+  }
 
   private func makeTables() throws {
     try removeTables()
     for (place, table) in schema.tables.enumerated() where table.rows == .gathered {
-      let isRowID = !table.definition.isWithoutRowID
-      let columns = table.identity.indices.map { "k\($0)\(isRowID ? " INTEGER PRIMARY KEY" : " NOT NULL")" }
-      let keys = table.identity.indices.map { "k\($0)" }.joined(separator: ", ")
-      try connection.execute(
-        "CREATE TABLE \(Self.name(place))(\(columns.joined(separator: ", ")), round INTEGER NOT NULL, level INTEGER"
-          + (isRowID ? ")" : ", PRIMARY KEY (\(keys))) WITHOUT ROWID"))
-      try connection.execute("CREATE INDEX \(Self.name(place))_round ON buckia_scope_\(place)(round)")
-      try connection.execute("CREATE INDEX \(Self.name(place))_level ON buckia_scope_\(place)(level)")
+      try makeTable(Self.name(place), of: table, [("round", "INTEGER NOT NULL"), ("level", "INTEGER")])
     }
   }
 
@@ -99,9 +124,9 @@ package final class ScopeRows {
     var round = 0
     while true {
       var found = 0
-      for reference in schema.references {
+      for (number, reference) in schema.references.enumerated() {
         found += try addParents(of: reference, round)
-        found += try addChildren(of: reference, round)
+        found += try addChildren(of: reference, number, round)
       }
       if found == 0, round > 0 { return }
       round += 1
@@ -128,39 +153,96 @@ package final class ScopeRows {
   }
 
   /// Adds the rows that refer to those of the last level.
-  private func addChildren(of reference: ScopeSchema.Reference, _ round: Int) throws -> Int {
+  private func addChildren(of reference: ScopeSchema.Reference, _ number: Int, _ round: Int) throws -> Int {
     guard reference.bringsChildren, let place = reference.parent, let shared = schema.tables[reference.child].shared,
       round < shared.depth ?? .max, schema.tables[reference.child].rows == .gathered,
       let condition = try condition(of: place, "level", round)
     else { return 0 }
     let child = schema.tables[reference.child]
-    let keys = child.identity.indices.map { "k\($0)" }
-    let chosen = shared.childCondition.map { " WHERE (\($0)\n)" } ?? ""
-    let columns = reference.columns.enumerated().map { "\(SQLText.identifier($1)) AS f\($0)" }
-    let results = zip(child.identity, keys).map { "\($0) AS \($1)" } + columns
-    let children = "(SELECT \(results.joined(separator: ", ")) FROM \(child.sql)\(chosen)) AS c"
+    let children = Children(
+      of: child, reference, where: shared.childCondition, shared, name: "temp.buckia_children_\(number)")
+    let keys = schema.tables[place].rows == .gathered ? Self.name(place) : nil
+    let (join, binding) = try join(children, of: reference, number, to: place, keys)
     return try run(
       """
-      INSERT INTO \(Self.name(reference.child)) SELECT DISTINCT \(keys.map { "c.\($0)" }.joined(separator: ", ")), \
-      \(round + 1), \(round + 1) FROM \(join(children, of: reference, to: place)) WHERE \(condition) \
-      ON CONFLICT (\(keys.joined(separator: ", "))) DO UPDATE SET level = excluded.level WHERE level IS NULL
-      """, binding: chosen.isEmpty ? nil : shared)
+      INSERT INTO \(Self.name(reference.child)) SELECT DISTINCT \(Self.keys(of: child, as: "c")), \
+      \(round + 1), \(round + 1) FROM \(join) WHERE \(condition) \
+      ON CONFLICT (\(Self.keys(of: child))) DO UPDATE SET level = excluded.level WHERE level IS NULL
+      """, binding: binding)
   }
 
-  /// The children of the rows of a table, as a part of a FROM clause.
+  /// Rows that may refer to others, with their identity as `k0`, `k1` … and what they refer by as `f0`, `f1` …
+  struct Children {
+    /// A part of a FROM clause.
+    let sql: String
+    /// Has the values of its parameters.
+    let chosenBy: SharedTable?
+    /// The TEMP table that they are kept in where they are needed again.
+    let name: String
+
+    init(
+      of table: ScopeSchema.Table, _ reference: ScopeSchema.Reference, where condition: String?,
+      _ shared: SharedTable?, name: String
+    ) {
+      let columns = reference.columns.enumerated().map { "\(SQLText.identifier($1)) AS f\($0)" }
+      let results = table.identity.enumerated().map { "\($1) AS k\($0)" } + columns
+      let chosen = condition.map { " WHERE (\($0)\n)" } ?? ""
+      sql = "(SELECT \(results.joined(separator: ", ")) FROM \(table.sql)\(chosen))"
+      chosenBy = condition == nil ? nil : shared
+      self.name = name
+    }
+  }
+
+  /// The children `c` of some parents `p`, as a part of a FROM clause.
   ///
   /// With an index they are found parent by parent. Without one each row is looked at once and its parent found by its key: to look through
   /// the whole table for every parent would take forever. SQLite would make an index of its own for that, but not for a table without rowid,
-  /// nor where both sides compare their values differently.
-  private func join(_ children: String, of reference: ScopeSchema.Reference, to place: Int) -> String {
+  /// nor where both sides compare their values differently. When the children are needed again, in another round, a TEMP table with an
+  /// index is made of them: so a chain of rows takes one look at each.
+  ///
+  /// - Parameters:
+  ///   - place: The place of the parent.
+  ///   - keys: The table of the keys of those parents that count, which is `s`; nil for all.
+  /// - Returns: The part, and what has the values of its parameters.
+  func join(
+    _ children: Children, of reference: ScopeSchema.Reference, _ number: Int, to place: Int, _ keys: String?
+  ) throws -> (sql: String, binding: SharedTable?) {
+    let table = schema.tables[place]
+    let isChosen = isGathered(table, as: "p")
+    let parents = keys.map { "\($0) AS s CROSS JOIN \(table.sql) AS p ON \(isChosen)" } ?? "\(table.sql) AS p"
+    let byIndex = matchOfChildren(reference, byIndex: true)
     if reference.findsChildren {
-      return "\(source(of: place, as: "p")) CROSS JOIN \(children) ON \(matchOfChildren(reference, byIndex: true))"
+      return ("\(parents) CROSS JOIN \(children.sql) AS c ON \(byIndex)", children.chosenBy)
     }
-    let parent = schema.tables[place]
-    let parents = "\(parent.sql) AS p ON \(matchOfChildren(reference, byIndex: false))"
-    let gathered =
-      parent.rows == .gathered ? " CROSS JOIN \(Self.name(place)) AS s ON \(isGathered(parent, as: "p"))" : ""
-    return "\(children) CROSS JOIN \(parents)\(gathered)"
+    if childTables[children.name] == nil {
+      childTables[children.name] = false
+      let match = matchOfChildren(reference, byIndex: false)
+      let chosen = keys.map { " CROSS JOIN \($0) AS s ON \(isChosen)" } ?? ""
+      return ("\(children.sql) AS c CROSS JOIN \(table.sql) AS p ON \(match)\(chosen)", children.chosenBy)
+    }
+    if childTables[children.name] == false {
+      try makeTable(of: children, reference)
+      childTables[children.name] = true
+    }
+    return ("\(parents) CROSS JOIN \(children.name) AS c ON \(byIndex)", nil)
+  }
+
+  /// Makes the TEMP table of children that refer to anything, with what they refer by as the parent's columns would store it.
+  private func makeTable(of children: Children, _ reference: ScopeSchema.Reference) throws {
+    let identity = Self.keys(of: schema.tables[reference.child])
+    let values = reference.columns.indices.map { "f\($0)" }
+    let columns = zip(values, zip(reference.affinities, reference.collations)).map { name, kind in
+      "\(name) \(kind.0.rawValue) COLLATE \(SQLText.identifier(kind.1))"
+    }
+    let list = values.joined(separator: ", ")
+    try connection.execute("DROP TABLE IF EXISTS \(children.name)")
+    try connection.execute("CREATE TABLE \(children.name)(\(columns.joined(separator: ", ")), \(identity))")
+    let isSet = values.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    try run(
+      "INSERT INTO \(children.name) SELECT \(list), \(identity) FROM \(children.sql) WHERE \(isSet)",
+      binding: children.chosenBy)
+    try connection.execute(
+      "CREATE INDEX \(children.name)_index ON \(children.name.dropFirst("temp.".count))(\(list), \(identity))")
   }
 
   /// What tells those rows of a table that were found in a round; nil where there are none.
@@ -179,7 +261,7 @@ package final class ScopeRows {
 
   /// When a row refers to another: as SQLite compares the two, by the affinity and the collating sequence of the parent's column
   /// (<https://sqlite.org/foreignkeys.html#fk_basics>).
-  private func match(_ reference: ScopeSchema.Reference) -> String {
+  func match(_ reference: ScopeSchema.Reference) -> String {
     let terms = zip(reference.columns, reference.parentColumns).map { mine, theirs in
       "p.\(SQLText.identifier(theirs)) = +c.\(SQLText.identifier(mine))"
     }
@@ -199,78 +281,28 @@ package final class ScopeRows {
 
   /// - Returns: How many rows were written.
   @discardableResult
-  private func run(_ sql: String, binding shared: SharedTable? = nil) throws -> Int {
+  func run(_ sql: String, binding shared: SharedTable? = nil) throws -> Int {
     let statement = try connection.prepare(sql)
     if let shared { try RowSelection(where: nil, shared.parameters).bindParameters(to: statement) }
     try statement.run()
     return Int(try connection.cachedInteger("SELECT changes()") ?? 0)
   }
 
-  // MARK: Dangling references
-
-  /// Makes sure that each shared row refers only to shared rows.
-  private func requireNoDanglingReferences() throws {
-    for reference in schema.references {
-      let table = schema.tables[reference.child]
-      let isSet = reference.columns.map { "c.\(SQLText.identifier($0)) IS NOT NULL" }.joined(separator: " AND ")
-      var missing = isSet
-      if let place = reference.parent {
-        let parent = schema.tables[place]
-        missing +=
-          reference.findsParents
-          ? " AND NOT EXISTS (SELECT 1 FROM \(parent.sql) AS p WHERE \(match(reference)))"
-          : " AND \(isMissing(reference, in: parent.sql))"
-      }
-      let values = reference.columns.map { "c.\(SQLText.identifier($0))" }.joined(separator: ", ")
-      let statement = try connection.prepare(
-        "SELECT \(values) FROM \(source(of: reference.child)) WHERE \(missing) LIMIT 1")
-      if table.rows == .condition, let shared = table.shared {
-        try RowSelection(where: nil, shared.parameters).bindParameters(to: statement)
-      }
-      guard try statement.step() else { continue }
-      let found = reference.columns.indices.map { "\(ChangesetValue(statement, at: $0))" }.joined(separator: ", ")
-      throw dangling(reference, found)
-    }
-  }
-
-  /// The same as that no row of the parent matches, for one that has no index for it: then SQLite makes one, once.
-  private func isMissing(_ reference: ScopeSchema.Reference, in parent: String) -> String {
-    let mine = zip(reference.columns, reference.collations).map {
-      "(+c.\(SQLText.identifier($0))) COLLATE \(SQLText.identifier($1))"
-    }
-    let theirs = reference.parentColumns.map { "p.\(SQLText.identifier($0))" }
-    let isSet = theirs.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-    return
-      "(\(mine.joined(separator: ", "))) NOT IN (SELECT \(theirs.joined(separator: ", ")) FROM \(parent) AS p WHERE \(isSet))"
-  }
-
   /// All shared rows of a table, as a part of a FROM clause. Where they are gathered, `s` is the table of their keys.
-  private func source(of place: Int, as alias: String = "c") -> String {
+  func source(of place: Int, as alias: String = "c") -> String {
     let table = schema.tables[place]
     switch table.rows {
     case .all: return "\(table.sql) AS \(alias)"
     case .condition:
-      return "(SELECT * FROM \(table.sql) WHERE (\(table.shared?.condition ?? "true")\n)) AS \(alias)"
+      let identity = table.identity.enumerated().map { "\($1) AS buckia_k\($0)" }.joined(separator: ", ")
+      return "(SELECT \(identity), * FROM \(table.sql) WHERE (\(table.shared?.condition ?? "true")\n)) AS \(alias)"
     case .gathered:
       return "\(Self.name(place)) AS s CROSS JOIN \(table.sql) AS \(alias) ON \(isGathered(table, as: alias))"
     }
   }
 
   /// When a row is the one whose key `s` has.
-  private func isGathered(_ table: ScopeSchema.Table, as alias: String) -> String {
+  func isGathered(_ table: ScopeSchema.Table, as alias: String) -> String {
     zip(table.identity, table.identity.indices).map { "\(alias).\($0) = s.k\($1)" }.joined(separator: " AND ")
-  }
-
-  private func dangling(_ reference: ScopeSchema.Reference, _ value: String) -> ReplicationError {
-    let table = schema.tables[reference.child].name
-    let column = reference.columns.joined(separator: ", ")
-    let why =
-      reference.parent == nil
-      ? "table \"\(reference.parentName)\", which is not shared"
-      : "a row of table \"\(reference.parentName)\" that does not exist"
-    return ReplicationError(
-      .danglingReference,
-      "a row of table \"\(table)\" refers to \(why): \(column) is \(value). Share that too, leave the column out or rewrite it, "
-        + "or mend the row", table: table.text, column: column)
   }
 }

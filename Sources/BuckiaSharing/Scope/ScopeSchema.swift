@@ -43,7 +43,8 @@ struct ScopeSchema {
     let findsChildren: Bool
     /// Whether an index of the parent finds the row that is referred to, as it always does by a foreign key.
     let findsParents: Bool
-    /// How the columns of the parent are compared.
+    /// The affinities and collating sequences of the parent's columns, by which both sides are compared.
+    let affinities: [Affinity]
     let collations: [String]
     /// Whether rows of the child are shared because they refer to the parent.
     let bringsChildren: Bool
@@ -178,7 +179,8 @@ struct ScopeSchema {
   ) throws {
     let table = tables[child].definition
     let parentName = TableName(key.parent)
-    var (findsChildren, findsParents, collations) = (false, false, [String]())
+    var (findsChildren, findsParents) = (false, false)
+    var (affinities, collations) = ([Affinity](), [String]())
     if let parent {
       let theirs = tables[parent].definition
       let comparesAlike = zip(key.columns, parentColumns).allSatisfy { mine, other in
@@ -188,12 +190,14 @@ struct ScopeSchema {
       }
       findsChildren = try comparesAlike && schema.hasIndex(on: table, ofOneOf: key.columns)
       findsParents = try schema.hasIndex(on: theirs, ofOneOf: parentColumns)
-      collations = parentColumns.map { theirs.column(named: $0).map { theirs.columns[$0].collation } ?? "BINARY" }
+      let places = parentColumns.map { theirs.column(named: $0) }
+      affinities = places.map { $0.map { theirs.affinity(at: $0) } ?? .integer }
+      collations = places.map { $0.map { theirs.columns[$0].collation } ?? "BINARY" }
     }
     references.append(
       Reference(
         child: child, columns: key.columns, parentName: parentName, parent: parent, parentColumns: parentColumns,
-        findsChildren: findsChildren, findsParents: findsParents, collations: collations,
+        findsChildren: findsChildren, findsParents: findsParents, affinities: affinities, collations: collations,
         bringsChildren: parent != nil && tables[child].shared?.parents.contains(parentName) == true))
   }
 

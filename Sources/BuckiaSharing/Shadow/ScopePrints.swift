@@ -134,6 +134,10 @@ package struct ScopePrints {
       let known = try table.known?.shadow == number && PrintEntry.exists(of: number, on: connection) ? table.known : nil
       try PrintEntry(basis: table.basis, key: table.key, pieces: table.pieces)
         .write(of: number, over: known?.entry, on: connection)
+      if let left = try rows.leftOutKeys(of: table.definition, isKeyedByInteger: table.isKeyedByInteger) {
+        // They are looked at again, whether they change or what they refer to.
+        try Self.forget(left, of: number, on: connection)
+      }
     }
   }
 
@@ -155,7 +159,12 @@ package struct ScopePrints {
     /// - Parameter key: Its values, in the format of changesets.
     mutating func add(_ key: [UInt8]) { if !areMany { others.insert(key) } }
 
-    fileprivate var areMany: Bool { integers.count + others.count > Self.limit }
+    /// Stops knowing them one by one: nothing is known of any row then.
+    mutating func addAll() { isAll = true }
+
+    private var isAll = false
+
+    fileprivate var areMany: Bool { isAll || integers.count + others.count > Self.limit }
   }
 
   /// Forgets what is known of leaves whose rows have been changed in a shadow without being shared, or keeps the keys of these.

@@ -81,10 +81,12 @@ package final class Shadow {
   /// - Parameters:
   ///   - difference: From the shadow to the rows that are shared now.
   ///   - selections: Which those are.
+  ///   - held: Rows that stay although they are not shared now.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`. The transaction must be rolled back then.
   package func move(
-    by difference: DatabaseDifference, to selections: [TableName: RowSelection], _ schema: SchemaReader
+    by difference: DatabaseDifference, to selections: [TableName: RowSelection], keeping held: HeldDeletions,
+    _ schema: SchemaReader
   ) throws {
     let withNullKeys = try Self.tablesWithNullKeys(in: difference)
     var followed: [TableName: ShadowWriter] = [:]
@@ -102,6 +104,8 @@ package final class Shadow {
         guard let local = schema.entry(named: name) else { continue }
         try (selections[name] ?? RowSelection()).copyRows(
           of: schema.definition(of: local), into: entry.name, on: connection)
+        let writer = ShadowWriter(entry.name, table.definition, on: connection)
+        try held.forEach(of: name) { try writer.insert($0, $1) }
       }
     }
     if followed.isEmpty { return }

@@ -12,7 +12,7 @@ final class ShadowWriter {
 
   /// - Parameters:
   ///   - name: The table of the shadow.
-  ///   - table: The table whose rows it has, as it travels. It has a key without NULL.
+  ///   - table: The table whose rows it has, as it travels. To be updated or deleted, they need a key without NULL.
   init(_ name: TableName, _ table: TableDefinition, on connection: borrowing SQLiteConnection) {
     self.name = "main.\(name.quoted)"
     columns = table.columns.map { SQLText.identifier($0.name) }
@@ -38,7 +38,12 @@ final class ShadowWriter {
     }
   }
 
-  private func insert(_ values: [ValueSlice], _ bytes: RawSpan) throws {
+  /// Writes a row, as a change has it.
+  ///
+  /// - Throws: `SQLiteError`.
+  func insert(_ row: [ValueSlice], _ bytes: RawSpan) throws {
+    // The rowid of a row without a key means nothing.
+    let values = Array(row.suffix(columns.count))
     let places = values.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     try run("INSERT INTO \(name)(\(columns.joined(separator: ", "))) VALUES (\(places))", values, bytes)
   }

@@ -87,10 +87,7 @@ package struct LiveWords {
   ///
   /// - Throws: `ReplicationError` where a scope cannot be followed any more; `SQLiteError`.
   package init(of exchange: Exchange, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
-    let live = try LiveRows(exchange, schema, on: connection)
-    for share in exchange.shares { try live.add(share) }
-    for state in exchange.states { try live.add(state) }
-    let total = live.total
+    let total = try LiveRows(exchange, schema, on: connection).total()
     digest = SipHash(key: exchange.streams.first ?? []).hash(Self.domain + total.sum.bytes).bytes
     rowCount = total.rows
     words = DigestWords.words(digest)

@@ -1,0 +1,181 @@
+import BuckiaApply
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// A table of an exchange, and what its rows say.
+final class LiveTable {
+  /// What the value of a column says.
+  private enum Role {
+    /// Itself.
+    case value
+    /// The row of a table that has it as its key.
+    case reference(TableName)
+    /// Nothing: it is the row's own key.
+    case ownKey
+  }
+
+  let definition: TableDefinition
+  let name: TableName
+  /// The columns that count.
+  let columns: [String]
+  /// What tells rows of this database apart: the key, and the rowid where that can be NULL.
+  let identity: [String]
+  /// The column of the key, where this replica gives it out itself; nil for any other key.
+  let ownKey: String?
+  private let keyCount: Int
+  private let roles: [Role]
+  private let seeds: [StreamRowHash.Seed]
+  /// Rows that others refer to by their key, and other rows that refer to any.
+  private let keyed: LiveNodes
+  private let others: LiveNodes
+  /// True if rows of the exchange may refer to rows of this table by their key.
+  private var isReferredTo = false
+  /// The sums of the rows that need no others to be known.
+  private let state: TableState
+  /// The hashes of the identities that have come, where a row can come twice.
+  private var seen: Set<UInt64> = []
+
+  /// - Parameters:
+  ///   - columns: The columns that count.
+  ///   - targets: Which columns hold keys that replicas give out themselves.
+  ///   - key: What makes the hashes differ from those of others.
+  init(_ definition: TableDefinition, columns: [String], _ targets: KeyColumns, hashing key: [UInt8]) {
+    let name = TableName(definition.name)
+    self.definition = definition
+    self.name = name
+    self.columns = columns
+    let keys = definition.isKeyedByRowID ? [] : definition.primaryKey.map { definition.columns[$0].name }
+    keyCount = keys.count
+    let rowID = keys.isEmpty || definition.hasNullKeySQL != nil ? definition.rowIDName : nil
+    identity = keys + [rowID].compactMap { $0 }
+    let ownKey = keys.count == 1 ? keys.first { targets.table(in: name, column: $0) == name } : nil
+    self.ownKey = ownKey
+    roles = columns.map { column in
+      if let ownKey, ASCIIName.matches(ownKey, column) { return .ownKey }
+      return targets.table(in: name, column: column).map { .reference($0) } ?? .value
+    }
+    seeds = columns.map { StreamRowHash.Seed(of: $0) }
+    var out: [StreamRowHash.Seed] = []
+    var back: [StreamRowHash.Seed] = []
+    for (place, role) in roles.enumerated() {
+      guard case .reference = role else { continue }
+      out.append(seeds[place])
+      back.append(StreamRowHash.Seed(of: "\(name.text).\(columns[place])"))
+    }
+    keyed = LiveNodes(out, back)
+    others = LiveNodes(out, back)
+    state = TableState(.share(0), stream: key, name, columns: columns)
+  }
+
+  /// The columns of a query for its rows, as ``add(_:isFromSeveral:countsUnkeyed:)`` wants them.
+  var results: String { (identity + columns).map { SQLText.identifier($0) }.joined(separator: ", ") }
+
+  var nodes: [LiveNodes] { [keyed, others] }
+
+  /// Finds the tables that its columns refer to.
+  func connect(to tables: [TableName: LiveTable]) {
+    for role in roles {
+      guard case .reference(let name) = role, let table = tables[name] else { continue }
+      table.isReferredTo = true
+      keyed.targets.append(table.keyed)
+      others.targets.append(table.keyed)
+    }
+  }
+
+  // MARK: Rows
+
+  /// Adds a row, unless it has come before.
+  ///
+  /// - Parameters:
+  ///   - row: The columns of its identity, and those that count.
+  ///   - isFromSeveral: True if it may have come before.
+  ///   - countsUnkeyed: True if rows count that have no key, or NULL in it.
+  func add(_ row: borrowing SQLiteStatement, isFromSeveral: Bool, countsUnkeyed: Bool) {
+    let hasKey = keyCount > 0 && !(0..<keyCount).contains { row.isNull(at: $0) }
+    guard hasKey || countsUnkeyed else { return }
+    let isOwn = ownKey != nil && row.storageClass(at: 0) == .integer
+    if isOwn, isReferredTo {
+      let key = row.integer(at: 0)
+      if keyed.place(of: key) != nil { return }
+      let (content, references) = read(row, isOwn: true)
+      keyed.append(key, content, references)
+      return
+    }
+    let identity = isFromSeveral || hasKey ? Self.bytes(of: row, count: hasKey ? keyCount : self.identity.count) : []
+    if isFromSeveral, !seen.insert(Self.hash(identity)).inserted { return }
+    let (content, references) = read(row, isOwn: isOwn)
+    if !others.targets.isEmpty {
+      others.append(nil, content, references)
+    } else {
+      // A row without a key of its own is known by what it says.
+      add(content, knownBy: hasKey && ownKey == nil ? identity : nil)
+    }
+  }
+
+  private func add(_ content: UInt64, knownBy key: [UInt8]?) {
+    state.replace(key ?? withUnsafeBytes(of: content.bigEndian) { Array($0) }, nil, by: content)
+  }
+
+  /// The hash of what a row says by itself, and the keys that it refers to.
+  private func read(_ row: borrowing SQLiteStatement, isOwn: Bool) -> (content: UInt64, references: [Int64]) {
+    var references: [Int64] = []
+    var writer = ChangesetWriter()
+    for place in columns.indices { writer.append(column: identity.count + place, of: row) }
+    let content = writer.bytes.withRawSpan { bytes in
+      var hash = StreamRowHash()
+      var position = 0
+      for place in columns.indices {
+        let value = ValueSlice(verified: bytes, at: &position)
+        let isInteger = value.kind == .integer
+        switch roles[place] {
+        case .ownKey where isOwn: continue
+        case .reference:
+          let key = isInteger ? value.integer(in: bytes) : LiveNodes.none
+          references.append(key)
+          if key != LiveNodes.none { continue }
+        default: break
+        }
+        hash.add(value, bytes, seeds[place])
+      }
+      return hash.value
+    }
+    return (content, references)
+  }
+
+  private static func bytes(of row: borrowing SQLiteStatement, count: Int) -> [UInt8] {
+    var writer = ChangesetWriter()
+    for place in 0..<count { writer.append(column: place, of: row) }
+    return writer.bytes
+  }
+
+  private static let identitySeed = StreamRowHash.Seed(of: "")
+
+  private static func hash(_ identity: [UInt8]) -> UInt64 {
+    identity.withRawSpan { StreamRowHash.hash(of: $0, identitySeed) }
+  }
+
+  /// Ends what has been added by one source: a row that comes again is known from now on.
+  ///
+  /// - Parameter isCounted: True if the rows are part of the exchange.
+  func endSource(isCounted: Bool = true) {
+    keyed.endSegment(isCounted: isCounted)
+    others.endSegment(isCounted: true)
+  }
+
+  /// The keys that rows of some tables refer to, and that have not come.
+  func missingKeys(in tables: [LiveTable]) -> Set<Int64> {
+    var missing: Set<Int64> = []
+    for table in tables {
+      for nodes in table.nodes { nodes.addMissing(of: keyed, to: &missing) }
+    }
+    return missing
+  }
+
+  /// The sums of all rows that are part of the exchange.
+  func sums() -> StateSums {
+    for nodes in nodes { nodes.forEachCounted { add($0, knownBy: nil) } }
+    return state.sums
+  }
+}
