@@ -55,7 +55,7 @@ struct ShareHistory: Sendable {
     var random = SeededGenerator(seed: seed)
     func pick<Choice>(_ choices: [Choice]) -> Choice { choices[Int.random(in: choices.indices, using: &random)] }
     self.seed = seed
-    people = pick([2, 2, 2, 3, 3, 4, 5])
+    people = pick([2, 2, 2, 2, 2, 3, 3, 3, 4, 5])
     schema = pick(Schema.allCases)
     policy = pick(Policy.allCases)
     beginning = pick(Beginning.allCases + [.oneHasRows, .oneHasRows, .empty])

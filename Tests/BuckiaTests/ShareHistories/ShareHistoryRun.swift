@@ -47,6 +47,9 @@ final class ShareHistoryRun {
     /// The senders of whom a diff waits for another one.
     var gaps: Set<Int> = []
     var isIn = true
+    /// The keys of the person and of the others, by name. They are read once, since to verify them takes long.
+    private var identity: Identity?
+    private var recipients: [String: ShareRecipient] = [:]
 
     init(_ number: Int, in folder: TemporaryFolder) throws {
       self.number = number
@@ -55,6 +58,21 @@ final class ShareHistoryRun {
       home = BuckiaHome(path: folder.file("home of \(name)"))
       try folder.makeFolder("for \(name)")
     }
+
+    func ownIdentity() throws -> Identity {
+      let own = try identity ?? home.identity()
+      identity = own
+      return own
+    }
+
+    func recipient(_ other: Person) throws -> ShareRecipient {
+      let recipient = try recipients[other.name] ?? ShareRecipient(home.contact(named: other.name))
+      recipients[other.name] = recipient
+      return recipient
+    }
+
+    /// Forgets the keys that it has read.
+    func readKeysAgain() { (identity, recipients) = (nil, [:]) }
   }
 
   let history: ShareHistory
@@ -181,6 +199,7 @@ final class ShareHistoryRun {
     case .rotate:
       note("\(person.name): identity rotate")
       _ = try person.home.rotateIdentity()
+      person.readKeysAgain()
       if step.choice % 2 == 0 { try confirm(person) }
     case .confirm: try confirm(person)
     case .move:
@@ -209,13 +228,14 @@ final class ShareHistoryRun {
   }
 
   private func confirm(_ person: Person) throws {
-    let identity = try person.home.identity()
+    let identity = try person.ownIdentity()
     guard !identity.rotations.isEmpty else { return }
     note("all others confirm the new key of \(person.name)")
     for other in people where other.number != person.number {
       guard try other.home.contact(named: person.name).card != identity.card else { continue }
       for rotation in identity.rotations { _ = try other.home.addContact(rotation.text) }
       _ = try other.home.trustContact(person.name, fingerprint: identity.fingerprint)
+      other.readKeysAgain()
     }
   }
 
@@ -324,8 +344,8 @@ final class ShareHistoryRun {
     let report: ShareReport
     do {
       report = try DatabaseManager(person.path).share(
-        scope(person, group.first), to: group.map { try ShareRecipient(person.home.contact(named: $0.name)) },
-        output: .folder(folder.file(outbox)), options: options, signedBy: person.home.identity(), home: person.home)
+        scope(person, group.first), to: group.map { try person.recipient($0) },
+        output: .folder(folder.file(outbox)), options: options, signedBy: person.ownIdentity(), home: person.home)
     } catch let error as BuckiaError {
       throw Fault(kind: .refused, description: "\(person.name) cannot share: \(error) \(id)")
     }
