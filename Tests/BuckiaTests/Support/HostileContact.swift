@@ -1,0 +1,102 @@
+import Buckia
+import BuckiaByteStreams
+import BuckiaDiffFiles
+import BuckiaKSUID
+import SQLiteChangesets
+import TestSupport
+import Testing
+
+/// Somebody with keys and contacts who shares a database with others, signed and encrypted; a hostile one alters what goes out.
+final class HostileContact {
+  let name: String
+  let path: String
+  let home: BuckiaHome
+  private let folder: TemporaryFolder
+
+  init(_ name: String, in folder: TemporaryFolder, _ sql: String) throws {
+    self.name = name
+    self.folder = folder
+    path = try TestDatabases.run(sql, on: folder.file("\(name).sqlite"))
+    home = BuckiaHome(path: folder.file("home of \(name)"))
+    try folder.makeFolder("for \(name)")
+    try home.makeIdentity(named: name)
+  }
+
+  /// Lets both trust each other.
+  func meet(_ other: HostileContact) throws {
+    for (one, two) in [(self, other), (other, self)] {
+      let card = try two.home.identity().card
+      _ = try one.home.addContact(card.text)
+      _ = try one.home.trustContact(two.name, fingerprint: card.fingerprint)
+    }
+  }
+
+  func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+  func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }
+
+  /// Shares, and sends a file with other contents than it was written with, if it is altered.
+  ///
+  /// - Parameters:
+  ///   - changes: The changes of the file, instead of those of the share.
+  ///   - alter: Changes anything else in the file. It is signed and encrypted afterwards, as an honest one.
+  @discardableResult
+  func share(
+    _ scope: ShareScope, with other: HostileContact, changes: ChangesetWriter? = nil,
+    altered alter: ((inout DiffFileDraft) throws -> Void)? = nil
+  ) throws -> ShareReport {
+    let recipient = try ShareRecipient(home.contact(named: other.name))
+    let outbox = folder.file("for \(other.name)")
+    guard changes != nil || alter != nil else {
+      return try DatabaseManager(path).share(
+        scope, to: [recipient], output: .folder(outbox), signedBy: home.identity(), home: home)
+    }
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    options.acknowledges = true
+    let report = try DatabaseManager(path).share(
+      scope, to: [recipient], output: .folder(folder.file("unaltered")), options: options, signedBy: home.identity(),
+      home: home)
+    let diff = try DiffFile.verified(at: try #require(report.path))
+    var draft = DiffFileDraft(
+      manifest: diff.manifest, schema: diff.schema.map { .included($0) } ?? .absent, annotations: diff.annotations)
+    // Sums would only show that the rows are not those of the share.
+    draft.manifest.states = []
+    try alter?(&draft)
+    var writer = DiffFileWriter()
+    writer.replacesExisting = true
+    writer.signer = try ManifestSigner(home.identity())
+    let plain = folder.file("altered")
+    if let changes {
+      try writer.write(draft, changeset: TemporaryBuffer(changes.bytes), to: plain)
+    } else {
+      try writer.write(draft, changeset: diff.changeset, to: plain)
+    }
+    try FileEncryption(to: [#require(recipient.key)]).encrypt(
+      plain, to: "\(outbox)/\(DiffFileName.encrypted(draft.manifest.id))")
+    return report
+  }
+
+  /// Applies what has arrived, from known senders only.
+  @discardableResult
+  func receive(_ policies: ConflictPolicies = .keepLocal) throws -> [DiffOutcome] {
+    try DatabaseManager(path).processInboundChanges(
+      [folder.file("for \(name)")], options: ApplyOptions(conflicts: policies, trust: .known), home: home
+    ).diffs
+  }
+}
+
+extension ChangesetWriter {
+  /// The changes of one table: each with its operation and, for each column, the old value and the new one; nil where there is none.
+  init(
+    _ table: String, key: [UInt8], _ changes: [(ChangeOperation, old: [ChangesetValue?], new: [ChangesetValue?])]
+  ) {
+    self.init()
+    beginTable(ChangesetTable(name: table, keyFlags: key))
+    for (operation, old, new) in changes {
+      beginChange(operation)
+      for value in (operation == .insert ? [] : old) + (operation == .delete ? [] : new) {
+        if let value { append(value) } else { appendUndefined() }
+      }
+    }
+  }
+}
