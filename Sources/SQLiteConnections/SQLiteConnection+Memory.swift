@@ -33,9 +33,7 @@ extension SQLiteConnection {
     let kibibytes = size < 0 ? -size : size * pageSize >> 10
     guard Int64(bytes >> 10) > kibibytes else { return try body() }
     try execute("PRAGMA main.cache_size = -\(bytes >> 10)")
-    let result = Swift.Result { try body() }
-    try execute("PRAGMA main.cache_size = \(size)")
-    return try result.get()
+    return try cleaningUp(after: body) { try execute("PRAGMA main.cache_size = \(size)") }
   }
 
   /// Does something while SQLite writes no temporary files, but keeps what does not fit in memory of any amount.

@@ -236,10 +236,10 @@ package struct SQLiteConnection: ~Copyable {
     let wasLegacy = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: -1)
     _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: 0)
     _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: 1)
-    let result = Swift.Result(catching: body)
-    _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: wasLegacy ? 1 : 0)
-    _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
-    return try result.get()
+    return try cleaningUp(after: body) {
+      _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: wasLegacy ? 1 : 0)
+      _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
+    }
   }
 
   /// Makes functions and virtual tables named in the schema of an untrusted file harmless:
@@ -254,9 +254,7 @@ package struct SQLiteConnection: ~Copyable {
   package func withoutDoubleQuotedText<Result>(_ body: () throws -> Result) throws -> Result {
     let isAllowed = try flag(SQLITE_DBCONFIG_DQS_DML, set: -1)
     _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: 0)
-    let result = Swift.Result(catching: body)
-    _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: isAllowed ? 1 : 0)
-    return try result.get()
+    return try cleaningUp(after: body) { _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: isAllowed ? 1 : 0) }
   }
 
   private func flag(_ option: Int32, set value: Int32) throws(SQLiteError) -> Bool {

@@ -158,7 +158,7 @@ extension DatabaseManager {
       failure = error
     }
     files.finishRemoving()
-    try receiver.end()
+    do { try receiver.end() } catch { failure = failure ?? error }
     if let failure, files.outcomes.isEmpty { throw failure }
     if !options.isDryRun, let remark = try registration.noteProgress(on: connection), !remarks.contains(remark) {
       remarks.append(remark)

@@ -47,8 +47,7 @@ final class IndexMaintenance {
     do {
       try maintenance.copyTriggers(of: tables)
     } catch {
-      _ = try maintenance.end()
-      throw error
+      throw cleaningUp(after: error) { _ = try maintenance.end() }
     }
     return maintenance
   }

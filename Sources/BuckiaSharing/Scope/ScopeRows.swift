@@ -25,8 +25,7 @@ package final class ScopeRows {
       try gather()
       try requireNoDanglingReferences()
     } catch {
-      try removeTables()
-      throw error
+      throw cleaningUp(after: error, by: removeTables)
     }
   }
 

@@ -262,18 +262,14 @@ final class Replica {
     settings.retention = .standard
     settings.senders = KnownSenders(standings)
     var receiver = try Receiver(on: database, settings: settings, clock: { time })
-    do {
+    try cleaningUp(after: {
       // A part that the policy `abort` refuses stays held.
       let released = try receiver.releaseHeld()
       if isUpgraded, settings.policies == .abort, released.contains(where: { $0.state != .applied }) {
         hasRefused = true
       }
       try receiver.receive(source)
-    } catch {
-      try receiver.end()
-      throw error
-    }
-    try receiver.end()
+    }) { try receiver.end() }
   }
 }
 
