@@ -95,7 +95,8 @@ package struct SQLiteConnection: ~Copyable {
 
   /// Works on a connection that belongs to the app: GRDB, SQLite.swift, plain C.
   ///
-  /// The handle stays the app's and is not closed. A transaction that is open stays open.
+  /// The handle stays the app's and is not closed. A transaction that is open stays open. Nothing of Buckia's is left in its schema
+  /// `temp` when `body` has ended, by success or by failure.
   ///
   /// - Parameters:
   ///   - pointer: The app's `sqlite3 *`, which must be open.
@@ -109,7 +110,9 @@ package struct SQLiteConnection: ~Copyable {
   ) throws -> Result {
     let library = try library ?? .standard
     try library.requireOwn(pointer)
-    return try body(SQLiteConnection(borrowing: pointer, of: library))
+    let connection = SQLiteConnection(borrowing: pointer, of: library)
+    connection.beginLoan()
+    return try cleaningUp(after: { try body(connection) }) { try connection.giveBack() }
   }
 
   /// A file name that SQLite takes literally: a relative path that begins with "file:" would be a URI.

@@ -66,7 +66,8 @@ package final class ScopeRows {
 
   // MARK: Tables of keys
 
-  private static func name(_ place: Int) -> String { "temp.buckia_scope_\(place)" }
+  private static func name(_ place: Int) -> String { "temp.\(table(place))" }
+  private static func table(_ place: Int) -> String { "\(SQLiteConnection.temporaryPrefix)scope_\(place)" }
 
   private func makeTables() throws {
     try removeTables()
@@ -77,8 +78,8 @@ package final class ScopeRows {
       try connection.execute(
         "CREATE TABLE \(Self.name(place))(\(columns.joined(separator: ", ")), round INTEGER NOT NULL, level INTEGER"
           + (isRowID ? ")" : ", PRIMARY KEY (\(keys))) WITHOUT ROWID"))
-      try connection.execute("CREATE INDEX \(Self.name(place))_round ON buckia_scope_\(place)(round)")
-      try connection.execute("CREATE INDEX \(Self.name(place))_level ON buckia_scope_\(place)(level)")
+      try connection.execute("CREATE INDEX \(Self.name(place))_round ON \(Self.table(place))(round)")
+      try connection.execute("CREATE INDEX \(Self.name(place))_level ON \(Self.table(place))(level)")
     }
   }
 

@@ -231,7 +231,6 @@ final class Replica {
     settings.unsent = options.conflicts.usesLatest ? try unsent?.edits(on: database) : nil
     do { try apply(source, settings, at: now) } catch is DeliveredFiles.Stop {}
     try keepSnapshot(without: unsent, beside: settings.unsent)
-    try settings.unsent?.end()
     return source.done
   }
 
