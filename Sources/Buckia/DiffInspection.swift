@@ -70,25 +70,37 @@ public enum DiffInspection {
     _ item: InboundItem, _ senders: KnownSenders, isWanted: @escaping () -> Bool = { true },
     progress: ((InspectionProgress) -> Void)? = nil
   ) -> VerifyReport.File {
-    var isEncrypted = item.namedKind == .encrypted
+    do throws(DiffFileError) {
+      let (opened, kind) = try item.open(telling: progress)
+      let opening = Opening(with: item.keys)
+      return opening.sealing(kind == .encrypted) {
+        verify(item, .success(opened), kind, opening, decryptedBy: $0, senders, isWanted: isWanted)
+      }
+    } catch {
+      let kind = item.namedKind ?? .diff
+      return verify(item, .failure(error), kind, Opening(with: .none), decryptedBy: nil, senders, isWanted: isWanted)
+    }
+  }
+
+  private static func verify(
+    _ item: InboundItem, _ opened: Result<OpenedFile, DiffFileError>, _ kind: InboundKind, _ opening: Opening,
+    decryptedBy decrypt: Opening.Decrypt?, _ senders: KnownSenders, isWanted: @escaping () -> Bool
+  ) -> VerifyReport.File {
     func file(
       _ id: KSUID?, isGood: Bool, sender: String = "unsigned", signature: VerifyReport.Signature = .none,
       reason: String? = nil
     ) -> VerifyReport.File {
       VerifyReport.File(
-        path: item.path, id: id, isGood: isGood, sender: sender, signature: signature, isEncrypted: isEncrypted,
-        reason: reason)
+        path: item.path, id: id, isGood: isGood, sender: sender, signature: signature,
+        isEncrypted: kind == .encrypted, reason: reason)
     }
     do throws(DiffFileError) {
-      let (opened, kind) = try item.open(telling: progress)
-      isEncrypted = kind == .encrypted
+      let opened = try opened.get()
       guard kind != .changeset else {
         let raw = try RawChangeset.verified(opened, isWanted: isWanted)
         return file(raw.id, isGood: true)
       }
-      let opening = Opening(with: item.keys)
-      let diff = try DiffFile.verified(
-        opened, name: item.nameRule, isWanted: isWanted, decryptedBy: isEncrypted ? opening.decrypt : nil)
+      let diff = try DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted, decryptedBy: decrypt)
       let refusal = opening.refusal(of: diff.manifest, diff.signature)
       return file(
         diff.manifest.id, isGood: refusal == nil, sender: senders.shown(diff.signature.sender),
@@ -149,9 +161,8 @@ public enum DiffInspection {
       guard kind != .changeset else {
         return InspectedFile(try RawChangeset.verified(opened, isWanted: isWanted), path: item.path)
       }
-      return try Opening.sealing(kind == .encrypted) {
-        let decrypt = kind == .encrypted ? Opening(with: keys).decrypt : nil
-        return try InspectedFile(
+      return try Opening(with: keys).sealing(kind == .encrypted) { decrypt in
+        try InspectedFile(
           DiffFile.verified(opened, name: item.nameRule, isWanted: isWanted, decryptedBy: decrypt), path: item.path,
           senders)
       }

@@ -123,7 +123,7 @@ public struct BuckiaErrorCode: RawRepresentable, Hashable, Sendable {
   public static let invalidIdentity = Self(rawValue: "invalidIdentity")
   /// The diff was made for others.
   public static let notAddressed = Self(rawValue: "not-addressed")
-  /// Somebody has no key that could be encrypted for.
+  /// Somebody has no key that could be encrypted for, or SQLite would write what is encrypted into temporary files in clear.
   public static let cannotEncrypt = Self(rawValue: "cannot-encrypt")
   /// Recipients that may not share a file.
   public static let mixedRecipients = Self(rawValue: "mixedRecipients")

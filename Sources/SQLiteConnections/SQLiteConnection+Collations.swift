@@ -7,7 +7,17 @@ extension SQLiteConnection {
   /// Adds the collating sequence ``byteCollation``, which compares text byte by byte as UTF-8 in any database encoding.
   ///
   /// In a UTF-16 database `BINARY` compares UTF-16 code units in memory order, which differs from all other encodings.
-  package func registerByteCollation() throws(SQLiteError) { try registerByteCollation(named: Self.byteCollation) }
+  ///
+  /// A borrowed connection has it until it is given back.
+  package func registerByteCollation() throws(SQLiteError) {
+    try registerByteCollation(named: Self.byteCollation)
+    handle.hasByteCollation = true
+  }
+
+  /// Removes the collating sequence ``byteCollation``. SQLite keeps it while a statement of the connection is running.
+  func removeByteCollation() {
+    _ = handle.routines.create_collation_v2(handle.pointer, Self.byteCollation, nil)
+  }
 
   /// Adds a collating sequence of that name, which compares byte by byte.
   package func registerByteCollation(named name: String) throws(SQLiteError) {

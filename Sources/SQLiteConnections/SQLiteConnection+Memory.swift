@@ -33,25 +33,26 @@ extension SQLiteConnection {
     let kibibytes = size < 0 ? -size : size * pageSize >> 10
     guard Int64(bytes >> 10) > kibibytes else { return try body() }
     try execute("PRAGMA main.cache_size = -\(bytes >> 10)")
-    let result = Swift.Result { try body() }
-    try execute("PRAGMA main.cache_size = \(size)")
-    return try result.get()
+    return try cleaningUp(after: body) { try execute("PRAGMA main.cache_size = \(size)") }
   }
 
   /// Does something while SQLite writes no temporary files, but keeps what does not fit in memory of any amount.
   ///
   /// See <https://sqlite.org/pragma.html#pragma_temp_store>.
   ///
-  /// - Returns: nil, and nothing is done, where the connection has TEMP tables, which would be lost.
+  /// The setting is as before afterwards, unless the app has made TEMP tables meanwhile, which would be lost.
+  ///
+  /// - Returns: nil, and nothing is done, where it cannot be had: the connection has TEMP tables or triggers of the app's, which would
+  ///   be lost, or a transaction is open, in which SQLite does not change the setting, or its SQLite was built to write such files always.
   /// - Throws: `SQLiteError` when the setting cannot be read or changed; what `body` throws.
   package func withTemporaryFilesInMemory<Result>(_ body: () throws -> Result) throws -> Result? {
     if try keepsTemporaryFilesInMemory { return try body() }
-    guard try integer("SELECT 1 FROM temp.sqlite_schema LIMIT 1") == nil else { return nil }
+    guard !isInTransaction, try !hasTemporaryObjectsOfOthers else { return nil }
     let chosen = try integer("PRAGMA temp_store") ?? 0
     try execute("PRAGMA temp_store = MEMORY")
-    let result = Swift.Result { try body() }
-    try execute("PRAGMA temp_store = \(chosen)")
-    return try result.get()
+    return try cleaningUp(after: { try keepsTemporaryFilesInMemory ? body() : nil }) {
+      if try !hasTemporaryObjectsOfOthers { try execute("PRAGMA temp_store = \(chosen)") }
+    }
   }
 
   /// Whether SQLite keeps what does not fit, such as the parts of a sort, in memory of any amount instead of in files.

@@ -95,7 +95,8 @@ package struct SQLiteConnection: ~Copyable {
 
   /// Works on a connection that belongs to the app: GRDB, SQLite.swift, plain C.
   ///
-  /// The handle stays the app's and is not closed. A transaction that is open stays open.
+  /// The handle stays the app's and is not closed. A transaction that is open stays open. Nothing of Buckia's is left in its schema
+  /// `temp` when `body` has ended, by success or by failure.
   ///
   /// - Parameters:
   ///   - pointer: The app's `sqlite3 *`, which must be open.
@@ -109,7 +110,9 @@ package struct SQLiteConnection: ~Copyable {
   ) throws -> Result {
     let library = try library ?? .standard
     try library.requireOwn(pointer)
-    return try body(SQLiteConnection(borrowing: pointer, of: library))
+    let connection = SQLiteConnection(borrowing: pointer, of: library)
+    connection.beginLoan()
+    return try cleaningUp(after: { try body(connection) }) { try connection.giveBack() }
   }
 
   /// A file name that SQLite takes literally: a relative path that begins with "file:" would be a URI.
@@ -236,10 +239,10 @@ package struct SQLiteConnection: ~Copyable {
     let wasLegacy = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: -1)
     _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: 0)
     _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: 1)
-    let result = Swift.Result(catching: body)
-    _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: wasLegacy ? 1 : 0)
-    _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
-    return try result.get()
+    return try cleaningUp(after: body) {
+      _ = try flag(SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, set: wasLegacy ? 1 : 0)
+      _ = try flag(SQLITE_DBCONFIG_ENABLE_FKEY, set: enforced ? 1 : 0)
+    }
   }
 
   /// Makes functions and virtual tables named in the schema of an untrusted file harmless:
@@ -254,9 +257,7 @@ package struct SQLiteConnection: ~Copyable {
   package func withoutDoubleQuotedText<Result>(_ body: () throws -> Result) throws -> Result {
     let isAllowed = try flag(SQLITE_DBCONFIG_DQS_DML, set: -1)
     _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: 0)
-    let result = Swift.Result(catching: body)
-    _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: isAllowed ? 1 : 0)
-    return try result.get()
+    return try cleaningUp(after: body) { _ = try flag(SQLITE_DBCONFIG_DQS_DML, set: isAllowed ? 1 : 0) }
   }
 
   private func flag(_ option: Int32, set value: Int32) throws(SQLiteError) -> Bool {

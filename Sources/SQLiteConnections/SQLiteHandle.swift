@@ -10,6 +10,8 @@ final class SQLiteHandle {
   let path: String
   /// Whether the connection belongs to the app, with whatever the app has installed on it.
   let isBorrowed: Bool
+  /// A Boolean value that indicates whether a collating sequence of ours was added.
+  var hasByteCollation = false
 
   init(_ pointer: OpaquePointer, of library: SQLiteLibrary, path: String, isBorrowed: Bool = false) {
     self.pointer = pointer

@@ -1,15 +1,5 @@
 import CBuckiaSQLite
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// An SQL function without arguments that tells triggers whether something is going on on their connection: 1 while it is, else 0.
 ///
 /// ```swift
@@ -18,32 +8,13 @@ import CBuckiaSQLite
 /// try connection.integer("SELECT is_copying()")  // 1
 /// copying.end(on: connection)
 /// ```
-///
-/// `@unchecked Sendable`: the mutex guards the counts.
-package final class SQLiteStateFunction: @unchecked Sendable {
+package final class SQLiteStateFunction: Sendable {
   /// Its name in SQL, a plain word.
   package let name: String
-  // It lives at a fixed address until deinit.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  /// How often it has begun, by connection. One that is closed has ended before.
-  private var counts: [OpaquePointer: Int] = [:]
+  private let counts = ConnectionCounts()
 
   /// Makes a function, which is on no connection yet.
-  package init(named name: String) {
-    self.name = name
-    pthread_mutex_init(mutex, nil)
-  }
-
-  deinit {
-    pthread_mutex_destroy(mutex)
-    mutex.deallocate()
-  }
-
-  private func locked<Result>(_ body: () -> Result) -> Result {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return body()
-  }
+  package init(named name: String) { self.name = name }
 
   /// Adds the function to a connection, where it stays until it is removed or the connection is closed. A function of this name that
   /// is there already stays.
@@ -54,8 +25,8 @@ package final class SQLiteStateFunction: @unchecked Sendable {
   package func add(to connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
     guard !isThere(on: connection) else { return false }
     let pointer = connection.handle.pointer
-    let code = SQLiteFunctions.addInnocuous(name, on: connection.handle) { [self] in
-      .integer(locked { counts[pointer] == nil } ? 0 : 1)
+    let code = SQLiteFunctions.addInnocuous(name, on: connection.handle) { [counts] in
+      .integer(counts[pointer] == 0 ? 0 : 1)
     }
     // It is there after all, and a statement is running: an authorizer of the app's may have kept it from being seen.
     if code & 0xff == SQLITE_BUSY { return false }
@@ -81,14 +52,8 @@ package final class SQLiteStateFunction: @unchecked Sendable {
   }
 
   /// Says that it is going on on a connection. It may begin several times, and has ended when each of them has.
-  package func begin(on connection: borrowing SQLiteConnection) {
-    let pointer = connection.handle.pointer
-    locked { counts[pointer, default: 0] += 1 }
-  }
+  package func begin(on connection: borrowing SQLiteConnection) { counts.begin(connection.handle.pointer) }
 
   /// Says that it has ended.
-  package func end(on connection: borrowing SQLiteConnection) {
-    let pointer = connection.handle.pointer
-    locked { counts[pointer] = counts[pointer].flatMap { $0 > 1 ? $0 - 1 : nil } }
-  }
+  package func end(on connection: borrowing SQLiteConnection) { counts.end(connection.handle.pointer) }
 }

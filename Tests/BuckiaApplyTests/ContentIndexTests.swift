@@ -129,7 +129,7 @@ import Testing
     do {
       state.counts = try IndexScenario.apply(scenario.changes, to: connection, settings: settings).counts
       try IndexScenario.expectNothingLeft(on: connection)
-      let stores = "SELECT name FROM temp.sqlite_schema WHERE type = 'table' AND name LIKE 'buckia_content%'"
+      let stores = "SELECT name FROM temp.sqlite_schema WHERE type = 'table' AND name LIKE 'buckia_temp_content%'"
       for store in try TestDatabases.texts(stores, on: connection) {
         #expect(try connection.integer("SELECT count(*) FROM temp.\(store)") == 0)
       }
@@ -182,7 +182,7 @@ import Testing
   }
 
   private static func hasMadeIndex(_ connection: borrowing SQLiteConnection) throws -> Bool {
-    try connection.integer("SELECT 1 FROM temp.sqlite_schema WHERE name = 'buckia_content_0'") != nil
+    try connection.integer("SELECT 1 FROM temp.sqlite_schema WHERE name = 'buckia_temp_content_0'") != nil
   }
 
   @Test("Many different rows are not looked for one by one in the whole table")

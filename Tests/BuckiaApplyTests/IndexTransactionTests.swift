@@ -115,7 +115,7 @@ import Testing
   func nameTaken() throws {
     let author = try Self.scenario.author("INSERT INTO notes VALUES (3, 'three')")
     let receiver = try Self.scenario.database()
-    try receiver.execute("CREATE TEMP TRIGGER buckia_index_0 AFTER INSERT ON main.notes BEGIN SELECT 1; END")
+    try receiver.execute("CREATE TEMP TRIGGER buckia_temp_index_0 AFTER INSERT ON main.notes BEGIN SELECT 1; END")
     let result = try IndexScenario.apply(author.changes, to: receiver)
     #expect(result.counts.inserted == 1)
     #expect(!result.warnings.isEmpty)

@@ -269,6 +269,32 @@ import Testing
     }
 
     @Test(arguments: [false, true])
+    func `nor does anything of it lie there when it is verified or shown`(isUnencrypted: Bool) throws {
+      let canary = "canary \(UUID().uuidString)"
+      try TestDatabases.run(
+        """
+        WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+        INSERT INTO note SELECT i, '\(canary) ' || hex(randomblob(200)) FROM n;
+        """, on: path)
+      var options = ShareOptions()
+      options.isUnencrypted = isUnencrypted
+      let report = try DatabaseManager(path).share(
+        scope, to: [ShareRecipient(home("Anna").contact(named: "Ben"))], output: .folder(outbox), options: options,
+        signedBy: home("Anna").identity(), home: home("Anna"))
+      let file = try #require(report.path)
+      let verifying = Seen()
+      let verified = try DiffInspection.verify([.path(file)], home: home("Ben")) { _ in
+        verifying.look { openFilesHold(canary) }
+      }
+      #expect(verified.files.map(\.isGood) == [true])
+      let showing = Seen()
+      let shown = try DiffInspection.open(.path(file), home: home("Ben")) { _ in showing.look { openFilesHold(canary) }
+      }
+      #expect(shown.summary.changeCount == 30_000)
+      #expect([verifying.isFound, showing.isFound, openFilesHold(canary)] == Array(repeating: isUnencrypted, count: 3))
+    }
+
+    @Test(arguments: [false, true])
     func `nor do the keys of rows that are gathered lie in the files of SQLite`(isUnencrypted: Bool) throws {
       let canary = "canary \(UUID().uuidString)"
       try TestDatabases.run(

@@ -61,14 +61,25 @@ final class Opening {
 
   init(with keys: ReaderKeys) { self.keys = keys }
 
-  /// Decrypts the file.
-  func decrypt(_ source: any ByteInput) throws(ByteStreamError) -> any ByteInput {
+  /// Decrypts a file.
+  typealias Decrypt = (any ByteInput) throws(ByteStreamError) -> any ByteInput
+
+  /// Runs a call that reads the file: nothing of one that is encrypted lies in temporary files as it is.
+  ///
+  /// - Parameter body: Is given what decrypts the file; nil for one that is not encrypted. There is no other way to get it.
+  func sealing<Result>(_ isEncrypted: Bool, _ body: (Decrypt?) throws -> Result) rethrows -> Result {
+    try Self.sealing(isEncrypted) {
+      try body(isEncrypted ? { (source) throws(ByteStreamError) in try self.decrypt(source) } : nil)
+    }
+  }
+
+  private func decrypt(_ source: any ByteInput) throws(ByteStreamError) -> any ByteInput {
     let input = try keys.open(source)
     self.input = input
     return input
   }
 
-  /// Runs a call that reads the file: nothing of one that is encrypted lies in temporary files as it is.
+  /// Runs a call that makes or applies files: nothing of those that are encrypted lies in temporary files as it is.
   static func sealing<Result>(_ isEncrypted: Bool, _ body: () throws -> Result) rethrows -> Result {
     guard isEncrypted else { return try body() }
     return try TemporaryBuffer.$sealing.withValue(TemporaryBuffer.Sealing { OneTimeSpoolKey() }, operation: body)

@@ -17,9 +17,9 @@ enum CommitDurability {
     guard !connection.isInTransaction, let found = try connection.integer("PRAGMA main.synchronous"), found < extra
     else { return try body() }
     try connection.execute("PRAGMA main.synchronous = \(extra)")
-    let result = Swift.Result(catching: body)
-    // A transaction that is still open is the app's, and SQLite does not change the setting inside one.
-    if !connection.isInTransaction { try connection.execute("PRAGMA main.synchronous = \(found)") }
-    return try result.get()
+    return try cleaningUp(after: body) {
+      // A transaction that is still open is the app's, and SQLite does not change the setting inside one.
+      if !connection.isInTransaction { try connection.execute("PRAGMA main.synchronous = \(found)") }
+    }
   }
 }

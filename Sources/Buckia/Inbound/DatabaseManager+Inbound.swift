@@ -14,8 +14,8 @@ extension DatabaseManager {
   /// everything in a folder that holds files made from this database.
   ///
   /// While an encrypted file is among them, SQLite keeps its temporary files in memory: nothing of it lies on disk as it is, but in
-  /// the database. On a connection of the app this is left as the app has set it (`PRAGMA temp_store`) when there are TEMP tables, or a
-  /// transaction is open.
+  /// the database. Where SQLite cannot do that, nothing is applied: on a connection of the app that has TEMP tables or an open transaction, unless
+  /// the app has set `PRAGMA temp_store = MEMORY` before.
   ///
   /// ```swift
   /// let report = try database.processInboundChanges(["inbound"]) { conflict in
@@ -31,8 +31,9 @@ extension DatabaseManager {
   ///     because one of them failed.
   ///   - progress: Is told how far the work has come. May throw to stop it.
   /// - Returns: What became of each file.
-  /// - Throws: `BuckiaError` for a path that does not exist, and when the database cannot be opened or written; what stopped
-  ///   the work. `ApplyInterruption` where some files were done before.
+  /// - Throws: `BuckiaError` for a path that does not exist, and when the database cannot be opened or written; with `cannotEncrypt`
+  ///   when an encrypted file would be written into temporary files in clear; what stopped the work. `ApplyInterruption` where some
+  ///   files were done before.
   @discardableResult
   public func processInboundChanges(
     _ paths: [String], options: ApplyOptions = ApplyOptions(), home: BuckiaHome = .standard,
@@ -53,7 +54,10 @@ extension DatabaseManager {
     var (report, seconds) = try WallClock.timing {
       try withWriter { connection in
         try Opening.sealing(isSealed) {
-          try TemporaryFilesInMemory.used(for: listing, on: connection) {
+          guard listing.items.contains(where: \.isEncrypted) else {
+            return try apply(listing, options, home, resolver, progress, on: connection)
+          }
+          return try TemporaryFilesInMemory.whileRequired(on: connection) {
             try apply(listing, options, home, resolver, progress, on: connection)
           }
         }
@@ -101,13 +105,11 @@ extension DatabaseManager {
       if let snapshot {
         interruption.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
       }
-      try edits?.end()
       throw interruption
     }
     if let snapshot {
       try report.keep(snapshot, of: connection, without: unsent, beside: edits, since: version)
     }
-    try edits?.end()
     if options.isDryRun {
       let conflicts = NewConflicts(after: before)
       report.dryRunConflictCounts = try conflicts.counts(on: connection)
@@ -158,7 +160,7 @@ extension DatabaseManager {
       failure = error
     }
     files.finishRemoving()
-    try receiver.end()
+    do { try receiver.end() } catch { failure = failure ?? error }
     if let failure, files.outcomes.isEmpty { throw failure }
     if !options.isDryRun, let remark = try registration.noteProgress(on: connection), !remarks.contains(remark) {
       remarks.append(remark)

@@ -31,10 +31,11 @@ extension IncomingFile {
     do throws(DiffFileError) {
       let (opened, kind) = try item.open()
       guard kind != .changeset else {
-        return handOn(IncomingFile(item, opened, kind, cache: cache, isWanted: isWanted))
+        return handOn(IncomingFile(item, opened, isWanted: isWanted))
       }
-      Opening.sealing(kind == .encrypted) {
-        stream(item, opened, isEncrypted: kind == .encrypted, cache: cache, isWanted: isWanted, handOn)
+      let opening = Opening(with: item.keys)
+      opening.sealing(kind == .encrypted) {
+        stream(item, opened, opening, decryptedBy: $0, cache: cache, isWanted: isWanted, handOn)
       }
     } catch {
       handOn(IncomingFile(item, error, nil))
@@ -42,14 +43,12 @@ extension IncomingFile {
   }
 
   private static func stream(
-    _ item: InboundItem, _ opened: OpenedFile, isEncrypted: Bool, cache: OpeningCache,
-    isWanted: @escaping () -> Bool, _ handOn: @escaping (IncomingFile) -> Void
+    _ item: InboundItem, _ opened: OpenedFile, _ opening: Opening, decryptedBy decrypt: Opening.Decrypt?,
+    cache: OpeningCache, isWanted: @escaping () -> Bool, _ handOn: @escaping (IncomingFile) -> Void
   ) {
-    let opening = Opening(with: item.keys)
     do throws(DiffFileError) {
       let file = try DiffFile.verified(
-        opened, name: item.nameRule, cache: cache, isWanted: isWanted,
-        decryptedBy: isEncrypted ? opening.decrypt : nil
+        opened, name: item.nameRule, cache: cache, isWanted: isWanted, decryptedBy: decrypt
       ) { handOn(IncomingFile(item, $0, opening, opened.identity)) }
       if let file { handOn(IncomingFile(item, file, opening, opened.identity)) }
     } catch {
@@ -66,8 +65,9 @@ extension IncomingFile {
   init(_ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool) {
     do throws(DiffFileError) {
       let (opened, kind) = try item.open()
-      self = Opening.sealing(kind == .encrypted) {
-        IncomingFile(item, opened, kind, cache: cache, isWanted: isWanted)
+      let opening = Opening(with: item.keys)
+      self = opening.sealing(kind == .encrypted) {
+        IncomingFile(item, opened, kind, opening, decryptedBy: $0, cache: cache, isWanted: isWanted)
       }
     } catch {
       self.init(item, error, nil)
@@ -76,20 +76,26 @@ extension IncomingFile {
 
   /// Verifies an open file completely.
   private init(
-    _ item: InboundItem, _ opened: OpenedFile, _ kind: InboundKind, cache: OpeningCache,
-    isWanted: @escaping () -> Bool
+    _ item: InboundItem, _ opened: OpenedFile, _ kind: InboundKind, _ opening: Opening,
+    decryptedBy decrypt: Opening.Decrypt?, cache: OpeningCache, isWanted: @escaping () -> Bool
   ) {
+    if kind == .changeset {
+      self.init(item, opened, isWanted: isWanted)
+      return
+    }
     do throws(DiffFileError) {
-      switch kind {
-      case .encrypted, .diff:
-        let opening = Opening(with: item.keys)
-        let diff = try DiffFile.verified(
-          opened, name: item.nameRule, cache: cache, isWanted: isWanted,
-          decryptedBy: kind == .encrypted ? opening.decrypt : nil)
-        self.init(item, diff, opening, opened.identity)
-      case .changeset:
-        self.init(item, try RawChangeset.verified(opened, isWanted: isWanted), opened.identity)
-      }
+      let diff = try DiffFile.verified(
+        opened, name: item.nameRule, cache: cache, isWanted: isWanted, decryptedBy: decrypt)
+      self.init(item, diff, opening, opened.identity)
+    } catch {
+      self.init(item, error, opened)
+    }
+  }
+
+  /// Verifies an open raw changeset completely.
+  private init(_ item: InboundItem, _ opened: OpenedFile, isWanted: @escaping () -> Bool) {
+    do throws(DiffFileError) {
+      self.init(item, try RawChangeset.verified(opened, isWanted: isWanted), opened.identity)
     } catch {
       self.init(item, error, opened)
     }

@@ -40,7 +40,7 @@ extension DatabaseManager {
   ///   - home: Where the clock of the ids is kept, and what is known of the replica.
   ///   - progress: Is told how far the comparison has come. May throw to stop.
   /// - Returns: What was found and written; `id` is nil when nothing has changed, and then there is no file.
-  /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP tables in files; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
+  /// - Throws: `BuckiaError`: `cannotEncrypt` when a recipient has no key, or when the connection of the app has TEMP tables or triggers and `PRAGMA temp_store` is not MEMORY; `noIdentity` when nobody signs; `invalidScope`, `invalidSelection` or `noSuchTable` when the scope cannot be followed;
   ///   `misuse` when there are several files and the output is not a folder, and for a borrowed database inside a transaction of the
   ///   app, which may still roll back; when the database cannot be written. Nothing is sent then. When the file cannot be written,
   ///   the next call delivers it.
@@ -59,17 +59,9 @@ extension DatabaseManager {
         let sealing = try ShareSealing(of: options, for: recipients, signedBy: identity)
         let run = ShareRun(scope, recipients, output, options, sealing, home, progress)
         if options.isUnencrypted { return try run.run(on: connection) }
-        let report = try Opening.sealing(true) {
-          try connection.withTemporaryFilesInMemory { try run.run(on: connection) }
+        return try Opening.sealing(true) {
+          try TemporaryFilesInMemory.whileRequired(on: connection) { try run.run(on: connection) }
         }
-        guard let report else {
-          throw BuckiaError(
-            .cannotEncrypt,
-            "SQLite would write keys of what is shared into temporary files, unencrypted, and it cannot be told not to while this "
-              + "connection has TEMP tables; set PRAGMA temp_store = MEMORY before they are made, or share through another connection",
-            path: connection.path)
-        }
-        return report
       }
     }
     report.seconds = seconds

@@ -34,9 +34,4 @@ package final class UnsentEdits {
   package func writeShared(to other: borrowing SQLiteConnection) throws {
     for rows in rows.values { try rows.writeShared(to: other) }
   }
-
-  /// Removes the TEMP tables.
-  package func end() throws {
-    for rows in rows.values { try rows.end() }
-  }
 }

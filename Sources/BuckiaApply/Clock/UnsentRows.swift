@@ -44,7 +44,7 @@ final class UnsentRows: UnsentRowSource {
     on connection: borrowing SQLiteConnection
   ) throws {
     self.table = table
-    name = "temp.buckia_unsent_\(number)"
+    name = "temp.\(SQLiteConnection.temporaryPrefix)unsent_\(number)"
     key = ClockKey(of: table)
     self.connection = SQLiteConnection(sharing: connection)
     try connection.execute("DROP TABLE IF EXISTS \(name)")
@@ -151,7 +151,4 @@ final class UnsentRows: UnsentRowSource {
       }
     }
   }
-
-  /// Removes the TEMP table.
-  func end() throws { try connection.execute("DROP TABLE IF EXISTS \(name)") }
 }

@@ -8,7 +8,7 @@ import SQLiteSchemas
 /// note that, and are dropped when the changes are applied. Most databases need none.
 struct ForeignKeyWatch {
   /// The names of our triggers begin so.
-  private static let prefix = "buckia_watch_"
+  private static let prefix = "\(SQLiteConnection.temporaryPrefix)watch_"
 
   /// Columns of one table whose values are noted, in a table of their own.
   private struct Watched: Hashable {
@@ -109,8 +109,6 @@ struct ForeignKeyWatch {
   var seesEverything: Bool { !written.isEmpty }
 
   /// Takes the triggers away, and what they noted.
-  ///
-  /// The connection may be the application's, and stay open for days.
   func stop() throws {
     for name in triggers { try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name)") }
     for store in Array(removed.values) + Array(written.values) { try store.clear(on: session.connection) }

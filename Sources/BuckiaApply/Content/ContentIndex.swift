@@ -18,7 +18,7 @@ final class ContentIndex {
     }
   }
 
-  private static let prefix = "buckia_content_"
+  private static let prefix = "\(SQLiteConnection.temporaryPrefix)content_"
   /// How many entries are sorted and written together: 16 MiB of them. In order they are written many times faster.
   private static let batchSize = 1 << 20
 
@@ -53,7 +53,7 @@ final class ContentIndex {
     written = "\(Self.prefix)written_\(slot)"
     triggers = ["INSERT", "UPDATE"].map { ($0, "\(Self.prefix)\($0.lowercased())_\(slot)") }
     let rowID = statements.rowID ?? "rowid"
-    // A table that is there already was left, empty, because SQLite drops no table while any statement reads.
+    // A table that is there already was left, empty, by an earlier file.
     try connection.execute(
       """
       CREATE TEMP TABLE IF NOT EXISTS \(store)(hash INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (hash, row))

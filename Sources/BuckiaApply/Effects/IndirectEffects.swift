@@ -20,7 +20,7 @@ struct IndirectEffects {
     let width: Int
   }
 
-  private static let prefix = "buckia_effect_"
+  private static let prefix = "\(SQLiteConnection.temporaryPrefix)effect_"
   private static let current = "temp.\(prefix)current"
 
   private let session: ApplySession

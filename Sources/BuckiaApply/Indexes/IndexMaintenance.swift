@@ -47,8 +47,7 @@ final class IndexMaintenance {
     do {
       try maintenance.copyTriggers(of: tables)
     } catch {
-      _ = try maintenance.end()
-      throw error
+      throw cleaningUp(after: error) { _ = try maintenance.end() }
     }
     return maintenance
   }
@@ -129,7 +128,7 @@ final class IndexMaintenance {
       UnmaintainedIndex(name: trigger.index.name, module: trigger.index.module, table: trigger.table, reason: reason))
   }
 
-  private func name(of number: Int) -> String { "buckia_index_\(number)" }
+  private func name(of number: Int) -> String { "\(SQLiteConnection.temporaryPrefix)index_\(number)" }
 
   private func remove(_ number: Int) throws(SQLiteError) {
     try session.connection.execute("DROP TRIGGER IF EXISTS temp.\(name(of: number))")

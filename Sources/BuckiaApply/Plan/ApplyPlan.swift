@@ -118,14 +118,11 @@ package struct ApplyPlan {
   package consuming func apply(in transaction: borrowing SQLiteTransaction) throws -> ApplyResult {
     let mark = try session.mark()
     do {
-      if ownsSession { try session.begin() }
-      let result = try carryOut(in: transaction, since: mark)
-      if ownsSession { try session.end() }
-      return result
+      guard ownsSession else { return try carryOut(in: transaction, since: mark) }
+      return try session.whileReady { try carryOut(in: transaction, since: mark) }
     } catch {
       // What was read and prepared may refer to a schema that is rolled back now.
       session.rollBack(to: mark)
-      if ownsSession { try session.end() }
       throw error
     }
   }

@@ -66,9 +66,8 @@ struct HeldRelease {
       let name = TableName(part.table)
       if blocked[name]?.isWhole == true { continue }
       do {
-        let refusal = gate.refusal(of: part.senderKey, isRaw: part.isRaw, isHeld: true)
-        if refusal == nil, let failure = session.heldFailures[part.number] { throw failure.refusal }
-        let attempt = try attempt(part, after: blocked[name] ?? Blocked(), unless: refusal)
+        if gate.refusal(ofHeld: part) == nil, let failure = session.heldFailures[part.number] { throw failure.refusal }
+        let attempt = try attempt(part, after: blocked[name] ?? Blocked(), through: gate)
         blocked[name, default: Blocked()].add(attempt.rest)
         if let result = attempt.result {
           release(of: part, in: &released) {
@@ -115,7 +114,7 @@ struct HeldRelease {
   ///
   /// - Returns: What was done, if anything, and what still has no place.
   private func attempt(
-    _ part: HeldPart, after blocked: Blocked, unless refusal: Refusal?
+    _ part: HeldPart, after blocked: Blocked, through gate: ReceiverGate
   ) throws -> (result: ApplyResult?, rest: HeldTable?) {
     let name = TableName(part.table)
     var withheld: [Int: String] = [:]
@@ -127,8 +126,12 @@ struct HeldRelease {
       definitions: [part.definition], mode: .hold, withholding: [name: withheld], renames: renames,
       local: session.schema())
     guard part.isAnyNew(beside: plan.held[name]) else { return (nil, plan.held[name]) }
-    if let refusal { throw Unwelcome(refusal: refusal) }
-    let admitted = try AdmittedChanges(held: part, on: session.connection)
+    let admitted: AdmittedChanges
+    switch try gate.admit(held: part, on: session.connection) {
+    case .admitted(let changes): admitted = changes
+    case .refused(let refusal): throw Unwelcome(refusal: refusal)
+    case .alreadyRecorded, .contained: return (nil, plan.held[name])
+    }
     let checked = try ValueCompatibilityCheck(plan, .hold, renames, session, withholding: [name: withheld])
       .run(admitted.changes, admitted.changes.feed.summary())
     let rest = checked.held[name]

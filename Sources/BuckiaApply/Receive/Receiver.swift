@@ -70,8 +70,7 @@ package struct Receiver {
       firstEntry = try LedgerEntries.nextNumber(on: connection)
       try transaction.commit()
     } catch {
-      try session.end()
-      throw error
+      throw cleaningUp(after: error, by: session.end)
     }
   }
 

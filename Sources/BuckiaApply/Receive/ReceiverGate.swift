@@ -6,24 +6,15 @@ import SQLiteSchemas
 
 /// Changes that may be applied: their sender is trusted, their id has its time, and they are not in the ledger yet.
 ///
-/// Only ``ReceiverGate`` makes them, and ``ApplyPlan`` takes nothing else.
+/// ``ApplyPlan`` takes nothing else. ``ReceiverGate`` alone makes them; other stages can only derive others from them.
 package struct AdmittedChanges {
   let changes: IncomingChanges
 
   fileprivate init(_ changes: IncomingChanges) { self.changes = changes }
 
-  /// Changes that stand for these in what follows: a part of them, or several admitted ones in one.
+  /// What a stage has made of admitted changes, for the stages behind it: a part of them, several in one, or the same in the keys and
+  /// columns of this database.
   func replaced(by changes: IncomingChanges) -> AdmittedChanges { AdmittedChanges(changes) }
-
-  /// Changes that take back what diffs which were admitted before have done here.
-  init(takingBack changes: IncomingChanges) { self.changes = changes }
-
-  /// Changes of a diff that was admitted before, as the database has held them since.
-  init(held part: HeldPart, on connection: borrowing SQLiteConnection) throws {
-    changes = try IncomingChanges(
-      key: LedgerKey(sender: "", id: part.diff, digest: [], isRaw: true), file: "", definitions: [part.definition],
-      changeset: part.changeset(on: connection))
-  }
 }
 
 /// Decides whether verified changes may be applied to a database now. There is no other way to ``AdmittedChanges``.
@@ -90,13 +81,35 @@ package struct ReceiverGate: Sendable {
     return try admit(changes, at: place, on: connection)
   }
 
+  /// Decides about a part of a diff that was admitted before, and that the database has held since.
+  ///
+  /// - Throws: `SQLiteError`; as ``IncomingChanges``.
+  func admit(held part: HeldPart, on connection: borrowing SQLiteConnection) throws -> Admission {
+    if let refusal = refusal(ofHeld: part) { return .refused(refusal) }
+    return .admitted(
+      AdmittedChanges(
+        try IncomingChanges(
+          key: LedgerKey(sender: "", id: part.diff, digest: [], isRaw: true), file: "", definitions: [part.definition],
+          changeset: part.changeset(on: connection))))
+  }
+
+  /// Why a part that is held is not applied now; nil where it may be.
+  func refusal(ofHeld part: HeldPart) -> Refusal? {
+    refusal(of: part.senderKey, isRaw: part.isRaw, isHeld: true)
+  }
+
+  /// Admits changes by which this database takes back what a diff of its ledger has done here.
+  static func admit(_ changes: IncomingChanges, takingBack diff: AppliedDiff) -> AdmittedChanges {
+    AdmittedChanges(changes)
+  }
+
   /// Why nothing is taken from a sender now; nil where it is.
   ///
   /// - Parameters:
   ///   - sender: The verified key in hex, as the ledger has it.
   ///   - isRaw: Whether the changes came as a raw changeset.
   ///   - isHeld: Whether the diff was taken before, and the database has held this part of it since.
-  func refusal(of sender: String, isRaw: Bool, isHeld: Bool = false) -> Refusal? {
+  private func refusal(of sender: String, isRaw: Bool, isHeld: Bool = false) -> Refusal? {
     switch senders.standing(of: sender) {
     // That a key has ended counts whatever is trusted otherwise.
     case .removed(let name): .removedSender(name)

@@ -17,7 +17,7 @@ enum StatementRollback {
   static func require(in session: ApplySession) throws {
     for entry in try session.schema().entries where entry.kind == .table {
       for event in ["INSERT", "UPDATE", "DELETE"] {
-        let name = SQLText.identifier("buckia_statement_\(event)_\(entry.name.text)")
+        let name = SQLText.identifier("\(SQLiteConnection.temporaryPrefix)statement_\(event)_\(entry.name.text)")
         try session.connection.execute(
           """
           CREATE TEMP TRIGGER IF NOT EXISTS \(name) BEFORE \(event) ON main.\(entry.name.quoted) WHEN 0 BEGIN

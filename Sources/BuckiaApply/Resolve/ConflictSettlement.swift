@@ -91,8 +91,7 @@ package struct ConflictSettlement {
       }
       return result
     } catch {
-      _ = try settlement.indexes?.end()
-      throw error
+      throw cleaningUp(after: error) { _ = try settlement.indexes?.end() }
     }
   }
 

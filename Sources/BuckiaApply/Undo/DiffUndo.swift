@@ -64,7 +64,8 @@ package struct DiffUndo {
       changeset: changes)
     let entry = try LedgerEntries.nextNumber(on: session.connection)
     let again = try AppliedEffects.undone(by: diff.entry, on: session.connection)
-    let plan = try ApplyPlan(AdmittedChanges(takingBack: incoming), settings: settings, session: session)
+    let plan = try ApplyPlan(
+      ReceiverGate.admit(incoming, takingBack: diff), settings: settings, session: session)
     let result = try plan.apply(in: transaction)
     try session.effects.write(on: session.connection)
     try AppliedEffects.recordUndo(entry, of: diff.entry, on: session.connection)

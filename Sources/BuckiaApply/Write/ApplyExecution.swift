@@ -52,8 +52,7 @@ struct ApplyExecution {
       result.warnings += remarks
       return .applied(result)
     } catch {
-      _ = try indexes.end()
-      throw error
+      throw cleaningUp(after: error) { _ = try indexes.end() }
     }
   }
 

@@ -182,16 +182,11 @@ package final class ApplySession {
   ///
   /// - Throws: As ``begin()`` and ``end()``; whatever `body` throws.
   package func whileReady<Result>(_ body: () throws -> Result) throws -> Result {
-    let result: Result
-    do {
-      try begin()
-      result = try body()
-    } catch {
-      try end()
-      throw error
-    }
-    try end()
-    return result
+    try cleaningUp(
+      after: {
+        try begin()
+        return try body()
+      }, by: end)
   }
 
   // MARK: What is known

@@ -4,7 +4,7 @@ import SQLiteSchemas
 /// A TEMP table for the keys of rows, or for other values that tell rows apart, which compares them as a local table does.
 struct KeyStore {
   /// The names of the tables begin so.
-  private static let prefix = "buckia_keys_"
+  private static let prefix = "\(SQLiteConnection.temporaryPrefix)keys_"
 
   /// The name of the table, without that of its schema, which is `temp`.
   let name: String
@@ -27,7 +27,7 @@ struct KeyStore {
     if clauses.isEmpty { clauses = ["k0 INTEGER"] }
     let names = clauses.indices.map { "k\($0)" }.joined(separator: ", ")
     let definition = "(\(clauses.joined(separator: ", ")), UNIQUE (\(names)))"
-    // Named after its definition: such a table stays, empty, because SQLite drops no table while any statement reads.
+    // Named after its definition: such a table stays, empty, for the next file, and goes with the connection.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in definition.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     name = "\(Self.prefix)\(String(hash, radix: 16))_\(suffix)"

@@ -37,14 +37,12 @@ struct S3MultipartUpload: Sendable {
       parts = try await sendParts(of: upload, known)
     } catch let error as StorageError where error.code == .sourceChanged {
       // None of its parts will be needed again.
-      try await abort(upload)
-      throw error
+      throw await abort(upload, after: error)
     }
     do {
       return try await complete(upload, parts)
     } catch let error as StorageError where error.code == .alreadyExists || error.code == .changed {
-      try await abort(upload)
-      throw error
+      throw await abort(upload, after: error)
     }
   }
 
@@ -186,8 +184,14 @@ struct S3MultipartUpload: Sendable {
       .split(separator: "<", omittingEmptySubsequences: false).joined(separator: "&lt;")
   }
 
-  private func abort(_ upload: String) async throws {
+  /// Ends an upload that has failed, so that the server keeps no parts of it.
+  ///
+  /// - Returns: The error, which says what went wrong, also where the server does not answer any more.
+  private func abort(_ upload: String, after failure: StorageError) async -> StorageError {
     let request = HTTPTransportRequest("DELETE", bucket.url(path).with(query: [("uploadId", upload)]))
-    _ = try await bucket.exchange.perform(request, about: path, accepting: [200, 204, 404])
+    do {
+      _ = try await bucket.exchange.perform(request, about: path, accepting: [200, 204, 404])
+    } catch { return failure }
+    return failure
   }
 }

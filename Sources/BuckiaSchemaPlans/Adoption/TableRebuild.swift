@@ -121,9 +121,8 @@ struct TableRebuild: Sendable {
       try connection.execute(failure == nil ? "RELEASE buckia_rebuild" : Self.takeBack)
       return failure
     } catch {
-      // A full disk may have ended the transaction; the error says so.
-      if connection.isInTransaction { try connection.execute(Self.takeBack) }
-      throw error
+      // A full disk may have ended the transaction.
+      throw cleaningUp(after: error) { if connection.isInTransaction { try connection.execute(Self.takeBack) } }
     }
   }
 

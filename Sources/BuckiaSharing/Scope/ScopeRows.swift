@@ -29,8 +29,7 @@ package final class ScopeRows {
       try gather()
       try leaveOutRows()
     } catch {
-      try removeTables()
-      throw error
+      throw cleaningUp(after: error, by: removeTables)
     }
   }
 
@@ -82,7 +81,7 @@ package final class ScopeRows {
 
   // MARK: Tables of keys
 
-  static func name(_ place: Int) -> String { "temp.buckia_scope_\(place)" }
+  static func name(_ place: Int) -> String { "temp.\(SQLiteConnection.temporaryPrefix)scope_\(place)" }
 
   /// The columns of a table of keys.
   static func keys(of table: ScopeSchema.Table, as alias: String? = nil) -> String {

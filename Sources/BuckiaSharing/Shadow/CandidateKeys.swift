@@ -11,7 +11,7 @@ final class CandidateKeys {
   private let names: [String]
 
   /// The name of the list for a shadow.
-  static func name(for shadow: Int64) -> String { "buckia_candidates_\(shadow)" }
+  static func name(for shadow: Int64) -> String { "\(SQLiteConnection.temporaryPrefix)candidates_\(shadow)" }
 
   /// Makes an empty list.
   ///

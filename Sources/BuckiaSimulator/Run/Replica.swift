@@ -231,7 +231,6 @@ final class Replica {
     settings.unsent = options.conflicts.usesLatest ? try unsent?.edits(on: database) : nil
     do { try apply(source, settings, at: now) } catch is DeliveredFiles.Stop {}
     try keepSnapshot(without: unsent, beside: settings.unsent)
-    try settings.unsent?.end()
     return source.done
   }
 
@@ -262,18 +261,14 @@ final class Replica {
     settings.retention = .standard
     settings.senders = KnownSenders(standings)
     var receiver = try Receiver(on: database, settings: settings, clock: { time })
-    do {
+    try cleaningUp(after: {
       // A part that the policy `abort` refuses stays held.
       let released = try receiver.releaseHeld()
       if isUpgraded, settings.policies == .abort, released.contains(where: { $0.state != .applied }) {
         hasRefused = true
       }
       try receiver.receive(source)
-    } catch {
-      try receiver.end()
-      throw error
-    }
-    try receiver.end()
+    }) { try receiver.end() }
   }
 }
 

@@ -40,10 +40,8 @@ actor SyncIndex {
   private func durably(_ body: () throws -> Void) throws {
     try reporting {
       try connection.execute("PRAGMA synchronous = FULL")
-      let outcome = Result { try body() }
       // After an error as well, so that later changes do not wait for the disk.
-      try connection.execute("PRAGMA synchronous = \(usualSynchronization)")
-      try outcome.get()
+      try cleaningUp(after: body) { try connection.execute("PRAGMA synchronous = \(usualSynchronization)") }
     }
   }
 

@@ -45,6 +45,7 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, exec, "_:_:", (db, sql, 0, 0, 0), sqlite3 *db, const char *sql)                                               \
   R(int, get_autocommit, "_:", (db), sqlite3 *db)                                                                      \
   R(int, txn_state, "_:_:", (db, schema), sqlite3 *db, const char *_Nullable schema)                                   \
+  R(int, db_readonly, "_:_:", (db, schema), sqlite3 *db, const char *schema)                                           \
   R(sqlite3_int64, changes64, "_:", (db), sqlite3 *db)                                                                 \
   R(sqlite3_int64, total_changes64, "_:", (db), sqlite3 *db)                                                           \
   R(int, limit, "_:_:", (db, limit, -1), sqlite3 *db, int limit)                                                       \
@@ -72,7 +73,7 @@ typedef struct BUCKIA_SENDABLE SQLiteRoutines {
   R(int, collation_needed, "_:_:_:", (db, context, needed), sqlite3 *db, void *_Nullable context,                      \
     void (*needed)(void *_Nullable, sqlite3 *_Nullable, int, const char *_Nullable))                                   \
   R(int, create_collation_v2, "_:_:_:", (db, name, SQLITE_UTF8, 0, compare, 0), sqlite3 *db, const char *name,         \
-    int (*compare)(void *_Nullable, int, const void *_Nullable, int, const void *_Nullable))                           \
+    int (*_Nullable compare)(void *_Nullable, int, const void *_Nullable, int, const void *_Nullable))                    \
   R(int, create_function_v2, "_:_:_:_:_:_:_:", (db, name, count, flags, data, call, 0, 0, destroy),                    \
     sqlite3 *db, const char *name, int count, int flags, void *_Nullable data,                                         \
     void (*_Nullable call)(sqlite3_context *_Nullable, int, sqlite3_value *_Nullable *_Nullable),                      \

@@ -1,0 +1,19 @@
+import SQLiteConnections
+import Testing
+
+@Suite struct CleaningUpTests {
+  private enum Failure: Error { case first, second }
+
+  @Test func `clean-up that fails does not hide the error that it follows`() throws {
+    #expect(throws: Failure.first) { try cleaningUp(after: { throw Failure.first }) { throw Failure.second } }
+    #expect(throws: Failure.second) { try cleaningUp(after: {}) { throw Failure.second } }
+    #expect(throws: Failure.first) { throw cleaningUp(after: Failure.first) { throw Failure.second } }
+  }
+
+  @Test func `a setting is put back after an error, and the error stays`() throws {
+    let connection = try SQLiteConnection(opening: ":memory:", as: .create)
+    try connection.execute("PRAGMA cache_size = 100")
+    #expect(throws: Failure.first) { try connection.withPageCache(of: 64 << 20) { throw Failure.first } }
+    #expect(try connection.integer("PRAGMA cache_size") == 100)
+  }
+}
