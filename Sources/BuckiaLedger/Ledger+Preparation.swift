@@ -22,6 +22,7 @@ extension Ledger {
     InvitationEntry.definition, AcceptedEntry.definition,
     StateEntry.definition, AsideRows.definition, ResendRequest.definition,
     RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
+    ParkedRows.definition, KeptRows.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

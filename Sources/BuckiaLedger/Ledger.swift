@@ -6,7 +6,7 @@ import SQLiteConnections
 /// describes the tables. Every call works inside whatever transaction is open.
 package enum Ledger {
   /// The format of the tables that this version writes. Readers understand every earlier format, too.
-  package static let format: Int64 = 14
+  package static let format: Int64 = 15
   /// The first format that has the sums of what streams hold.
   static let stateFormat: Int64 = 10
   /// The first format that has who signed what was shared last.

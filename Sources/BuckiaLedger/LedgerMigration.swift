@@ -7,6 +7,7 @@ enum LedgerMigration {
   static let statements = [
     toFormat2, toFormat3, toFormat4, toFormat5, toFormat6, toFormat7, toFormat8, toFormatWithInvitations,
     toStateFormat, toFormatWithRowNames, toFormatWithSigners, toFormatWithTranslatedRows, toFormatWithDeletionNotices,
+    toFormatWithParkedRows,
   ]
 
   /// The states of a file are no longer frozen in CHECKs.
@@ -423,6 +424,23 @@ enum LedgerMigration {
       through INTEGER NOT NULL,
       diff TEXT NOT NULL,
       PRIMARY KEY (clock, share)
+    ) WITHOUT ROWID;
+    """
+
+  /// Rows wait for those that they refer to, and rows that others refer to are kept.
+  private static let toFormatWithParkedRows = """
+    CREATE TABLE main.buckia_parked(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      entry INTEGER NOT NULL,
+      columns BLOB NOT NULL,
+      "row" BLOB NOT NULL,
+      PRIMARY KEY (table_name, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_kept(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      PRIMARY KEY (table_name, key)
     ) WITHOUT ROWID;
     """
 }
