@@ -428,6 +428,7 @@ enum LedgerMigration {
     """
 
   /// A share knows the keys of its recipients, and which rows of theirs it has not sent yet; a stream, which of its changes were not taken.
+  /// Rows wait for those that they refer to, and rows that others refer to are kept.
   private static let toFormatWithRecipientKeys = """
     CREATE TABLE main.buckia_recipient(
       share INTEGER NOT NULL,
@@ -445,6 +446,19 @@ enum LedgerMigration {
       key BLOB NOT NULL,
       hash INTEGER,
       PRIMARY KEY (vouch, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_parked(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      entry INTEGER NOT NULL,
+      columns BLOB NOT NULL,
+      "row" BLOB NOT NULL,
+      PRIMARY KEY (table_name, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_kept(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      PRIMARY KEY (table_name, key)
     ) WITHOUT ROWID;
     """
 }

@@ -18,6 +18,11 @@ import Testing
       let ours = try scenario.engine().outcome
       tally.cases += 1
       if !stock.questions.isEmpty { tally.conflicts += 1 }
+      // SQLite leaves references that lead nowhere: `ForeignKeyAuditTests` and `ReferencePropertyTests` look at those.
+      if ours.hasMendedReferences {
+        tally.mended += 1
+        return
+      }
       if scenario.isEqual(ours, stock) { return }
       tally.deviations += 1
       let plain = try scenario.reference([]).outcome
@@ -39,6 +44,7 @@ import Testing
       Issue.record("\(Seeds.replay(seed))\n\(scenario.report(ours, reference, "ours", "reference"))")
     }
     if tally.cases > 500 {
+      #expect(tally.mended < tally.cases / 4, "\(tally.mended) of \(tally.cases) break references: too many")
       #expect(tally.conflicts > tally.cases / 4, "the changes hardly ever meet")
       #expect(
         tally.deviations < tally.cases / 10, "\(tally.deviations) of \(tally.cases) differ, as they may: too many")
@@ -80,6 +86,7 @@ import Testing
     var cases = 0
     var conflicts = 0
     var deviations = 0
+    var mended = 0
   }
 
   @Test("Not asking about equal edits changes nothing but the number of conflicts", arguments: Seeds.shards)

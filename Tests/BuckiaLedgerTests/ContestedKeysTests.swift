@@ -159,7 +159,8 @@ final class ContestedKeysTests {
     DROP TABLE buckia_invitation; DROP TABLE buckia_accepted;
     DROP TABLE buckia_state; DROP TABLE buckia_aside; DROP TABLE buckia_request;
     DROP TABLE buckia_row_name; DROP TABLE buckia_stream_author; DROP TABLE buckia_translated;
-    DROP TABLE buckia_told; DROP TABLE buckia_heard; DROP TABLE buckia_stream_acknowledgement; DROP TABLE buckia_forgotten
+    DROP TABLE buckia_told; DROP TABLE buckia_heard; DROP TABLE buckia_stream_acknowledgement; DROP TABLE buckia_forgotten;
+    DROP TABLE buckia_parked; DROP TABLE buckia_kept
     """
 
   @Test("A ledger of format 2 gets the table")

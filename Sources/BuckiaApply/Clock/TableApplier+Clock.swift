@@ -98,6 +98,7 @@ extension TableApplier {
 
   /// Whether a change may be written as a whole: no part of it is earlier than what is here.
   func mayPark(_ bytes: RawSpan) throws -> Bool {
+    if let staying, try !mayChangeReferences(staying, bytes) { return false }
     guard followsClock, let clock, change.operation != .delete else { return true }
     return try laterColumns(by: clock, bytes).isEmpty
   }

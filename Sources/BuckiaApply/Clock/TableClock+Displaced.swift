@@ -17,6 +17,11 @@ extension TableClock {
     let stamps: RowStamps
   }
 
+  /// Keeps the stamps of a row that is here and will not be: runs say something only of rows that are here.
+  func hold(_ key: ClockKeyRecord) throws {
+    if let list = try list(of: key) { try store.write(list, key) }
+  }
+
   /// Keeps a row that is here and will not be.
   func keep(_ row: [UInt8], for key: ClockKeyRecord) throws {
     let before = try list(of: key)

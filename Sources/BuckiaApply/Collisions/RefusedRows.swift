@@ -30,6 +30,8 @@ final class RefusedRows {
   /// How often a diff is applied again at most. One that needs more leaves out other rows each time.
   private static let runLimit = 8
 
+  /// What is decided about references that lead nowhere.
+  let references = ReferenceDecisions()
   private let library: SQLiteLibrary
   private var store: ReferenceStore?
   /// The tables of the diff with rows that refer to refused ones.

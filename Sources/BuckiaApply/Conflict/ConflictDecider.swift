@@ -16,8 +16,6 @@ final class ConflictDecider {
   private let log: ConflictLog?
   /// Changes that were left out, of the tables that are watched.
   private(set) var omissions: [Omission] = []
-  /// Sentences about rows that refer to nothing, where they are not recorded.
-  private(set) var unrecordedViolations: [String] = []
   private var marked = 0
   /// Whether rows that have a UNIQUE value of an incoming one are deleted.
   let makesRoom: Bool
@@ -226,7 +224,7 @@ final class ConflictDecider {
 
   /// Writes down that the row a statement stands on refers to one that is not there.
   func recordViolation(_ row: CurrentRow?, _ layout: ConflictLayout, message: String) throws {
-    guard let log else { return unrecordedViolations.append(message) }
+    guard let log else { return }
     try log.record(
       .foreignKey, .reported, layout.recorded, base: nil,
       local: row.map { row in log.row { row.append(layout.columns.count, to: &$0) } }, incoming: nil,

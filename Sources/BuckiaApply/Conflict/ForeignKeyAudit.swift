@@ -16,46 +16,39 @@ struct ForeignKeyAudit {
   /// What was found out of colliding keys.
   let collisions: KeyCollisions?
 
-  /// What was found: rows that refer to nothing, and rows that refer to another row than before.
-  struct Found {
-    fileprivate(set) var violations = 0
-    fileprivate(set) var replacements = 0
-  }
-
-  /// Looks at every foreign key whose table or parent was changed, and has each row recorded that it is broken in.
+  /// Looks at every foreign key whose table or parent was changed.
   ///
-  /// Rows are handed on one at a time; only what tells them apart is remembered, so that none is recorded twice.
-  ///
-  /// - Returns: How many rows were found.
-  /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when violations are refused unasked.
-  func recordViolations(_ sections: TableSections, _ decider: ConflictDecider) throws -> Found {
-    let referring = try referring(sections)
-    var count = Found()
-    guard !referring.isEmpty else { return count }
+  /// - Parameter written: Rows that were written beside the changes, by table.
+  /// - Returns: The rows that refer to nothing or to another row than before, by foreign key; none without such rows.
+  /// - Throws: `SQLiteError`.
+  func run(_ sections: TableSections, beside written: [TableName: KeyStore]) throws -> [BrokenRows] {
+    let referring = try referring(sections).union(written.keys)
+    var all: [BrokenRows] = []
+    guard !referring.isEmpty else { return all }
     let schema = try session.schema()
     for entry in schema.entries(named: referring) where entry.kind == .table {
       let child = try schema.definition(of: entry)
-      var found = BrokenRows(of: child, hasRow: child.fitsWithIdentity(on: session.connection), decider)
       for key in child.foreignKeys {
         guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { continue }
-        found.begin(check.reference)
+        var found = BrokenRows(check)
+        found.areTaken = true
         // Both: a trigger of the application's can keep ours from firing (`RAISE(IGNORE)`).
-        if let match = changed[entry.name] { try check.written(match, sections, &found) }
-        if let store = watch.rowsWritten(to: entry.name) { try check.written(notedIn: store, &found) }
         if let match = changed[TableName(key.parent)] { try check.orphaned(match, sections, &found) }
         if let store = watch.valuesRemoved(from: TableName(key.parent), check.parentColumnNames) {
           try check.orphaned(notedIn: store, &found)
         }
+        found.areTaken = false
+        if let match = changed[entry.name] { try check.written(match, sections, &found) }
+        if let store = watch.rowsWritten(to: entry.name) { try check.written(notedIn: store, &found) }
+        if let store = written[entry.name] { try check.written(notedIn: store, &found) }
         if let collisions, collisions.refused.hasReplaced {
-          found.isReplaced = true
+          found.areReplaced = true
           try check.replaced(collisions, changed[entry.name], sections, &found)
         }
+        if !found.missing.isEmpty || !found.replaced.isEmpty { all.append(found) }
       }
-      try found.finish()
-      count.violations += found.violations
-      count.replacements += found.replacements
     }
-    return count
+    return all
   }
 
   /// The tables that have a foreign key and were changed, and those whose parent may have lost a row or a value that they refer

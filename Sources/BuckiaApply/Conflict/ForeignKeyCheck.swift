@@ -8,17 +8,15 @@ import SQLiteSchemas
 /// Keys that SQLite itself could not enforce (no such parent, no unique index on its columns) are the schema's fault and
 /// are not checked: <https://sqlite.org/foreignkeys.html#fk_indexes>.
 struct ForeignKeyCheck {
+  let key: ForeignKey
   let child: TableDefinition
   let parent: TableDefinition
   let parentColumns: [Int]
   /// The columns of the child that refer to them; -1 for generated ones.
-  private let childColumns: [Int]
-  /// The local row: its columns as SQL, in the order of the layout.
-  private let layout: [String]
-  private let hasRow: Bool
+  let childColumns: [Int]
   private let references: [String]
-  /// Whether the row is there that the local one refers to, as SQL.
-  private let parentExists: String
+  /// The row that the local one refers to, as SQL.
+  private let parentRow: String
   let session: ApplySession
 
   init?(_ key: ForeignKey, of child: TableDefinition, in schema: SchemaReader, _ session: ApplySession) throws {
@@ -28,28 +26,22 @@ struct ForeignKeyCheck {
     let isUnique = ([parent.primaryKey] + parent.unique).contains { Set($0) == Set(columns) }
     guard columns.count == key.columns.count, !columns.isEmpty, isUnique else { return nil }
     self.session = session
+    self.key = key
     self.child = child
     self.parent = parent
     parentColumns = columns
     childColumns = key.columns.map { child.column(named: $0) ?? -1 }
-    layout = child.changesetColumnsSQL
-    hasRow = child.fitsWithIdentity(on: session.connection)
     references = key.columns.map { "c.\(SQLText.identifier($0))" }
     // The parent stands on the left, because its collating sequence decides. So does its affinity: the plus takes the
     // child's away, which would also keep the parent's index from being used.
     let equal = zip(columns, references).map { "p.\(SQLText.identifier(parent.columns[$0].name)) = +\($1)" }
-    parentExists =
-      "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND ")))"
+    parentRow = "FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(equal.joined(separator: " AND "))"
   }
+
+  /// True if it refers to the primary key, which only a DELETE takes away.
+  var isToKey: Bool { parentColumns.allSatisfy { parent.primaryKey.contains($0) } }
 
   var parentColumnNames: [String] { parentColumns.map { parent.columns[$0].name } }
-
-  /// What to say of rows that refer to others by this foreign key.
-  var reference: BrokenRows.Reference {
-    let offset = child.isKeyedByRowID ? 1 : 0
-    return BrokenRows.Reference(
-      parent: parent.name, columns: parentColumnNames, places: childColumns.map { $0 < 0 ? -1 : $0 + offset })
-  }
 
   /// The columns of the child's changes that refer to the parent; nil in the place of those that they do not have.
   func referring(in match: TableMatch) -> [Int?] {
@@ -63,11 +55,12 @@ struct ForeignKeyCheck {
     return child.primaryKey.map { "c.\(SQLText.identifier(child.columns[$0].name))" }.joined(separator: ", ")
   }
 
+  /// The rows for which a condition holds: their keys, the values by which they refer to others, and what tells them apart.
   private func select(where condition: String, ofMissing: Bool = true) -> String {
-    let results = (hasRow ? layout.map { "c.\($0)" } : []) + [identity]
+    let results = child.keySQL.map { "c.\($0)" } + references + [identity]
     let isSet = references.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
     return "SELECT \(results.joined(separator: ", ")) FROM main.\(SQLText.identifier(child.name)) AS c "
-      + "WHERE \(condition) AND \(isSet) AND \(ofMissing ? "NOT " : "")\(parentExists)"
+      + "WHERE \(condition) AND \(isSet) AND \(ofMissing ? "NOT " : "")EXISTS (SELECT 1 \(parentRow))"
   }
 
   /// Adds the rows for which a condition holds.
@@ -75,7 +68,39 @@ struct ForeignKeyCheck {
   /// - Parameter ofMissing: Whether those that refer to nothing, or those that refer to a row.
   func addAll(where condition: String, ofMissing: Bool = true, to found: inout BrokenRows) throws {
     let rows = PreparedStatement(try session.connection.prepare(select(where: condition, ofMissing: ofMissing)))
-    while try rows.statement.step() { try found.add(rows) }
+    while try rows.statement.step() { found.add(rows) }
+  }
+
+  // MARK: Single rows
+
+  /// The key of the row that some values refer to; nil when there is none.
+  func parentKey(of values: [UInt8]) throws -> [UInt8]? {
+    let results = parent.keySQL.map { "p.\($0)" }.joined(separator: ", ")
+    let terms = parentColumns.enumerated().map { "p.\(SQLText.identifier(parent.columns[$1].name)) = +?\($0 + 1)" }
+    return try record(
+      "SELECT \(results) FROM main.\(SQLText.identifier(parent.name)) AS p WHERE \(terms.joined(separator: " AND "))",
+      values)
+  }
+
+  /// The values by which the row with a key refers to another; nil when it refers to none, or is not there.
+  func values(ofRow key: [UInt8]) throws -> [UInt8]? {
+    let terms = child.keySQL.enumerated().map { "c.\($1) = ?\($0 + 1)" } + references.map { "\($0) IS NOT NULL" }
+    return try record(
+      "SELECT \(references.joined(separator: ", ")) FROM main.\(SQLText.identifier(child.name)) AS c "
+        + "WHERE \(terms.joined(separator: " AND "))", key)
+  }
+
+  private func record(_ query: String, _ values: [UInt8]) throws -> [UInt8]? {
+    let prepared = try session.connection.cached(query)
+    defer {
+      prepared.statement.reset()
+      prepared.statement.clearBindings()
+    }
+    try ClockKeyRecord(bytes: values).bind(to: prepared.statement, from: 0)
+    guard try prepared.statement.step() else { return nil }
+    var writer = ChangesetWriter()
+    for column in 0..<prepared.statement.columnCount { writer.append(column: column, of: prepared.statement) }
+    return writer.bytes
   }
 
   // MARK: Rows that were written
@@ -114,15 +139,16 @@ struct ForeignKeyCheck {
       for (index, column) in columns.enumerated() where !isNull[index] {
         try lookup.statement.bind(change.row(column), in: bytes, at: index)
       }
-      while try lookup.statement.step() { try found.add(lookup) }
+      while try lookup.statement.step() { found.add(lookup) }
       lookup.statement.reset()
     }
   }
 
   private func prepareLookup(of key: [Int], _ isNull: [Bool]) throws -> PreparedStatement {
+    let columns = child.changesetColumnsSQL
     // `IS ?` would find NULL, too, but not by an index: each row would cost a scan of the table.
     let terms = zip(key, isNull).enumerated().map { index, part in
-      "c.\(layout[part.0]) \(part.1 ? "IS NULL" : "= ?\(index + 1)")"
+      "c.\(columns[part.0]) \(part.1 ? "IS NULL" : "= ?\(index + 1)")"
     }
     return PreparedStatement(
       try session.connection.prepare(select(where: terms.joined(separator: " AND ")), isPersistent: true))
@@ -169,12 +195,5 @@ struct ForeignKeyCheck {
     }
     if !isEmpty { try orphaned(notedIn: store, &found) }
     try store.clear(on: session.connection)
-  }
-}
-
-extension TableDefinition {
-  /// Whether one query can give a row and what tells it apart.
-  func fitsWithIdentity(on connection: borrowing SQLiteConnection) -> Bool {
-    changesetColumns.count + max(1, primaryKey.count) <= connection.columnLimit
   }
 }

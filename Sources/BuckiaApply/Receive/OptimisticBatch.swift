@@ -61,6 +61,7 @@ struct OptimisticBatch {
       !plan.schema.keepsDeletedRows, incoming.renames.isEmpty,
       try session.renames(of: incoming.key.sender).isEmpty, incoming.changeset.count <= Self.diffByteLimit,
       incoming.feed.isAllThere, try isPossible(), try !HeldParts.exist(on: session.connection),
+      try !ParkedRows.exist(on: session.connection),
       try !ContestedKeys.exist(on: session.connection)
     else { return .notEligible }
     let added = try incoming.feed.summary()

@@ -25,6 +25,12 @@ package protocol SharingParticipant: AnyObject {
   ///   lower case; empty where nothing was edited, or it is not known.
   /// - Throws: As ``prepare(_:)``.
   func valuesBeforeEdits(ofRow key: [UInt8], in table: TableName) throws -> [String: [UInt8]]
+  /// Notes that a row was kept which the changes that were prepared last were to delete, since rows here refer to it.
+  ///
+  /// - Parameters:
+  ///   - key: The values of the row's key as the changes have them.
+  ///   - table: Its table.
+  func didKeep(_ key: [UInt8], of table: TableName)
   /// Notes what follows from the changes that were prepared last, once they have been applied.
   ///
   /// - Parameter counts: What was done with the changes.

@@ -137,11 +137,11 @@ package struct ConflictSettlement {
 
   /// Sentences about the references that what was written has broken.
   private func violations(_ watch: ForeignKeyWatch) throws -> [String] {
-    let decider = ConflictDecider(policies: .takeIncoming, resolver: nil, log: nil)
     let nothing = TemporaryBuffer([])
     let audit = ForeignKeyAudit(session: session, changed: [:], watch: watch, collisions: nil)
-    _ = try audit.recordViolations(TableSections(ChangesetSummary.of(nothing), of: nothing), decider)
-    return decider.unrecordedViolations
+    return try audit.run(TableSections(ChangesetSummary.of(nothing), of: nothing), beside: [:]).flatMap { broken in
+      try broken.missing.map { "it refers to \(try broken.check.name(ofParent: $0.values)), which is not there" }
+    }
   }
 
   // MARK: One conflict

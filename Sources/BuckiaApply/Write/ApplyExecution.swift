@@ -81,17 +81,32 @@ struct ApplyExecution {
       rebuilding: rebuild,
       reportingTo: settings.observer, gatheringInto: effects, clocks: clocks(beside: seesTriggers),
       progress: settings.progress)
-    let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
     let known = holding.known.changes
+    try refused.references.beginRun(
+      TableSections(known.feed.summary(), of: known.changeset), schema.matches, in: session)
+    let parked = ParkedChildren(of: entry, keeping: indexes, in: session)
+    try parked.returnRows(beside: Set(schema.matches.keys), refused.references)
+    let watch = try ForeignKeyWatch(changed: Set(schema.matches.keys), seesTriggers: seesTriggers, session)
     try applier.applyAll(holding.known) { try known.requireDefinition(of: $0) }
     if try refused.findReferring(
       in: known, schema.matches, session, staysOut: { decider.mayLeaveOut(rowsOf: $0) })
     {
       return .refersToRefused(refused)
     }
-    try applier.auditForeignKeys(known, watchedBy: watch)
+    guard try applier.repairReferences(known, watchedBy: watch, refused.references, parked) else {
+      return .refersToRefused(refused)
+    }
     // After an error the rollback removes them: TEMP triggers belong to the transaction they were made in.
     try watch.stop()
+    try refused.references.endRun(on: session.connection)
+    if session.keepsLedger {
+      for (table, rows) in refused.references.kept {
+        for row in rows {
+          try KeptRows.note(row.local, of: table, on: session.connection)
+          settings.sharing?.didKeep(row.incoming, of: table)
+        }
+      }
+    }
     var warnings = applier.warnings + applier.passedOver.compactMap { schema.passedOver[$0] }
     if let remark = try incoming.remarkOnOldValues() { warnings.append(remark) }
     if let indexes {

@@ -71,6 +71,7 @@ package final class ApplySession {
   fileprivate struct SessionCache {
     var hasLedger = false
     var hasTriedHeld = false
+    var hasTriedParked = false
     var heldTables: Set<TableName>?
     var renames: [String: ColumnRenames] = [:]
     var latestPlan: LatestPlan?
@@ -313,6 +314,18 @@ package final class ApplySession {
   func noteTriedHeld() throws {
     try refresh()
     cache.hasTriedHeld = true
+  }
+
+  /// True if all parked rows have been tried in this session.
+  func hasTriedParked() throws -> Bool {
+    try refresh()
+    return cache.hasTriedParked
+  }
+
+  /// Remembers that all parked rows have been tried.
+  func noteTriedParked() throws {
+    try refresh()
+    cache.hasTriedParked = true
   }
 
   /// Remembers why a held part cannot be applied. It is not tried again in this session.

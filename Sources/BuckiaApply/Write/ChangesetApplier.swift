@@ -210,7 +210,8 @@ struct ChangesetApplier {
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer,
         gatheringInto: gathered),
-      match, header: table, of: changeset, decider: decider, collisions, known, waiting: waiting, clock: clock,
+      match, header: table, of: changeset, decider: decider, collisions, known,
+      staying: collisions?.refused.references.staying(in: statements.name), waiting: waiting, clock: clock,
       exposing: exposed[statements.name], canBatch: canBatch,
       storesUTF16: session.storesUTF16)
     if applier.exposed != nil { coverers[statements.name] = applier }
@@ -289,15 +290,22 @@ struct ChangesetApplier {
     if hasChanged, isChanged.insert(name).inserted { changedTables.append(name) }
   }
 
-  /// Looks up which references the changes have broken, records them row by row, and asks about them once.
-  mutating func auditForeignKeys(_ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch) throws {
+  /// Mends the references that the changes have broken, and asks about them once.
+  ///
+  /// - Returns: False if the changes have to be rolled back and applied again, with what is decided now.
+  mutating func repairReferences(
+    _ incoming: IncomingChanges, watchedBy watch: ForeignKeyWatch, _ decisions: ReferenceDecisions,
+    _ parked: ParkedChildren
+  ) throws -> Bool {
     // A trigger that says `RAISE(FAIL)` leaves a row written that counts as refused.
     let changed = watch.seesEverything ? schema.matches : schema.matches.filter { isChanged.contains($0.key) }
-    guard !changed.isEmpty else { return }
+    guard !changed.isEmpty || decisions.count > 0 || !parked.written.isEmpty else { return true }
     let audit = ForeignKeyAudit(session: session, changed: changed, watch: watch, collisions: collisions)
-    let found = try audit.recordViolations(TableSections(incoming.feed.summary(), of: incoming.changeset), decider)
-    counts.conflicts += found.violations + found.replacements
-    if found.violations > 0 { try decider.decideForeignKeys(violations: found.violations) }
+    var repair = ReferenceRepair(
+      audit, decisions, parked, decider, keeping: indexes, reportingTo: observer, gatheringInto: effects, in: session)
+    guard try repair.run(TableSections(incoming.feed.summary(), of: incoming.changeset)) else { return false }
+    counts += repair.counts
+    return true
   }
 }
 

@@ -121,6 +121,16 @@ final class DecodedChange {
     }
   }
 
+  /// Makes an UPDATE leave some columns as they are.
+  func leaveOut(_ columns: ColumnMask) {
+    for column in 0..<columnCount where columns.contains(column) && !isKey[column] {
+      values[column] = .undefined
+      values[columnCount + column] = .undefined
+    }
+    changed = changed.subtracting(columns)
+    compared = compared.subtracting(columns)
+  }
+
   private func clear(_ start: Int) {
     for index in start..<(start + columnCount) { values[index] = .undefined }
   }

@@ -36,6 +36,8 @@ final class TableApplier {
   lazy var found = collisions?.found(in: statements, header)
   /// What the table's changes are known to meet; nil for most tables.
   private let known: KnownCollisions?
+  /// The rows that may not be changed as the diff says, because of references; nil for most tables.
+  let staying: StayingRows?
   /// The rows whose INSERT waits for the table's other changes.
   private let waitingInserts: Set<RowIdentity>
   /// Which values the table stores as they are; nil where SQLite itself refuses all others.
@@ -79,13 +81,14 @@ final class TableApplier {
   ///     difference.
   ///   - collisions: Takes what is found out of colliding keys.
   ///   - known: What the table's changes are known to meet.
+  ///   - staying: The rows that may not be changed as the diff says, because of references.
   ///   - waitingInserts: The rows whose INSERT waits for the table's other changes.
   ///   - clock: Keeps the clock of the table; nil where it has none.
   ///   - exposed: The rows that were changed here and not sent; nil where there are none.
   init(
     _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
     decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
-    waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil, exposing exposed: ExposedRows? = nil,
+    staying: StayingRows? = nil, waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil, exposing exposed: ExposedRows? = nil,
     canBatch: Bool, storesUTF16: Bool
   ) {
     self.clock = clock
@@ -93,6 +96,7 @@ final class TableApplier {
     followsClock = clock != nil && decider.usesLatest(for: writer.statements.name)
     self.collisions = followsClock ? nil : collisions
     self.known = known
+    self.staying = staying
     self.waitingInserts = waitingInserts
     self.storesUTF16 = storesUTF16
     storageRules = LosslessStorageRules(match)
@@ -256,6 +260,7 @@ final class TableApplier {
     if storesUTF16, change.operation != .delete {
       for column in 0..<statements.columnCount { noteText(change.new(column), column, in: bytes) }
     }
+    if let staying, try !keepReferences(staying, bytes) { return nil }
     if let exposed, !exposed.isAskedLate, let key = clock?.key(of: change, bytes) {
       if let displaced = try displaced.get() { try exposed.exposeAll(touching: displaced.places) }
       try exposed.expose(key)

@@ -14,6 +14,8 @@ package final class InboundShares: SharingParticipant {
   let senders: KnownSenders
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
   private var own: [TableName: Set<[UInt8]>] = [:]
+  /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
+  private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
   /// What the changes that were prepared last become in the keys that their rows have here; nil where they say nothing of keys.
   private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
@@ -55,6 +57,7 @@ package final class InboundShares: SharingParticipant {
 
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
+    kept = [:]
     translation = nil
     origins = nil
     edits = nil
@@ -148,6 +151,8 @@ package final class InboundShares: SharingParticipant {
 
   // MARK: Afterwards
 
+  package func didKeep(_ key: [UInt8], of table: TableName) { kept[table, default: []].insert(key) }
+
   package func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark] {
     hasFinished = true
     let mayBeUntaken = counts.conflicts > 0
@@ -190,8 +195,11 @@ package final class InboundShares: SharingParticipant {
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       let isForgotten = try isFromReturning && self.isForgotten(change, reader, bytes, of: table, changes.key.id)
       let edited = try edits?.coveredPlaces(of: change, reader, bytes, of: table) ?? []
+      let isKept =
+        change.operation == .delete && kept[table.name]?.contains(table.key(reader.old, bytes)) == true
       for (_, shadow) in followed {
-        try shadow.follow(change, reader, bytes, of: table, isForgotten: isForgotten, beside: edited)
+        try shadow.follow(
+          change, reader, bytes, of: table, isForgotten: isForgotten, isKept: isKept, beside: edited)
       }
       if change.operation == .insert, table.hasKey(reader.new), changes.place != nil {
         for (share, shadow) in untold where try !shadow.has(reader.new, bytes, of: table) {

@@ -50,22 +50,24 @@ final class PeerShadow {
   /// - Parameters:
   ///   - isForgotten: Whether the row of an INSERT is not here because it was deleted, of which its author does not know. The shadow has
   ///     it then, and so the next share tells of it.
+  ///   - isKept: True if the row of a DELETE is here still because others refer to it. The shadow has it no more, so the next share
+  ///     sends it.
   ///   - edited: The places in the changeset of columns that the change has set and that were edited here, which counts as later: the next
   ///     share tells of that.
   /// - Throws: `SQLiteError`.
   func follow(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, isForgotten: Bool = false,
-    beside edited: Set<Int> = []
+    isKept: Bool = false, beside edited: Set<Int> = []
   ) throws {
     guard let entry = entries[table.name] else { return }
     let row = change.operation == .insert ? reader.new : reader.old
     guard let columns = hashedColumns[table.name], table.hasKey(row) else {
-      try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, beside: edited)
+      try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, isKept: isKept, beside: edited)
       return
     }
     let rows = ShadowRows(entry, columns: columns, on: connection)
     let before = try rows.hash(row, bytes, of: table)
-    try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, beside: edited)
+    try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, isKept: isKept, beside: edited)
     let after = try rows.hash(row, bytes, of: table)
     guard before != after else { return }
     // The stream has not said so.
@@ -77,7 +79,7 @@ final class PeerShadow {
 
   private func move(
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, in entry: ShadowEntry,
-    isForgotten: Bool, beside edited: Set<Int>
+    isForgotten: Bool, isKept: Bool, beside edited: Set<Int>
   ) throws {
     let shadow = "main.\(entry.name.quoted)"
     noteKey(change.operation == .insert ? reader.new : reader.old, bytes, of: table)
@@ -92,7 +94,7 @@ final class PeerShadow {
       }
     case .update: try update(reader.old, reader, bytes, of: table, in: shadow, beside: edited)
     case .delete:
-      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
+      guard try isKept || !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
       try run("DELETE FROM \(shadow) WHERE \(table.condition(from: 1))", bytes) { statement in
         try table.bindKey(reader.old, bytes, to: statement)
       }

@@ -55,6 +55,7 @@ package struct PassedOnChanges {
       var run = OriginRun(count: 1, diff: id, isWithdrawal: withdrawn.next())
       if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }),
         let source = sources[table.name],
+        try !isKept(change, reader, bytes, table, on: connection),
         let found = try source.origin(of: change, reader, bytes, taken, sent, id)
       {
         run = found
@@ -68,6 +69,15 @@ package struct PassedOnChanges {
         runs.append(run)
       }
     }
+  }
+
+  /// True if a row is sent again that another's diff was to delete: its INSERT is later than that.
+  private func isKept(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ table: KeyedTable,
+    on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    guard change.operation == .insert, table.hasKey(reader.new) else { return false }
+    return try KeptRows.contain(table.key(reader.new, bytes), of: table.name, on: connection)
   }
 
   /// A table, and what is known of where its rows come from.

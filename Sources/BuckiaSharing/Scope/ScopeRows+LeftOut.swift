@@ -12,7 +12,7 @@ extension ScopeRows {
   /// How many rows are listed of each reference.
   private static let listLimit = 20
 
-  static func leftOutName(_ place: Int) -> String { "temp.buckia_left_out_\(place)" }
+  static func leftOutName(_ place: Int) -> String { "temp.\(SQLiteConnection.temporaryPrefix)left_out_\(place)" }
 
   // MARK: Finding
 
@@ -75,7 +75,7 @@ extension ScopeRows {
       }
     let children = Children(
       of: table, reference, where: condition, table.rows == .condition ? table.shared : nil,
-      name: "temp.buckia_shared_children_\(number)")
+      name: "temp.\(SQLiteConnection.temporaryPrefix)shared_children_\(number)")
     let (join, binding) = try join(children, of: reference, number, to: place, Self.leftOutName(place))
     return try insert(
       "\(Self.keys(of: table, as: "c")), \(round + 1), \(number) FROM \(join) WHERE s.round = \(round)",

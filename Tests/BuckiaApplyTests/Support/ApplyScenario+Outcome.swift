@@ -19,6 +19,8 @@ extension ApplyScenario {
     var questions: [String] = []
     /// Whether the whole file was refused.
     var isRefused = false
+    /// True if references that would lead nowhere were mended, which SQLite does not do.
+    var hasMendedReferences = false
 
     /// The questions, whatever their order.
     var sortedQuestions: [String] { questions.sorted() }
@@ -26,6 +28,7 @@ extension ApplyScenario {
 
   final class Questions {
     var list: [String] = []
+    var hasMendedReferences = false
   }
 
   /// Takes what became of a database.
@@ -219,7 +222,10 @@ extension ApplyScenario {
     if asks {
       resolver = { conflict in
         // Stock does not look at foreign keys: `ForeignKeyAuditTests` does.
-        if conflict.kind == .foreignKey, conflict.operation == nil { return .keepLocal }
+        if conflict.kind == .foreignKey, conflict.operation == nil {
+          questions.hasMendedReferences = true
+          return .keepLocal
+        }
         let (asked, whole) = text(of: conflict)
         // SQLite leaves out the changes of a table that is not there, where the engine makes it.
         if let missing = schema.missing, conflict.table.text == missing { return .keepLocal }
@@ -240,7 +246,9 @@ extension ApplyScenario {
     }
     #expect(try connection.foreignKeysEnforced == enforcesForeignKeys, "seed \(seed)")
     #expect(try connection.triggersEnabled, "seed \(seed)")
-    return (try outcome(of: connection, isStock: false, questions, isRefused: isRefused), counts)
+    var outcome = try outcome(of: connection, isStock: false, questions, isRefused: isRefused)
+    outcome.hasMendedReferences = questions.hasMendedReferences
+    return (outcome, counts)
   }
 
   func incoming(windowBytes: Int? = nil) throws -> IncomingChanges {

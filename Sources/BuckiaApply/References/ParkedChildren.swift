@@ -1,0 +1,127 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The parked rows while one diff is applied: those that it may concern are in their tables meanwhile, so its changes find them.
+/// Those that refer to nothing afterwards are parked again.
+final class ParkedChildren {
+  private let session: ApplySession
+  private let connection: SQLiteConnection
+  private let indexes: IndexMaintenance?
+  private let entry: Int64
+  /// The rows that are in their tables meanwhile.
+  private var returned: [TableName: [[UInt8]]] = [:]
+  /// The keys of those rows.
+  private(set) var written: [TableName: KeyStore] = [:]
+
+  /// - Parameter entry: The ledger entry of the diff.
+  init(of entry: Int64, keeping indexes: IndexMaintenance?, in session: ApplySession) {
+    self.session = session
+    connection = SQLiteConnection(sharing: session.connection)
+    self.indexes = indexes
+    self.entry = entry
+  }
+
+  /// Puts the rows into their tables that the changes may concern, and those that have not been tried in this session.
+  ///
+  /// - Parameters:
+  ///   - changed: The tables that the diff changes.
+  ///   - decisions: Is told of the rows.
+  func returnRows(beside changed: Set<TableName>, _ decisions: ReferenceDecisions) throws {
+    guard session.keepsLedger, try ParkedRows.exist(on: connection) else { return }
+    let schema = try session.schema()
+    let isTried = try session.hasTriedParked()
+    for name in try ParkedRows.tables(on: connection) {
+      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      let table = try schema.definition(of: entry)
+      let concerned = Set(table.foreignKeys.map { TableName($0.parent) }).union([name])
+      guard !isTried || !changed.isDisjoint(with: concerned) else { continue }
+      let rows = TableRows(table, keeping: indexes, in: connection)
+      let store = try KeyStore("parked_\(written.count)", for: table, table.primaryKey, on: connection)
+      let insert = try store.insertion(on: connection)
+      written[name] = store
+      for row in try ParkedRows.all(of: name, on: connection) {
+        let key = ClockKeyRecord(bytes: row.key)
+        // A row that somebody has inserted here since takes its place.
+        guard try rows.row(key) == nil else {
+          try ParkedRows.remove(row.key, of: name, on: connection)
+          continue
+        }
+        guard try rows.write(row.record(in: table), to: key) == nil else { continue }
+        returned[name, default: []].append(row.key)
+        try key.bind(to: insert, from: 0)
+        try insert.run()
+        try decisions.noteNew(row.key, of: table, on: connection)
+      }
+    }
+    try session.noteTriedParked()
+  }
+
+  /// Takes a row out of its table until the row comes that it refers to.
+  ///
+  /// - Returns: The row; nil when it is not there, or cannot be taken out.
+  func park(_ key: [UInt8], of table: TableDefinition) throws -> (row: [UInt8], wasParked: Bool)? {
+    let rows = TableRows(table, keeping: indexes, in: connection)
+    let name = TableName(table.name)
+    let record = ClockKeyRecord(bytes: key)
+    guard let row = try rows.row(record) else { return nil }
+    try holdStamps(of: record, in: table)
+    guard try rows.write(nil, to: record) == nil, try rows.row(record) == nil else { return nil }
+    if session.keepsLedger {
+      try ParkedRows.add(
+        ParkedRows.Row(table: name, key: key, entry: entry, columns: table.changesetColumns, values: row),
+        on: connection)
+    }
+    let place = returned[name]?.firstIndex(of: key)
+    if let place { returned[name]?.remove(at: place) }
+    return (row, place != nil)
+  }
+
+  /// Keeps what the clock says of a row that is taken out: it says something of rows in a run only while they are there.
+  private func holdStamps(of key: ClockKeyRecord, in table: TableDefinition) throws {
+    guard session.keepsLedger, try session.hasClocks(),
+      let number = try RowClocks.number(of: table, on: connection)
+    else { return }
+    let clock = try TableClock(
+      number, for: TableMatch(unchanged: table), ChangesetTable(name: table.name, keyFlags: table.keyFlags),
+      by: .minimum, isAlone: false, findsRuns: false, storesUTF16: session.storesUTF16, on: connection)
+    try clock.hold(key)
+  }
+
+  /// Forgets the parked rows that are back in their tables, or that the diff has deleted.
+  ///
+  /// - Parameter didReturn: Is told of each row that is back.
+  func finish(_ didReturn: (TableDefinition, _ key: [UInt8], _ row: [UInt8]) throws -> Void) throws {
+    let schema = try session.schema()
+    for (name, keys) in returned.sorted(by: { $0.key.text < $1.key.text }) {
+      guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
+      let table = try schema.definition(of: entry)
+      let rows = TableRows(table, keeping: indexes, in: connection)
+      for key in keys {
+        try ParkedRows.remove(key, of: name, on: connection)
+        if let row = try rows.row(ClockKeyRecord(bytes: key)) { try didReturn(table, key, row) }
+      }
+    }
+    for store in written.values { try store.clear(on: connection) }
+  }
+}
+
+extension ParkedRows.Row {
+  /// The row in the columns that its table has now, undefined where it says nothing of a column.
+  fileprivate func record(in table: TableDefinition) throws -> [UInt8] {
+    let row = try RowCopy(record: values)
+    var writer = ChangesetWriter()
+    values.withRawSpan { bytes in
+      for name in table.changesetColumns {
+        if let place = columns.firstIndex(where: { ASCIIName.matches($0, name) }), row.values.indices.contains(place) {
+          writer.append(row.values[place], of: bytes)
+        } else {
+          writer.appendUndefined()
+        }
+      }
+    }
+    return writer.bytes
+  }
+}

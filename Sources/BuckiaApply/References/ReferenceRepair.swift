@@ -1,0 +1,291 @@
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// Sees to it that no reference leads nowhere when a diff has been applied.
+///
+/// - A row that the diff has deleted, and that rows here refer to, is kept, unless the foreign key declares what else is to be done
+///   (SET NULL, SET DEFAULT).
+/// - A row that the diff has inserted, and that refers to nothing, is parked.
+/// - A column that the diff has changed, and that refers to nothing, keeps its value.
+struct ReferenceRepair {
+  /// The most rows of one table that are recorded one by one.
+  private static let limit = 10_000
+
+  let session: ApplySession
+  let audit: ForeignKeyAudit
+  let decisions: ReferenceDecisions
+  let parked: ParkedChildren
+  let decider: ConflictDecider
+  let indexes: IndexMaintenance?
+  let observer: (any RowEffectObserver)?
+  let effects: EffectLog?
+  private(set) var counts = ApplyCounts()
+  private var recorded: [TableName: Int] = [:]
+  /// How many rows refer to nothing, or did before they were mended in this run.
+  private var violations = 0
+
+  init(
+    _ audit: ForeignKeyAudit, _ decisions: ReferenceDecisions, _ parked: ParkedChildren, _ decider: ConflictDecider,
+    keeping indexes: IndexMaintenance?, reportingTo observer: (any RowEffectObserver)?,
+    gatheringInto effects: EffectLog?, in session: ApplySession
+  ) {
+    self.session = session
+    self.audit = audit
+    self.decisions = decisions
+    self.parked = parked
+    self.decider = decider
+    self.indexes = indexes
+    self.observer = observer
+    self.effects = effects
+  }
+
+  /// Mends the references that the changes have broken.
+  ///
+  /// - Returns: False if the diff has to be rolled back and applied again, with what is decided now.
+  /// - Throws: `SQLiteError`; `ReplicationError` with `conflict` when the policy, or the resolver, refuses broken references.
+  mutating func run(_ sections: TableSections) throws -> Bool {
+    let found = try audit.run(sections, beside: parked.written)
+    var unknown: [(check: ForeignKeyCheck, row: BrokenRows.Row)] = []
+    var rest: [(check: ForeignKeyCheck, row: BrokenRows.Row)] = []
+    for broken in found {
+      for row in broken.replaced { try report(row, broken.check, isReplaced: true) }
+      for row in broken.missing {
+        if decider.refusesViolationsUnasked { throw try refusal(of: row, broken.check) }
+        if let declared = decisions.declaration(for: broken.check, row) {
+          if try !follow(declared, from: row, broken.check) { unknown.append((broken.check, row)) }
+        } else if decisions.isDecided(broken.check, row) {
+          rest.append((broken.check, row))
+        } else if try !row.isTaken && decisions.isNew(row.key, of: broken.name, on: session.connection) {
+          rest.append((broken.check, row))
+        } else if try !row.isTaken || !broken.check.isToKey || !act(on: row, broken.check, broken.check.key.onDelete) {
+          unknown.append((broken.check, row))
+        }
+      }
+    }
+    if unknown.isEmpty { unknown = try park(rest) }
+    guard unknown.isEmpty else {
+      decisions.ask(unknown)
+      return false
+    }
+    try parked.finish { table, key, row in
+      counts.inserted += 1
+      try didWrite(.insert, key, of: table, before: nil, after: row)
+    }
+    for (name, count) in recorded.sorted(by: { $0.key.text < $1.key.text }) where count > Self.limit {
+      try decider.recordViolation(
+        nil, ConflictLayout(name: name, columns: [], key: [], sources: [], isKey: []),
+        message:
+          "\(count - Self.limit) more rows of table \"\(name)\" refer to rows that are not there or were replaced")
+    }
+    violations += decisions.count
+    if violations > 0 { try decider.decideForeignKeys(violations: violations) }
+    return true
+  }
+
+  /// Parks the rows that the diff has inserted, and those of it that refer to them.
+  ///
+  /// - Returns: References of which it is not decided yet what to do about them.
+  private mutating func park(
+    _ references: [(check: ForeignKeyCheck, row: BrokenRows.Row)]
+  ) throws -> [(check: ForeignKeyCheck, row: BrokenRows.Row)] {
+    var unknown: [(check: ForeignKeyCheck, row: BrokenRows.Row)] = []
+    var open = references
+    while !open.isEmpty {
+      var values: [TableName: [RowCopy]] = [:]
+      for (check, row) in open {
+        let name = TableName(check.child.name)
+        guard try decisions.isNew(row.key, of: name, on: session.connection) else {
+          if !decisions.isOld(check, row) { try report(row, check, isReplaced: false) }
+          continue
+        }
+        // By another foreign key it may have been parked already.
+        guard let (copy, wasParked) = try parked.park(row.key, of: check.child) else { continue }
+        values[name, default: []].append(try RowCopy(record: copy))
+        guard !wasParked else { continue }
+        if !decisions.isDecided(check, row) { violations += 1 }
+        counts.inserted -= 1
+        counts.omitted += 1
+        try didWrite(.delete, row.key, of: check.child, before: copy, after: nil)
+        let waits = session.keepsLedger ? "; it waits for that" : ""
+        try record(
+          .omitted, check, incoming: copy,
+          because: "it refers to \(check.name(ofParent: row.values)), which is not there\(waits)")
+      }
+      open = []
+      for (check, row) in try rows(referringTo: values) {
+        let isDecided =
+          try decisions.isDecided(check, row)
+          || decisions.isNew(row.key, of: TableName(check.child.name), on: session.connection)
+        if isDecided { open.append((check, row)) } else { unknown.append((check, row)) }
+      }
+    }
+    return unknown
+  }
+
+  /// The rows that refer to rows which have been parked.
+  private func rows(
+    referringTo values: [TableName: [RowCopy]]
+  ) throws -> [(check: ForeignKeyCheck, row: BrokenRows.Row)] {
+    let references = try session.references()
+    let schema = try session.schema()
+    var found: [(check: ForeignKeyCheck, row: BrokenRows.Row)] = []
+    for (parent, rows) in values.sorted(by: { $0.key.text < $1.key.text }) {
+      for entry in schema.entries(named: references.children(of: parent)) where entry.kind == .table {
+        let child = try schema.definition(of: entry)
+        for key in child.foreignKeys where TableName(key.parent) == parent {
+          guard let check = try ForeignKeyCheck(key, of: child, in: schema, session) else { continue }
+          let store = try KeyStore("left", for: check.parent, check.parentColumns, on: session.connection)
+          let insert = try store.insertion(on: session.connection)
+          let offset = check.parent.isKeyedByRowID ? 1 : 0
+          for row in rows {
+            for (index, column) in check.parentColumns.enumerated() {
+              try row.bind(column + offset, to: insert, at: index)
+            }
+            try insert.run()
+          }
+          var broken = BrokenRows(check)
+          try check.orphaned(notedIn: store, &broken)
+          try store.clear(on: session.connection)
+          found += broken.missing.map { (check, $0) }
+        }
+      }
+    }
+    return found
+  }
+
+  // MARK: Declared actions
+
+  /// Does what a foreign key declares for the case that the UNIQUE values go which are referred to.
+  ///
+  /// - Returns: False if that cannot be done.
+  private mutating func follow(
+    _ declared: ReferenceDecisions.Declared, from row: BrokenRows.Row, _ check: ForeignKeyCheck
+  ) throws -> Bool {
+    guard declared.action == .cascade else { return try act(on: row, check, declared.action) }
+    let rows = TableRows(check.parent, in: session.connection)
+    guard let record = try rows.row(ClockKeyRecord(bytes: declared.parent)) else { return false }
+    let offset = check.parent.isKeyedByRowID ? 1 : 0
+    let values = try RowCopy(record: record).record(of: check.parentColumns.map { $0 + offset })
+    return try refer(row, check, to: values, because: "has other values now; the reference follows")
+  }
+
+  /// Does what a foreign key declares for the case that the row goes which is referred to.
+  ///
+  /// - Returns: False if it declares that the row is not to go, or if what it declares cannot be done.
+  private mutating func act(
+    on row: BrokenRows.Row, _ check: ForeignKeyCheck, _ action: ForeignKey.Action
+  ) throws -> Bool {
+    guard action == .setNull || action == .setDefault else { return false }
+    var values = ChangesetWriter()
+    var isNull = false
+    for column in check.childColumns {
+      guard action == .setDefault, column >= 0 else {
+        isNull = true
+        values.appendNull()
+        continue
+      }
+      let definition = check.child.columns[column]
+      if definition.hasExpressionDefault { return false }
+      let query = try session.connection.prepare("SELECT \(definition.defaultValue?.sql ?? "NULL")")
+      guard try query.step() else { return false }
+      if query.isNull(at: 0) { isNull = true }
+      values.append(column: 0, of: query)
+    }
+    if try !isNull && check.parentKey(of: values.bytes) == nil { return false }
+    return try refer(
+      row, check, to: values.bytes,
+      because: "is not there any more; the reference becomes \(action == .setNull ? "NULL" : "its default")")
+  }
+
+  /// Gives a row other values to refer by.
+  ///
+  /// - Returns: False if that cannot be done.
+  private mutating func refer(
+    _ row: BrokenRows.Row, _ check: ForeignKeyCheck, to values: [UInt8], because reason: String
+  ) throws -> Bool {
+    guard check.childColumns.allSatisfy({ $0 >= 0 && !check.child.primaryKey.contains($0) }) else { return false }
+    let new = try RowCopy(record: values)
+    let rows = TableRows(check.child, keeping: indexes, in: session.connection)
+    let key = ClockKeyRecord(bytes: row.key)
+    guard let before = try rows.row(key) else { return false }
+    let offset = check.child.isKeyedByRowID ? 1 : 0
+    let keyPlaces = check.child.keyIndexes
+    let keys = try RowCopy(record: row.key)
+    var record = ChangesetWriter()
+    for place in check.child.changesetColumns.indices {
+      if let index = check.childColumns.firstIndex(where: { $0 + offset == place }) {
+        new.record.withRawSpan { record.append(new.values[index], of: $0) }
+      } else if let index = keyPlaces.firstIndex(of: place) {
+        keys.record.withRawSpan { record.append(keys.values[index], of: $0) }
+      } else {
+        record.appendUndefined()
+      }
+    }
+    guard try rows.write(record.bytes, to: key) == nil else { return false }
+    counts.updated += 1
+    if !decisions.isDecided(check, row) { violations += 1 }
+    try observer?.didWrite(
+      RowEffect(
+        table: TableName(check.child.name), operation: .update, cause: .change, key: row.key,
+        before: observer?.wantsRows == true ? before : nil, after: observer?.wantsRows == true ? rows.row(key) : nil))
+    try self.record(
+      .reported, check, local: before,
+      because: "\(check.name(ofParent: row.values)), which it refers to, \(reason)")
+    return true
+  }
+
+  // MARK: Recording
+
+  private func refusal(of row: BrokenRows.Row, _ check: ForeignKeyCheck) throws -> ReplicationError {
+    ReplicationError(
+      .conflict,
+      "it refers to \(try check.name(ofParent: row.values)), which is not there; under the policy \"abort\" nothing of this file is applied",
+      table: check.child.name)
+  }
+
+  /// Records a row whose reference cannot be mended.
+  private mutating func report(_ row: BrokenRows.Row, _ check: ForeignKeyCheck, isReplaced: Bool) throws {
+    let local = try TableRows(check.child, in: session.connection).row(ClockKeyRecord(bytes: row.key))
+    let parent = try check.name(ofParent: row.values)
+    if !isReplaced, !decisions.isDecided(check, row) { violations += 1 }
+    try record(
+      .reported, check, local: local,
+      because: isReplaced
+        ? "it refers to \(parent), which is another row now: it was replaced"
+        : "it refers to \(parent), which is not there")
+  }
+
+  private mutating func record(
+    _ outcome: ConflictOutcome, _ check: ForeignKeyCheck, local: [UInt8]? = nil, incoming: [UInt8]? = nil,
+    because reason: String
+  ) throws {
+    let name = TableName(check.child.name)
+    counts.conflicts += 1
+    recorded[name, default: 0] += 1
+    guard recorded[name, default: 0] <= Self.limit else { return }
+    try decider.record(
+      .foreignKey, outcome, ConflictLayout(check.child).recorded, base: nil, local: local, incoming: incoming,
+      because: Array(reason.utf8))
+  }
+
+  private func didWrite(
+    _ operation: ChangeOperation, _ key: [UInt8], of table: TableDefinition, before: [UInt8]?, after: [UInt8]?
+  ) throws {
+    let effect = RowEffect(
+      table: TableName(table.name), operation: operation, cause: .change, key: key, before: before, after: after)
+    try effects?.write(effect, of: table)
+    guard let observer else { return }
+    if observer.wantsRows { return try observer.didWrite(effect) }
+    try observer.didWrite(
+      RowEffect(
+        table: effect.table, operation: operation, cause: .change, key: key, before: nil, after: nil))
+  }
+}
+
+extension BrokenRows {
+  /// The table whose rows these are.
+  fileprivate var name: TableName { TableName(check.child.name) }
+}
