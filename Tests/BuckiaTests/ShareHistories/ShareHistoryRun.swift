@@ -47,6 +47,8 @@ final class ShareHistoryRun {
     /// The senders of whom a diff waits for another one.
     var gaps: Set<Int> = []
     var isIn = true
+    /// The database as it was once.
+    var backup: [UInt8]?
     /// The keys of the person and of the others, by name. They are read once, since to verify them takes long.
     private var identity: Identity?
     private var recipients: [String: ShareRecipient] = [:]
@@ -181,21 +183,20 @@ final class ShareHistoryRun {
     case .undo:
       guard !person.applied.isEmpty else { return }
       let diff = person.applied[Int(step.choice % UInt64(person.applied.count))]
-      note("\(person.name): undo \(diff)")
       try tick(person, step.choice)
       do {
         try DatabaseManager(person.path).undo([.diff(diff)], home: person.home)
-      } catch let error as BuckiaError where [.alreadyUndone, .notKept, .noSuchDiff].contains(error.code) {}
+        note("\(person.name): undo \(diff)")
+      } catch let error as BuckiaError where [.alreadyUndone, .notKept, .noSuchDiff].contains(error.code) {
+        note("\(person.name): undo \(diff) -- \(error.code)")
+      }
     case .backUp:
       note("\(person.name): cp \(person.name).sqlite \(person.name).backup")
-      try? FileManager.default.removeItem(atPath: "\(person.path).backup")
-      try FileManager.default.copyItem(atPath: person.path, toPath: "\(person.path).backup")
+      person.backup = try fileBytes(person.path)
     case .restore:
-      guard FileManager.default.fileExists(atPath: "\(person.path).backup") else { return }
+      guard let backup = person.backup else { return }
       note("\(person.name): cp \(person.name).backup \(person.name).sqlite")
-      try FileManager.default.removeItem(atPath: person.path)
-      try FileManager.default.copyItem(atPath: "\(person.path).backup", toPath: person.path)
-      person.applied = []
+      try folder.write(backup, to: "\(person.name).sqlite")
     case .rotate:
       note("\(person.name): identity rotate")
       _ = try person.home.rotateIdentity()
@@ -207,8 +208,7 @@ final class ShareHistoryRun {
       let home = BuckiaHome(path: "\(person.home.path)'")
       try FileManager.default.createDirectory(
         atPath: home.path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      for file in ["identity", "contacts.json"]
-      where FileManager.default.fileExists(atPath: "\(person.home.path)/\(file)") {
+      for file in ["identity", "contacts.json"] {
         try FileManager.default.copyItem(atPath: "\(person.home.path)/\(file)", toPath: "\(home.path)/\(file)")
       }
       person.home = home
@@ -409,7 +409,7 @@ final class ShareHistoryRun {
       case .applied: if let id = diff.id { person.applied.append("\(id)") }
       case .alreadyApplied: break
       case .waiting: person.gaps.formUnion(people.filter { $0.name == diff.sender }.map(\.number))
-      case .rejected where history.has(.rotate) && [.untrusted, .endedKey].contains(diff.code): break
+      case .rejected where isOfOldKey(diff), .quarantined where isOfOldKey(diff): break
       case .rejected, .held, .quarantined:
         throw Fault(
           kind: .refused, description: "\(person.name): \(diff.state) from \(diff.sender): \(diff.reason ?? "")")
@@ -418,6 +418,11 @@ final class ShareHistoryRun {
         throw Fault(kind: .stateDiffers, description: "\(person.name) from \(diff.sender): \(warning.arguments)")
       }
     }
+  }
+
+  /// True if a diff is refused because of keys that were replaced or are not confirmed yet.
+  private func isOfOldKey(_ diff: DiffOutcome) -> Bool {
+    history.has(.rotate) && [.untrusted, .endedKey].contains(diff.code)
   }
 
   /// Puts a person's clock where the history says, so that the order of ids does not depend on the machine.
