@@ -148,7 +148,8 @@ struct CollidingKeysTests {
       return .takeIncoming
     }
     #expect(violations.value == [1])
-    #expect(try couple.conflicts(of: "anna").filter { $0.contains("foreignKey") }.sorted()
+    #expect(
+      try couple.conflicts(of: "anna").filter { $0.contains("foreignKey") }.sorted()
         == ["loan 1 foreignKey reported", "person 1 foreignKey keptLocal"])
     let reasons = try couple.reasons(of: "anna").sorted()
     #expect(

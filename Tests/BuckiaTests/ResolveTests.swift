@@ -269,14 +269,14 @@ struct ResolveTests {
     }
   }
 
-  @Test("A violation that was only reported has no incoming version, and says so")
+  @Test("A row that waits for its parent is taken once it refers to another")
   func reported() throws {
     let exchange = try Self.conflict(
       "DELETE FROM parent", "INSERT INTO child VALUES (1, 1, 'x')",
       schema: Self.family + "; INSERT INTO parent VALUES (1, 'old')")
-    #expect(try exchange.database.conflicts().map(\.outcome) == [.reported])
+    #expect(try exchange.database.conflicts().map(\.outcome) == [.omitted])
     let report = try exchange.database.resolve([1], taking: .incoming)
-    #expect(report.refused.first?.refusal?.code == .unresolvable)
+    #expect(report.refused.first?.refusal?.code == .brokenReference)
     #expect(try exchange.database.resolve([1], taking: .values(["parent": .null])).refused.isEmpty)
     #expect(try exchange.texts("PRAGMA foreign_key_check").isEmpty)
   }

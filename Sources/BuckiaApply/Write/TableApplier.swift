@@ -88,8 +88,8 @@ final class TableApplier {
   init(
     _ writer: RowWriter, _ match: TableMatch, header: ChangesetTable, of changeset: TemporaryBuffer,
     decider: ConflictDecider, _ collisions: KeyCollisions?, _ known: KnownCollisions?,
-    staying: StayingRows? = nil, waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil, exposing exposed: ExposedRows? = nil,
-    canBatch: Bool, storesUTF16: Bool
+    staying: StayingRows? = nil, waiting waitingInserts: Set<RowIdentity>, clock: TableClock? = nil,
+    exposing exposed: ExposedRows? = nil, canBatch: Bool, storesUTF16: Bool
   ) {
     self.clock = clock
     self.exposed = exposed

@@ -39,12 +39,14 @@ package struct Baseline {
       let sent = try (selections[name] ?? RowSelection()).applied(to: local)
       guard let table = KeyedTable(sent, local) else { continue }
       var found: Set<[UInt8]> = []
+      // A row that waits for its parent is not gone.
+      let parked = Set(try ParkedRows.all(of: name, on: connection).map(\.key))
       func look(_ key: [UInt8], _ brought: [VouchEntry]) throws {
         let isHere = try key.withRawSpan {
           try table.finds(table.lookup, table.row(withKey: $0), $0, on: connection)
         }
         // What was never taken is not known here, and what an undo has removed is no deletion.
-        guard !isHere, try !TakenBackRows.contains(key, of: name, for: share.number, on: connection),
+        guard !isHere, !parked.contains(key), try !TakenBackRows.contains(key, of: name, for: share.number, on: connection),
           try brought.contains(where: {
             try UntakenRows(of: $0.number).version(of: key, on: connection) != UntakenRows.Version.none
           })
