@@ -159,7 +159,8 @@ package final class ScopeRows {
     else { return 0 }
     let child = schema.tables[reference.child]
     let children = Children(
-      of: child, reference, where: shared.childCondition, shared, name: "temp.\(SQLiteConnection.temporaryPrefix)children_\(number)")
+      of: child, reference, where: shared.childCondition, shared,
+      name: "temp.\(SQLiteConnection.temporaryPrefix)children_\(number)")
     let keys = schema.tables[place].rows == .gathered ? Self.name(place) : nil
     let (join, binding) = try join(children, of: reference, number, to: place, keys)
     return try run(

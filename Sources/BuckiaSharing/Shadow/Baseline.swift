@@ -46,7 +46,8 @@ package struct Baseline {
           try table.finds(table.lookup, table.row(withKey: $0), $0, on: connection)
         }
         // What was never taken is not known here, and what an undo has removed is no deletion.
-        guard !isHere, !parked.contains(key), try !TakenBackRows.contains(key, of: name, for: share.number, on: connection),
+        guard !isHere, !parked.contains(key),
+          try !TakenBackRows.contains(key, of: name, for: share.number, on: connection),
           try brought.contains(where: {
             try UntakenRows(of: $0.number).version(of: key, on: connection) != UntakenRows.Version.none
           })
