@@ -59,7 +59,7 @@ extension StatusReport.Replica {
     incarnation = "\(replica.incarnation)"
     self.standing =
       switch standing {
-      case .same, .moved, .new: .present
+      case .same, .moved, .otherHome, .new: .present
       case .restored: .restored
       case .copy: .copied
       case .unknown: .unknown

@@ -35,9 +35,11 @@ package struct FileIdentity: Hashable, Sendable {
 
   /// All of it as text, to be kept: equal for equal states of one file.
   package var text: String {
-    [device, number].map { String($0, radix: 36) }.joined(separator: ".")
-      + "." + [byteCount, modifiedSeconds, modifiedNanoseconds].map { String($0, radix: 36) }.joined(separator: ".")
+    "\(file)." + [byteCount, modifiedSeconds, modifiedNanoseconds].map { String($0, radix: 36) }.joined(separator: ".")
   }
+
+  /// The file itself as text, whatever is in it and whatever its name.
+  package var file: String { [device, number].map { String($0, radix: 36) }.joined(separator: ".") }
 
   /// What has a name now; links are not followed.
   ///

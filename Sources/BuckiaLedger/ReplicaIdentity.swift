@@ -36,6 +36,20 @@ package struct ReplicaIdentity: Hashable, Sendable {
     return bytes?.count == byteCount ? bytes : nil
   }
 
+  /// The file that the replica was last known to be; nil where the ledger does not say.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func file(on connection: borrowing SQLiteConnection) throws -> String? {
+    try connection.text("SELECT value FROM main.buckia_settings WHERE name = 'replica_file'")
+  }
+
+  /// Keeps which file the replica is.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func setFile(_ file: String, on connection: borrowing SQLiteConnection) throws {
+    try LedgerSettings.set("replica_file", to: file, on: connection)
+  }
+
   /// Makes the ledger of a database say so.
   ///
   /// - Throws: `SQLiteError`.

@@ -33,7 +33,8 @@ extension Remark {
     // Ids of new files.
     case clockNotKept, outgoingNotNoted, clockBehind
     // Which replica a database is.
-    case replicaRestored, replicaCopied, replicaUnknown, replicaMissing, replicaNotKept, replicaUnsettled, diffNotNoted
+    case replicaRestored, replicaCopied, replicaUnknown, replicaOtherHome, replicaMissing, replicaNotKept
+    case replicaUnsettled, diffNotNoted
     // Shares.
     case recipientUnconfirmed, newColumnShared, rowsWithoutParent, parentNotShared, parentLeftOut
     // Snapshots.
@@ -122,6 +123,9 @@ extension Remark {
       case .replicaCopied:
         "this database is a copy of $1, which is still there. It goes on as a replica of its own, so that others can tell the two apart; "
           + "there is nothing to be done"
+      case .replicaOtherHome:
+        "this database was registered in another home folder than this one, and goes on as the same replica; use one home folder for a "
+          + "database"
       case .replicaUnknown:
         "this database comes from elsewhere: nothing is known here of its replica. It goes on as a new incarnation, since the one that it "
           + "was copied from may be in use as well; there is nothing to be done"

@@ -121,8 +121,10 @@ import Testing
       base: """
         CREATE TABLE p(id INTEGER PRIMARY KEY);
         CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER REFERENCES p, b TEXT, c REAL, d BLOB);
-        CREATE INDEX i ON t(a, b); INSERT INTO p VALUES (1);
-        """, edits: "\(rows(1, 8_000)) DELETE FROM p;"),
+        CREATE INDEX i ON t(a, b); INSERT INTO p VALUES (-1);
+        WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
+        INSERT INTO p SELECT i * 2654435761 % 4294967296 FROM n;
+        """, edits: "\(rows(1, 8_000)) DELETE FROM p WHERE id = -1;"),
     Need(
       name: "a trigger of the application may look for rows", base: "\(table) CREATE INDEX i ON t(a);",
       setting: "CREATE TEMP TABLE n(x); CREATE TEMP TRIGGER r AFTER INSERT ON main.t BEGIN DELETE FROM n; END;"),

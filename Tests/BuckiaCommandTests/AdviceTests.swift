@@ -14,6 +14,7 @@ struct AdviceTests {
       .stateDiffers: "; `share --resync` does that at the sender",
       .stateAltered: "; `share --resync` does that at the sender",
       .noOldValues: "; `diff` makes files that have them",
+      .rowsWithoutParent: "; `resolve --set` and `resolve --delete` do it where the row is a recorded conflict",
     ]
     for code in Remark.Code.allCases {
       let remark = Remark(code, "1", "2", "3", "4", "5")

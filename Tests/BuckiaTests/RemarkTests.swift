@@ -116,6 +116,10 @@ struct RemarkTests {
       "the card of 1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and trust it then"
     ),
     (
+      .replicaOtherHome,
+      "this database was registered in another home folder than this one, and goes on as the same replica; use one home folder for a database"
+    ),
+    (
       .newColumnShared,
       "column \"1.2\" has been added since the last share, and is shared, as the scope does not leave it out"
     ),

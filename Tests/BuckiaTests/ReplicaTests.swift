@@ -142,21 +142,30 @@ import Testing
     #expect(try bench.apply(to: unused) == [])
   }
 
-  @Test("Where home is lost or new, a new incarnation of the replica begins")
+  @Test("Where home is lost or new, the database goes on as the same replica, and says so")
   func lostHome() throws {
     let bench = try ReplicaBench()
     try bench.apply()
     let replica = try #require(try bench.replica())
     let other = BuckiaHome(path: bench.folder.file("other"))
-    #expect(try bench.apply(home: other) == [Remark(.replicaUnknown)])
+    #expect(try bench.apply(home: other) == [Remark(.replicaOtherHome)])
     let next = try #require(try bench.replica())
-    #expect(next.id == replica.id)
-    #expect(next.incarnation != replica.incarnation)
+    #expect(next == replica)
     #expect(try bench.apply(home: other) == [])
     // What is damaged is not known.
-    try Data("nonsense".utf8).write(to: URL(fileURLWithPath: "\(other.replicaFolder)/\(replica.id)"))
-    #expect(try bench.apply(home: other) == [Remark(.replicaUnknown)])
+    try Data("nonsense".utf8).write(to: URL(fileURLWithPath: "\(other.replicaFolder)/\(next.id)"))
+    #expect(try bench.apply(home: other) == [Remark(.replicaOtherHome)])
     #expect(try bench.apply(home: other) == [])
+  }
+
+  @Test("A copy that its home does not know becomes a replica of its own")
+  func unknownCopy() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
+    let other = BuckiaHome(path: bench.folder.file("other"))
+    #expect(try bench.apply(to: copy, home: other) == [Remark(.replicaUnknown)])
+    #expect(try bench.replica(copy)?.id != bench.replica()?.id)
   }
 
   @Test("A backup from before the database was a replica begins as another one; so does a new database in its place")

@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaApply
 import BuckiaDiffFiles
 import BuckiaLedger
@@ -30,6 +31,9 @@ struct ReplicaRegistration {
     path = FileSystem.resolved(connection.path)
   }
 
+  /// Which file the database is, and its path: another file with the same contents is a copy.
+  private var file: String? { path.flatMap { path in FileIdentity.ofFile(at: path).map { "\($0.file) \(path)" } } }
+
   // MARK: Looking
 
   /// Which replica a database says it is, and what that is worth. Changes nothing.
@@ -41,7 +45,10 @@ struct ReplicaRegistration {
     }
     let known = home.known(replica.id)
     guard let path else { return (replica, known.map { .copy(of: $0.path) } ?? .same) }
-    guard let known else { return (replica, .unknown) }
+    guard let known else {
+      let isSameFile = try file.map { try ReplicaIdentity.file(on: connection) == $0 } ?? false
+      return (replica, isSameFile ? .otherHome : .unknown)
+    }
     let isElsewhere = known.path != path && !FileSystem.isOneFile(known.path, path)
     if isElsewhere, Self.database(at: known.path, is: replica.id, with: connection.library) {
       return (replica, .copy(of: known.path))
@@ -100,10 +107,12 @@ struct ReplicaRegistration {
   ) throws -> Result {
     let notKept = Remark(.replicaNotKept, home.replicaFolder)
     if standing == .same { return Result(replica: replica) }
-    if standing == .moved, let replica, let path {
+    if standing == .moved || standing == .otherHome, let replica, let path {
       let progress = home.known(replica.id)?.progress
       let known = KnownReplica(incarnation: replica.incarnation, progress: progress, path: path)
-      return Result(replica: replica, remarks: home.keep(known, of: replica.id) ? [] : [notKept])
+      guard home.keep(known, of: replica.id) else { return Result(replica: replica, remarks: [notKept]) }
+      if let file { try ReplicaIdentity.setFile(file, on: connection) }
+      return Result(replica: replica, remarks: standing.remark.map { [$0] } ?? [])
     }
     let next = if standing == .restored, let replica { try replica.reborn() } else { try Replica.random() }
     // Before it is committed: no other process must find a database that says what nobody knows.
@@ -111,6 +120,7 @@ struct ReplicaRegistration {
       return Result(remarks: [notKept])
     }
     try next.write(on: connection)
+    if let file { try ReplicaIdentity.setFile(file, on: connection) }
     if let replica, next.id != replica.id {
       try CopiedRows.separate(
         from: replica.id.bytes, as: next.incarnation.bytes, newStream: { ShareRun.randomBytes(StreamID.byteCount) },

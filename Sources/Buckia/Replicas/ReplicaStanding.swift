@@ -12,6 +12,8 @@ enum ReplicaStanding: Equatable {
   case restored
   /// A copy of the database at this path, which is still there.
   case copy(of: String)
+  /// What it says it is, and registered in another home.
+  case otherHome
   /// Unknown here: it comes from elsewhere, or what was known is lost.
   case unknown
 
@@ -21,6 +23,7 @@ enum ReplicaStanding: Equatable {
     case .same, .moved, .new(wasKnown: false): nil
     case .new(wasKnown: true): Remark(.replicaMissing)
     case .restored: Remark(.replicaRestored)
+    case .otherHome: Remark(.replicaOtherHome)
     case .copy(let original): Remark(.replicaCopied, original)
     case .unknown: Remark(.replicaUnknown)
     }

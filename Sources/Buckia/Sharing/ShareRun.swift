@@ -147,7 +147,7 @@ struct ShareRun {
       propagating: options.propagates, schema, on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
-    let states = try state.follow(found, leavingOut: leftOut, resending: resent, schema)
+    let states = try state.follow(found, leavingOut: leftOut, resending: resent, baseline, schema)
     let sent = leftOut.contains { $0.isLeftOut } ? try found.leavingOut(deletions: leftOut) : found
     report.tables = try ShareReport.tables(
       sent, departed, onLeave: options.onLeave, listingChanges: options.isDryRun)
@@ -188,7 +188,11 @@ struct ShareRun {
     let known = try home.knownSenders()
     let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
     let keys = signers.union(acknowledging)
-    return keys.union(keys.flatMap { known.keys(before: $0) }).union([CopiedRows.sender(of: share.number)])
+    let theirs = keys.union(keys.flatMap { known.keys(before: $0) })
+    // What somebody else has shared from the original is theirs to go on with.
+    let own = [sealing.signerKey] + known.keys(before: sealing.signerKey)
+    guard share.signer.map({ own.contains($0) }) ?? true else { return theirs }
+    return theirs.union([CopiedRows.sender(of: share.number)])
   }
 
   /// Remarks on the columns that the scope shares because it does not name them: those that are new, and in a dry run, where there may be

@@ -63,6 +63,8 @@ final class ParkedChildren {
   ///
   /// - Returns: The row; nil when it is not there, or cannot be taken out.
   func park(_ key: [UInt8], of table: TableDefinition) throws -> (row: [UInt8], wasParked: Bool)? {
+    // SQLite has no room for all columns of the widest tables in one result.
+    guard table.changesetColumns.count <= connection.columnLimit else { return nil }
     let rows = TableRows(table, keeping: indexes, in: connection)
     let name = TableName(table.name)
     let record = ClockKeyRecord(bytes: key)

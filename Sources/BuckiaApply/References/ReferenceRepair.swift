@@ -102,7 +102,11 @@ struct ReferenceRepair {
           continue
         }
         // By another foreign key it may have been parked already.
-        guard let (copy, wasParked) = try parked.park(row.key, of: check.child) else { continue }
+        guard let (copy, wasParked) = try parked.park(row.key, of: check.child) else {
+          let cannotBeRead = check.child.changesetColumns.count > session.connection.columnLimit
+          if cannotBeRead { try report(row, check, isReplaced: false) }
+          continue
+        }
         values[name, default: []].append(try RowCopy(record: copy))
         guard !wasParked else { continue }
         if !decisions.isDecided(check, row) { violations += 1 }

@@ -120,12 +120,13 @@ package final class SentState {
   ///   - difference: From the shadow to the rows that are shared now.
   ///   - leftOut: Which neighbouring changes of it are not sent.
   ///   - resent: Of which tables rows are sent anew, whether there are any now or not.
+  ///   - baseline: The rows that it deletes without having sent them: the stream does not have these.
   ///   - schema: The schema of the database.
   /// - Returns: The sums of its tables afterwards, but for those of which they are not known.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`, `LedgerError`.
   package func follow(
     _ difference: DatabaseDifference, leavingOut leftOut: [(count: Int64, isLeftOut: Bool)],
-    resending resent: [ResendRequest], _ schema: SchemaReader
+    resending resent: [ResendRequest], _ baseline: Baseline, _ schema: SchemaReader
   ) throws -> [Claim] {
     let definitions = difference.tables.map(\.definition)
     let tables = try KeyedTables(definitions, schema)
@@ -138,7 +139,12 @@ package final class SentState {
     var runs = WithdrawalRuns(leftOut.map { ($0.count, isWithdrawal: $0.isLeftOut) })
     try Changesets.forEachChange(of: difference.changeset) { change, reader, bytes in
       let isLeftOut = runs.next()
-      guard let name = reader.table.map({ TableName($0.name) }), let follower = followers[name] else { return }
+      guard let header = reader.table, let follower = followers[TableName(header.name)] else { return }
+      if change.operation == .delete, let table = tables.table(of: header), table.hasKey(reader.old),
+        baseline.gone[table.name]?.contains(table.key(reader.old, bytes)) == true
+      {
+        return
+      }
       try follower.follow(change, reader, bytes, isSent: !isLeftOut)
     }
     var claims: [Claim] = []

@@ -85,9 +85,19 @@ struct WrittenValues {
         throw Violation(.nothingLost, sentence)
       }
       guard keepsLocal else { continue }
-      if let sentence = first(missing.filter { $0.value.contains(replica.number) }, at: replica) {
+      let written = missing.filter { $0.value.contains(replica.number) && !isSetByAction($0.key) }
+      if let sentence = first(written, at: replica) {
         throw Violation(.localKept, sentence)
       }
+    }
+  }
+
+  /// True if a value is that of a reference which its foreign key sets to something else when the parent goes.
+  private func isSetByAction(_ cell: Cell) -> Bool {
+    let table = tables[cell.table]
+    return table.definition.foreignKeys.contains { key in
+      [.setNull, .setDefault].contains(key.onDelete)
+        && key.columns.contains { ASCIIName.matches($0, table.columns[cell.column]) }
     }
   }
 

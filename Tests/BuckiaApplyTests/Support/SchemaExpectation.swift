@@ -22,6 +22,8 @@ struct SchemaExpectation {
   private let mode: SchemaMode
   /// Whether row 5 has a value that the receiver would alter or refuse.
   private var isInsertRefused = false
+  /// Whether row 5 waits for the row that it refers to.
+  private var isInsertParked = false
   /// Whether rows 2 and 3 are found by keys of another type, so that there are none.
   private var isKeyOfAnotherType = false
   /// Columns of the diff that find no place.
@@ -123,7 +125,10 @@ struct SchemaExpectation {
       // Text is never less than the number that CHECK compares with, nor a key of the table that is referred to.
       let isChecked = column.name.lowercased() == "b" && !local.constraint.isEmpty
       if !value.stored(as: found.type).isEqual(to: value) || isRowID(found) || isChecked { isInsertRefused = true }
-      if found.isReference { conflicts += 1 }
+      if found.isReference {
+        conflicts += 1
+        isInsertParked = true
+      }
       // The keys of one side are none of the other's.
       if isKey(column) { isKeyOfAnotherType = true }
     }
@@ -217,7 +222,7 @@ struct SchemaExpectation {
       // What is left out is not kept either, and nothing else was said of unknown columns but in an UPDATE.
       conflicts += 1
       heldParts = incoming.changedColumn.map(isHomeless) == true ? heldParts : 0
-    } else {
+    } else if !isInsertParked {
       rows.append(insertedRow())
     }
     return rows
