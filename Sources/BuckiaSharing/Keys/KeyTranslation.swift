@@ -156,8 +156,8 @@ final class KeyTranslation {
     try note(row.key, is: local, in: row.table)
   }
 
-  /// The key here of a row that a replica calls something; nil where that is not known. A key of this database's own counts for rows that it
-  /// has shared with somebody: nobody else can know it.
+  /// The key here of a row that a replica calls something; nil where that is not known. A key of this database's own counts only for rows
+  /// that it has shared.
   private func local(_ name: RowNames.Name, _ table: KeyedTable) throws -> Int64? {
     if name.replica == own, try !told.contain(name.key, of: table) { return nil }
     return try names.local(name, in: table, own: own)

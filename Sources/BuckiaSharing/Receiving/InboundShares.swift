@@ -97,7 +97,7 @@ package final class InboundShares: SharingParticipant {
     let identified = try changes.claims.ownKeys.filter { name in
       try tables[name].map { try vouchers.isHere($0) } ?? false
     }
-    // Who accepts a share anew wants their own rows back.
+    // A snapshot also holds the rows that its reader has made.
     let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
     let matched = try MatchedChanges(
       resent, place, from: changes.key.sender, tables, vouchers, names, sent: sent(to: changes),

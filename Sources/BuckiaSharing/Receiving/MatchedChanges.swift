@@ -13,8 +13,8 @@ import SQLiteSchemas
 /// since. Here such an INSERT is nothing where nothing has changed, and an UPDATE of that version else. A deletion that names a version
 /// is one of a row whose values its sender does not know any more.
 ///
-/// A snapshot holds all rows of the scope, another diff may hold those of some buckets anew. What has not changed since it came is left out,
-/// so that what was edited or deleted here stays. A row that has, and was not edited here, is an UPDATE. What the stream had and has no more
+/// A snapshot holds all rows of the scope, another diff may repeat those of some buckets. A row that has not changed since it came is left out,
+/// so that it stays as it was edited or deleted here. A row that has, and was not edited here, is an UPDATE. What the stream had and has no more
 /// is a DELETE.
 final class MatchedChanges {
   private let connection: SQLiteConnection
@@ -40,7 +40,7 @@ final class MatchedChanges {
   private var hasClock: [TableName: Bool] = [:]
 
   /// - Parameters:
-  ///   - resent: Which rows the diff holds anew.
+  ///   - resent: Which rows the diff repeats.
   ///   - tables: The tables of the diff.
   ///   - sent: What was sent of each row, in the shares with the sender first.
   ///   - identified: The tables in which a row with the key of an incoming one is that row.
@@ -145,7 +145,7 @@ final class MatchedChanges {
   /// Writes what an INSERT changes here.
   ///
   /// - Parameters:
-  ///   - isAnew: Whether the diff holds the row anew.
+  ///   - isAnew: True if the diff repeats the row.
   ///   - called: The replicas that the row came from.
   /// - Returns: Whether that is known; otherwise it stays an INSERT.
   private func write(
@@ -211,7 +211,7 @@ final class MatchedChanges {
     return nil
   }
 
-  /// Whether a row that the stream has brought was ever taken.
+  /// True if a row that the stream has brought was ever taken.
   private func wasTaken(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     try vouchers.found(row, bytes, of: table).contains {
       try $0.entry.sender == sender && streams.contains($0.entry.stream) && wasTaken(row, bytes, of: table, $0.entry)

@@ -63,7 +63,7 @@ package final class ScopeRows {
     schema.tables.contains { $0.name == table && $0.rows != .gathered }
   }
 
-  /// Whether all rows of a table are shared.
+  /// True if all rows of a table are shared.
   func isWhole(_ table: TableName) -> Bool { schema.tables.contains { $0.name == table && $0.rows == .all } }
 
   /// The tables that take part.

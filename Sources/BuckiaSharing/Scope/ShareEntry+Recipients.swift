@@ -23,7 +23,7 @@ extension ShareEntry {
   /// - Throws: `JSONError` when the ledger is damaged.
   func isForOne() throws -> Bool { try recipients.count == 1 }
 
-  /// Whether a sender is one of those that it is shared with, by the key that they sign with.
+  /// True if a sender is a recipient of the share, by the key that they sign with.
   ///
   /// - Parameters:
   ///   - sender: The verified key in hex, as the ledger has it.

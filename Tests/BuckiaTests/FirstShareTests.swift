@@ -1,0 +1,202 @@
+import Buckia
+import Foundation
+import TestSupport
+import Testing
+
+/// What people have done with the rows of others before they share for the first time themselves.
+@Suite struct FirstShareTests {
+  /// Somebody with a database, a home and keys, who is known to the others.
+  private struct Person {
+    let name: String
+    let folder: TemporaryFolder
+    let policy: ConflictPolicy
+    var path: String { folder.file("\(name).sqlite") }
+    var home: BuckiaHome { BuckiaHome(path: folder.file("home of \(name)")) }
+    var database: DatabaseManager { DatabaseManager(path) }
+
+    func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
+
+    @discardableResult
+    func share(with others: Person..., change: (inout ShareOptions) -> Void = { _ in }) throws -> ShareReport {
+      var options = ShareOptions()
+      change(&options)
+      let report = try database.share(
+        ShareScope(name: "all") { SharedTable("note") },
+        to: others.map { try ShareRecipient(home.contact(named: $0.name)) },
+        output: .folder(folder.file("from \(name)")),
+        options: options, signedBy: home.identity(), home: home)
+      for delivery in report.files {
+        let path = try #require(delivery.path)
+        let file = path.split(separator: "/").last.map(String.init) ?? ""
+        for other in others { _ = try folder.write(fileBytes(path), to: "for \(other.name)/\(file)") }
+      }
+      return report
+    }
+
+    @discardableResult
+    func receive() throws -> [DiffOutcome] {
+      try folder.makeFolder("for \(name)")
+      var options = ApplyOptions()
+      options.conflicts = [.otherwise: policy]
+      return try database.processInboundChanges([folder.file("for \(name)")], options: options, home: home).diffs
+    }
+
+    var notes: [String] {
+      get throws { try TestDatabases.texts("SELECT title, body FROM note ORDER BY 1, 2", on: path) }
+    }
+  }
+
+  /// Makes people who trust each other.
+  ///
+  /// - Parameter key: How the key of the table is declared.
+  private func people(
+    _ names: [String] = ["anna", "ben"], key: String = "INTEGER", _ policy: ConflictPolicy = .keepLocal,
+    hasClocks: Bool = false
+  ) throws -> [Person] {
+    let folder = try TemporaryFolder()
+    let people = names.map { Person(name: $0, folder: folder, policy: policy) }
+    for person in people {
+      try person.home.makeIdentity(named: person.name)
+      try person.run("CREATE TABLE note(id \(key) PRIMARY KEY, title TEXT, body TEXT)")
+      if hasClocks {
+        try person.database.initialize(home: person.home)
+        try person.database.keepClocks()
+      }
+    }
+    for person in people {
+      for other in people where other.name != person.name {
+        let card = try other.home.identity().card
+        try person.home.addContact(card.text)
+        try person.home.trustContact(other.name, fingerprint: card.fingerprint)
+      }
+    }
+    return people
+  }
+
+  private static let notes = "INSERT INTO note VALUES (1,'one','x'), (2,'two','x'), (3,'three','x')"
+
+  @Test(arguments: ["INTEGER", "TEXT"], [ConflictPolicy.keepLocal, .takeIncoming, .latest])
+  func `a deletion and an edit made before the first share reach the sender`(key: String, policy: ConflictPolicy)
+    throws
+  {
+    for hasClocks in [false, true] {
+      let people = try people(key: key, policy, hasClocks: hasClocks)
+      let (anna, ben) = (people[0], people[1])
+      try anna.run(Self.notes)
+      try anna.share(with: ben)
+      try ben.receive()
+      try ben.run("DELETE FROM note WHERE title = 'two'; UPDATE note SET title = 'THREE' WHERE title = 'three'")
+      try ben.share(with: anna)
+      #expect(try anna.receive().map(\.conflicts) == [0])
+      #expect(try anna.notes == ["THREE|x", "one|x"])
+      #expect(try ben.notes == anna.notes)
+      // Nothing is left to be told.
+      #expect(try anna.share(with: ben).id == nil)
+      try ben.receive()
+      #expect(try ben.share(with: anna).id == nil)
+    }
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"])
+  func `edits of different columns before the first share are merged`(key: String) throws {
+    let people = try people(key: key)
+    let (anna, ben) = (people[0], people[1])
+    try anna.run(Self.notes)
+    try anna.share(with: ben)
+    try ben.receive()
+    try anna.run("UPDATE note SET title = 'uno' WHERE title = 'one'")
+    try anna.share(with: ben)
+    try ben.run("UPDATE note SET body = 'of ben' WHERE title = 'one'")
+    try ben.share(with: anna)
+    #expect(try anna.receive().map(\.conflicts) == [0])
+    #expect(try ben.receive().map(\.conflicts) == [0])
+    #expect(try anna.notes == ["three|x", "two|x", "uno|of ben"])
+    #expect(try ben.notes == anna.notes)
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"])
+  func `a deletion before the next share reaches the one among several who brought the row`(key: String) throws {
+    let people = try people(["anna", "ben", "cara"], key: key)
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try ben.run("INSERT INTO note VALUES (9,'of ben','x')")
+    try ben.share(with: anna, cara)
+    try anna.run(Self.notes)
+    try anna.share(with: ben, cara)
+    try ben.receive()
+    try cara.receive()
+    try ben.run("DELETE FROM note WHERE title = 'two'")
+    try ben.share(with: anna, cara)
+    try anna.receive()
+    try cara.receive()
+    for person in people { #expect(try person.notes == ["of ben|x", "one|x", "three|x"]) }
+  }
+
+  @Test func `a row that was never taken is not deleted at its author`() throws {
+    let people = try people(key: "TEXT")
+    let (anna, ben) = (people[0], people[1])
+    for person in people { try person.run("CREATE UNIQUE INDEX titles ON note(title)") }
+    try anna.run("INSERT INTO note VALUES ('a','same','of anna')")
+    try ben.run("INSERT INTO note VALUES ('b','same','of ben')")
+    try anna.share(with: ben)
+    #expect(try ben.receive().map(\.conflicts) == [1])
+    try ben.share(with: anna)
+    try anna.receive()
+    #expect(try anna.notes == ["same|of anna"])
+  }
+
+  @Test func `a resync does not bring back what its receiver has deleted`() throws {
+    let people = try people()
+    let (anna, ben) = (people[0], people[1])
+    try anna.run(Self.notes)
+    try anna.share(with: ben)
+    try ben.receive()
+    try ben.run("DELETE FROM note WHERE title = 'two'")
+    try anna.share(with: ben) { $0.resyncs = true }
+    try ben.receive()
+    #expect(try ben.notes == ["one|x", "three|x"])
+    try ben.share(with: anna)
+    try anna.receive()
+    #expect(try anna.notes == ben.notes)
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"])
+  func `rows that copies of a dataset began with are the same rows`(key: String) throws {
+    let people = try people(key: key)
+    let (anna, ben) = (people[0], people[1])
+    try anna.run(Self.notes)
+    try anna.database.beginDataset(home: anna.home)
+    try FileManager.default.removeItem(atPath: ben.path)
+    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try anna.run("UPDATE note SET title = 'uno' WHERE title = 'one'; DELETE FROM note WHERE title = 'two'")
+    try ben.run("UPDATE note SET body = 'of ben' WHERE title IN ('one', 'three')")
+    for _ in 0..<2 {
+      try anna.share(with: ben)
+      try ben.share(with: anna)
+      try anna.receive()
+      try ben.receive()
+    }
+    #expect(try anna.notes == ["three|of ben", "uno|of ben"])
+    #expect(try ben.notes == anna.notes)
+    #expect(try anna.database.conflicts().isEmpty && ben.database.conflicts().isEmpty)
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"])
+  func `a copy goes on beside the original's stream`(key: String) throws {
+    let people = try people(key: key)
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO note VALUES (1,'one','x')")
+    try anna.share(with: ben)
+    try ben.receive()
+    let copy = Person(name: "copy", folder: anna.folder, policy: .keepLocal)
+    try FileManager.default.copyItem(atPath: anna.path, toPath: copy.path)
+    try FileManager.default.copyItem(atPath: anna.home.path, toPath: copy.home.path)
+    try anna.run("INSERT INTO note VALUES (2,'two','x')")
+    try anna.share(with: ben)
+    try copy.run("INSERT INTO note VALUES (3,'three','x'); UPDATE note SET title = 'uno' WHERE id = 1")
+    try copy.share(with: ben)
+    try anna.run("INSERT INTO note VALUES (4,'four','x')")
+    try anna.share(with: ben)
+    #expect(try ben.receive().map(\.state) == [.applied, .applied, .applied])
+    #expect(try ben.notes == ["four|x", "three|x", "two|x", "uno|x"])
+  }
+}
