@@ -127,8 +127,8 @@ extension Remark {
         "this database was registered in another home folder than this one, and goes on as the same replica; use one home folder for a "
           + "database"
       case .replicaUnknown:
-        "this database comes from elsewhere: nothing is known here of its replica. It goes on as a new incarnation, since the one that it "
-          + "was copied from may be in use as well; there is nothing to be done"
+        "this database comes from elsewhere: nothing is known here of its replica. It goes on as a replica of its own, since the "
+          + "database that it was copied from may be in use as well; there is nothing to be done"
       case .replicaMissing:
         "another database was at this path before, or a later state of this one. It goes on as a replica of its own, so that others do not "
           + "take it for that one"

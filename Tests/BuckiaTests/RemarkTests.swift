@@ -93,7 +93,11 @@ struct RemarkTests {
     ),
     (
       .replicaUnknown,
-      "this database comes from elsewhere: nothing is known here of its replica. It goes on as a new incarnation, since the one that it was copied from may be in use as well; there is nothing to be done"
+      "this database comes from elsewhere: nothing is known here of its replica. It goes on as a replica of its own, since the database that it was copied from may be in use as well; there is nothing to be done"
+    ),
+    (
+      .replicaOtherHome,
+      "this database was registered in another home folder than this one, and goes on as the same replica; use one home folder for a database"
     ),
     (
       .replicaMissing,
@@ -114,10 +118,6 @@ struct RemarkTests {
     (
       .recipientUnconfirmed,
       "the card of 1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and trust it then"
-    ),
-    (
-      .replicaOtherHome,
-      "this database was registered in another home folder than this one, and goes on as the same replica; use one home folder for a database"
     ),
     (
       .newColumnShared,

@@ -89,7 +89,8 @@ import Testing
       #expect(copied.id == replica.id)
     }
     let elsewhere = BuckiaHome(path: exchange.folder.file("elsewhere"))
-    #expect(try exchange.database.status(home: elsewhere).replica?.standing == .unknown)
+    #expect(try DatabaseManager(copy).status(home: elsewhere).replica?.standing == .unknown)
+    #expect(try exchange.database.status(home: elsewhere).replica?.standing == .present)
     #expect(!FileSystem.exists(elsewhere.path))
   }
 }

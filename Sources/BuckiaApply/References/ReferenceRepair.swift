@@ -103,8 +103,7 @@ struct ReferenceRepair {
         }
         // By another foreign key it may have been parked already.
         guard let (copy, wasParked) = try parked.park(row.key, of: check.child) else {
-          let cannotBeRead = check.child.changesetColumns.count > session.connection.columnLimit
-          if cannotBeRead { try report(row, check, isReplaced: false) }
+          if !fitsIntoResult(check.child) { try report(row, check, isReplaced: false) }
           continue
         }
         values[name, default: []].append(try RowCopy(record: copy))
@@ -250,9 +249,16 @@ struct ReferenceRepair {
       table: check.child.name)
   }
 
+  /// True if one query can give all columns of a row: SQLite has no room for those of the widest tables.
+  private func fitsIntoResult(_ table: TableDefinition) -> Bool {
+    table.changesetColumns.count <= session.connection.columnLimit
+  }
+
   /// Records a row whose reference cannot be mended.
   private mutating func report(_ row: BrokenRows.Row, _ check: ForeignKeyCheck, isReplaced: Bool) throws {
-    let local = try TableRows(check.child, in: session.connection).row(ClockKeyRecord(bytes: row.key))
+    let local =
+      try fitsIntoResult(check.child)
+      ? TableRows(check.child, in: session.connection).row(ClockKeyRecord(bytes: row.key)) : nil
     let parent = try check.name(ofParent: row.values)
     if !isReplaced, !decisions.isDecided(check, row) { violations += 1 }
     try record(
