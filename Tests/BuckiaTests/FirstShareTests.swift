@@ -28,7 +28,10 @@ import Testing
       for delivery in report.files {
         let path = try #require(delivery.path)
         let file = path.split(separator: "/").last.map(String.init) ?? ""
-        for other in others { _ = try folder.write(fileBytes(path), to: "for \(other.name)/\(file)") }
+        for other in others {
+          try folder.makeFolder("for \(other.name)")
+          _ = try folder.write(fileBytes(path), to: "for \(other.name)/\(file)")
+        }
       }
       return report
     }

@@ -101,7 +101,7 @@ package struct PassedOnChanges {
       guard table.hasKey(row) else { return nil }
       let key = table.key(row, bytes)
       let stamped = try stamps?.row(key, isHere: change.operation != .delete)
-      let known = stamps == nil ? taken.diff(ofRow: key, in: table.name) : nil
+      let known = stamps == nil ? taken.diff(ofRow: key, in: table.name, isHere: change.operation != .delete) : nil
       guard change.operation != .delete else {
         return (known ?? stamped?.deletion?.diff).map { OriginRun(count: 1, diff: $0) }
       }

@@ -10,6 +10,8 @@ final class TakenChanges {
   private struct Row {
     /// The diff that has inserted or deleted it; nil where that is not known.
     var diff: KSUID?
+    /// True if it has deleted it.
+    var isDeletion = false
     /// The hashes of values, and the diffs that have set them, by columns in lower case.
     var values: [String: (hash: UInt64, diff: KSUID)] = [:]
   }
@@ -51,7 +53,7 @@ final class TakenChanges {
     let old = change.operation == .insert ? reader.new : reader.old
     guard let key = Self.key(old, bytes, table, columns) else { return }
     var row = change.operation == .update ? rows[name]?[key] ?? Row() : Row()
-    if change.operation != .update { row.diff = diff }
+    if change.operation != .update { (row.diff, row.isDeletion) = (diff, change.operation == .delete) }
     if change.operation != .delete {
       for (place, column) in columns.enumerated() where reader.new[place].isDefined {
         row.values[column] = diff.map { (hash(reader.new[place], bytes, column), $0) }
@@ -81,8 +83,10 @@ final class TakenChanges {
     return hash.value
   }
 
-  /// The diff that has inserted a row, or deleted the one that is not there; nil where that was done here, or is not known.
-  func diff(ofRow key: [UInt8], in table: TableName) -> KSUID? { rows[table]?[key]?.diff }
+  /// The diff that has inserted a row which is here, or deleted one that is not; nil where that was done here, or is not known.
+  func diff(ofRow key: [UInt8], in table: TableName, isHere: Bool) -> KSUID? {
+    rows[table]?[key].flatMap { $0.isDeletion == isHere ? nil : $0.diff }
+  }
 
   /// The diff that has made a column what it is; nil where it was edited here since, or nothing is known.
   ///

@@ -42,7 +42,9 @@ package struct DepartedRows {
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
     let vouchers = Vouchers(on: connection)
-    let receivers = try share.isForOne() ? readers : []
+    // Unsigned diffs are those of a recipient only where the recipient has acknowledged the share.
+    let acknowledging = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender)
+    let receivers = try share.isForOne() ? readers.subtracting([RecipientKey.unknown]).union(acknowledging) : []
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var fate = Fate.edit
       // A row that only its content tells apart may have changed as well as left.
