@@ -17,6 +17,8 @@ package final class InboundShares: SharingParticipant {
   /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
+  /// True for streams with rows of which the last change was not taken, looked up once for each diff.
+  private var hasUntaken: [Int64: Bool] = [:]
   /// What the changes that were prepared last become in the keys that their rows have here; nil where they say nothing of keys.
   private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
   /// Which diffs the changes that were prepared last come from; nil where all are their own.
@@ -155,6 +157,7 @@ package final class InboundShares: SharingParticipant {
 
   package func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark] {
     hasFinished = true
+    hasUntaken = [:]
     let mayBeUntaken = counts.conflicts > 0
     try noteAcknowledgements(of: changes)
     try noteProgress(of: changes)
@@ -355,7 +358,11 @@ package final class InboundShares: SharingParticipant {
     before known: UInt64?, _ mayBeUntaken: Bool
   ) throws {
     let untaken = UntakenRows(of: stream)
-    guard try mayBeUntaken || untaken.exist(on: connection) else { return }
+    if !mayBeUntaken {
+      let exist = try hasUntaken[stream] ?? untaken.exist(on: connection)
+      hasUntaken[stream] = exist
+      guard exist else { return }
+    }
     let row = change.operation == .insert ? reader.new : reader.old
     let key = table.key(row, bytes)
     guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
