@@ -29,6 +29,13 @@ package struct UntakenRows {
   /// - Parameter vouch: The number of the ``VouchEntry``.
   package init(of vouch: Int64) { self.vouch = vouch }
 
+  /// True if any stream has such rows.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.cachedInteger("SELECT 1 FROM main.buckia_untaken LIMIT 1") != nil
+  }
+
   /// True if there are any.
   ///
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.

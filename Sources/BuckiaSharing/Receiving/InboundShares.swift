@@ -17,8 +17,8 @@ package final class InboundShares: SharingParticipant {
   /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
-  /// True for streams with rows of which the last change was not taken, looked up once for each diff.
-  private var hasUntaken: [Int64: Bool] = [:]
+  /// True if any stream has rows of which the last change was not taken; nil until that is looked up, once for each diff.
+  private var hasUntaken: Bool?
   /// What the changes that were prepared last become in the keys that their rows have here; nil where they say nothing of keys.
   private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
   /// Which diffs the changes that were prepared last come from; nil where all are their own.
@@ -157,7 +157,7 @@ package final class InboundShares: SharingParticipant {
 
   package func finish(_ changes: IncomingChanges, counting counts: ApplyCounts) throws -> [Remark] {
     hasFinished = true
-    hasUntaken = [:]
+    hasUntaken = nil
     let mayBeUntaken = counts.conflicts > 0
     try noteAcknowledgements(of: changes)
     try noteProgress(of: changes)
@@ -344,8 +344,13 @@ package final class InboundShares: SharingParticipant {
       try vouchers.remove(reader.old, bytes, of: table, stream: place.stream, from: sender)
     }
     try state?.follow(change, reader, bytes, of: table, after: place.isSnapshot ? nil : known, as: sent)
-    let number = try vouchers.number(of: table, stream: place.stream, from: sender)
-    if let number { try noteTaken(change, reader, bytes, of: table, number, before: known, mayBeUntaken) }
+    // Mostly no stream has any rows of which the last change was not taken.
+    let followsTaken = try mayBeUntaken || hasUntaken ?? UntakenRows.exist(on: connection)
+    hasUntaken = followsTaken
+    guard followsTaken else { return }
+    if let number = try vouchers.number(of: table, stream: place.stream, from: sender) {
+      try noteTaken(change, reader, bytes, of: table, number, before: known, mayBeUntaken)
+    }
   }
 
   /// Notes which version of a row was taken last, where that is not what the stream says.
@@ -358,11 +363,7 @@ package final class InboundShares: SharingParticipant {
     before known: UInt64?, _ mayBeUntaken: Bool
   ) throws {
     let untaken = UntakenRows(of: stream)
-    if !mayBeUntaken {
-      let exist = try hasUntaken[stream] ?? untaken.exist(on: connection)
-      hasUntaken[stream] = exist
-      guard exist else { return }
-    }
+    guard try mayBeUntaken || untaken.exist(on: connection) else { return }
     let row = change.operation == .insert ? reader.new : reader.old
     let key = table.key(row, bytes)
     guard change.operation != .delete else { return try untaken.note(nil, of: key, on: connection) }
