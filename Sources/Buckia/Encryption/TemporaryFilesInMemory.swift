@@ -5,7 +5,7 @@ import SQLiteConnections
 /// the pages that savepoints bring back.
 ///
 /// Such files have names that others can open as long as they exist, and their bytes stay on the disk when they are gone. In memory they
-/// grow with the rows: some 25 bytes for each that is found by its content. The sorts that build indexes anew stay within the memory
+/// grow with the rows: some 25 bytes for each that is found by its content. The sorts that rebuild indexes stay within the memory
 /// limit: larger ones are not begun.
 enum TemporaryFilesInMemory {
   /// Runs `body` while SQLite writes no temporary files.

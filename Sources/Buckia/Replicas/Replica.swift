@@ -14,7 +14,8 @@ struct Replica: Equatable {
   /// The same replica in a life that nobody else has.
   func reborn() throws(BuckiaError) -> Replica { try Replica(id: id, incarnation: Self.randomID()) }
 
-  private static func randomID<ID: FixedBytes>() throws(BuckiaError) -> ID {
+  /// An id that nothing else has.
+  static func randomID<ID: FixedBytes>() throws(BuckiaError) -> ID {
     var generator = SystemRandomNumberGenerator()
     guard let id = ID.random(using: &generator) else { throw BuckiaError(.misuse, "no id can be made") }
     return id

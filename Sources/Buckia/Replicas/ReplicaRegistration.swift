@@ -123,7 +123,7 @@ struct ReplicaRegistration {
     if let file { try ReplicaIdentity.setFile(file, on: connection) }
     if let replica, next.id != replica.id {
       try CopiedRows.separate(
-        from: replica.id.bytes, as: next.incarnation.bytes, newStream: { ShareRun.randomBytes(StreamID.byteCount) },
+        from: replica.id.bytes, as: next.incarnation.bytes, newStream: { try (Replica.randomID() as StreamID).bytes },
         on: connection)
     }
     try KeyRanges.move(on: connection)

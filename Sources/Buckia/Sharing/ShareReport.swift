@@ -61,7 +61,7 @@ public struct ShareReport: Sendable {
   /// What is sent.
   public internal(set) var tables: [Table] = []
   /// Rows that are left out until they are mended, since they refer to rows that the receivers would not have. Those that were sent
-  /// earlier stay at the receivers as they were sent last, unless everything is sent anew.
+  /// earlier stay at the receivers as they were sent last, unless a resync sends everything again.
   public internal(set) var leftOut: [LeftOutRows] = []
   /// What does not travel.
   public internal(set) var skipped: [SkippedItem] = []

@@ -85,7 +85,7 @@ struct ShareRun {
     return true
   }
 
-  static func randomBytes(_ count: Int) -> [UInt8] {
+  private static func randomBytes(_ count: Int) -> [UInt8] {
     var random = SystemRandomNumberGenerator()
     return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
   }

@@ -39,9 +39,9 @@ package enum CopiedRows {
   ///   - replica: The replica.
   ///   - incarnation: That of this database.
   ///   - newStream: Makes the name of a stream.
-  /// - Throws: `SQLiteError`; `ReplicationError` when a scope in the ledger is damaged.
+  /// - Throws: `SQLiteError`; `ReplicationError` when a scope in the ledger is damaged; what `newStream` throws.
   package static func separate(
-    from replica: [UInt8], as incarnation: [UInt8], newStream: () -> [UInt8],
+    from replica: [UInt8], as incarnation: [UInt8], newStream: () throws -> [UInt8],
     on connection: borrowing SQLiteConnection
   ) throws {
     let schema = try SchemaReader(connection)
@@ -65,7 +65,7 @@ package enum CopiedRows {
         try shadow.remove(on: connection)
       }
       try RowNameEntry.note(author: replica, of: share.stream, from: sender, on: connection)
-      share.stream = newStream()
+      share.stream = try newStream()
       share.incarnation = incarnation
       share.sequence = 0
       share.last = nil

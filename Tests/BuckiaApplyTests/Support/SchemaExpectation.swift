@@ -22,7 +22,7 @@ struct SchemaExpectation {
   private let mode: SchemaMode
   /// Whether row 5 has a value that the receiver would alter or refuse.
   private var isInsertRefused = false
-  /// Whether row 5 waits for the row that it refers to.
+  /// True if row 5 waits for the row that it refers to.
   private var isInsertParked = false
   /// Whether rows 2 and 3 are found by keys of another type, so that there are none.
   private var isKeyOfAnotherType = false

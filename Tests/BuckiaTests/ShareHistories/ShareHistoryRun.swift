@@ -24,7 +24,7 @@ final class ShareHistoryRun {
       case doubled
       /// People have different rows, and no open conflict says so.
       case unequal
-      /// A value that somebody wrote and nobody replaced is nowhere.
+      /// A value that was written and never replaced is in no row and no record.
       case lost
       /// People with the same rows have different words.
       case words
