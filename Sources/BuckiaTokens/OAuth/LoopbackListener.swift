@@ -69,12 +69,14 @@ actor LoopbackListener {
     }
   }
 
-  /// Takes no more connections.
+  /// Takes no more connections. The port is free when this returns.
   func close() async {
-    guard !isClosed else { return }
-    isClosed = true
-    found.fail(CancellationError())
-    // Whether it closes now or is closed already makes no difference to anybody.
-    channel.close(promise: nil)
+    if !isClosed {
+      isClosed = true
+      found.fail(CancellationError())
+      channel.close(promise: nil)
+    }
+    // A channel that has an error while it closes is closed all the same.
+    try? await channel.closeFuture.get()
   }
 }
