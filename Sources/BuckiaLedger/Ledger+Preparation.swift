@@ -23,7 +23,7 @@ extension Ledger {
     StateEntry.definition, AsideRows.definition, ResendRequest.definition,
     RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
     RecipientKey.definition, UntoldRows.definition, UntakenRows.definition,
-    ParkedRows.definition, KeptRows.definition,
+    ParkedRows.definition, KeptRows.definition, CountedTable.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

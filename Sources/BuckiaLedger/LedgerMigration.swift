@@ -428,7 +428,7 @@ enum LedgerMigration {
     """
 
   /// A share knows the keys of its recipients, and which rows of theirs it has not sent yet; a stream, which of its changes were not taken.
-  /// Rows wait for those that they refer to, and rows that others refer to are kept.
+  /// Rows wait for those that they refer to, and rows that others refer to are kept. Rows without a key are counted by their content.
   private static let toFormatWithRecipientKeys = """
     CREATE TABLE main.buckia_recipient(
       share INTEGER NOT NULL,
@@ -439,6 +439,7 @@ enum LedgerMigration {
       share INTEGER NOT NULL,
       table_name TEXT NOT NULL COLLATE NOCASE,
       key BLOB NOT NULL,
+      rows INTEGER,
       PRIMARY KEY (share, table_name, key)
     ) WITHOUT ROWID;
     CREATE TABLE main.buckia_untaken(
@@ -459,6 +460,30 @@ enum LedgerMigration {
       table_name TEXT NOT NULL COLLATE NOCASE,
       key BLOB NOT NULL,
       PRIMARY KEY (table_name, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_counted_table(
+      counted INTEGER PRIMARY KEY,
+      table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+      columns TEXT NOT NULL
+    );
+    CREATE TABLE main.buckia_counted_row(
+      content INTEGER PRIMARY KEY,
+      counted INTEGER NOT NULL,
+      "row" BLOB NOT NULL,
+      absent INTEGER NOT NULL,
+      UNIQUE (counted, "row")
+    );
+    CREATE TABLE main.buckia_counted_copies(
+      content INTEGER NOT NULL,
+      origin BLOB NOT NULL,
+      inserted INTEGER NOT NULL,
+      deleted INTEGER NOT NULL,
+      PRIMARY KEY (content, origin)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_counted_holder(
+      holder TEXT NOT NULL,
+      content INTEGER NOT NULL,
+      PRIMARY KEY (holder, content)
     ) WITHOUT ROWID;
     """
 }

@@ -131,7 +131,9 @@ extension RowNaming {
     self.init()
     runs = keys.runs.map { run in
       let names = run.names.map {
-        Names(replica: keys.replicas[$0.replica].bytes, keys: $0.keys, versions: $0.versions)
+        Names(
+          replica: keys.replicas[$0.replica].bytes, keys: $0.keys, versions: $0.versions,
+          copies: $0.copies.map { CopyCounts.Count(inserted: $0.inserted, deleted: $0.deleted) })
       }
       return Run(count: run.count, names: names)
     }

@@ -85,7 +85,11 @@ extension RowKeys {
       return replicas.count - 1
     }
     for run in naming.runs {
-      let names = try run.names.map { Names(replica: try place(of: $0.replica), keys: $0.keys, versions: $0.versions) }
+      let names = try run.names.map { name in
+        Names(
+          replica: try place(of: name.replica), keys: name.keys, versions: name.versions,
+          copies: name.copies.map { Copies(inserted: $0.inserted, deleted: $0.deleted) })
+      }
       runs.append(Run(count: run.count, names: names))
     }
     for row in naming.references {

@@ -128,9 +128,9 @@ struct ShareRun {
     if !isSnapshot {
       comparison.candidates = try prints.candidates(for: rows, shadow, on: connection)
       // Their shadow has been changed, not they.
-      for table in resent.map(\.table) + Array(baseline.gone.keys) { comparison.candidates[table] = nil }
+      for table in resent.map(\.table) + baseline.tables { comparison.candidates[table] = nil }
     }
-    let isFromNothing = isSnapshot && baseline.gone.isEmpty
+    let isFromNothing = isSnapshot && baseline.tables.isEmpty
     let compared = try DatabaseComparison.run(
       from: isFromNothing ? .empty() : shadow.source, to: newer, options: comparison, progress: progress)
     let held = try HeldDeletions(in: compared, leavingOut: rows, schema, on: connection)
@@ -142,9 +142,11 @@ struct ShareRun {
     report.skipped = found.skipped.filter { isFromNothing || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
     report.warnings += laterColumns(of: found, isSnapshot: isSnapshot)
+    let contents = try SentContents(
+      found.tables.map(\.definition), of: share, by: replica.incarnation.bytes, selections, schema, on: connection)
     let departed = try DepartedRows(
       in: found.changeset, of: found.tables.map(\.definition), share, readBy: senders,
-      propagating: options.propagates, schema, on: connection)
+      propagating: options.propagates, contents, schema, on: connection)
     let keeps = options.onLeave == .keep
     let leftOut = departed.leftOut(keeping: keeps)
     let states = try state.follow(found, leavingOut: leftOut, resending: resent, baseline, schema)
@@ -161,7 +163,8 @@ struct ShareRun {
       try !hasContents && options.acknowledges && OutboxEntry.hasAppliedSince(share.number, on: connection)
     if hasContents || acknowledges {
       let names = try SentNames(
-        in: sent.changeset, of: sent.tables.map(\.definition), share, baseline, scope, schema, on: connection)
+        in: sent.changeset, of: sent.tables.map(\.definition), share, baseline, contents, scope, schema,
+        on: connection)
       let claims = ShareClaims(states: states, resent: resent, asked: asked)
       try send(
         sent, departed.withdrawals(keeping: keeps), claims, names, of: &share, replacing: replaced,

@@ -1,3 +1,4 @@
+import BuckiaLedger
 import SQLiteSchemas
 
 /// What other replicas call the rows of a diff, as far as its sender knows.
@@ -24,12 +25,15 @@ package struct RowNaming: Sendable {
     package let keys: [Int64]
     /// The hash of each row as the sender last took it from that replica; empty where the rows have not changed since.
     package let versions: [UInt64]
+    /// The counts of rows with this content that the replica, or one of its incarnations, has inserted; nil for rows with a key.
+    package let copies: CopyCounts.Count?
 
     /// Names some rows.
-    package init(replica: [UInt8], keys: [Int64], versions: [UInt64] = []) {
+    package init(replica: [UInt8], keys: [Int64], versions: [UInt64] = [], copies: CopyCounts.Count? = nil) {
       self.replica = replica
       self.keys = keys
       self.versions = versions
+      self.copies = copies
     }
   }
 

@@ -26,12 +26,30 @@ package struct RowKeys: Equatable, Sendable {
     package var keys: [Int64]
     /// The hash of each row as the sender last took it from that replica; empty where the rows have not changed since.
     package var versions: [UInt64]
+    /// How often rows with this content were inserted at that incarnation of a replica, and how many of those are deleted; nil for rows with a
+    /// key.
+    package var copies: Copies?
 
     /// Names rows.
-    package init(replica: Int, keys: [Int64] = [], versions: [UInt64] = []) {
+    package init(replica: Int, keys: [Int64] = [], versions: [UInt64] = [], copies: Copies? = nil) {
       self.replica = replica
       self.keys = keys
       self.versions = versions
+      self.copies = copies
+    }
+  }
+
+  /// How many rows with a content a replica has inserted.
+  package struct Copies: Equatable, Sendable {
+    /// How many rows were inserted.
+    package var inserted: Int64
+    /// How many of these were deleted.
+    package var deleted: Int64
+
+    /// Counts rows.
+    package init(inserted: Int64, deleted: Int64) {
+      self.inserted = inserted
+      self.deleted = deleted
     }
   }
 
@@ -195,6 +213,10 @@ extension RowKeys {
     if !names.versions.isEmpty {
       object.append("versions", .array(names.versions.map { .string(digits(of: $0)) }))
     }
+    if let copies = names.copies {
+      object.append("inserted", .integer(copies.inserted))
+      object.append("deleted", .integer(copies.deleted))
+    }
     return .object(object)
   }
 
@@ -262,6 +284,10 @@ extension RowKeys.Names {
       guard Int64(versions.count) == count else {
         throw fields.invalid("versions", "does not have one for each change")
       }
+    }
+    if fields.remaining["inserted"] != nil {
+      let inserted = try fields.integer("inserted", in: 0...DiffFileLimits.copies)
+      copies = RowKeys.Copies(inserted: inserted, deleted: try fields.integer("deleted", in: 0...inserted))
     }
     try fields.finish()
   }

@@ -20,6 +20,8 @@ package struct DiffFileLimits: Sendable {
   package static let recipients = 10_000
   /// The largest number that documents hold as a number: what JavaScript still counts exactly.
   package static let number: Int64 = 1 << 53 - 1
+  /// The most rows with one content that a replica can have inserted: sums of them stay far below what a number can hold.
+  package static let copies: Int64 = 1 << 40
   /// The largest member: what eleven octal digits of a tar header can say, 8 GiB - 1.
   package static let memberBytes: Int64 = 1 << 33 - 1
 

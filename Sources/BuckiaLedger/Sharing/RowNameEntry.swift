@@ -157,4 +157,22 @@ package struct RowNameEntry: Hashable, Sendable {
     try query.statement.bind(stream, at: 1)
     return try query.statement.step() ? query.statement.blob(at: 0) : nil
   }
+
+  /// The streams of others of which something was applied, but for those whose place another one has taken, each with its replica.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func streams(
+    on connection: borrowing SQLiteConnection
+  ) throws -> [(sender: String, stream: [UInt8], replica: [UInt8])] {
+    guard let format = try Ledger.format(on: connection), format >= Ledger.translatedFormat else { return [] }
+    let query = try connection.prepare(
+      """
+      SELECT DISTINCT a.sender, a.stream, a.replica FROM main.buckia_stream_author AS a
+      JOIN main.buckia_stream AS s ON s.sender = a.sender AND s.stream = a.stream
+      WHERE NOT EXISTS (SELECT 1 FROM main.buckia_stream AS r WHERE r.replaces = a.stream)
+      """)
+    var found: [(sender: String, stream: [UInt8], replica: [UInt8])] = []
+    while try query.step() { found.append((query.text(at: 0) ?? "", query.blob(at: 1), query.blob(at: 2))) }
+    return found
+  }
 }

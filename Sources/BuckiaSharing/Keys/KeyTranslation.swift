@@ -397,6 +397,8 @@ struct NameRuns {
     let key: Int64?
     /// The hash of the row as it was last taken from there; nil where it has not changed since.
     let version: UInt64?
+    /// The counts of rows with its content; nil for a row with a key.
+    let copies: CopyCounts.Count?
   }
 
   private let runs: [RowNaming.Run]
@@ -416,7 +418,7 @@ struct NameRuns {
     return runs[index].names.map {
       Name(
         replica: $0.replica, key: $0.keys.isEmpty ? nil : $0.keys[place],
-        version: $0.versions.isEmpty ? nil : $0.versions[place])
+        version: $0.versions.isEmpty ? nil : $0.versions[place], copies: $0.copies)
     }
   }
 }

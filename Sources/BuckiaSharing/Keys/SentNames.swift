@@ -21,12 +21,13 @@ package struct SentNames {
   ///   - definitions: Its tables.
   ///   - share: The share.
   ///   - baseline: The rows that it deletes without having sent them.
+  ///   - contents: Its rows that only their content identifies.
   ///   - scope: What is shared.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
   package init(
     in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry, _ baseline: Baseline,
-    _ scope: ShareScope, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
+    _ contents: SentContents, _ scope: ShareScope, _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
     naming.links = scope.keyLinks
@@ -42,7 +43,7 @@ package struct SentNames {
     for name in Set(here.map { TableName($0.name) }) {
       if let table = parents[name], try names.mayName(table) { named.insert(name) }
     }
-    guard !named.isEmpty else { return }
+    guard !named.isEmpty || !contents.isEmpty else { return }
     let versions = TakenVersions(on: connection)
     let readers = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.replica)
     let layouts = Dictionary(
@@ -55,30 +56,39 @@ package struct SentNames {
     // Rows of the diff are named where they are.
     var changed: [TableName: Set<Int64>] = [:]
     var references: [TableName: [Int64: [RowNames.Sent]]] = [:]
+    func called(
+      _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable
+    ) throws -> ([RowNames.Sent], key: Int64?) {
+      let name = TableName(header.name)
+      let row = change.operation == .insert ? reader.new : reader.old
+      guard named.contains(name), let table = tables.table(of: header), table.hasKey(row) else { return ([], nil) }
+      let key = keyed.contains(name) ? table.integerKey(of: row, bytes) : nil
+      let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
+      let found = try names.names(of: row, bytes, key: key, in: table, for: readers) { entry, brought in
+        switch change.operation {
+        case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
+        case .delete: try isUnknown ? versions.taken(from: entry, brought, table.key(row, bytes)) : nil
+        case .update: nil
+        }
+      }
+      if change.operation == .delete, key != nil {
+        // What is gone may give its key to another row.
+        try names.forget(row, bytes, of: table, unlessHereOn: connection)
+      } else if let key {
+        changed[name, default: []].insert(key)
+      }
+      return (found, key)
+    }
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       guard let header = reader.table else { return }
       let name = TableName(header.name)
       let row = change.operation == .insert ? reader.new : reader.old
-      var found: [RowNames.Sent] = []
-      var key: Int64?
-      if named.contains(name), let table = tables.table(of: header), table.hasKey(row) {
-        if keyed.contains(name) { key = table.integerKey(of: row, bytes) }
-        let isUnknown = change.operation == .delete && baseline.gone[name]?.contains(table.key(row, bytes)) == true
-        found = try names.names(of: row, bytes, key: key, in: table, for: readers) { entry, brought in
-          switch change.operation {
-          case .insert: try versions.changed(since: entry, brought, row, bytes, of: table)
-          case .delete: try isUnknown ? versions.taken(from: entry, brought, table.key(row, bytes)) : nil
-          case .update: nil
-          }
-        }
-        if change.operation == .delete, key != nil {
-          // What is gone may give its key to another row.
-          try names.forget(row, bytes, of: table, unlessHereOn: connection)
-        } else if let key {
-          changed[name, default: []].insert(key)
-        }
+      if let counts = try contents.counts(header, row, bytes) {
+        runs.add(counts)
+      } else {
+        let (found, key) = try called(change, reader, bytes, header)
+        runs.add(found, for: key)
       }
-      runs.add(found, for: key)
       guard let targets = layouts[name] else { return }
       for values in [reader.old, reader.new] {
         for (place, target) in targets.enumerated() where place < values.count && values[place].kind == .integer {
@@ -116,6 +126,7 @@ private struct NamedRuns {
     let replica: [UInt8]
     let isOther: Bool
     let isChanged: Bool
+    var copies: CopyCounts.Count?
   }
 
   private var runs: [Run] = []
@@ -142,6 +153,17 @@ private struct NamedRuns {
     }
   }
 
+  /// Adds a row that only its content identifies.
+  mutating func add(_ counts: CopyCounts) {
+    isNamed = true
+    let origins = counts.byOrigin.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    let shape = origins.map { Shape(replica: $0.key, isOther: false, isChanged: false, copies: $0.value) }
+    if runs.last?.shape != shape {
+      runs.append(Run(shape: shape, keys: shape.map { _ in [] }, versions: shape.map { _ in [] }))
+    }
+    runs[runs.count - 1].count += 1
+  }
+
   /// The runs; none where no row has a name.
   var finished: [RowNaming.Run] {
     guard isNamed else { return [] }
@@ -149,7 +171,9 @@ private struct NamedRuns {
       RowNaming.Run(
         count: run.count,
         names: run.shape.indices.map {
-          RowNaming.Names(replica: run.shape[$0].replica, keys: run.keys[$0], versions: run.versions[$0])
+          RowNaming.Names(
+            replica: run.shape[$0].replica, keys: run.keys[$0], versions: run.versions[$0], copies: run.shape[$0].copies
+          )
         })
     }
   }

@@ -23,6 +23,8 @@ package final class InboundShares: SharingParticipant {
   private var translation: (keys: KeyTranslation, changes: IncomingChanges)?
   /// Which diffs the changes that were prepared last come from; nil where all are their own.
   private(set) var origins: RowOrigins?
+  /// What the changes that were prepared last say of rows that only their content identifies; nil where they say nothing.
+  private var contents: ReceivedContents?
   /// Whether the sender of the changes that were prepared last may not know of deletions that are forgotten here.
   private var isFromReturning = false
   /// What was edited here of what the author of the changes that were prepared last knows; nil where they are of no stream.
@@ -63,6 +65,7 @@ package final class InboundShares: SharingParticipant {
     translation = nil
     origins = nil
     edits = nil
+    contents = nil
     isFromReturning = try isReturning(changes)
     var flagged = changes
     flagged.isFromReturning = isFromReturning
@@ -90,6 +93,9 @@ package final class InboundShares: SharingParticipant {
       }
     self.origins = origins
     edits = EditsSinceShare(changes, tables, editHistory, senders, on: connection)
+    if naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
+      contents = try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
+    }
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
@@ -104,7 +110,7 @@ package final class InboundShares: SharingParticipant {
     let matched = try MatchedChanges(
       resent, place, from: changes.key.sender, tables, vouchers, names, sent: sent(to: changes),
       identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, on: connection)
+      returned, runs, naming, contents, WithdrawalRuns(withdrawals), on: connection)
     var result = try matched.changes(of: changes, schema) ?? changes
     result.knownOrigins = origins
     return result
@@ -187,13 +193,26 @@ package final class InboundShares: SharingParticipant {
       try ReceivedState(changes, $0, tables, vouchers, schema, on: connection)
     }
     var runs = WithdrawalRuns(try changes.withdrawals())
+    var naming = NameRuns(contents == nil ? [] : try changes.naming().runs)
+    let contentsNow = try contents.map { _ in
+      try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
+    }
+    let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
+      let called = naming.next()
       let sent = try original?.next { change, reader, bytes -> SentChange? in
         guard let table = reader.table.flatMap({ tables.table(of: $0) }), translated.contains(table.name),
           table.hasKey(change.operation == .insert ? reader.new : reader.old)
         else { return nil }
         return SentChange(change, reader, bytes, of: table)
+      }
+      if let contentsNow, let header = reader.table,
+        try contentsNow.note(
+          change, reader, bytes, header, called, isWithdrawal: isWithdrawal, after: contents,
+          mayDiffer: mayBeUntaken, in: told)
+      {
+        return
       }
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       let isForgotten = try isFromReturning && self.isForgotten(change, reader, bytes, of: table, changes.key.id)

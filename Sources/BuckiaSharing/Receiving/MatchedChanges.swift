@@ -37,6 +37,8 @@ final class MatchedChanges {
   private let returned: ReturnedChanges?
   private let origins: [OriginRun]
   private let naming: [RowNaming.Run]
+  private let contents: ReceivedContents?
+  private let withdrawals: WithdrawalRuns
   private var hasClock: [TableName: Bool] = [:]
 
   /// - Parameters:
@@ -49,11 +51,14 @@ final class MatchedChanges {
   ///   - returned: Finds changes that were made here.
   ///   - origins: Where the changes come from.
   ///   - naming: What other replicas call the rows.
+  ///   - contents: What they say of rows that only their content identifies.
+  ///   - withdrawals: Which changes are of rows that are not shared any more.
   init(
     _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
     _ names: RowNames, sent: [PeerShadow], identified: Set<TableName>,
     sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:], staying: Set<Int64> = [], _ returned: ReturnedChanges? = nil,
-    _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], on connection: borrowing SQLiteConnection
+    _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], _ contents: ReceivedContents? = nil,
+    _ withdrawals: WithdrawalRuns = WithdrawalRuns([]), on connection: borrowing SQLiteConnection
   ) throws {
     self.sentKeys = sentKeys
     self.identified = identified
@@ -68,6 +73,8 @@ final class MatchedChanges {
     self.returned = returned
     self.origins = origins
     self.naming = naming
+    self.contents = contents
+    self.withdrawals = withdrawals
     self.connection = SQLiteConnection(sharing: connection)
     own = try ReplicaIdentity.read(on: connection)?.replica
   }
@@ -93,13 +100,17 @@ final class MatchedChanges {
     var ordinal: Int64 = 0
     var origins = OriginRuns(origins)
     var naming = NameRuns(naming)
+    var withdrawals = withdrawals
     try Changesets.forEachChange(of: incoming.changeset, knowing: incoming.feed.summary()) { change, reader, bytes in
       let origin = origins.next()
       let called = naming.next()
+      let isWithdrawal = withdrawals.next()
       ordinal += 1
       guard !staying.contains(ordinal), let header = reader.table else { return }
       var writer = ChangesetWriter()
-      var isDecided = origin.map { returned?.write(change, reader, bytes, header, $0, into: &writer) == true } ?? false
+      var isDecided =
+        try contents?.write(change, reader, bytes, header, called, isWithdrawal: isWithdrawal, into: &writer) == true
+        || origin.map { returned?.write(change, reader, bytes, header, $0, into: &writer) == true } == true
       let row = change.operation == .insert ? reader.new : reader.old
       if !isDecided, let table = tables.table(of: header), table.hasKey(row) {
         switch change.operation {

@@ -13,6 +13,11 @@ import SQLiteSchemas
 package struct Baseline {
   /// The keys of these rows, in the format of changesets.
   package private(set) var gone: [TableName: Set<[UInt8]>] = [:]
+  /// The tables in whose shadows rows without a key were put as the recipients have them.
+  private var counted: Set<TableName> = []
+
+  /// The tables whose shadows were changed.
+  package var tables: Set<TableName> { counted.union(gone.keys) }
 
   /// Finds the rows, and adds them to the shadow.
   ///
@@ -37,6 +42,20 @@ package struct Baseline {
       guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
       let local = try schema.definition(of: entry)
       let sent = try (selections[name] ?? RowSelection()).applied(to: local)
+      // Others may not have what a dataset begins with: only of whole tables all rows are known to them.
+      let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders
+      if let table = try ContentTable.all([sent], schema, on: connection)[name] {
+        // The table may have other columns than when they were noted.
+        _ = try table.counted()
+        let held =
+          try isSnapshot
+          ? table.deleted(heldBy: common.union([SentContents.holder(of: share.number)]))
+          : UntoldRows.contents(of: name, for: share.number, on: connection)
+        if !held.isEmpty {
+          counted.insert(name)
+          try shadow.set(held, of: table, sent)
+        }
+      }
       guard let table = KeyedTable(sent, local) else { continue }
       var found: Set<[UInt8]> = []
       // A row that waits for its parent is not gone.
@@ -55,8 +74,6 @@ package struct Baseline {
         found.insert(key)
       }
       if isSnapshot {
-        // Others may not have what a dataset begins with: only of whole tables all keys are known to them.
-        let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders
         try vouchers.forEachKey(of: table, from: common) { try look($0, [$1]) }
       } else {
         for key in untold[name] ?? [] {

@@ -26,6 +26,8 @@ package enum CopiedRows {
     let vouchers = Vouchers(on: connection)
     for entry in schema.entries where entry.kind == .table && Replicability.refusal(of: entry) == nil {
       let definition = try schema.definition(of: entry)
+      try ContentTable.all([definition], schema, on: connection)[entry.name]?.countAll(
+        insertedBy: dataset, heldBy: datasetSender)
       guard let table = KeyedTable(definition, definition) else { continue }
       try note(table.sql, table, dataset, from: datasetSender, vouchers, on: connection)
     }
@@ -65,6 +67,7 @@ package enum CopiedRows {
         try shadow.remove(on: connection)
       }
       try RowNameEntry.note(author: replica, of: share.stream, from: sender, on: connection)
+      try CountedTable.rename(SentContents.holder(of: share.number), to: sender, on: connection)
       share.stream = try newStream()
       share.incarnation = incarnation
       share.sequence = 0

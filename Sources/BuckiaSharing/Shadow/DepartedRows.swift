@@ -32,11 +32,12 @@ package struct DepartedRows {
   ///   - share: The share.
   ///   - readers: The keys with which its recipients sign.
   ///   - propagates: Whether rows that went here because of somebody else, or of an undo, count as deleted.
+  ///   - contents: The rows that only their content identifies.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`.
   package init(
     in changeset: TemporaryBuffer, of definitions: [TableDefinition], _ share: ShareEntry,
-    readBy readers: Set<String>, propagating propagates: Bool, _ schema: SchemaReader,
+    readBy readers: Set<String>, propagating propagates: Bool, _ contents: SentContents, _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
     let connection = SQLiteConnection(sharing: connection)
@@ -47,7 +48,6 @@ package struct DepartedRows {
     let receivers = try share.isForOne() ? readers.subtracting([RecipientKey.unknown]).union(acknowledging) : []
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var fate = Fate.edit
-      // A row that only its content tells apart may have changed as well as left.
       if change.operation == .delete, let table = reader.table.flatMap({ tables.table(of: $0) }),
         table.hasKey(reader.old)
       {
@@ -59,6 +59,11 @@ package struct DepartedRows {
           fate = isTheirs ? .theirs : .departed
           if !isTheirs { counts[table.name, default: 0] += 1 }
         }
+      } else if change.operation == .delete, let header = reader.table,
+        let found = try contents.fate(header, reader.old, bytes, receivers: receivers)
+      {
+        fate = found
+        if fate == .departed { counts[TableName(header.name), default: 0] += 1 }
       }
       if let last = runs.indices.last, runs[last].fate == fate {
         runs[last].count += 1

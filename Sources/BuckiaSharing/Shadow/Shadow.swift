@@ -52,11 +52,7 @@ package final class Shadow {
   ///   - definition: The table as it travels.
   /// - Throws: `SQLiteError`.
   func add(_ keys: [[UInt8]], of definition: TableDefinition) throws {
-    let name = TableName(definition.name)
-    let entry =
-      try entries[name]
-      ?? ShadowEntry.make(for: name, columns: Self.columns(of: definition), of: share, on: connection)
-    entries[name] = entry
+    let entry = try makeEntry(of: definition)
     let columns = definition.keyIndexes.map { SQLText.identifier(definition.columns[$0].name) }
     let insert = try connection.prepare(
       """
@@ -70,6 +66,61 @@ package final class Shadow {
           try insert.bind(ValueSlice(verified: bytes, at: &position), in: bytes, at: place)
         }
         try insert.run()
+      }
+    }
+  }
+
+  private func makeEntry(of definition: TableDefinition) throws -> ShadowEntry {
+    let name = TableName(definition.name)
+    let entry =
+      try entries[name]
+      ?? ShadowEntry.make(for: name, columns: Self.columns(of: definition), of: share, on: connection)
+    entries[name] = entry
+    return entry
+  }
+
+  /// Sets how many rows there are with some contents.
+  ///
+  /// - Parameters:
+  ///   - rows: How many of each.
+  ///   - table: The table as its rows are known by content.
+  ///   - definition: The table as it travels.
+  /// - Throws: `SQLiteError`.
+  func set(_ rows: [[UInt8]: Int64], of table: ContentTable, _ definition: TableDefinition) throws {
+    let shadow = try makeEntry(of: definition).name
+    guard let rowID = definition.rowIDName else { return }
+    // Of columns that have come since, the rows of the shadow have the default.
+    let values = try table.columns.map { name in
+      guard let place = definition.column(named: name) else { return "NULL" }
+      if try entries[table.name]?.hasColumn(name, on: connection) == true { return SQLText.identifier(name) }
+      return try AddedColumnValue.literal(of: definition.columns[place], isStrict: definition.isStrict)
+    }
+    let places = try values.indices.filter {
+      try entries[table.name]?.hasColumn(table.columns[$0], on: connection) == true
+    }
+    var missing = rows
+    var surplus: [Int64] = []
+    let condition = definition.hasNullKeySQL.map { " WHERE \($0)" } ?? ""
+    let query = "SELECT \(values.joined(separator: ", ")), \(rowID) FROM main.\(shadow.quoted)\(condition)"
+    try connection.forEachRow(of: query) { row in
+      let content = ContentTable.content(of: row, values.count)
+      guard let count = missing[content] else { return }
+      if count > 0 { missing[content] = count - 1 } else { surplus.append(row.integer(at: values.count)) }
+    }
+    for row in surplus { try connection.run(cached: "DELETE FROM main.\(shadow.quoted) WHERE \(rowID) = ?1", row) }
+    let insert = try connection.prepare(
+      """
+      INSERT INTO main.\(shadow.quoted)(\(places.map { values[$0] }.joined(separator: ", "))) \
+      VALUES (\(places.map { "?\($0 + 1)" }.joined(separator: ", ")))
+      """)
+    for (content, count) in missing.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where count > 0 {
+      try content.withRawSpan { bytes in
+        var position = 0
+        for place in values.indices {
+          let value = ValueSlice(verified: bytes, at: &position)
+          if places.contains(place) { try insert.bind(value, in: bytes, at: place) }
+        }
+        for _ in 0..<count { try insert.run() }
       }
     }
   }

@@ -31,7 +31,7 @@ final class LiveRows {
     self.connection = SQLiteConnection(sharing: connection)
     key = exchange.streams.first ?? []
     isFromSeveral = exchange.streams.count > 1
-    goesBothWays = !exchange.shares.isEmpty && !exchange.states.isEmpty
+    goesBothWays = !exchange.shares.isEmpty && !(exchange.states.isEmpty && exchange.brought.isEmpty)
     let links = try exchange.shares.flatMap { try ShareScope(json: $0.scope).keyLinks }
     var known = exchange.states
     for share in exchange.shares {

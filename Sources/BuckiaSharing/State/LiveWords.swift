@@ -19,10 +19,12 @@ package struct LiveWords {
     package internal(set) var shares: [ShareEntry] = []
     /// What has come from it.
     package internal(set) var states: [StateEntry] = []
+    /// The streams that have come from it.
+    package internal(set) var brought: [[UInt8]] = []
 
     /// All streams, in the order of their bytes.
     package var streams: [[UInt8]] {
-      Set(shares.map(\.stream) + states.map(\.stream)).sorted { $0.lexicographicallyPrecedes($1) }
+      Set(shares.map(\.stream) + states.map(\.stream) + brought).sorted { $0.lexicographicallyPrecedes($1) }
     }
   }
 
@@ -65,6 +67,10 @@ package struct LiveWords {
     for state in try StateEntry.all(on: connection) {
       guard case .sender(let sender) = state.owner else { continue }
       add(sender, state.replica) { $0.states.append(state) }
+    }
+    // A stream that has brought no rows with a key has no sums.
+    for known in try RowNameEntry.streams(on: connection) {
+      add(known.sender, known.replica) { $0.brought.append(known.stream) }
     }
     var pairs: [Exchange] = []
     for share in unanswered {

@@ -1,0 +1,293 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// How many rows with the same content replicas have inserted, and how many of these were deleted.
+///
+/// The copies that a replica has inserted are numbered from 1, and deletions take the lowest numbers first. So both numbers only grow, and
+/// the counts of two replicas are merged by the greater ones, in any order and as often as one likes (an observed-remove set). Two replicas
+/// that delete one of several equal rows at the same time delete the same one.
+package struct CopyCounts: Equatable, Sendable {
+  /// The counts of one replica's rows.
+  package struct Count: Hashable, Sendable {
+    /// How many rows the replica has inserted.
+    package var inserted: Int64
+    /// How many of these were deleted, by any replica.
+    package var deleted: Int64
+
+    /// Takes the counts.
+    package init(inserted: Int64, deleted: Int64) {
+      self.inserted = inserted
+      self.deleted = deleted
+    }
+
+    fileprivate var present: Int64 { max(0, inserted - deleted) }
+  }
+
+  /// The counts by the incarnation of the replica that has inserted the rows.
+  package private(set) var byOrigin: [[UInt8]: Count]
+
+  /// Takes the counts.
+  package init(_ byOrigin: [[UInt8]: Count] = [:]) { self.byOrigin = byOrigin }
+
+  /// How many rows there are.
+  package var present: Int64 { byOrigin.values.reduce(0) { $0 + $1.present } }
+
+  /// How many rows of one replica there are.
+  package func present(of origin: [UInt8]) -> Int64 { byOrigin[origin]?.present ?? 0 }
+
+  /// Adds what another replica knows.
+  package mutating func merge(_ others: CopyCounts) {
+    byOrigin.merge(others.byOrigin) {
+      Count(inserted: max($0.inserted, $1.inserted), deleted: max($0.deleted, $1.deleted))
+    }
+  }
+
+  /// Adds the rows of another content that has become the same.
+  fileprivate mutating func add(_ others: CopyCounts) {
+    byOrigin.merge(others.byOrigin) { Count(inserted: $0.inserted + $1.inserted, deleted: $0.deleted + $1.deleted) }
+  }
+
+  /// Counts rows that a replica has inserted.
+  package mutating func insert(_ rows: Int64, by origin: [UInt8]) {
+    byOrigin[origin, default: Count(inserted: 0, deleted: 0)].inserted += rows
+  }
+
+  /// Counts rows that were deleted: those of the lowest origin first, so that all replicas choose alike.
+  package mutating func delete(_ rows: Int64) {
+    var left = rows
+    for (origin, count) in byOrigin.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where left > 0 {
+      let taken = min(left, count.present)
+      byOrigin[origin]?.deleted += taken
+      left -= taken
+    }
+  }
+}
+
+/// A table of which rows are known by their content, in `buckia_counted_table`, `buckia_counted_row`, `buckia_counted_copies` and
+/// `buckia_counted_holder`: one without a key, or with NULL in it.
+package final class CountedTable {
+  static let definition = """
+    CREATE TABLE main.buckia_counted_table(
+      counted INTEGER PRIMARY KEY,
+      table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+      columns TEXT NOT NULL
+    );
+    CREATE TABLE main.buckia_counted_row(
+      content INTEGER PRIMARY KEY,
+      counted INTEGER NOT NULL,
+      "row" BLOB NOT NULL,
+      absent INTEGER NOT NULL,
+      UNIQUE (counted, "row")
+    );
+    CREATE TABLE main.buckia_counted_copies(
+      content INTEGER NOT NULL,
+      origin BLOB NOT NULL,
+      inserted INTEGER NOT NULL,
+      deleted INTEGER NOT NULL,
+      PRIMARY KEY (content, origin)
+    ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_counted_holder(
+      holder TEXT NOT NULL,
+      content INTEGER NOT NULL,
+      PRIMARY KEY (holder, content)
+    ) WITHOUT ROWID;
+    """
+
+  /// A content that rows have, or had.
+  package struct Content {
+    fileprivate let number: Int64
+    /// How many rows there are.
+    package var counts: CopyCounts
+    /// How many of these the table does not have, although they were not deleted here: they were refused, or withdrawn.
+    package var absent: Int64
+  }
+
+  private let number: Int64
+  private let name: TableName
+  private let connection: SQLiteConnection
+  /// The columns that contents are of, as a document.
+  package let columns: String
+
+  /// Finds what the ledger has of a table; nil where it has nothing.
+  ///
+  /// - Throws: `SQLiteError`.
+  package init?(_ name: TableName, on connection: borrowing SQLiteConnection) throws {
+    let query = try connection.cached("SELECT counted, columns FROM main.buckia_counted_table WHERE table_name = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(name.text, at: 0)
+    guard try query.statement.step() else { return nil }
+    number = query.statement.integer(at: 0)
+    self.name = name
+    columns = query.statement.text(at: 1) ?? ""
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  /// Begins to count the rows of a table.
+  ///
+  /// - Parameter columns: The columns that contents are of, as a document.
+  /// - Throws: `SQLiteError`.
+  package init(making name: TableName, columns: String, on connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      cached: "INSERT INTO main.buckia_counted_table(table_name, columns) VALUES (?1, ?2)", name.text, columns)
+    number = try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0
+    self.name = name
+    self.columns = columns
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  // MARK: Contents
+
+  /// Finds a content; nil where no row has had it.
+  ///
+  /// - Parameter row: The values, in the format of changesets.
+  /// - Throws: `SQLiteError`.
+  package func content(_ row: [UInt8]) throws -> Content? {
+    let query = try connection.cached(
+      "SELECT content, absent FROM main.buckia_counted_row WHERE counted = ?1 AND \"row\" = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(number, at: 0)
+    try query.statement.bind(row, at: 1)
+    guard try query.statement.step() else { return nil }
+    let number = query.statement.integer(at: 0)
+    return Content(number: number, counts: try counts(of: number), absent: query.statement.integer(at: 1))
+  }
+
+  private func counts(of content: Int64) throws -> CopyCounts {
+    let query = try connection.cached(
+      "SELECT origin, inserted, deleted FROM main.buckia_counted_copies WHERE content = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(content, at: 0)
+    var found: [[UInt8]: CopyCounts.Count] = [:]
+    while try query.statement.step() {
+      found[query.statement.blob(at: 0)] = CopyCounts.Count(
+        inserted: query.statement.integer(at: 1), deleted: query.statement.integer(at: 2))
+    }
+    return CopyCounts(found)
+  }
+
+  /// Begins to count the rows with a content.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func make(_ row: [UInt8]) throws -> Content {
+    try connection.run(
+      cached: "INSERT INTO main.buckia_counted_row(counted, \"row\", absent) VALUES (?1, ?2, 0)", number, row)
+    return Content(
+      number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, counts: CopyCounts(), absent: 0)
+  }
+
+  /// Writes the counts of a content where they differ from what was read.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func write(_ content: Content, over known: Content) throws {
+    for (origin, count) in content.counts.byOrigin where known.counts.byOrigin[origin] != count {
+      try connection.run(
+        cached: "INSERT OR REPLACE INTO main.buckia_counted_copies VALUES (?1, ?2, ?3, ?4)", content.number, origin,
+        count.inserted, count.deleted)
+    }
+    guard content.absent != known.absent else { return }
+    try connection.run(
+      cached: "UPDATE main.buckia_counted_row SET absent = ?2 WHERE content = ?1", content.number, content.absent)
+  }
+
+  // MARK: Holders
+
+  /// Notes that somebody has, or has had, rows with a content.
+  ///
+  /// - Parameter holder: The key with which they sign, or the name of a share.
+  /// - Throws: `SQLiteError`.
+  package func note(_ content: Content, at holder: String) throws {
+    try connection.run(
+      cached: "INSERT OR IGNORE INTO main.buckia_counted_holder VALUES (?1, ?2)", holder, content.number)
+  }
+
+  /// True if somebody has, or has had, rows with a content.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func isHeld(_ content: Content, by holder: String) throws -> Bool {
+    let query = try connection.cached(
+      "SELECT 1 FROM main.buckia_counted_holder WHERE holder = ?1 AND content = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(holder, at: 0)
+    try query.statement.bind(content.number, at: 1)
+    return try query.statement.step()
+  }
+
+  /// True if anybody else has, or has had, rows with a content.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func isHeld(_ content: Content, byOthersThan holder: String) throws -> Bool {
+    let query = try connection.cached(
+      "SELECT 1 FROM main.buckia_counted_holder WHERE content = ?1 AND holder <> ?2 AND holder NOT LIKE 'share:%'")
+    defer { query.statement.reset() }
+    try query.statement.bind(content.number, at: 0)
+    try query.statement.bind(holder, at: 1)
+    return try query.statement.step()
+  }
+
+  /// Gives the contents that somebody has, or has had, in the format of changesets.
+  ///
+  /// - Throws: `SQLiteError`; what `body` throws.
+  package func forEachContent(heldBy holders: Set<String>, _ body: ([UInt8]) throws -> Void) throws {
+    for holder in holders.sorted() {
+      let query = try connection.prepare(
+        """
+        SELECT c."row" FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
+        WHERE h.holder = ?1 AND c.counted = ?2
+        """)
+      try query.bind(holder, at: 0)
+      try query.bind(number, at: 1)
+      while try query.step() { try body(query.blob(at: 0)) }
+    }
+  }
+
+  /// Gives what somebody has had of all tables to somebody else.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func rename(
+    _ holder: String, to other: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "UPDATE OR REPLACE main.buckia_counted_holder SET holder = ?2 WHERE holder = ?1", holder, other)
+  }
+
+  // MARK: Columns
+
+  /// Puts all contents into other columns. Where some become the same, their rows are counted together.
+  ///
+  /// - Parameters:
+  ///   - columns: The columns, as a document.
+  ///   - changed: Says what a content is in the other columns.
+  /// - Throws: `SQLiteError`; what `changed` throws.
+  package func setColumns(_ columns: String, _ changed: ([UInt8]) throws -> [UInt8]) throws {
+    try connection.run(
+      cached: "UPDATE main.buckia_counted_table SET columns = ?2 WHERE counted = ?1", number, columns)
+    let other = try CountedTable(making: TableName("buckia_counted"), columns: columns, on: connection)
+    let all = try connection.prepare("SELECT content, \"row\", absent FROM main.buckia_counted_row WHERE counted = ?1")
+    try all.bind(number, at: 0)
+    while try all.step() {
+      let known = Content(
+        number: all.integer(at: 0), counts: try counts(of: all.integer(at: 0)), absent: all.integer(at: 2))
+      let row = try changed(all.blob(at: 1))
+      let made = try other.content(row) ?? other.make(row)
+      var content = made
+      content.counts.add(known.counts)
+      content.absent += known.absent
+      try other.write(content, over: made)
+      try connection.run(
+        cached: """
+          INSERT OR IGNORE INTO main.buckia_counted_holder
+          SELECT holder, ?2 FROM main.buckia_counted_holder WHERE content = ?1
+          """, known.number, content.number)
+    }
+    all.reset()
+    for statement in [
+      "DELETE FROM main.buckia_counted_holder WHERE content IN (SELECT content FROM main.buckia_counted_row WHERE counted = ?1)",
+      "DELETE FROM main.buckia_counted_copies WHERE content IN (SELECT content FROM main.buckia_counted_row WHERE counted = ?1)",
+      "DELETE FROM main.buckia_counted_row WHERE counted = ?1",
+    ] { try connection.run(cached: statement, number) }
+    try connection.run(
+      cached: "UPDATE main.buckia_counted_row SET counted = ?1 WHERE counted = ?2", number, other.number)
+    try connection.run(cached: "DELETE FROM main.buckia_counted_table WHERE counted = ?1", other.number)
+    try UntoldRows.changeContents(of: name, changed, on: connection)
+  }
+}

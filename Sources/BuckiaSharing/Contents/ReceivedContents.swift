@@ -1,0 +1,157 @@
+import BuckiaApply
+import BuckiaLedger
+import BuckiaSchemaPlans
+import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
+
+/// What the changes of a stream say of rows that only their content identifies.
+///
+/// A diff says how many rows with a content each replica has inserted, and how many of those are deleted. Merged with what is known here,
+/// that says how many rows there have to be. So a diff that is applied twice, comes late, or tells what others have told already changes
+/// nothing, and a row that was deleted here does not come back.
+final class ReceivedContents {
+  /// How many rows one change can add. A diff can tell of more rows than it inserts, but only of some.
+  private static let insertLimit: Int64 = 16
+
+  private let tables: [TableName: ContentTable]
+  private let sender: String
+  private let connection: SQLiteConnection
+  private let own: [UInt8]?
+  /// How many rows there will be with a content, by its hash, where that is another number than there are.
+  private var planned: [TableName: [Int: Int64]] = [:]
+  /// How many rows with each content were withdrawn.
+  private var withdrawn: [TableName: [[UInt8]: Int64]] = [:]
+
+  /// - Parameters:
+  ///   - definitions: The tables as they travel.
+  ///   - sender: The key that has signed the diff.
+  ///   - schema: The schema of the database.
+  /// - Throws: `SQLiteError`, `ReplicationError`.
+  init(
+    _ definitions: [TableDefinition], from sender: String, _ schema: SchemaReader,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    tables = try ContentTable.all(definitions, schema, on: connection)
+    self.sender = sender
+    own = try ReplicaIdentity.read(on: connection)?.incarnation
+    self.connection = SQLiteConnection(sharing: connection)
+  }
+
+  /// What a diff says of the rows with a content; nil for a row that is known by its key.
+  private func told(_ called: [NameRuns.Name]) -> CopyCounts? {
+    let counts = called.compactMap { name in name.copies.map { (name.replica, $0) } }
+    return counts.isEmpty ? nil : CopyCounts(Dictionary(counts) { first, _ in first })
+  }
+
+  private func table(_ header: ChangesetTable, _ row: [ValueSlice]) -> ContentTable? {
+    guard let table = tables[TableName(header.name)], table.isCounted(row) else { return nil }
+    return table
+  }
+
+  // MARK: Before
+
+  /// Writes the INSERTs or DELETEs that a change comes to here.
+  ///
+  /// - Parameters:
+  ///   - called: What the diff says of the row.
+  ///   - isWithdrawal: True if the row is not shared any more.
+  /// - Returns: True if that is known; otherwise the change stays as it is.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func write(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ called: [NameRuns.Name],
+    isWithdrawal: Bool, into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard change.operation != .update, let table = table(header, row), let told = told(called) else { return false }
+    let content = table.content(row, bytes)
+    let rows = try table.counter.count(content)
+    let ledger = try table.counted()
+    let known = try ledger?.content(content)
+    var counts = known?.counts ?? CopyCounts()
+    var absent = known?.absent ?? 0
+    var more = rows
+    if let ledger, let known {
+      // What was deleted here is counted now, so that it is told.
+      var noted = known
+      more = noted.note(rows, insertedBy: nil)
+      try ledger.write(noted, over: known)
+      counts = noted.counts
+    }
+    let before = planned[table.name]?[content.hashValue] ?? rows
+    var target: Int64
+    if isWithdrawal {
+      let isOthers = try known.map { try ledger?.isHeld($0, byOthersThan: sender) ?? false } ?? false
+      let stay = isOthers ? rows : more + (own.map { counts.present(of: $0) } ?? 0)
+      target = max(min(before, stay), before - 1)
+      withdrawn[table.name, default: [:]][content, default: 0] += before - target
+    } else {
+      counts.merge(believed(told, counts))
+      // A row that was refused is tried again when somebody sends it.
+      if change.operation == .insert { absent = 0 }
+      target = min(max(0, counts.present - absent) + more, before + Self.insertLimit)
+    }
+    if target != before { planned[table.name, default: [:]][content.hashValue] = target }
+    for place in 0..<abs(target - before) {
+      writer.beginChange(target > before ? .insert : .delete)
+      // Columns that are hidden from the sender are not as they say.
+      if target < before, let row = try table.row(content, number: rows - before + place) {
+        writer.append(encoded: row)
+      } else {
+        for value in row { writer.append(value, of: bytes) }
+      }
+    }
+    return true
+  }
+
+  /// What is believed of the counts of a diff: others cannot tell how many rows were inserted here.
+  private func believed(_ told: CopyCounts, _ known: CopyCounts) -> CopyCounts {
+    guard let own, let count = told.byOrigin[own] else { return told }
+    var believed = told.byOrigin
+    let inserted = known.byOrigin[own]?.inserted ?? 0
+    believed[own] = CopyCounts.Count(
+      inserted: min(count.inserted, inserted), deleted: min(count.deleted, inserted))
+    return CopyCounts(believed)
+  }
+
+  // MARK: Afterwards
+
+  /// Notes what a change says, when it has been applied.
+  ///
+  /// - Parameters:
+  ///   - called: What the diff says of the row.
+  ///   - isWithdrawal: True if the row is not shared any more.
+  ///   - mayDiffer: True if not all rows may have been written as they were to be.
+  ///   - shares: The shares that the sender gets, and whether others get them, too.
+  /// - Returns: True for a row that only its content identifies.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func note(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ called: [NameRuns.Name],
+    isWithdrawal: Bool, after before: ReceivedContents?, mayDiffer: Bool, in shares: [(number: Int64, isForOne: Bool)]
+  ) throws -> Bool {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard let table = table(header, row), let told = told(called) else { return false }
+    let content = table.content(row, bytes)
+    let ledger = try table.makeCounted()
+    let known = try ledger.content(content) ?? ledger.make(content)
+    var merged = known
+    if !isWithdrawal { merged.counts.merge(believed(told, known.counts)) }
+    if change.operation == .insert { merged.absent = 0 }
+    merged.absent += before?.withdrawn[table.name]?.removeValue(forKey: content) ?? 0
+    if mayDiffer || table.mayConvert,
+      let target = before?.planned[table.name]?.removeValue(forKey: content.hashValue)
+    {
+      merged.absent += try target - table.counter.count(content)
+    }
+    merged.absent = max(0, min(merged.absent, merged.counts.present))
+    try ledger.write(merged, over: known)
+    try ledger.note(merged, at: sender)
+    // The next share says how many there are, where the sender has another number.
+    guard !isWithdrawal else { return true }
+    for share in shares where share.isForOne || told.present != merged.counts.present {
+      let rows = min(told.present, merged.counts.present + Self.insertLimit)
+      try UntoldRows.note(rows, with: content, of: table.name, for: share.number, on: connection)
+    }
+    return true
+  }
+}

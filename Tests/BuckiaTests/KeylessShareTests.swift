@@ -1,0 +1,197 @@
+import Buckia
+import SQLiteChangesets
+import TestSupport
+import Testing
+
+@testable import BuckiaDiffFiles
+
+/// Rows without a key, and rows with NULL in it, between people who share with each other: they are known by their content.
+@Suite struct KeylessShareTests {
+  private static let all = ShareScope(name: "all") { SharedTable("note") }
+
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func people(
+    _ names: [String] = ["anna", "ben"], _ sql: String = "CREATE TABLE note(title, body)"
+  ) throws -> [SharingPerson] {
+    try names.map { try SharingPerson($0, in: folder, sql) }
+  }
+
+  /// Lets all share with all, and apply what comes, a few times.
+  private func exchange(_ people: [SharingPerson], _ scope: ShareScope = all, times: Int = 2) throws {
+    for _ in 0..<times {
+      for one in people {
+        for other in people where other.name != one.name { try one.share(scope, with: other) }
+      }
+      for person in people { try person.receive() }
+    }
+  }
+
+  private func notes(_ person: SharingPerson, _ table: String = "note") throws -> [String] {
+    try person.rows("SELECT * FROM \(table)").sorted()
+  }
+
+  @Test(arguments: ["note(title, body)", "note(id TEXT, title, body, PRIMARY KEY(id, title))"])
+  func `equal and other rows stay as many as they are, however often they are shared`(table: String) throws {
+    let people = try people(["anna", "ben"], "CREATE TABLE \(table)")
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO note(title, body) VALUES ('a', NULL), ('a', NULL), ('b', 1)")
+    try ben.run("INSERT INTO note(title, body) VALUES ('b', 1), ('c', 1.5)")
+    try exchange(people, times: 5)
+    #expect(try notes(anna).count == 5)
+    #expect(try notes(anna) == notes(ben))
+    try anna.share(Self.all, with: ben) { $0.resyncs = true }
+    try ben.receive()
+    #expect(try notes(anna) == notes(ben))
+    #expect(try anna.share(Self.all, with: ben).id == nil)
+    #expect(try ben.share(Self.all, with: anna).id == nil)
+  }
+
+  @Test func `a deletion and an edit made before the first share reach the sender`() throws {
+    let people = try people()
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO note VALUES ('a', 1), ('b', 1), ('b', 1), ('c', 1)")
+    try anna.share(Self.all, with: ben)
+    try ben.receive()
+    try ben.run("DELETE FROM note WHERE title = 'a'; UPDATE note SET body = 2 WHERE title = 'c'")
+    try ben.run("DELETE FROM note WHERE rowid = (SELECT rowid FROM note WHERE title = 'b' LIMIT 1)")
+    // What is sent again does not bring back what was deleted.
+    try anna.share(Self.all, with: ben) { $0.resyncs = true }
+    try ben.receive()
+    try ben.share(Self.all, with: anna)
+    try anna.receive()
+    #expect(try notes(anna) == ["b|1", "c|2"])
+    #expect(try notes(ben) == notes(anna))
+  }
+
+  @Test func `a row that three people have stays deleted when one deletes it`() throws {
+    let people = try people(["anna", "ben", "cleo"])
+    try people[0].run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1)")
+    try exchange(people, times: 3)
+    try people[1].run("DELETE FROM note WHERE title = 'b'")
+    try people[2].run("INSERT INTO note VALUES ('b', 1), ('d', 1)")
+    try exchange(people, times: 3)
+    for person in people { #expect(try notes(person) == ["a|1", "a|1", "b|1", "d|1"]) }
+    for one in people {
+      for other in people where other.name != one.name { #expect(try one.share(Self.all, with: other).id == nil) }
+    }
+  }
+
+  @Test func `rows of a table that gets a column are the same rows`() throws {
+    let people = try people()
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1)")
+    try exchange(people)
+    try anna.run("ALTER TABLE note ADD COLUMN colour DEFAULT 'red'")
+    try anna.run("UPDATE note SET colour = 'blue' WHERE title = 'b'")
+    try anna.share(Self.all, with: ben)
+    var options = ApplyOptions()
+    options.schema = .additive
+    try ben.receive(options)
+    try exchange(people)
+    #expect(try notes(anna) == ["a|1|red", "a|1|red", "b|1|blue"])
+    #expect(try notes(ben) == notes(anna))
+  }
+
+  @Test func `columns that are left out do not make other rows`() throws {
+    let people = try people()
+    let (anna, ben) = (people[0], people[1])
+    let titles = ShareScope(name: "titles") { SharedTable("note").omitting("body") }
+    try anna.run("INSERT INTO note VALUES ('a', 'secret'), ('b', 'secret')")
+    for _ in 0..<3 {
+      try anna.share(titles, with: ben)
+      try ben.receive()
+      try ben.share(Self.all, with: anna)
+      try anna.receive()
+    }
+    #expect(try notes(anna) == ["a|secret", "b|secret"])
+    #expect(try ben.rows("SELECT title, body IS NULL FROM note ORDER BY 1") == ["a|1", "b|1"])
+    try ben.run("DELETE FROM note WHERE title = 'a'")
+    try ben.share(Self.all, with: anna)
+    try anna.receive()
+    #expect(try notes(anna) == ["b|secret"])
+  }
+
+  @Test func `a row that leaves the scope is withdrawn, not deleted, and comes back`() throws {
+    let sql = "CREATE TABLE album(id TEXT PRIMARY KEY, public); CREATE TABLE photo(album REFERENCES album(id), name)"
+    let people = try people(["anna", "ben"], sql)
+    let (anna, ben) = (people[0], people[1])
+    let public1 = ShareScope(name: "public") {
+      SharedTable("album").where("public = 1")
+      SharedTable("photo").children(of: "album")
+    }
+    let everything = ShareScope(name: "everything") {
+      SharedTable("album")
+      SharedTable("photo")
+    }
+    try anna.run("INSERT INTO album VALUES ('x', 1); INSERT INTO photo VALUES ('x', 'p'), ('x', 'p'), ('x', 'q')")
+    func round() throws {
+      try anna.share(public1, with: ben)
+      try ben.receive()
+      try ben.share(everything, with: anna)
+      try anna.receive()
+    }
+    try round()
+    #expect(try notes(ben, "photo") == ["x|p", "x|p", "x|q"])
+    try anna.run("UPDATE album SET public = 0")
+    try round()
+    try round()
+    #expect(try notes(ben, "photo") == [])
+    #expect(try notes(anna, "photo") == ["x|p", "x|p", "x|q"])
+    try anna.run("UPDATE album SET public = 1")
+    try round()
+    #expect(try notes(ben, "photo") == ["x|p", "x|p", "x|q"])
+    #expect(try notes(anna, "photo") == ["x|p", "x|p", "x|q"])
+  }
+
+  @Test func `a row that a constraint refuses is not told as deleted`() throws {
+    let people = try people(["anna", "ben"], "CREATE TABLE note(title UNIQUE, body)")
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO note VALUES ('a', 1), ('b', 1)")
+    try ben.run("INSERT INTO note VALUES ('a', 2)")
+    try anna.share(Self.all, with: ben)
+    try ben.receive()
+    try ben.share(Self.all, with: anna)
+    try anna.receive()
+    #expect(try notes(anna) == ["a|1", "b|1"])
+    #expect(try notes(ben) == ["a|2", "b|1"])
+  }
+
+  @Test func `copies of a dataset have the same rows`() throws {
+    let anna = try people(["anna"])[0]
+    try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1), ('c', 1)")
+    _ = try DatabaseManager(anna.path).beginDataset(home: anna.home)
+    _ = try folder.copy(anna.path, to: "copy.sqlite")
+    let ben = try SharingPerson("ben", in: folder, "SELECT 1")
+    _ = try folder.write(fileBytes(folder.file("copy.sqlite")), to: "ben.sqlite")
+    try anna.run("DELETE FROM note WHERE title = 'b'")
+    try ben.run("UPDATE note SET body = 2 WHERE title = 'c'")
+    try exchange([anna, ben], times: 3)
+    #expect(try notes(anna) == ["a|1", "a|1", "c|2"])
+    #expect(try notes(ben) == notes(anna))
+  }
+
+  @Test func `a sender who claims more rows than a diff has adds only a few`() throws {
+    let anna = try HostileContact(
+      "anna", in: folder, "CREATE TABLE note(title, body); INSERT INTO note VALUES ('a', 1)")
+    let mallory = try HostileContact("mallory", in: folder, "CREATE TABLE note(title, body)")
+    try anna.meet(mallory)
+    try anna.share(Self.all, with: mallory)
+    try mallory.run("INSERT INTO note VALUES ('b', 1)")
+    try mallory.receive()
+    try mallory.share(Self.all, with: anna) { draft in
+      for run in draft.annotations?.keys?.runs.indices ?? 0..<0 {
+        for name in draft.annotations?.keys?.runs[run].names.indices ?? 0..<0 {
+          draft.annotations?.keys?.runs[run].names[name].copies = RowKeys.Copies(inserted: 1 << 40, deleted: 0)
+        }
+      }
+    }
+    #expect(try anna.receive().map(\.state) == [.applied])
+    let rows = try anna.rows("SELECT title, count(*) FROM note GROUP BY title")
+    // What was inserted here is known here.
+    #expect(rows.first == "a|1")
+    #expect(try #require(rows.last?.split(separator: "|").last.flatMap { Int($0) }) <= 16)
+  }
+}
