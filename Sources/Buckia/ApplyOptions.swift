@@ -23,6 +23,8 @@ public struct ApplyOptions: Sendable {
   /// The first file decides, so this is for calls that somebody has made for these very files. An app that applies whatever has arrived
   /// by itself sets it to false: then such files are refused (`otherDataset`) until ``DatabaseManager/joinDataset(_:home:)`` was called.
   public var adoptsDataset = true
+  /// What is done about the first diff of somebody whose database seems to be a copy of this one, or this one of theirs.
+  public var copies = CopyPolicy.ask
   /// Whether only a report is wanted: everything is tried and taken back.
   public var isDryRun: Bool
   /// Where a copy of the database goes when all files are done, from which the next difference is made; nil for none.

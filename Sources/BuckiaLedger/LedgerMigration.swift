@@ -485,5 +485,12 @@ enum LedgerMigration {
       content INTEGER NOT NULL,
       PRIMARY KEY (holder, content)
     ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_widening(
+      sender TEXT NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      kind TEXT NOT NULL,
+      PRIMARY KEY (sender, table_name, key, kind)
+    ) WITHOUT ROWID;
     """
 }

@@ -36,7 +36,7 @@ extension Remark {
     case replicaRestored, replicaCopied, replicaUnknown, replicaOtherHome, replicaMissing, replicaNotKept
     case replicaUnsettled, diffNotNoted
     // Shares.
-    case recipientUnconfirmed, newColumnShared, rowsWithoutParent, parentNotShared, parentLeftOut
+    case recipientUnconfirmed, newColumnShared, rowsWithoutParent, parentNotShared, parentLeftOut, rowsHeldBack
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -154,6 +154,9 @@ extension Remark {
       case .parentLeftOut:
         "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to rows of table \"$4\" that are not shared themselves, such as the "
           + "row $5; they go with these"
+      case .rowsHeldBack:
+        "table \"$1\": $2 of its rows are held back, such as the row $5: they would be shared only because a recipient has changed a row, or refers to "
+          + "them; they are sent when you say so"
 
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "

@@ -37,9 +37,10 @@ import Testing
     }
 
     @discardableResult
-    func receive() throws -> [DiffOutcome] {
+    func receive(copies: CopyPolicy = .ask) throws -> [DiffOutcome] {
       try folder.makeFolder("for \(name)")
       var options = ApplyOptions()
+      options.copies = copies
       options.conflicts = [.otherwise: policy]
       return try database.processInboundChanges([folder.file("for \(name)")], options: options, home: home).diffs
     }
@@ -181,6 +182,57 @@ import Testing
     #expect(try anna.notes == ["three|of ben", "uno|of ben"])
     #expect(try ben.notes == anna.notes)
     #expect(try anna.database.conflicts().isEmpty && ben.database.conflicts().isEmpty)
+  }
+
+  @Test(arguments: [CopyPolicy.same, .apart])
+  func `a person says whether rows of what seems to be a copy are the same rows`(_ answer: CopyPolicy) throws {
+    let people = try people()
+    let (anna, ben) = (people[0], people[1])
+    try anna.run(Self.notes)
+    try FileManager.default.removeItem(atPath: ben.path)
+    try FileManager.default.copyItem(atPath: anna.path, toPath: ben.path)
+    try ben.run("UPDATE note SET title = 'TWO' WHERE title = 'two'; INSERT INTO note VALUES (4, 'four', 'ben')")
+    try anna.run("INSERT INTO note VALUES (4, 'vier', 'anna')")
+    try anna.share(with: ben)
+    let asked = try ben.receive()
+    #expect(asked.map(\.state) == [.rejected])
+    #expect(asked.map(\.code) == [.fromCopy])
+    #expect(asked.first?.reason?.contains("--copies same") == true)
+    #expect(try ben.notes == ["TWO|x", "four|ben", "one|x", "three|x"])
+    #expect(try ben.receive(copies: answer).map(\.state) == [.applied])
+    for _ in 0..<2 {
+      try ben.share(with: anna)
+      try anna.receive()
+      try anna.share(with: ben)
+      try ben.receive()
+    }
+    #expect(try anna.notes.count == (answer == .same ? 5 : 6))
+    #expect(try ben.notes.filter { $0.hasPrefix("one") } == ["one|x"])
+    #expect(try ben.notes.filter { $0.hasPrefix("vier") || $0.hasPrefix("four") } == ["four|ben", "vier|anna"])
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"])
+  func `people who both take what is incoming end with the later of two edits that both have shared`(key: String) throws
+  {
+    let people = try people(["anna", "ben", "cleo"], key: key, .takeIncoming)
+    try people[0].run(Self.notes)
+    func exchange() throws {
+      for one in people {
+        for other in people where other.name != one.name { try one.share(with: other) }
+      }
+      for person in people { try person.receive() }
+    }
+    try exchange()
+    try exchange()
+    for person in people {
+      try person.run("UPDATE note SET title = '\(person.name)' WHERE body = 'x' AND title LIKE 't%'")
+    }
+    for _ in 0..<4 { try exchange() }
+    #expect(try people[0].notes.count == 3)
+    for person in people.dropFirst() { #expect(try person.notes == people[0].notes) }
+    for one in people {
+      for other in people where other.name != one.name { #expect(try one.share(with: other).id == nil) }
+    }
   }
 
   @Test(arguments: ["INTEGER", "TEXT"])

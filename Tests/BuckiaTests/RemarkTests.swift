@@ -135,6 +135,10 @@ struct RemarkTests {
       .parentLeftOut,
       "table \"1\": 2 of its rows are not shared: by \"3\" they refer to rows of table \"4\" that are not shared themselves, such as the row 5; they go with these"
     ),
+    (
+      .rowsHeldBack,
+      "table \"1\": 2 of its rows are held back, such as the row 5: they would be shared only because a recipient has changed a row, or refers to them; they are sent when you say so"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .sentBefore,

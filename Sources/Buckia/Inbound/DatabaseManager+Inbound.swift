@@ -131,7 +131,7 @@ extension DatabaseManager {
     settings.unsent = edits
     settings.snapshot = snapshot
     settings.senders = try home.knownSenders()
-    settings.sharing = InboundShares(on: connection, senders: settings.senders)
+    settings.sharing = InboundShares(on: connection, senders: settings.senders, options.conflicts, options.copies)
     if !options.isDryRun {
       settings.retention = try Ledger.exists(on: connection) ? LedgerSettings.retention(on: connection) : .standard
     }

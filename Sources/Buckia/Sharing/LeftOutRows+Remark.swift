@@ -11,6 +11,7 @@ extension LeftOutRows {
       case .noParent: .rowsWithoutParent
       case .parentNotShared: .parentNotShared
       case .parentLeftOut: .parentLeftOut
+      case .heldBack: .rowsHeldBack
       }
     let key = rows.first?.key.map { "\($0)" }.joined(separator: ", ") ?? ""
     return Remark(

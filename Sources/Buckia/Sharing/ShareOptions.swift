@@ -6,6 +6,18 @@ public enum LeavePolicy: String, Sendable, CaseIterable {
   case keep
 }
 
+/// What becomes of rows that would be shared only because of a change that a recipient has made.
+public enum WideningPolicy: String, Sendable, CaseIterable {
+  /// They are held back, unless ``always`` was said of this share before.
+  case hold
+  /// Those that are there now are sent.
+  case once
+  /// They are sent, now and in later shares with the same people.
+  case always
+  /// They are held back, from now on, too.
+  case never
+}
+
 /// How to share.
 public struct ShareOptions: Sendable {
   /// What becomes of rows that have left the scope.
@@ -13,6 +25,8 @@ public struct ShareOptions: Sendable {
   /// Whether rows that went here because of an undo, or because somebody does not share them any more, are deleted at the receivers, too.
   /// Otherwise they are told that the rows are not shared any more, as with ``LeavePolicy/withdraw``.
   public var propagates = false
+  /// What becomes of rows that would be shared only because of a change that a recipient has made.
+  public var widening = WideningPolicy.hold
   /// Whether everything in the scope is sent anew, for a receiver who has lost a file or has never got one.
   public var resyncs = false
   /// Whether a file is written where there is nothing to send, and changes of others have been applied since the last one: it tells them that

@@ -106,7 +106,8 @@ struct ShareRun {
     // Tables that have been made since have no range yet.
     try KeyRanges.move(on: connection)
     let schema = try SchemaReader(connection)
-    let rows = try ScopeRows(scope, on: connection, schema)
+    let rows = try ScopeRows(
+      scope, for: try mayWiden(share, on: connection) ? nil : (share.number, senders), on: connection, schema)
     let shadow = try Shadow(of: share.number, on: connection)
     let isSnapshot = share.sequence == 0 || options.resyncs
     let state = try SentState(of: share, on: connection)
@@ -184,6 +185,17 @@ struct ShareRun {
     try LeftOutEntry.replace(of: share.number, with: report.leftOut.entries(of: share.number), on: connection)
     // After an error the rollback does it.
     try rows.removeTables()
+  }
+
+  /// True if the recipients may get rows by changes of their own.
+  private func mayWiden(_ share: ShareEntry, on connection: borrowing SQLiteConnection) throws -> Bool {
+    switch options.widening {
+    case .hold: return try WideningChanges.areAllowed(in: share.number, on: connection)
+    case .once: return true
+    case .always, .never:
+      try WideningChanges.allow(options.widening == .always, in: share.number, on: connection)
+      return options.widening == .always
+    }
   }
 
   /// The keys with which the recipients have signed what they have sent, as the ledger has them: also keys that were replaced.
@@ -271,7 +283,7 @@ struct ShareRun {
     claims.write(into: &manifest, of: difference)
     let passedOn = try PassedOnChanges(
       in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, by: id,
-      goesBack: share.recipients.count > 1, schema, on: source.connection)
+      names.naming.runs, goesBack: share.recipients.count > 1, schema, on: source.connection)
     let origins =
       passedOn.exist
       ? passedOn.runs

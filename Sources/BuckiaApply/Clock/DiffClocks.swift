@@ -57,16 +57,19 @@ struct DiffClocks {
 }
 
 extension ApplySession {
-  /// Gives tables in which the later diff wins a clock.
+  /// Gives a clock to tables in which the later diff wins. Where what is incoming is taken, that is so for what has been shared.
   ///
   /// - Throws: `ReplicationError` with `noID` where the changes have no id, by which the later one could be told.
   func requireClocks(for matches: [TableName: TableMatch], _ policies: ConflictPolicies, of changes: IncomingChanges)
     throws
   {
-    guard keepsLedger, policies.usesLatest else { return }
+    let isShared = changes.place != nil && changes.key.id != nil
+    guard keepsLedger, policies.usesLatest || isShared && policies.usesTakeIncoming else { return }
     // In some order that is the same each time, and so are the numbers of the clocks.
     for (name, match) in matches.sorted(by: { $0.key.text < $1.key.text })
-    where match.local.module == nil && policies.usesLatest(for: name) {
+    where match.local.module == nil
+      && (policies.usesLatest(for: name) || isShared && policies.policy(for: name) == .takeIncoming)
+    {
       guard changes.key.id != nil else {
         throw ReplicationError(
           .noID,

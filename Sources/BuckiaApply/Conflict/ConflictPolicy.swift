@@ -77,13 +77,16 @@ public struct ConflictPolicies: Sendable, Equatable, ExpressibleByDictionaryLite
   /// Whether the later diff wins in any table.
   package var usesLatest: Bool { policies.values.contains(.latest) }
 
+  /// True if what is incoming is taken somewhere.
+  package var usesTakeIncoming: Bool { policies.values.contains(.takeIncoming) }
+
   /// Whether the later diff wins in a table, or in a column of it.
   func usesLatest(for table: TableName) -> Bool {
     policy(for: table) == .latest || policies.contains { $0.key.table == table && $0.value == .latest }
   }
 
   /// The policy for whole rows of a table.
-  func policy(for table: TableName) -> ConflictPolicy {
+  package func policy(for table: TableName) -> ConflictPolicy {
     policies[Subject(table: table, column: nil)] ?? otherwise
   }
 

@@ -35,7 +35,22 @@ extension ShareReport {
     if isDryRun { for table in tables { lines += [""] + table.preview(style: style) } }
     lines += skipped.lines(heading: "Does not travel:", style: style)
     if !warnings.isEmpty { lines += [""] + warnings.lines(style: style) }
+    let held = leftOut.filter { $0.reason == .heldBack }
+    if !held.isEmpty {
+      lines += ["", "Held back:"] + held.map { $0.line(style: style) }
+      lines.append(
+        "To send these rows, share with --widen once; to send such rows from now on, too, with --widen always.")
+    }
     return lines
+  }
+}
+
+extension LeftOutRows {
+  /// The keys of the rows.
+  fileprivate func line(style: Style) -> String {
+    let shown = rows.prefix(style.listLimit).map { $0.key.map { "\($0)" }.joined(separator: ", ").escaped(limit: 60) }
+    let rest = count > shown.count ? " and \(count - shown.count) more" : ""
+    return "  \(table.escaped(limit: 60)): \(shown.joined(separator: "; "))\(rest)"
   }
 }
 

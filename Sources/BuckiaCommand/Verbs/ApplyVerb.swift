@@ -49,6 +49,12 @@ struct ApplyVerb: Verb {
       valueName: "size"))
   var memory = MemorySize.usual
 
+  @Option(
+    help:
+      "What the first diff of somebody means whose rows are mostly here already: ask refuses it and says why, same takes rows with the same key for the same rows, apart keeps rows that differ beside each other."
+  )
+  var copies = CopyPolicy.ask
+
   @Flag(help: "Leave applied files in their folders.")
   var keep = false
 
@@ -86,6 +92,7 @@ struct ApplyVerb: Verb {
       removesNamedFiles: remove, isDryRun: dryRun)
     options.decryption = try decryption.decryption(in: home)
     options.snapshot = snapshot
+    options.copies = copies
     options.memoryLimit = memory.bytes
     var failure: ErrorReport?
     let report: ApplyReport
@@ -114,3 +121,5 @@ enum Switch: String, ExpressibleByArgument, CaseIterable {
 extension ConflictPolicy: ExpressibleByArgument {}
 extension SchemaMode: ExpressibleByArgument {}
 extension TrustMode: ExpressibleByArgument {}
+
+extension CopyPolicy: ExpressibleByArgument {}

@@ -63,6 +63,12 @@ struct ShareVerb: Verb {
   @Option(help: "What becomes of rows that are not shared any more: withdraw removes them there, keep leaves them.")
   var onLeave = LeavePolicy.withdraw
 
+  @Option(
+    help:
+      "What becomes of rows that would be shared only because of a change that a recipient has made: hold lists them and sends none, once sends those that are there now, always sends them from now on, never holds them again."
+  )
+  var widen = WideningPolicy.hold
+
   @Flag(
     help: "Delete rows there, too, that went here because of an undo or because somebody does not share them any more.")
   var propagate = false
@@ -142,6 +148,7 @@ struct ShareVerb: Verb {
     let progress = console.progress
     var options = ShareOptions()
     options.onLeave = onLeave
+    options.widening = widen
     options.propagates = propagate
     options.acknowledges = acknowledge
     options.resyncs = resync
@@ -162,3 +169,4 @@ struct ShareVerb: Verb {
 }
 
 extension LeavePolicy: ExpressibleByArgument {}
+extension WideningPolicy: ExpressibleByArgument {}

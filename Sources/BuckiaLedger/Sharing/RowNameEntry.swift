@@ -158,6 +158,16 @@ package struct RowNameEntry: Hashable, Sendable {
     return try query.statement.step() ? query.statement.blob(at: 0) : nil
   }
 
+  /// True if a stream of a replica has come.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func hasStream(of replica: [UInt8], on connection: borrowing SQLiteConnection) throws -> Bool {
+    let query = try connection.cached("SELECT 1 FROM main.buckia_stream_author WHERE replica = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(replica, at: 0)
+    return try query.statement.step()
+  }
+
   /// The streams of others of which something was applied, but for those whose place another one has taken, each with its replica.
   ///
   /// - Throws: `SQLiteError`.

@@ -37,6 +37,9 @@ final class KeyTranslation {
   private let told: ToldKeys
   private var greatest: [TableName: Int64]?
   private var next: [TableName: Int64] = [:]
+  /// What is done about the first diff of a copy; nil where this is none.
+  private let copies: CopyPolicy?
+  private var met = MetKeys()
   /// Tables with rows that were taken for those that are here, because they are equal.
   private var equal: Set<TableName> = []
 
@@ -44,7 +47,7 @@ final class KeyTranslation {
   /// - Throws: `SQLiteError`, whatever the diff throws where it is damaged.
   init?(
     _ changes: IncomingChanges, _ schema: SchemaReader, _ names: RowNames, _ vouchers: Vouchers,
-    on connection: borrowing SQLiteConnection
+    _ copies: CopyPolicy, on connection: borrowing SQLiteConnection
   ) throws {
     guard let sender = changes.claims.replica, let place = changes.place else { return nil }
     brought = try VouchEntry.numbers(of: place.stream, from: changes.key.sender, on: connection)
@@ -52,6 +55,8 @@ final class KeyTranslation {
     let known = try RowNameEntry.tables(of: sender, on: connection).union(brought.keys)
     guard !changes.claims.ownKeys.isEmpty || !known.isEmpty else { return nil }
     self.sender = sender
+    let isFirst = try place.isSnapshot && !names.haveAuthor(sender)
+    self.copies = isFirst ? copies : nil
     self.known = known
     self.names = names
     self.vouchers = vouchers
@@ -102,6 +107,8 @@ final class KeyTranslation {
       let before = found.mapValues(\.count)
       equal = []
       try decideAll()
+      // Only at first no row has a new key.
+      if copies == .ask, let refusal = met.refusal { throw refusal }
       let moved = Set(found.keys.filter { found[$0]?.count != before[$0] })
       guard
         equal.contains(where: {
@@ -239,20 +246,35 @@ final class KeyTranslation {
       }
       return (true, try LocalRow(own, keyBytes, of: table, on: connection))
     }
-    guard here.isHere else { return try isMeant || !told.contain(key, of: table) }
+    guard here.isHere else {
+      return try isMeant || !told.contain(key, of: table) && !wasDeleted(key, of: table)
+    }
     guard let local = here.row else { return false }
     let targets = layouts[table.name] ?? []
-    for place in row.indices where !table.keyPlaces.contains(place) {
+    let places = row.indices.filter { !table.keyPlaces.contains($0) }
+    var equalPlaces = 0
+    for place in places {
       var value = bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
       if row[place].kind == .integer, place < targets.count, let target = targets[place] {
         var writer = ChangesetWriter()
         writer.append(integer: try translated(row[place].integer(in: bytes), target))
         value = writer.bytes
       }
-      guard local.encoded(place) == value else { return false }
+      if local.encoded(place) == value { equalPlaces += 1 } else if copies == nil { return false }
     }
+    guard equalPlaces == places.count else {
+      met.different += 1
+      return copies == .same && 2 * equalPlaces >= places.count
+    }
+    met.equal += 1
     equal.insert(table.name)
     return true
+  }
+
+  /// True if the clock of a table remembers that the row with a key was deleted: what is said of that would be taken for said of the next one.
+  private func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else { return false }
+    return try RowClocks.deletion(of: RowNames.encoded(key), in: clock, on: connection) != nil
   }
 
   /// A key that no row has, here or in the diff; nil when there are none left.

@@ -1,5 +1,6 @@
 import BuckiaApply
 import BuckiaByteStreams
+import BuckiaDiff
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -12,6 +13,8 @@ package final class InboundShares: SharingParticipant {
   let connection: SQLiteConnection
   private let vouchers: Vouchers
   let senders: KnownSenders
+  private let policies: ConflictPolicies
+  private let copies: CopyPolicy
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
   private var own: [TableName: Set<[UInt8]>] = [:]
   /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
@@ -25,6 +28,10 @@ package final class InboundShares: SharingParticipant {
   private(set) var origins: RowOrigins?
   /// What the changes that were prepared last say of rows that only their content identifies; nil where they say nothing.
   private var contents: ReceivedContents?
+  /// What was left out of these changes, because it is older than what is here.
+  private var outdated: OutdatedChanges?
+  /// The keys of rows that these changes insert, where other rows are that their sender is not known to have.
+  private var contested: [TableName: Set<[UInt8]>] = [:]
   /// Whether the sender of the changes that were prepared last may not know of deletions that are forgotten here.
   private var isFromReturning = false
   /// What was edited here of what the author of the changes that were prepared last knows; nil where they are of no stream.
@@ -41,7 +48,14 @@ package final class InboundShares: SharingParticipant {
   /// - Parameters:
   ///   - connection: The connection.
   ///   - senders: Knows which keys have replaced others.
-  package init(on connection: borrowing SQLiteConnection, senders: KnownSenders = .nobody) {
+  ///   - policies: What is done about conflicts.
+  ///   - copies: What is done about the first diff of a copy.
+  package init(
+    on connection: borrowing SQLiteConnection, senders: KnownSenders = .nobody,
+    _ policies: ConflictPolicies = .keepLocal, _ copies: CopyPolicy = .ask
+  ) {
+    self.copies = copies
+    self.policies = policies
     self.connection = SQLiteConnection(sharing: connection)
     self.senders = senders
     vouchers = Vouchers(on: connection)
@@ -66,6 +80,8 @@ package final class InboundShares: SharingParticipant {
     origins = nil
     edits = nil
     contents = nil
+    outdated = nil
+    contested = [:]
     isFromReturning = try isReturning(changes)
     var flagged = changes
     flagged.isFromReturning = isFromReturning
@@ -80,7 +96,7 @@ package final class InboundShares: SharingParticipant {
     guard let place = changes.place else { return changes }
     let schema = try SchemaReader(connection)
     let tables = try KeyedTables(changes.definitions ?? [], schema)
-    if let keys = try KeyTranslation(changes, schema, names, vouchers, on: connection) {
+    if let keys = try KeyTranslation(changes, schema, names, vouchers, copies, on: connection) {
       translation = (keys, try keys.translated())
     }
     let (runs, naming) = (try changes.origins(), try changes.naming().runs)
@@ -96,6 +112,7 @@ package final class InboundShares: SharingParticipant {
     if naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
       contents = try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
     }
+    outdated = OutdatedChanges(policies, of: changes.key.id, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
@@ -110,8 +127,9 @@ package final class InboundShares: SharingParticipant {
     let matched = try MatchedChanges(
       resent, place, from: changes.key.sender, tables, vouchers, names, sent: sent(to: changes),
       identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, contents, WithdrawalRuns(withdrawals), on: connection)
+      returned, runs, naming, contents, outdated, here: own, WithdrawalRuns(withdrawals), on: connection)
     var result = try matched.changes(of: changes, schema) ?? changes
+    contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
     return result
   }
@@ -142,6 +160,29 @@ package final class InboundShares: SharingParticipant {
       }
     }
     return staying
+  }
+
+  /// Those of some rows that are not shared with the author of a diff already, as far as that depends on each row alone.
+  private func outOfScope(
+    _ keys: [TableName: Set<[UInt8]>], _ tables: KeyedTables, _ changes: IncomingChanges
+  ) throws -> [TableName: Set<[UInt8]>] {
+    guard !keys.isEmpty else { return [:] }
+    let scopes = try changes.sharesWithAuthor(senders, on: connection).map { try ShareScope(json: $0.scope) }
+    return try keys.reduce(into: [:]) { found, entry in
+      let chosen = scopes.compactMap { $0.table(entry.key) }
+      guard let table = tables[entry.key], !chosen.isEmpty else { return found[entry.key] = entry.value }
+      found[entry.key] = try entry.value.filter { key in
+        try !chosen.allSatisfy { shared in
+          guard let condition = shared.condition else { return shared.parents.isEmpty }
+          let query = try connection.prepare("\(table.lookup) AND (\(condition)\n)")
+          try RowSelection(where: nil, shared.parameters).bindParameters(to: query)
+          return try key.withRawSpan { bytes in
+            try table.bindKey(table.row(withKey: bytes), bytes, to: query)
+            return try query.step()
+          }
+        }
+      }
+    }
   }
 
   /// What was sent of the rows here: to the author of a diff first.
@@ -215,10 +256,17 @@ package final class InboundShares: SharingParticipant {
         return
       }
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
-      let isForgotten = try isFromReturning && self.isForgotten(change, reader, bytes, of: table, changes.key.id)
-      let edited = try edits?.coveredPlaces(of: change, reader, bytes, of: table) ?? []
-      let isKept =
+      var isForgotten = try isFromReturning && self.isForgotten(change, reader, bytes, of: table, changes.key.id)
+      var edited = try edits?.coveredPlaces(of: change, reader, bytes, of: table) ?? []
+      var isKept =
         change.operation == .delete && kept[table.name]?.contains(table.key(reader.old, bytes)) == true
+      // The next share says again what is later here.
+      switch outdated?.leftOut(of: change, reader, bytes, table) {
+      case .values(let places): edited.formUnion(places)
+      case .insertion: isForgotten = true
+      case .deletion: isKept = true
+      case nil: break
+      }
       for (_, shadow) in followed {
         try shadow.follow(
           change, reader, bytes, of: table, isForgotten: isForgotten, isKept: isKept, beside: edited)
@@ -229,6 +277,7 @@ package final class InboundShares: SharingParticipant {
         }
       }
       if let place = changes.place {
+        try noteWidening(change, reader, bytes, of: table, place, changes.key.sender, sentIn: untold.map(\.shadow))
         try note(
           change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil,
           mayBeUntaken: mayBeUntaken)
@@ -341,6 +390,33 @@ package final class InboundShares: SharingParticipant {
       present[table.name, default: []].insert(table.key(reader.new, bytes))
     }
     return present
+  }
+
+  /// Notes a change that may bring rows into what is shared with its sender.
+  ///
+  /// - Parameter shadows: Those of the shares that the sender gets.
+  private func noteWidening(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
+    _ sender: String, sentIn shadows: [PeerShadow]
+  ) throws {
+    let row = change.operation == .insert ? reader.new : reader.old
+    guard change.operation != .delete, table.hasKey(row) else { return }
+    let key = table.key(row, bytes)
+    func note(_ kind: WideningChanges.Kind) throws {
+      try WideningChanges.note(kind, key, of: table.name, by: sender, on: connection)
+    }
+    guard change.operation == .update else {
+      if contested[table.name]?.contains(key) == true { try note(.row) }
+      return
+    }
+    let isBrought = try vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender) != nil
+    if try !isBrought && !shadows.contains(where: { try $0.has(row, bytes, of: table) }) { return try note(.row) }
+    let refers = table.local.foreignKeys.contains { foreignKey in
+      foreignKey.columns.contains { name in
+        table.columns.firstIndex { ASCIIName.matches($0, name) }.map { reader.new[$0].isDefined } ?? false
+      }
+    }
+    if refers { try note(.reference) }
   }
 
   /// Notes which rows a stream has brought, or does not have any more.

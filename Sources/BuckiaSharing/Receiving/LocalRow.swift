@@ -37,6 +37,11 @@ struct LocalRow {
     (slices, hash) = read
   }
 
+  /// True if its key is spelled like that of another row, which only compares equal where the key has a collating sequence.
+  func hasSameKey(as row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) -> Bool {
+    table.keyPlaces.allSatisfy { encoded($0) == bytes.array(row[$0].encoded) }
+  }
+
   /// A value, as a changeset has it.
   func encoded(_ place: Int) -> [UInt8] { Array(values[slices[place].encoded]) }
 

@@ -38,6 +38,11 @@ final class MatchedChanges {
   private let origins: [OriginRun]
   private let naming: [RowNaming.Run]
   private let contents: ReceivedContents?
+  private let outdated: OutdatedChanges?
+  /// The keys of the rows that the diff inserts, and that are here.
+  private let here: [TableName: Set<[UInt8]>]
+  /// Those of them that their sender is not known to have, and that are not as the sender says.
+  private(set) var contested: [TableName: Set<[UInt8]>] = [:]
   private let withdrawals: WithdrawalRuns
   private var hasClock: [TableName: Bool] = [:]
 
@@ -52,12 +57,15 @@ final class MatchedChanges {
   ///   - origins: Where the changes come from.
   ///   - naming: What other replicas call the rows.
   ///   - contents: What they say of rows that only their content identifies.
+  ///   - outdated: Finds changes that are older than what is here.
+  ///   - here: The keys of the rows that the diff inserts, and that are here.
   ///   - withdrawals: Which changes are of rows that are not shared any more.
   init(
     _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
     _ names: RowNames, sent: [PeerShadow], identified: Set<TableName>,
     sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:], staying: Set<Int64> = [], _ returned: ReturnedChanges? = nil,
     _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], _ contents: ReceivedContents? = nil,
+    _ outdated: OutdatedChanges? = nil, here: [TableName: Set<[UInt8]>] = [:],
     _ withdrawals: WithdrawalRuns = WithdrawalRuns([]), on connection: borrowing SQLiteConnection
   ) throws {
     self.sentKeys = sentKeys
@@ -74,6 +82,8 @@ final class MatchedChanges {
     self.origins = origins
     self.naming = naming
     self.contents = contents
+    self.outdated = outdated
+    self.here = here
     self.withdrawals = withdrawals
     self.connection = SQLiteConnection(sharing: connection)
     own = try ReplicaIdentity.read(on: connection)?.replica
@@ -91,7 +101,9 @@ final class MatchedChanges {
     var brought: [TableName] = []
     for stream in streams { brought += try VouchEntry.tables(of: stream, from: sender, on: connection) }
     brought = brought.filter { resent.concern($0) }
-    let isAsItIs = brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil
+    let isAsItIs =
+      brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil && outdated == nil
+      && here.isEmpty
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: Set<[UInt8]>] = [:]
@@ -120,11 +132,17 @@ final class MatchedChanges {
           if isAnew, !brought.isEmpty, let key = table.comparable(local) {
             present[table.name, default: []].insert(key)
           }
-          isDecided = try write(row, bytes, of: table, header, isAnew: isAnew, called, into: &writer)
+          try noteContested(row, bytes, of: table, isAnew: isAnew, called)
+          isDecided =
+            try outdated?.write(change, reader, bytes, of: table, header, origin, into: &writer) == true
+            || write(row, bytes, of: table, header, isAnew: isAnew, called, into: &writer)
         case .delete where called.contains { $0.version != nil }:
           try writeDeletion(row, bytes, of: table, called, into: &writer)
           isDecided = true
-        case .delete, .update: break
+        case .delete, .update:
+          isDecided =
+            try !isWithdrawal
+            && outdated?.write(change, reader, bytes, of: table, header, origin, into: &writer) == true
         }
       }
       if !isDecided { writer.append(encoded: bytes.extracting(change.range).withUnsafeBytes { Array($0) }) }
@@ -151,6 +169,18 @@ final class MatchedChanges {
     return try incoming.replacing(changeset: result, adding: added)
   }
 
+  /// Notes an INSERT of a row that is here, where its sender is not known to have that and says something else of it.
+  private func noteContested(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [NameRuns.Name]
+  ) throws {
+    guard let keys = here[table.name], keys.contains(table.key(row, bytes)) else { return }
+    if isAnew, try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) != nil { return }
+    guard try known(called, row, bytes, of: table, isHere: true) == nil,
+      let local = try LocalRow(row, bytes, of: table, on: connection), local.hash != table.contentHash(row, bytes)
+    else { return }
+    contested[table.name, default: []].insert(table.key(row, bytes))
+  }
+
   // MARK: Rows that are known here
 
   /// Writes what an INSERT changes here.
@@ -172,6 +202,8 @@ final class MatchedChanges {
       // The table does not have all columns yet.
       return false
     }
+    // A row whose key is spelled otherwise now is deleted and inserted.
+    if let here, !here.hasSameKey(as: row, bytes, of: table) { return false }
     if let name = try known(called, row, bytes, of: table, isHere: here != nil) {
       return try write(
         row, bytes, of: table, header, over: here, taken: name.version, isOwn: name.replica == own, into: &writer)

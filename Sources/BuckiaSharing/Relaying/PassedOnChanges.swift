@@ -11,7 +11,8 @@ import SQLiteSchemas
 /// have said it first.
 ///
 /// A value counts as passed on as long as it is what the diff of another has made it here, or what a diff of this database has said. What
-/// was edited here since, and what is not known any more, has the id of the share.
+/// was edited here since, and what is not known any more, has the id of the share. A row that others have brought is as old as any where it is
+/// not known which diff has: that it is shared here for the first time does not make it later.
 package struct PassedOnChanges {
   /// Where the changes come from, in their order.
   package private(set) var runs: [OriginRun] = []
@@ -28,14 +29,15 @@ package struct PassedOnChanges {
   ///   - definitions: Their tables.
   ///   - withdrawals: Which of them withdraw rows.
   ///   - id: The diff.
+  ///   - naming: What others call the rows: it says which of them others have brought.
   ///   - goesBack: Whether the diff may reach those that the changes come from. Then it also says of tables without a clock where
   ///     changes come from, as far as that is known.
   ///   - schema: The schema of the database.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`; `LedgerError` when the ledger is damaged.
   package init(
     in changeset: TemporaryBuffer, of definitions: [TableDefinition],
-    withdrawals: [(count: Int64, isWithdrawal: Bool)], by id: KSUID, goesBack: Bool, _ schema: SchemaReader,
-    on connection: borrowing SQLiteConnection
+    withdrawals: [(count: Int64, isWithdrawal: Bool)], by id: KSUID, _ naming: [RowNaming.Run], goesBack: Bool,
+    _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
     let tables = try KeyedTables(definitions, schema)
     let hasShared = try ShareEntry.all(on: connection).contains { $0.sequence > 0 }
@@ -47,16 +49,18 @@ package struct PassedOnChanges {
         sources[table.name] = Source(table, stamps)
       }
     }
-    guard !sources.isEmpty else { return }
+    guard !sources.isEmpty || !naming.isEmpty else { return }
     let taken = try TakenChanges(of: sources.values.map(\.table.local), on: connection)
     let sent = try SentValues(on: connection)
     var withdrawn = WithdrawalRuns(withdrawals)
+    var naming = NameRuns(naming)
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var run = OriginRun(count: 1, diff: id, isWithdrawal: withdrawn.next())
+      let called = naming.next()
       if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }),
-        let source = sources[table.name],
         try !isKept(change, reader, bytes, table, on: connection),
-        let found = try source.origin(of: change, reader, bytes, taken, sent, id)
+        let found = try sources[table.name]?.origin(of: change, reader, bytes, taken, sent, id)
+          ?? Self.unknownOrigin(of: change, reader, table, called, id)
       {
         run = found
         exist = true
@@ -69,6 +73,16 @@ package struct PassedOnChanges {
         runs.append(run)
       }
     }
+  }
+
+  /// Where an INSERT comes from whose row others have brought, with what diff nobody knows.
+  private static func unknownOrigin(
+    of change: Change, _ reader: ChangesetReader, _ table: KeyedTable, _ called: [NameRuns.Name], _ id: KSUID
+  ) -> OriginRun? {
+    guard change.operation == .insert, !called.isEmpty, called.allSatisfy({ $0.copies == nil }) else { return nil }
+    if called.contains(where: { $0.version == nil }) { return OriginRun(count: 1, diff: .minimum) }
+    let edited = reader.new.indices.filter { !table.keyPlaces.contains($0) }.map { ($0, id) }
+    return OriginRun(count: 1, diff: .minimum, columns: Dictionary(uniqueKeysWithValues: edited))
   }
 
   /// True if a row is sent again that another's diff was to delete: its INSERT is later than that.

@@ -83,7 +83,7 @@ extension ScopeRows {
   }
 
   @discardableResult
-  private func insert(_ rows: String, into place: Int, binding: SharedTable?) throws -> Int {
+  func insert(_ rows: String, into place: Int, binding: SharedTable?) throws -> Int {
     let name = Self.leftOutName(place)
     if leftOutPlaces.insert(place).inserted {
       try makeTable(name, of: schema.tables[place], [("round", "INTEGER"), ("reference", "INTEGER")])
@@ -145,8 +145,8 @@ extension ScopeRows {
       ) { groups.append((Int($0.integer(at: 0)), $0.integer(at: 1) == 1, Int($0.integer(at: 2)))) }
       let keys = table.definition.keySQL
       for group in groups {
-        let reference = schema.references[group.number]
-        let columns = keys + reference.columns.map { SQLText.identifier($0) }
+        let reference = group.number == Self.heldBack ? nil : schema.references[group.number]
+        let columns = keys + (reference?.columns ?? []).map { SQLText.identifier($0) }
         var rows: [LeftOutRows.Row] = []
         try connection.forEachRow(
           of: """
@@ -161,10 +161,13 @@ extension ScopeRows {
             LeftOutRows.Row(key: Array(values.prefix(keys.count)), values: Array(values.dropFirst(keys.count))))
         }
         let reason: LeftOutRows.Reason =
-          reference.parent == nil ? .parentNotShared : group.isParentLeftOut ? .parentLeftOut : .noParent
+          reference == nil
+          ? .heldBack
+          : reference?.parent == nil ? .parentNotShared : group.isParentLeftOut ? .parentLeftOut : .noParent
         found.append(
           LeftOutRows(
-            table: table.definition.name, columns: reference.columns, parent: reference.parentName.text, reason: reason,
+            table: table.definition.name, columns: reference?.columns ?? [], parent: reference?.parentName.text ?? "",
+            reason: reason,
             count: group.count, rows: rows))
       }
     }
@@ -182,6 +185,8 @@ public struct LeftOutRows: Equatable, Sendable {
     case parentNotShared
     /// They are left out themselves.
     case parentLeftOut
+    /// They would have the rows themselves, but only by a change of a receiver's own.
+    case heldBack
   }
 
   /// One of the rows.

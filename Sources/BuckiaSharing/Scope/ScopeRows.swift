@@ -20,13 +20,21 @@ package final class ScopeRows {
 
   /// Gathers the rows, inside a transaction that is open on the connection, which must outlive this.
   ///
+  /// - Parameters:
+  ///   - scope: The scope.
+  ///   - recipient: The share that the rows are for, and the keys with which its recipients sign: rows that would come in by their own changes
+  ///     are held back.
   /// - Throws: `ReplicationError` as ``ScopeSchema``; `SQLiteError`.
-  package init(_ scope: ShareScope, on connection: borrowing SQLiteConnection, _ reader: SchemaReader) throws {
+  package init(
+    _ scope: ShareScope, for recipient: (share: Int64, readers: Set<String>)? = nil,
+    on connection: borrowing SQLiteConnection, _ reader: SchemaReader
+  ) throws {
     schema = try ScopeSchema(scope, reader, on: connection)
     self.connection = SQLiteConnection(sharing: connection)
     do {
       try makeTables()
       try gather()
+      if let recipient { try holdBack(from: recipient.readers, of: recipient.share) }
       try leaveOutRows()
     } catch {
       throw cleaningUp(after: error, by: removeTables)

@@ -88,7 +88,12 @@ final class LiveRows {
   /// Adds the rows of a scope, as they would be sent.
   private func add(_ share: ShareEntry) throws {
     // Where something fails, the transaction is rolled back, and the tables of the scope with it.
-    let rows = try ScopeRows(ShareScope(json: share.scope), on: connection, schema)
+    let readers = Set(
+      try RecipientKey.all(of: share.number, on: connection)
+        + AcknowledgementEntry.all(of: share.number, on: connection).map(\.sender))
+    let isOpen = try WideningChanges.areAllowed(in: share.number, on: connection)
+    let rows = try ScopeRows(
+      ShareScope(json: share.scope), for: isOpen ? nil : (share.number, readers), on: connection, schema)
     for name in rows.tables {
       guard let table = tables[name] else { continue }
       try (rows.selections[name] ?? RowSelection()).forEachRow(

@@ -120,7 +120,7 @@ package final class SentState {
   ///   - difference: From the shadow to the rows that are shared now.
   ///   - leftOut: Which neighbouring changes of it are not sent.
   ///   - resent: Of which tables rows are sent anew, whether there are any now or not.
-  ///   - baseline: The rows that it deletes without having sent them: the stream does not have these.
+  ///   - baseline: The rows that it deletes because the recipients have brought them.
   ///   - schema: The schema of the database.
   /// - Returns: The sums of its tables afterwards, but for those of which they are not known.
   /// - Throws: `SQLiteError`, `ChangesetError`, `ByteStreamError`, `LedgerError`.
@@ -143,7 +143,8 @@ package final class SentState {
       if change.operation == .delete, let table = tables.table(of: header), table.hasKey(reader.old),
         baseline.gone[table.name]?.contains(table.key(reader.old, bytes)) == true
       {
-        return
+        // The shadow has such a row only so that it is deleted.
+        return try follower.forget(table.key(reader.old, bytes))
       }
       try follower.follow(change, reader, bytes, isSent: !isLeftOut)
     }
@@ -257,6 +258,13 @@ private final class TableFollower {
         try asides.note(known.map { .present($0) }, key, on: connection)
       }
     }
+  }
+
+  /// Takes a row out of the stream that stands aside; nothing where the stream does not have it.
+  func forget(_ key: [UInt8]) throws {
+    guard let aside = try asides.row(key, on: connection) else { return }
+    state.replace(key, aside.hash, by: nil)
+    try asides.note(nil, key, on: connection)
   }
 
   private func hash(_ row: [ValueSlice], _ bytes: RawSpan) throws -> UInt64? {

@@ -398,6 +398,7 @@ final class ShareHistoryRun {
       case .latest, .latestByClocks: .latest
       }
     if history.onlyKnown { options.trust = .known }
+    if history.beginning == .copies { options.copies = .same }
     let report = try DatabaseManager(person.path).processInboundChanges(paths, options: options, home: person.home)
     let did = report.diffs.map {
       "\($0.id.map { "\($0)" } ?? "?") \($0.state) +\($0.inserted) ~\($0.updated) -\($0.deleted) !\($0.conflicts)"

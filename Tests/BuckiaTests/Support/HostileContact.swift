@@ -2,7 +2,10 @@ import Buckia
 import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaKSUID
+import BuckiaSchemaPlans
 import SQLiteChangesets
+import SQLiteConnections
+import SQLiteSchemas
 import TestSupport
 import Testing
 
@@ -37,18 +40,21 @@ final class HostileContact {
   /// Shares, and sends a file with other contents than it was written with, if it is altered.
   ///
   /// - Parameters:
+  ///   - widening: What becomes of rows that a recipient's change would bring in.
   ///   - changes: The changes of the file, instead of those of the share.
   ///   - alter: Changes anything else in the file. It is signed and encrypted afterwards, as an honest one.
   @discardableResult
   func share(
     _ scope: ShareScope, with other: HostileContact, changes: ChangesetWriter? = nil,
-    altered alter: ((inout DiffFileDraft) throws -> Void)? = nil
+    widening: WideningPolicy = .hold, altered alter: ((inout DiffFileDraft) throws -> Void)? = nil
   ) throws -> ShareReport {
     let recipient = try ShareRecipient(home.contact(named: other.name))
     let outbox = folder.file("for \(other.name)")
     guard changes != nil || alter != nil else {
+      var options = ShareOptions()
+      options.widening = widening
       return try DatabaseManager(path).share(
-        scope, to: [recipient], output: .folder(outbox), signedBy: home.identity(), home: home)
+        scope, to: [recipient], output: .folder(outbox), options: options, signedBy: home.identity(), home: home)
     }
     var options = ShareOptions()
     options.isUnencrypted = true
@@ -57,10 +63,11 @@ final class HostileContact {
       scope, to: [recipient], output: .folder(folder.file("unaltered")), options: options, signedBy: home.identity(),
       home: home)
     let diff = try DiffFile.verified(at: try #require(report.path))
-    var draft = DiffFileDraft(
-      manifest: diff.manifest, schema: diff.schema.map { .included($0) } ?? .absent, annotations: diff.annotations)
+    let definitions = try diff.schema.flatMap { $0.isEmpty ? nil : $0 } ?? definitions()
+    var draft = DiffFileDraft(manifest: diff.manifest, schema: .included(definitions), annotations: diff.annotations)
     // Sums would only show that the rows are not those of the share.
     draft.manifest.states = []
+    if changes != nil, draft.manifest.kind == .ack { draft.manifest.kind = .delta }
     try alter?(&draft)
     var writer = DiffFileWriter()
     writer.replacesExisting = true
@@ -74,6 +81,14 @@ final class HostileContact {
     try FileEncryption(to: [#require(recipient.key)]).encrypt(
       plain, to: "\(outbox)/\(DiffFileName.encrypted(draft.manifest.id))")
     return report
+  }
+
+  private func definitions() throws -> [TableDefinition] {
+    let connection = try SQLiteConnection(opening: path, as: .readOnly)
+    let schema = try SchemaReader(connection)
+    return try schema.entries.filter { $0.kind == .table && !$0.name.text.hasPrefix("buckia_") }.map {
+      try schema.definition(of: $0)
+    }
   }
 
   /// Applies what has arrived, from known senders only.

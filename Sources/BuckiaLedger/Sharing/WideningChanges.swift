@@ -1,0 +1,78 @@
+import SQLiteConnections
+import SQLiteSchemas
+
+/// The table `buckia_widening`: changes of others by which rows may come into what is shared with them.
+///
+/// A recipient of a share cannot give themselves rows by a change of their own: such rows are held back until a person says yes.
+package enum WideningChanges {
+  static let definition = """
+    CREATE TABLE main.buckia_widening(
+      sender TEXT NOT NULL,
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      kind TEXT NOT NULL,
+      PRIMARY KEY (sender, table_name, key, kind)
+    ) WITHOUT ROWID;
+    """
+
+  /// What a change has done.
+  package enum Kind: String, Sendable {
+    /// It has changed a row that its sender was not known to have.
+    case row
+    /// It has set what a row refers to.
+    case reference
+  }
+
+  /// Notes a change.
+  ///
+  /// - Parameters:
+  ///   - key: The values of the row's key, in the format of changesets.
+  ///   - sender: The key that has signed the change.
+  /// - Throws: `SQLiteError`.
+  package static func note(
+    _ kind: Kind, _ key: [UInt8], of table: TableName, by sender: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "INSERT OR IGNORE INTO main.buckia_widening VALUES (?1, ?2, ?3, ?4)", sender, table.text, key,
+      kind.rawValue)
+  }
+
+  /// The keys of the rows of a table that some senders have changed so.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func keys(
+    _ kind: Kind, of table: TableName, by senders: Set<String>, on connection: borrowing SQLiteConnection
+  ) throws -> Set<[UInt8]> {
+    var found: Set<[UInt8]> = []
+    for sender in senders {
+      let query = try connection.cached(
+        "SELECT key FROM main.buckia_widening WHERE sender = ?1 AND table_name = ?2 AND kind = ?3")
+      defer { query.statement.reset() }
+      try query.statement.bind(sender, at: 0)
+      try query.statement.bind(table.text, at: 1)
+      try query.statement.bind(kind.rawValue, at: 2)
+      while try query.statement.step() { found.insert(query.statement.blob(at: 0)) }
+    }
+    return found
+  }
+
+  // MARK: Saying yes
+
+  private static func setting(_ share: Int64) -> String { "widens-\(share)" }
+
+  /// True if the recipients of a share may always give themselves rows by their own changes.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func areAllowed(in share: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.integer(
+      "SELECT 1 FROM main.buckia_settings WHERE name = ?1 AND value = 1", binding: [setting(share)])
+      != nil
+  }
+
+  /// Says whether they may.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func allow(_ isAllowed: Bool, in share: Int64, on connection: borrowing SQLiteConnection) throws {
+    try LedgerSettings.set(setting(share), to: Int64(isAllowed ? 1 : 0), on: connection)
+  }
+}
