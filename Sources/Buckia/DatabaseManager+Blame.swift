@@ -59,11 +59,13 @@ extension DatabaseManager {
   private static func source(
     of stamp: RowStamp, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
   ) throws -> RowOrigin.Source {
-    if try RowClocks.isOwn(stamp.number, on: connection) {
+    let source = try RowClocks.source(of: stamp.number, on: connection)
+    if source == .own {
       return RowOrigin.Source(
         diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), appliedAt: nil)
     }
-    let entry = try LedgerEntries.applied(stamp.diff, on: connection)
+    // Anybody can say that a change comes from a diff of somebody else's.
+    let entry = try source == .claimed ? nil : LedgerEntries.applied(stamp.diff, on: connection)
     return RowOrigin.Source(
       diff: stamp.diff, sender: senders.shown(entry?.sender ?? ""), appliedAt: entry?.time)
   }

@@ -7,7 +7,7 @@ public struct RowOrigin: Sendable {
     /// The diff's id. It stays the same however often the change is passed on.
     public let diff: KSUID
     /// Its sender, for people: "unsigned", "key …" with the verified key, or "this database" where the diff was made
-    /// from it.
+    /// from it. A diff that only another one has named, as the one that a change was passed on from, counts as unsigned.
     public let sender: String
     /// When it was applied here, in milliseconds since 1970; nil for a diff that was made from this database, or
     /// reached it through another.

@@ -31,6 +31,11 @@ package struct OriginRun: Equatable, Sendable {
     return operation == .insert ? max(own, diff) : own
   }
 
+  /// True if changes come from the same diffs as others.
+  func comesFromSame(as other: OriginRun) -> Bool {
+    diff == other.diff && columns == other.columns && isWithdrawal == other.isWithdrawal
+  }
+
   /// Whether it says anything but that the diff itself has made the changes.
   package func isNews(in id: KSUID) -> Bool { diff != id || !columns.isEmpty || isWithdrawal }
 
@@ -68,11 +73,34 @@ package struct OriginRuns {
 package final class RowOrigins {
   /// Those of one table.
   final class Table {
-    fileprivate(set) var rows: [[UInt8]: OriginRun] = [:]
+    /// Where the first change comes from, and mostly all others do.
+    private let usual: OriginRun
+    /// The changes that come from elsewhere.
+    private var others: [[UInt8]: OriginRun] = [:]
     /// The earliest diff of all.
-    fileprivate(set) var earliest: KSUID
+    private(set) var earliest: KSUID
+    private let id: KSUID
 
-    fileprivate init(_ id: KSUID) { earliest = id }
+    fileprivate init(_ run: OriginRun, in id: KSUID) {
+      usual = run
+      self.id = id
+      earliest = id
+    }
+
+    /// - Parameter key: The values of the row's key.
+    fileprivate func add(_ run: OriginRun, _ key: @autoclosure () -> [UInt8]) {
+      if !run.comesFromSame(as: usual) { others[key()] = run }
+      earliest = run.columns.values.reduce(min(earliest, run.diff)) { min($0, $1) }
+    }
+
+    /// True if any change comes from another diff.
+    fileprivate var isNews: Bool { !others.isEmpty || usual.isNews(in: id) }
+
+    /// Where the change of a row comes from; nil for the diff itself.
+    func run(_ key: [UInt8]) -> OriginRun? {
+      let run = others.isEmpty ? usual : others[key] ?? usual
+      return run.isNews(in: id) ? run : nil
+    }
   }
 
   private var tables: [TableName: Table] = [:]
@@ -88,30 +116,32 @@ package final class RowOrigins {
     _ runs: [OriginRun], of changeset: TemporaryBuffer, _ id: KSUID, knowing summary: ChangesetSummary? = nil
   ) throws {
     var runs = OriginRuns(runs)
-    var last: (header: ChangesetTable, name: TableName)?
+    var last: (header: ChangesetTable, table: Table)?
     try Changesets.forEachChange(of: changeset, knowing: summary) { change, reader, bytes in
-      guard let run = runs.next(), run.isNews(in: id), let header = reader.table else { return }
-      let name = last?.header == header ? last?.name ?? TableName(header.name) : TableName(header.name)
-      last = (header, name)
-      let table = tables[name] ?? Table(id)
-      tables[name] = table
-      let row = change.operation == .insert ? reader.new : reader.old
-      var key: [UInt8] = []
-      for column in row.indices where header.isKey(column) { key += bytes.array(row[column].encoded) }
-      table.rows[key] = run
-      table.earliest = run.columns.values.reduce(min(table.earliest, run.diff)) { min($0, $1) }
+      guard let run = runs.next(), let header = reader.table else { return }
+      if last?.header != header {
+        let name = TableName(header.name)
+        let table = tables[name] ?? Table(run, in: id)
+        tables[name] = table
+        last = (header, table)
+      }
+      last?.table.add(run, Self.key(change, reader, bytes, header))
     }
   }
 
   /// The diff that has made a change first; nil where nothing is said of it.
   package func diff(of change: Change, _ reader: ChangesetReader, _ bytes: RawSpan) -> KSUID? {
     guard let header = reader.table, let table = tables[TableName(header.name)] else { return nil }
+    return table.run(Self.key(change, reader, bytes, header))?.diff
+  }
+
+  private static func key(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable
+  ) -> [UInt8] {
     let row = change.operation == .insert ? reader.new : reader.old
-    var key: [UInt8] = []
-    for column in row.indices where header.isKey(column) { key += bytes.array(row[column].encoded) }
-    return table.rows[key]?.diff
+    return row.indices.filter { header.isKey($0) }.flatMap { bytes.array(row[$0].encoded) }
   }
 
   /// Those of a table; nil where there are none.
-  func table(_ name: TableName) -> Table? { tables[name] }
+  func table(_ name: TableName) -> Table? { tables[name].flatMap { $0.isNews ? $0 : nil } }
 }

@@ -37,7 +37,7 @@ extension TableClock {
     }
     if stamps.insertion == nil || !unset.isEmpty {
       // What all began with is as old as anything can be.
-      let origin = try RowClocks.stamp(in: number, by: .minimum, .insert, unset, isOwn: false, on: connection)
+      let origin = try RowClocks.stamp(in: number, by: .minimum, .insert, unset, .applied, on: connection)
       var values = ChangesetWriter()
       for position in unset.positions { values.append(places[position].map { row[$0] } ?? .null) }
       try pending.keep(values.bytes, by: origin.number, isOfInsert: true, for: key)

@@ -93,7 +93,7 @@ final class TableClock {
     guard let origins else { return nil }
     var key: [UInt8] = []
     for column in isKey.indices where isKey[column] { key += bytes.array(change.row(column).encoded) }
-    return origins.rows[key]
+    return origins.run(key)
   }
 
   /// Whether a column of a change need not be set: a later diff has set it, or the very one that the change comes from.
@@ -402,8 +402,8 @@ final class TableClock {
     if let latest, latest.operation == operation, latest.mask == mask, latest.diff == diff { return latest.stamp }
     var columns = ColumnSet()
     for column in positions.indices where mask.contains(column) && !isKey[column] { columns.insert(positions[column]) }
-    let stamp = try RowClocks.stamp(
-      in: number, by: diff, operation, columns, isOwn: isOwn && diff == self.diff, on: connection)
+    let source: RowClocks.Source = diff == self.diff ? isOwn ? .own : .applied : .claimed
+    let stamp = try RowClocks.stamp(in: number, by: diff, operation, columns, source, on: connection)
     known[stamp.number] = stamp
     latest = (diff, operation, mask, stamp)
     sums.removeAll(keepingCapacity: true)

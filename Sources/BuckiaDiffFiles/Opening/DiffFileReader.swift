@@ -120,8 +120,12 @@ struct DiffFileReader {
     let annotations = try annotationBytes.map { (bytes) throws(DiffFileError) in try Annotations(parsing: bytes) }
     try annotations?.check(id: manifest.id)
     let inspection: ChangesetInspection
-    if let publisher, annotations?.runs.isEmpty ?? true {
-      inspection = try publisher.finish()
+    if let publisher {
+      let arrived = try publisher.finish()
+      // What the annotations say of single changes is compared with them now that all are there.
+      inspection =
+        annotations?.runs.isEmpty ?? true
+        ? arrived : try ChangesetInspection(changeset, annotations: annotations, isWanted: isWanted)
       try inspection.check(annotations?.keys)
     } else {
       inspection = try ChangesetInspection(changeset, annotations: annotations, isWanted: isWanted)

@@ -145,7 +145,7 @@ package enum RowClocks {
   /// Whether a clock knows any diff that was not made from this database.
   package static func knowsOthers(in clock: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
     let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND NOT is_own AND diff <> ?2 LIMIT 1")
+      "SELECT 1 FROM main.buckia_stamp WHERE clock = ?1 AND is_own <> 1 AND diff <> ?2 LIMIT 1")
     defer { query.statement.reset() }
     try query.statement.bind(clock, at: 0)
     try query.statement.bind(KSUID.minimum.description, at: 1)
@@ -154,35 +154,52 @@ package enum RowClocks {
 
   /// Whether a stamp is that of a diff that was made from this database.
   package static func isOwn(_ number: Int64, on connection: borrowing SQLiteConnection) throws -> Bool {
+    try source(of: number, on: connection) == .own
+  }
+
+  /// How a clock knows what a diff has done.
+  package enum Source: Int64, Sendable {
+    /// The diff itself was applied here.
+    case applied
+    /// The diff was made from this database.
+    case own
+    /// Another diff has said so, which was applied here: anybody can say that.
+    case claimed
+  }
+
+  /// How what a stamp says is known; nil for one that is not there.
+  package static func source(of number: Int64, on connection: borrowing SQLiteConnection) throws -> Source? {
     let query = try connection.cached("SELECT is_own FROM main.buckia_stamp WHERE stamp = ?1")
     defer { query.statement.reset() }
     try query.statement.bind(number, at: 0)
-    return try query.statement.step() && query.statement.integer(at: 0) != 0
+    return try query.statement.step() ? Source(rawValue: query.statement.integer(at: 0)) : nil
   }
 
   /// The stamp of a diff for what it did, which is recorded now unless it was before.
   ///
-  /// - Parameter isOwn: Whether the diff was made from this database.
+  /// - Parameter source: How that is known.
   package static func stamp(
-    in clock: Int64, by diff: KSUID, _ operation: ChangeOperation, _ columns: ColumnSet, isOwn: Bool,
+    in clock: Int64, by diff: KSUID, _ operation: ChangeOperation, _ columns: ColumnSet, _ source: Source,
     on connection: borrowing SQLiteConnection
   ) throws -> RowStamp {
     let query = try connection.cached(
       """
-      SELECT stamp FROM main.buckia_stamp WHERE clock = ?1 AND diff = ?2 AND operation = ?3 AND columns = ?4
+      SELECT stamp FROM main.buckia_stamp
+      WHERE clock = ?1 AND diff = ?2 AND operation = ?3 AND columns = ?4 AND is_own = ?5
       """)
     defer { query.statement.reset() }
     try query.statement.bind(clock, at: 0)
     try query.statement.bind(diff.description, at: 1)
     try query.statement.bind(operation.word, at: 2)
     try query.statement.bind(columns.bytes, at: 3)
+    try query.statement.bind(source.rawValue, at: 4)
     if try query.statement.step() {
       return RowStamp(
         number: query.statement.integer(at: 0), diff: diff, operation: operation, columns: columns)
     }
     try connection.run(
       cached: "INSERT INTO main.buckia_stamp(clock, diff, operation, columns, is_own) VALUES (?1, ?2, ?3, ?4, ?5)",
-      clock, diff.description, operation.word, columns.bytes, Int64(isOwn ? 1 : 0))
+      clock, diff.description, operation.word, columns.bytes, source.rawValue)
     return RowStamp(
       number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, diff: diff, operation: operation,
       columns: columns)

@@ -64,7 +64,7 @@ final class DeletionPruning {
   private func travelsOtherwise(_ clock: Int64) throws -> Bool {
     try connection.cachedInteger(
       """
-      SELECT 1 FROM main.buckia_stamp AS s WHERE s.clock = \(clock) AND CASE WHEN s.is_own
+      SELECT 1 FROM main.buckia_stamp AS s WHERE s.clock = \(clock) AND CASE WHEN s.is_own = 1
         THEN NOT EXISTS (SELECT 1 FROM main.buckia_outbox AS o WHERE o.diff = s.diff)
         ELSE EXISTS (
           SELECT 1 FROM main.buckia_ledger AS l WHERE l.diff = s.diff AND l.sender <> 'own'

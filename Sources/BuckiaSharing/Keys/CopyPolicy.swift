@@ -16,18 +16,18 @@ public enum CopyPolicy: String, Sendable, CaseIterable {
 struct MetKeys {
   /// How many rows are equal to the ones with their keys here.
   var equal = 0
-  /// How many are not.
+  /// How many are not, and are equal in at least half of their columns.
   var different = 0
 
   /// Why the diff is refused: the two databases seem to be copies.
   var refusal: Refusal? {
-    guard different > 0, equal >= different else { return nil }
+    guard different > 0, equal > different, equal > 1 else { return nil }
     return Refusal(
       .rejected, code: .fromCopy,
       reason:
-        "\(equal) of its rows are here with the same keys and values, and \(different) with the same keys and other values: its sender's "
+        "\(equal) of its rows are here with the same keys and values, and \(different) with the same keys and some other values: its sender's "
         + "database and this one seem to be copies of one database, and have been changed since. If they are, apply it with `--copies same`: "
-        + "rows with the same key that are equal in half of their columns or more are the same rows then, and what differs is a conflict. If not, apply it with "
+        + "these rows are the same rows then, and what differs is a conflict. If not, apply it with "
         + "`--copies apart`: rows that differ are kept beside each other, with new keys. `buckia init DATABASE --dataset new` before a copy is made saves the question"
     )
   }

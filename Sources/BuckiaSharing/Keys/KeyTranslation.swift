@@ -263,8 +263,10 @@ final class KeyTranslation {
       if local.encoded(place) == value { equalPlaces += 1 } else if copies == nil { return false }
     }
     guard equalPlaces == places.count else {
+      // Rows that have little in common are different rows, whatever a person says.
+      guard 2 * equalPlaces >= places.count else { return false }
       met.different += 1
-      return copies == .same && 2 * equalPlaces >= places.count
+      return copies == .same
     }
     met.equal += 1
     equal.insert(table.name)

@@ -19,6 +19,8 @@ final class KeyedTable {
   let columns: [String]
   /// Where the hashes of the columns start.
   let seeds: [StreamRowHash.Seed]
+  private let keySQL: [String]
+  private var conditions: [Int: String] = [:]
   /// Looks up the row with a key.
   private(set) lazy var lookup = "SELECT 1 FROM \(sql) WHERE \(condition(from: 1))"
   /// Looks up the row with a key, by the key's bytes.
@@ -43,6 +45,7 @@ final class KeyedTable {
     keyPlaces = author.keyIndexes
     columns = author.changesetColumns
     seeds = columns.map { StreamRowHash.Seed(of: $0) }
+    keySQL = local.keySQL
   }
 
   /// Whether a row has a key without NULL. Others are known by their content alone.
@@ -89,13 +92,16 @@ final class KeyedTable {
 
   /// Chooses the row of the table with a key, whose values are bound from a parameter on, counted from 1.
   func condition(from start: Int, in table: String? = nil) -> String {
+    if table == nil, let known = conditions[start] { return known }
     let prefix = table.map { "\($0)." } ?? ""
-    return local.keySQL.enumerated().map { "\(prefix)\($1) = ?\(start + $0)" }.joined(separator: " AND ")
+    let condition = keySQL.enumerated().map { "\(prefix)\($1) = ?\(start + $0)" }.joined(separator: " AND ")
+    if table == nil { conditions[start] = condition }
+    return condition
   }
 
   /// The same, by the bytes of the key: one that only compares equal is another row.
   private func exactCondition(from start: Int) -> String {
-    let isSame = local.keySQL.enumerated().map { "\($1) IS ?\(start + $0) COLLATE BINARY" }
+    let isSame = keySQL.enumerated().map { "\($1) IS ?\(start + $0) COLLATE BINARY" }
     return ([condition(from: start)] + isSame).joined(separator: " AND ")
   }
 

@@ -22,6 +22,10 @@ final class PeerShadow {
     let sql: String
   }
   private var rowQueries: [TableName: RowQuery] = [:]
+  /// Statements that are put together once for each table.
+  private var lookups: [TableName: String] = [:]
+  private var insertions: [TableName: Insertion] = [:]
+  private var hashedRows: [TableName: ShadowRows] = [:]
   /// The columns that the sums of the stream are of.
   private var hashedColumns: [TableName: [String]] = [:]
   /// The keys of rows that have been followed.
@@ -65,7 +69,8 @@ final class PeerShadow {
       try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, isKept: isKept, beside: edited)
       return
     }
-    let rows = ShadowRows(entry, columns: columns, on: connection)
+    let rows = hashedRows[table.name] ?? ShadowRows(entry, columns: columns, on: connection)
+    hashedRows[table.name] = rows
     let before = try rows.hash(row, bytes, of: table)
     try move(change, reader, bytes, of: table, in: entry, isForgotten: isForgotten, isKept: isKept, beside: edited)
     let after = try rows.hash(row, bytes, of: table)
@@ -124,8 +129,10 @@ final class PeerShadow {
   /// Whether the shadow has a row.
   func has(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     guard let entry = entries[table.name] else { return false }
-    return try table.finds(
-      "SELECT 1 FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))", row, bytes, on: connection)
+    let lookup =
+      lookups[table.name] ?? "SELECT 1 FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))"
+    lookups[table.name] = lookup
+    return try table.finds(lookup, row, bytes, on: connection)
   }
 
   /// A row as it was sent.
@@ -200,10 +207,31 @@ final class PeerShadow {
     }
   }
 
+  /// How a row of a table gets into the shadow.
+  private struct Insertion {
+    /// The columns of the changeset.
+    let columns: [String]
+    /// The places of those that are bound.
+    let places: [Int]
+    /// Copies the row from the table, if it is there with these values.
+    let copy: String
+    /// Inserts the values themselves.
+    let insert: String
+  }
+
   private func insert(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, into shadow: String, isForgotten: Bool
   ) throws {
-    guard table.hasKey(row) else { return }
+    guard table.hasKey(row), let insertion = insertion(of: table, into: shadow) else { return }
+    try run(isForgotten ? insertion.insert : insertion.copy, bytes) { statement in
+      for (index, place) in insertion.places.enumerated() { try statement.bind(row[place], in: bytes, at: index) }
+      if !isForgotten { try table.bindKey(row, bytes, to: statement, from: insertion.places.count) }
+    }
+  }
+
+  /// - Returns: nil where others do not get all columns as the changeset has them.
+  private func insertion(of table: KeyedTable, into shadow: String) -> Insertion? {
+    if let known = insertions[table.name], known.columns == table.columns { return known }
     let columns = columns(of: table)
     let rewritten = scope.table(table.name)?.rewrittenColumns ?? [:]
     var results: [String] = []
@@ -221,24 +249,20 @@ final class PeerShadow {
         results.append(value.literal)
         values.append(value.literal)
       } else {
-        return
+        return nil
       }
     }
     let names = columns.map { SQLText.identifier($0.name) }.joined(separator: ", ")
-    if isForgotten {
-      let sql = "INSERT OR REPLACE INTO \(shadow)(\(names)) VALUES (\(values.joined(separator: ", ")))"
-      return try run(sql, bytes) { statement in
-        for (index, place) in places.enumerated() { try statement.bind(row[place], in: bytes, at: index) }
-      }
-    }
-    let sql = """
-      INSERT OR REPLACE INTO \(shadow)(\(names)) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
-      WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))
-      """
-    try run(sql, bytes) { statement in
-      for (index, place) in places.enumerated() { try statement.bind(row[place], in: bytes, at: index) }
-      try table.bindKey(row, bytes, to: statement, from: places.count)
-    }
+    let insert = "INSERT OR REPLACE INTO \(shadow)(\(names))"
+    let made = Insertion(
+      columns: table.columns, places: places,
+      copy: """
+        \(insert) SELECT \(results.joined(separator: ", ")) FROM \(table.sql) \
+        WHERE \(table.condition(from: places.count + 1)) AND \(terms.joined(separator: " AND "))
+        """,
+      insert: "\(insert) VALUES (\(values.joined(separator: ", ")))")
+    insertions[table.name] = made
+    return made
   }
 
   private func update(

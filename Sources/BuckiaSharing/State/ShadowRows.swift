@@ -19,14 +19,17 @@ final class ShadowRows {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
-  private var results: String { columns.map { SQLText.identifier($0) }.joined(separator: ", ") }
+  private lazy var results = columns.map { SQLText.identifier($0) }.joined(separator: ", ")
+  /// Reads the row with a key; nil until a table is asked about.
+  private var query: String?
 
   /// The hash of the row with the key of another one; nil where there is none.
   ///
   /// - Throws: `SQLiteError`.
   func hash(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
-    let prepared = try connection.cached(
-      "SELECT \(results) FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))")
+    let sql = query ?? "SELECT \(results) FROM main.\(entry.name.quoted) WHERE \(table.condition(from: 1))"
+    query = sql
+    let prepared = try connection.cached(sql)
     defer {
       prepared.statement.reset()
       prepared.statement.clearBindings()
