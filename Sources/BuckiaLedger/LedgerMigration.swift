@@ -492,5 +492,11 @@ enum LedgerMigration {
       kind TEXT NOT NULL,
       PRIMARY KEY (sender, table_name, key, kind)
     ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_tombstone(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      hash INTEGER NOT NULL,
+      PRIMARY KEY (table_name, key)
+    ) WITHOUT ROWID;
     """
 }

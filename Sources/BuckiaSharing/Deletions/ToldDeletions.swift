@@ -8,7 +8,7 @@ import SQLiteSchemas
 
 /// The deletions of which a diff of a share tells its recipients.
 package enum ToldDeletions {
-  /// Notes them, once the clocks know the diff.
+  /// Notes them, once the clocks know the diff: for those who have to be told, and so that the rows stay deleted.
   ///
   /// - Parameters:
   ///   - changeset: The changes that are sent.
@@ -22,7 +22,6 @@ package enum ToldDeletions {
     withdrawals: [(count: Int64, isWithdrawal: Bool)], _ share: ShareEntry, _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
-    guard try !RowClocks.tables(on: connection).isEmpty else { return }
     let connection = SQLiteConnection(sharing: connection)
     let tables = try KeyedTables(definitions, schema)
     var clocks: [TableName: Int64?] = [:]
@@ -34,8 +33,13 @@ package enum ToldDeletions {
       else { return }
       let known = try clocks[table.name] ?? RowClocks.number(of: table.local, on: connection)
       clocks[table.name] = .some(known)
-      guard let clock = known else { return }
       let key = table.key(reader.old, bytes)
+      guard let clock = known else {
+        if table.isWhole(reader.old) {
+          try Tombstones.note(key, of: table.name, table.contentHash(reader.old, bytes), on: connection)
+        }
+        return
+      }
       guard let diff = try RowClocks.deletion(of: key, in: clock, on: connection) else { return }
       try DeletionNotices.noteTold(
         key, in: clock, deletedBy: diff, to: share.number, at: share.sequence, on: connection)

@@ -25,7 +25,11 @@ extension InboundShares {
   func noteDeletion(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by diff: KSUID, _ place: StreamPlace, _ sender: String
   ) throws {
-    guard let clock = try RowClocks.number(of: table.local, on: connection) else { return }
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
+      guard try table.isWhole(row) && !table.finds(table.lookup, row, bytes, on: connection) else { return }
+      return try Tombstones.note(
+        table.key(row, bytes), of: table.name, table.contentHash(row, bytes), on: connection)
+    }
     try DeletionNotices.noteHeard(
       table.key(row, bytes), in: clock, deletedBy: diff, from: sender, place.stream, on: connection)
   }

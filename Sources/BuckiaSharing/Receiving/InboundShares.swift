@@ -238,6 +238,7 @@ package final class InboundShares: SharingParticipant {
     let contentsNow = try contents.map { _ in
       try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
     }
+    let hasTombstones = try connection.cachedInteger("SELECT 1 FROM main.buckia_tombstone LIMIT 1") != nil
     let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
@@ -272,6 +273,9 @@ package final class InboundShares: SharingParticipant {
           change, reader, bytes, of: table, isForgotten: isForgotten, isKept: isKept, beside: edited)
       }
       if change.operation == .insert, table.hasKey(reader.new), changes.place != nil {
+        if hasTombstones, try table.finds(table.lookup, reader.new, bytes, on: connection) {
+          try Tombstones.remove(table.key(reader.new, bytes), of: table.name, on: connection)
+        }
         for (share, shadow) in untold where try !shadow.has(reader.new, bytes, of: table) {
           try UntoldRows.note(table.key(reader.new, bytes), of: table.name, for: share, on: connection)
         }

@@ -53,6 +53,11 @@ final class KeyedTable {
     keyPlaces.allSatisfy { row[$0].kind != .null && row[$0].isDefined }
   }
 
+  /// True if more is known of a deleted row than its key.
+  func isWhole(_ row: [ValueSlice]) -> Bool {
+    keyPlaces.count == row.count || row.indices.contains { !keyPlaces.contains($0) && row[$0].kind != .null }
+  }
+
   /// The values of a row's key, in the format of changesets.
   func key(_ row: [ValueSlice], _ bytes: RawSpan) -> [UInt8] {
     if keyPlaces.count == 1 { return bytes.array(row[keyPlaces[0]].encoded) }

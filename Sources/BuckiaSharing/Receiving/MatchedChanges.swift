@@ -208,6 +208,11 @@ final class MatchedChanges {
       return try write(
         row, bytes, of: table, header, over: here, taken: name.version, isOwn: name.replica == own, into: &writer)
     }
+    // Who passes a row on that was deleted meanwhile has not heard of it.
+    if here == nil, !called.isEmpty, try !followsClock(table) {
+      let deleted = try Tombstones.hash(of: table.key(row, bytes), in: table.name, on: connection)
+      if deleted == table.contentHash(row, bytes) { return true }
+    }
     guard identified.contains(table.name), let here else { return false }
     writeUnknown(row, bytes, header, over: here, into: &writer)
     return true
