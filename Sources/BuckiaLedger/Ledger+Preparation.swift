@@ -24,7 +24,7 @@ extension Ledger {
     RowNameEntry.definition, TranslatedRows.definition, DeletionNotices.definition, ForgottenDeletions.definition,
     RecipientKey.definition, UntoldRows.definition, UntakenRows.definition,
     ParkedRows.definition, KeptRows.definition, CountedTable.definition,
-    WideningChanges.definition, Tombstones.definition,
+    WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
   ].joined(separator: "\n")
 
   /// Makes the ledger tables where they are missing, and migrates those of an earlier format.

@@ -498,5 +498,11 @@ enum LedgerMigration {
       hash INTEGER NOT NULL,
       PRIMARY KEY (table_name, key)
     ) WITHOUT ROWID;
+    CREATE TABLE main.buckia_decided(
+      table_name TEXT NOT NULL COLLATE NOCASE,
+      key BLOB NOT NULL,
+      decided_at INTEGER NOT NULL,
+      PRIMARY KEY (table_name, key)
+    ) WITHOUT ROWID;
     """
 }

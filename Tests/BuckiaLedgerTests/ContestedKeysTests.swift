@@ -161,7 +161,7 @@ final class ContestedKeysTests {
     DROP TABLE buckia_row_name; DROP TABLE buckia_stream_author; DROP TABLE buckia_translated;
     DROP TABLE buckia_told; DROP TABLE buckia_heard; DROP TABLE buckia_stream_acknowledgement; DROP TABLE buckia_forgotten;
     DROP TABLE buckia_parked; DROP TABLE buckia_kept; DROP TABLE buckia_recipient; DROP TABLE buckia_untold; DROP TABLE buckia_untaken;
-    DROP TABLE buckia_widening; DROP TABLE buckia_tombstone; DROP TABLE buckia_counted_table; DROP TABLE buckia_counted_row; DROP TABLE buckia_counted_copies; DROP TABLE buckia_counted_holder
+    DROP TABLE buckia_widening; DROP TABLE buckia_tombstone; DROP TABLE buckia_decided; DROP TABLE buckia_counted_table; DROP TABLE buckia_counted_row; DROP TABLE buckia_counted_copies; DROP TABLE buckia_counted_holder
     """
 
   @Test("A ledger of format 2 gets the table")

@@ -130,7 +130,7 @@ struct LedgerMigrationTests {
       DROP TABLE buckia_translated;
       DROP TABLE buckia_told; DROP TABLE buckia_heard; DROP TABLE buckia_stream_acknowledgement; DROP TABLE buckia_forgotten;
       DROP TABLE buckia_parked; DROP TABLE buckia_kept; DROP TABLE buckia_recipient; DROP TABLE buckia_untold; DROP TABLE buckia_untaken;
-      DROP TABLE buckia_widening; DROP TABLE buckia_tombstone; DROP TABLE buckia_counted_table; DROP TABLE buckia_counted_row; DROP TABLE buckia_counted_copies; DROP TABLE buckia_counted_holder;
+      DROP TABLE buckia_widening; DROP TABLE buckia_tombstone; DROP TABLE buckia_decided; DROP TABLE buckia_counted_table; DROP TABLE buckia_counted_row; DROP TABLE buckia_counted_copies; DROP TABLE buckia_counted_holder;
       UPDATE buckia_settings SET value = 12 WHERE name = 'format';
       INSERT INTO buckia_stream_author VALUES ('anna', x'01', x'0a'), ('ben', x'02', x'0b');
       INSERT INTO buckia_row_name VALUES ('photo', x'0a', 1, 2);

@@ -236,6 +236,32 @@ import Testing
   }
 
   @Test(arguments: ["INTEGER", "TEXT"])
+  func `people who both resolve a conflict by what was incoming end with the same row`(key: String) throws {
+    let people = try people(key: key)
+    let (anna, ben) = (people[0], people[1])
+    func exchange() throws {
+      try anna.share(with: ben)
+      try ben.share(with: anna)
+      try anna.receive()
+      try ben.receive()
+    }
+    try anna.run(Self.notes)
+    try exchange()
+    try exchange()
+    for person in people { try person.run("UPDATE note SET title = '\(person.name)' WHERE title = 'one'") }
+    try exchange()
+    for person in people {
+      let open = try person.database.conflicts().filter(\.isOpen).map(\.id)
+      #expect(open.count == 1)
+      _ = try person.database.resolve(open, taking: .incoming)
+    }
+    for _ in 0..<3 { try exchange() }
+    #expect(try anna.notes == ben.notes)
+    #expect(try anna.notes.contains("anna|x") != anna.notes.contains("ben|x"))
+    #expect(try anna.share(with: ben).id == nil && ben.share(with: anna).id == nil)
+  }
+
+  @Test(arguments: ["INTEGER", "TEXT"])
   func `a copy goes on beside the original's stream`(key: String) throws {
     let people = try people(key: key)
     let (anna, ben) = (people[0], people[1])

@@ -190,6 +190,8 @@ package struct ConflictSettlement {
       writtenCount += 1
       let name = TableName(rows.table.name)
       if !changedTables.contains(name) { changedTables.append(name) }
+      let key = rows.table.keyIndexes.flatMap { versions.key[$0]?.bytes ?? [] }
+      try DecidedRows.note(key, of: name, at: request.time, on: session.connection)
     }
     try log.recordResolution(
       of: record.id, request.answer.kind, by: request.decidedBy, at: request.time,

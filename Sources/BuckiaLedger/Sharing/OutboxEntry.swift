@@ -62,6 +62,26 @@ package struct OutboxEntry: Equatable, Sendable {
       """) != nil
   }
 
+  /// The first diff of a share that was made after something, and that is not among those which its reader had applied.
+  ///
+  /// - Parameters:
+  ///   - share: The number of the share.
+  ///   - time: Milliseconds since 1970.
+  ///   - through: The number up to which its reader had applied all.
+  /// - Returns: nil where there is none.
+  /// - Throws: `SQLiteError`.
+  package static func first(
+    of share: Int64, madeAfter time: Int64, beyond through: Int64, on connection: borrowing SQLiteConnection
+  ) throws -> KSUID? {
+    let query = try connection.cached(
+      "SELECT diff, sequence FROM main.buckia_outbox WHERE share = ?1 AND made_at >= ?2 ORDER BY sequence LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(share, at: 0)
+    try query.statement.bind(time, at: 1)
+    guard try query.statement.step(), query.statement.integer(at: 1) > through else { return nil }
+    return query.statement.text(at: 0).flatMap { KSUID($0) }
+  }
+
   /// The number of the share that a diff is of; nil where it was not shared from here.
   ///
   /// - Throws: `SQLiteError`.

@@ -112,7 +112,7 @@ package final class InboundShares: SharingParticipant {
     if naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
       contents = try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
     }
-    outdated = OutdatedChanges(policies, of: changes.key.id, on: connection)
+    outdated = try OutdatedChanges(policies, changes, senders, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {

@@ -1,11 +1,13 @@
 import BuckiaApply
 import BuckiaKSUID
+import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Changes of a stream under the policy `take-incoming` that are older than what is here, by the clock of their table.
+/// Changes of a stream that are older than what is here: under the policy `take-incoming` by the clock of their table, and else where both
+/// sides have resolved a conflict, and their decisions cross.
 ///
 /// Without this, two people who have both shared an edit of a value swap their edits, and of three who share with each other two values chase
 /// each other without end. What was edited here and not shared yet is not in the clock, so an incoming change takes its place.
@@ -13,6 +15,8 @@ final class OutdatedChanges {
   private let policies: ConflictPolicies
   private let id: KSUID
   private let connection: SQLiteConnection
+  /// The shares that the sender gets, and how far they had applied them; none where no conflict was resolved here.
+  private let shares: [(number: Int64, through: Int64)]
   private var stamps: [TableName: StampedRows?] = [:]
   /// What was left out of the changes of a row.
   private var found: [TableName: [[UInt8]: LeftOut]] = [:]
@@ -27,10 +31,22 @@ final class OutdatedChanges {
     case deletion
   }
 
-  /// - Parameter id: The diff.
-  /// - Returns: nil where no table takes what is incoming.
-  init?(_ policies: ConflictPolicies, of id: KSUID?, on connection: borrowing SQLiteConnection) {
-    guard let id, policies.usesTakeIncoming else { return nil }
+  /// - Parameters:
+  ///   - policies: What is done about conflicts.
+  ///   - changes: Those of the stream.
+  ///   - senders: Knows which keys have replaced others.
+  /// - Returns: nil where nothing here can be later.
+  /// - Throws: `SQLiteError`; `LedgerError`.
+  init?(
+    _ policies: ConflictPolicies, _ changes: IncomingChanges, _ senders: KnownSenders,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    guard let id = changes.key.id else { return nil }
+    let isDecided = try DecidedRows.exist(on: connection)
+    guard policies.usesTakeIncoming || isDecided else { return nil }
+    shares =
+      try isDecided
+      ? changes.sharesWithAuthor(senders, on: connection).map { ($0.number, changes.claims.acknowledged($0)) } : []
     self.policies = policies
     self.id = id
     self.connection = SQLiteConnection(sharing: connection)
@@ -52,6 +68,7 @@ final class OutdatedChanges {
     _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable,
     _ origin: OriginRun?, into writer: inout ChangesetWriter
   ) throws -> Bool {
+    if try crosses(change, reader, bytes, of: table, header) { return true }
     guard policies.policy(for: table.name) == .takeIncoming, let stamps = try stamps(of: table) else { return false }
     let row = change.operation == .insert ? reader.new : reader.old
     let key = table.key(row, bytes)
@@ -104,6 +121,28 @@ final class OutdatedChanges {
       }
     }
     return note(.values(outdated))
+  }
+
+  /// Leaves an UPDATE out that its sender has made without knowing of a later decision which was made here about the row: what it changes was
+  /// decided here.
+  private func crosses(
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable
+  ) throws -> Bool {
+    guard !shares.isEmpty, change.operation == .update, try RowClocks.number(of: table.local, on: connection) == nil
+    else { return false }
+    let key = table.key(reader.old, bytes)
+    guard let time = try DecidedRows.time(of: key, in: table.name, on: connection) else { return false }
+    let told = try shares.compactMap { share in
+      try OutboxEntry.first(of: share.number, madeAfter: time, beyond: share.through, on: connection)
+    }
+    guard let later = told.max(), later > id,
+      let here = try LocalRow(reader.old, bytes, of: table, on: connection)
+    else { return false }
+    let places = reader.new.indices.filter { reader.new[$0].isDefined && !header.isKey($0) }
+    // What was edited here since is a conflict as any.
+    guard places.allSatisfy({ here.encoded($0) == bytes.array(reader.old[$0].encoded) }) else { return false }
+    found[table.name, default: [:]][key] = .values(Set(places))
+    return true
   }
 
   private func stamps(of table: KeyedTable) throws -> StampedRows? {
