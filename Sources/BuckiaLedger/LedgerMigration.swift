@@ -429,80 +429,10 @@ enum LedgerMigration {
 
   /// A share knows the keys of its recipients, and which rows of theirs it has not sent yet; a stream, which of its changes were not taken.
   /// Rows wait for those that they refer to, and rows that others refer to are kept. Rows without a key are counted by their content.
-  private static let toFormatWithRecipientKeys = """
-    CREATE TABLE main.buckia_recipient(
-      share INTEGER NOT NULL,
-      key TEXT NOT NULL,
-      PRIMARY KEY (share, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_untold(
-      share INTEGER NOT NULL,
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      rows INTEGER,
-      PRIMARY KEY (share, table_name, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_untaken(
-      vouch INTEGER NOT NULL,
-      key BLOB NOT NULL,
-      hash INTEGER,
-      PRIMARY KEY (vouch, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_parked(
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      entry INTEGER NOT NULL,
-      columns BLOB NOT NULL,
-      "row" BLOB NOT NULL,
-      PRIMARY KEY (table_name, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_kept(
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      PRIMARY KEY (table_name, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_counted_table(
-      counted INTEGER PRIMARY KEY,
-      table_name TEXT NOT NULL UNIQUE COLLATE NOCASE,
-      columns TEXT NOT NULL
-    );
-    CREATE TABLE main.buckia_counted_row(
-      content INTEGER PRIMARY KEY,
-      counted INTEGER NOT NULL,
-      "row" BLOB NOT NULL,
-      absent INTEGER NOT NULL,
-      UNIQUE (counted, "row")
-    );
-    CREATE TABLE main.buckia_counted_copies(
-      content INTEGER NOT NULL,
-      origin BLOB NOT NULL,
-      inserted INTEGER NOT NULL,
-      deleted INTEGER NOT NULL,
-      PRIMARY KEY (content, origin)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_counted_holder(
-      holder TEXT NOT NULL,
-      content INTEGER NOT NULL,
-      PRIMARY KEY (holder, content)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_widening(
-      sender TEXT NOT NULL,
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      kind TEXT NOT NULL,
-      PRIMARY KEY (sender, table_name, key, kind)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_tombstone(
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      hash INTEGER NOT NULL,
-      PRIMARY KEY (table_name, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE main.buckia_decided(
-      table_name TEXT NOT NULL COLLATE NOCASE,
-      key BLOB NOT NULL,
-      decided_at INTEGER NOT NULL,
-      PRIMARY KEY (table_name, key)
-    ) WITHOUT ROWID;
-    """
+  ///
+  /// These tables are as they are defined now. When one of them changes, its definition of this format has to stand here.
+  private static let toFormatWithRecipientKeys = [
+    RecipientKey.definition, UntoldRows.definition, UntakenRows.definition, ParkedRows.definition, KeptRows.definition,
+    CountedTable.definition, WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
+  ].joined(separator: "\n")
 }

@@ -224,6 +224,22 @@ package final class CountedTable {
     return try query.statement.step()
   }
 
+  /// True if any of some holders have, or have had, a row.
+  ///
+  /// - Throws: `SQLiteError`.
+  package func hasContent(heldBy holders: Set<String>) throws -> Bool {
+    try holders.contains { holder in
+      let query = try connection.prepare(
+        """
+        SELECT 1 FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
+        WHERE h.holder = ?1 AND c.counted = ?2 LIMIT 1
+        """)
+      try query.bind(holder, at: 0)
+      try query.bind(number, at: 1)
+      return try query.step()
+    }
+  }
+
   /// Gives the contents that somebody has, or has had, in the format of changesets.
   ///
   /// - Throws: `SQLiteError`; what `body` throws.

@@ -24,6 +24,9 @@ final class ContentTable {
   /// The places of the key in the changeset; nil for a table without one.
   private let keyPlaces: [Int]?
   private let connection: SQLiteConnection
+  /// The columns of a content, as the ledger has them.
+  private let document: String
+  private var ledger: CountedTable?
   /// The columns of the changeset; nil where a content has all of them.
   private let hiding: [String]?
   /// True if values may be stored otherwise than they travel.
@@ -60,10 +63,11 @@ final class ContentTable {
     definitions = counted + added
     isStrict = local.isStrict
     columns = definitions.map(\.name)
+    document = JSONValue.array(columns.map { .string($0) }).text()
     let sent = author.changesetColumns
     places = columns.map { name in sent.firstIndex { ASCIIName.matches($0, name) } }
     defaults = try zip(definitions, places).map { column, place in
-      try place == nil ? Self.value(of: column, isStrict: local.isStrict) : []
+      try place == nil ? column.encodedAddedValue(isStrict: local.isStrict) : []
     }
     hiding = counted.count < local.columns.count ? sent : nil
     keyPlaces = author.isKeyedByRowID ? nil : author.keyIndexes
@@ -77,15 +81,6 @@ final class ContentTable {
     condition = local.hasNullKeySQL
     counter = ContentCounter(of: source, values, where: condition, on: connection)
     self.connection = SQLiteConnection(sharing: connection)
-  }
-
-  /// The value that rows get in a column that nothing is said of.
-  private static func value(of column: ColumnDefinition, isStrict: Bool) throws -> [UInt8] {
-    let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
-    var writer = ChangesetWriter()
-    let literal = try AddedColumnValue.literal(of: column, isStrict: isStrict)
-    try scratch.forEachRow(of: "SELECT \(literal)") { writer.append(column: 0, of: $0) }
-    return writer.bytes
   }
 
   /// Counts the rows that a selection chooses.
@@ -128,18 +123,22 @@ final class ContentTable {
   ///
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func counted() throws -> CountedTable? {
-    guard let known = try CountedTable(name, on: connection) else { return nil }
-    let document = Self.document(columns)
-    guard known.columns != document else { return known }
-    try changeColumns(of: known, to: document)
-    return try CountedTable(name, on: connection)
+    if let ledger { return ledger }
+    ledger = try CountedTable(name, on: connection)
+    if let known = ledger, known.columns != document {
+      try changeColumns(of: known)
+      ledger = try CountedTable(name, on: connection)
+    }
+    return ledger
   }
 
   /// What the ledger has of the table's contents.
   ///
   /// - Throws: As ``counted()``.
   func makeCounted() throws -> CountedTable {
-    try counted() ?? CountedTable(making: name, columns: Self.document(columns), on: connection)
+    let found = try counted() ?? CountedTable(making: name, columns: document, on: connection)
+    ledger = found
+    return found
   }
 
   /// The contents that somebody has or has had, and that are deleted here, with one row of each.
@@ -172,27 +171,33 @@ final class ContentTable {
   /// - Throws: As ``counted()``.
   func countAll(insertedBy origin: [UInt8], heldBy holder: String) throws {
     guard try hasRows() else { return }
-    let ledger = try makeCounted()
-    try counter.forEachContent { row in
-      let known = try ledger.content(row) ?? ledger.make(row)
-      var content = known
-      content.note(try counter.count(row), insertedBy: origin)
-      try ledger.write(content, over: known)
-      try ledger.note(content, at: holder)
-    }
+    try counter.forEachContent { try count($0, insertedBy: origin, heldBy: holder) }
   }
 
-  private static func document(_ columns: [String]) -> String { JSONValue.array(columns.map { .string($0) }).text() }
+  /// Counts the rows with a content. What was inserted and deleted here since they were counted last is counted now.
+  ///
+  /// - Parameters: As those of ``countAll(insertedBy:heldBy:)``.
+  /// - Throws: As ``counted()``.
+  @discardableResult
+  func count(_ row: [UInt8], insertedBy origin: [UInt8], heldBy holder: String) throws -> CopyCounts {
+    let ledger = try makeCounted()
+    let known = try ledger.content(row) ?? ledger.make(row)
+    var content = known
+    content.note(try counter.count(row), insertedBy: origin)
+    try ledger.write(content, over: known)
+    try ledger.note(content, at: holder)
+    return content.counts
+  }
 
   /// Contents get the values of columns that the table has got since, and lose those of columns that are gone.
-  private func changeColumns(of known: CountedTable, to document: String) throws {
+  private func changeColumns(of known: CountedTable) throws {
     guard case .array(let names)? = try? JSONParser.parse(Array(known.columns.utf8)) else {
       throw LedgerError(alteredAt: connection.path)
     }
     let before = names.map { if case .string(let name) = $0 { name } else { "" } }
     let sources = try definitions.map { column -> (place: Int?, value: [UInt8]) in
       if let place = before.firstIndex(where: { ASCIIName.matches($0, column.name) }) { return (place, []) }
-      return (nil, try Self.value(of: column, isStrict: isStrict))
+      return (nil, try column.encodedAddedValue(isStrict: isStrict))
     }
     try known.setColumns(document) { row in
       row.withRawSpan { bytes in
@@ -209,6 +214,47 @@ final class ContentTable {
         return writer.bytes
       }
     }
+  }
+}
+
+/// The tables of a diff in which rows are known by their content.
+final class ContentTables {
+  private var tables: [TableName: ContentTable] = [:]
+  /// The one that was asked for last: its changes stand together.
+  private var last: (header: ChangesetTable, table: ContentTable?)?
+
+  /// - Parameters:
+  ///   - definitions: The tables as they travel.
+  ///   - schema: The schema of the database.
+  ///   - needsRows: True if tables count only when they have such rows, or had.
+  /// - Throws: `SQLiteError`, `ReplicationError`.
+  init(
+    _ definitions: [TableDefinition], _ schema: SchemaReader, needsRows: Bool = false,
+    on connection: borrowing SQLiteConnection
+  ) throws {
+    let candidates = definitions.filter { $0.isKeyedByRowID || !$0.nullableKeyColumns.isEmpty }
+    guard !candidates.isEmpty else { return }
+    let scopes = try ShareEntry.all(on: connection).map { try ShareScope(json: $0.scope) }
+    for definition in candidates {
+      let name = TableName(definition.name)
+      let entry = schema.entry(named: name)
+      guard entry?.kind ?? .table == .table,
+        let table = try ContentTable(definition, entry.map { try schema.definition(of: $0) }, scopes, on: connection),
+        try !needsRows || table.hasRows()
+      else { continue }
+      tables[name] = table
+    }
+  }
+
+  var isEmpty: Bool { tables.isEmpty }
+
+  subscript(name: TableName) -> ContentTable? { tables[name] }
+
+  /// The table of a change about a row that only its content identifies; nil for any other.
+  func table(of header: ChangesetTable, _ row: [ValueSlice]) -> ContentTable? {
+    if tables.isEmpty { return nil }
+    if last?.header != header { last = (header, tables[TableName(header.name)]) }
+    return last?.table.flatMap { $0.isCounted(row) ? $0 : nil }
   }
 }
 

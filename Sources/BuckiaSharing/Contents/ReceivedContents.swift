@@ -14,7 +14,7 @@ final class ReceivedContents {
   /// How many rows one change can add. A diff can tell of more rows than it inserts, but only of some.
   private static let insertLimit: Int64 = 16
 
-  private let tables: [TableName: ContentTable]
+  private let tables: ContentTables
   private let sender: String
   private let connection: SQLiteConnection
   private let own: [UInt8]?
@@ -32,7 +32,7 @@ final class ReceivedContents {
     _ definitions: [TableDefinition], from sender: String, _ schema: SchemaReader,
     on connection: borrowing SQLiteConnection
   ) throws {
-    tables = try ContentTable.all(definitions, schema, on: connection)
+    tables = try ContentTables(definitions, schema, on: connection)
     self.sender = sender
     own = try ReplicaIdentity.read(on: connection)?.incarnation
     self.connection = SQLiteConnection(sharing: connection)
@@ -42,11 +42,6 @@ final class ReceivedContents {
   private func told(_ called: [NameRuns.Name]) -> CopyCounts? {
     let counts = called.compactMap { name in name.copies.map { (name.replica, $0) } }
     return counts.isEmpty ? nil : CopyCounts(Dictionary(counts) { first, _ in first })
-  }
-
-  private func table(_ header: ChangesetTable, _ row: [ValueSlice]) -> ContentTable? {
-    guard let table = tables[TableName(header.name)], table.isCounted(row) else { return nil }
-    return table
   }
 
   // MARK: Before
@@ -63,7 +58,9 @@ final class ReceivedContents {
     isWithdrawal: Bool, into writer: inout ChangesetWriter
   ) throws -> Bool {
     let row = change.operation == .insert ? reader.new : reader.old
-    guard change.operation != .update, let table = table(header, row), let told = told(called) else { return false }
+    guard change.operation != .update, let table = tables.table(of: header, row), let told = told(called) else {
+      return false
+    }
     let content = table.content(row, bytes)
     let rows = try table.counter.count(content)
     let ledger = try table.counted()
@@ -130,7 +127,7 @@ final class ReceivedContents {
     isWithdrawal: Bool, after before: ReceivedContents?, mayDiffer: Bool, in shares: [(number: Int64, isForOne: Bool)]
   ) throws -> Bool {
     let row = change.operation == .insert ? reader.new : reader.old
-    guard let table = table(header, row), let told = told(called) else { return false }
+    guard let table = tables.table(of: header, row), let told = told(called) else { return false }
     let content = table.content(row, bytes)
     let ledger = try table.makeCounted()
     let known = try ledger.content(content) ?? ledger.make(content)

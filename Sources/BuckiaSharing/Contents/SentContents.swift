@@ -8,11 +8,10 @@ import SQLiteSchemas
 /// The rows of a share that only their content identifies: a diff says how many of them each replica has inserted and how many of those are
 /// deleted, so that its readers know which rows they have already.
 package final class SentContents {
-  private let tables: [TableName: ContentTable]
+  private let tables: ContentTables
   private let selections: [TableName: RowSelection]
   private let holder: String
   private let origin: [UInt8]
-  private var counted: [TableName: CountedTable] = [:]
   private var inScope: [TableName: ContentCounter] = [:]
   /// Equal rows stand together.
   private var last: (table: TableName, content: [UInt8], counts: CopyCounts)?
@@ -31,7 +30,7 @@ package final class SentContents {
     _ definitions: [TableDefinition], of share: ShareEntry, by incarnation: [UInt8],
     _ selections: [TableName: RowSelection], _ schema: SchemaReader, on connection: borrowing SQLiteConnection
   ) throws {
-    tables = try ContentTable.all(definitions, schema, on: connection).filter { try $0.value.hasRows() }
+    tables = try ContentTables(definitions, schema, needsRows: true, on: connection)
     self.selections = selections
     holder = Self.holder(of: share.number)
     origin = incarnation
@@ -39,12 +38,6 @@ package final class SentContents {
 
   /// True if no table of the diff has such rows.
   var isEmpty: Bool { tables.isEmpty }
-
-  /// The table of a change about a row that only its content identifies; nil for any other.
-  private func table(of header: ChangesetTable, _ row: [ValueSlice]) -> ContentTable? {
-    guard let table = tables[TableName(header.name)], table.isCounted(row) else { return nil }
-    return table
-  }
 
   /// What has become of rows that a change deletes, and that were not deleted here; nil for all others.
   ///
@@ -55,7 +48,7 @@ package final class SentContents {
   func fate(
     _ header: ChangesetTable, _ row: [ValueSlice], _ bytes: RawSpan, receivers: Set<String>
   ) throws -> DepartedRows.Fate? {
-    guard let table = table(of: header, row) else { return nil }
+    guard let table = tables.table(of: header, row) else { return nil }
     let content = table.content(row, bytes)
     let rows = try table.counter.count(content)
     if rows > 0, let selection = selections[table.name] {
@@ -75,18 +68,12 @@ package final class SentContents {
   /// - Returns: nil for a row that is known by its key.
   /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
   func counts(_ header: ChangesetTable, _ row: [ValueSlice], _ bytes: RawSpan) throws -> CopyCounts? {
-    guard let table = table(of: header, row) else { return nil }
+    guard let table = tables.table(of: header, row) else { return nil }
     let row = table.content(row, bytes)
     if let last, last.table == table.name, last.content == row { return last.counts }
-    let ledger = try counted[table.name] ?? table.makeCounted()
-    counted[table.name] = ledger
-    let known = try ledger.content(row) ?? ledger.make(row)
-    var content = known
-    content.note(try table.counter.count(row), insertedBy: origin)
-    try ledger.write(content, over: known)
-    try ledger.note(content, at: holder)
-    last = (table.name, row, content.counts)
-    return content.counts
+    let counts = try table.count(row, insertedBy: origin, heldBy: holder)
+    last = (table.name, row, counts)
+    return counts
   }
 }
 
@@ -110,26 +97,5 @@ extension CountedTable.Content {
     absent -= taken
     if more > taken { counts.insert(more - taken, by: origin) }
     return 0
-  }
-}
-
-extension ContentTable {
-  /// The tables of a diff in which rows are known by their content.
-  ///
-  /// - Throws: `SQLiteError`, `ReplicationError`.
-  static func all(
-    _ definitions: [TableDefinition], _ schema: SchemaReader, on connection: borrowing SQLiteConnection
-  ) throws -> [TableName: ContentTable] {
-    let candidates = definitions.filter { $0.isKeyedByRowID || !$0.nullableKeyColumns.isEmpty }
-    guard !candidates.isEmpty else { return [:] }
-    let scopes = try ShareEntry.all(on: connection).map { try ShareScope(json: $0.scope) }
-    var found: [TableName: ContentTable] = [:]
-    for definition in candidates {
-      let name = TableName(definition.name)
-      let entry = schema.entry(named: name)
-      guard entry?.kind ?? .table == .table else { continue }
-      found[name] = try ContentTable(definition, entry.map { try schema.definition(of: $0) }, scopes, on: connection)
-    }
-    return found
   }
 }

@@ -55,7 +55,7 @@ final class KeyTranslation {
     let known = try RowNameEntry.tables(of: sender, on: connection).union(brought.keys)
     guard !changes.claims.ownKeys.isEmpty || !known.isEmpty else { return nil }
     self.sender = sender
-    let isFirst = try place.isSnapshot && !names.haveAuthor(sender)
+    let isFirst = try place.isSnapshot && !RowNameEntry.hasStream(of: sender, on: connection)
     self.copies = isFirst ? copies : nil
     self.known = known
     self.names = names

@@ -38,11 +38,6 @@ final class RowNames {
     return found
   }
 
-  /// True if a stream of a replica has come before.
-  func haveAuthor(_ replica: [UInt8]) throws -> Bool {
-    try RowNameEntry.hasStream(of: replica, on: connection)
-  }
-
   private func hasEntries(of table: TableName) throws -> Bool {
     if let known = hasEntries[table] { return known }
     let found = try RowNameEntry.exist(of: table, on: connection)

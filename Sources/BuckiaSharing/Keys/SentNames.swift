@@ -57,9 +57,8 @@ package struct SentNames {
     var changed: [TableName: Set<Int64>] = [:]
     var references: [TableName: [Int64: [RowNames.Sent]]] = [:]
     func called(
-      _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable
+      _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ name: TableName
     ) throws -> ([RowNames.Sent], key: Int64?) {
-      let name = TableName(header.name)
       let row = change.operation == .insert ? reader.new : reader.old
       guard named.contains(name), let table = tables.table(of: header), table.hasKey(row) else { return ([], nil) }
       let key = keyed.contains(name) ? table.integerKey(of: row, bytes) : nil
@@ -86,7 +85,7 @@ package struct SentNames {
       if let counts = try contents.counts(header, row, bytes) {
         runs.add(counts)
       } else {
-        let (found, key) = try called(change, reader, bytes, header)
+        let (found, key) = try called(change, reader, bytes, header, name)
         runs.add(found, for: key)
       }
       guard let targets = layouts[name] else { return }

@@ -1,6 +1,5 @@
 import BuckiaApply
 import BuckiaByteStreams
-import BuckiaDiff
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -11,7 +10,7 @@ import SQLiteSchemas
 /// need not be sent back to them.
 package final class InboundShares: SharingParticipant {
   let connection: SQLiteConnection
-  private let vouchers: Vouchers
+  let vouchers: Vouchers
   let senders: KnownSenders
   private let policies: ConflictPolicies
   private let copies: CopyPolicy
@@ -31,7 +30,7 @@ package final class InboundShares: SharingParticipant {
   /// What was left out of these changes, because it is older than what is here.
   private var outdated: OutdatedChanges?
   /// The keys of rows that these changes insert, where other rows are that their sender is not known to have.
-  private var contested: [TableName: Set<[UInt8]>] = [:]
+  private(set) var contested: [TableName: Set<[UInt8]>] = [:]
   /// Whether the sender of the changes that were prepared last may not know of deletions that are forgotten here.
   private var isFromReturning = false
   /// What was edited here of what the author of the changes that were prepared last knows; nil where they are of no stream.
@@ -160,29 +159,6 @@ package final class InboundShares: SharingParticipant {
       }
     }
     return staying
-  }
-
-  /// Those of some rows that are not shared with the author of a diff already, as far as that depends on each row alone.
-  private func outOfScope(
-    _ keys: [TableName: Set<[UInt8]>], _ tables: KeyedTables, _ changes: IncomingChanges
-  ) throws -> [TableName: Set<[UInt8]>] {
-    guard !keys.isEmpty else { return [:] }
-    let scopes = try changes.sharesWithAuthor(senders, on: connection).map { try ShareScope(json: $0.scope) }
-    return try keys.reduce(into: [:]) { found, entry in
-      let chosen = scopes.compactMap { $0.table(entry.key) }
-      guard let table = tables[entry.key], !chosen.isEmpty else { return found[entry.key] = entry.value }
-      found[entry.key] = try entry.value.filter { key in
-        try !chosen.allSatisfy { shared in
-          guard let condition = shared.condition else { return shared.parents.isEmpty }
-          let query = try connection.prepare("\(table.lookup) AND (\(condition)\n)")
-          try RowSelection(where: nil, shared.parameters).bindParameters(to: query)
-          return try key.withRawSpan { bytes in
-            try table.bindKey(table.row(withKey: bytes), bytes, to: query)
-            return try query.step()
-          }
-        }
-      }
-    }
   }
 
   /// What was sent of the rows here: to the author of a diff first.
@@ -394,33 +370,6 @@ package final class InboundShares: SharingParticipant {
       present[table.name, default: []].insert(table.key(reader.new, bytes))
     }
     return present
-  }
-
-  /// Notes a change that may bring rows into what is shared with its sender.
-  ///
-  /// - Parameter shadows: Those of the shares that the sender gets.
-  private func noteWidening(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
-    _ sender: String, sentIn shadows: [PeerShadow]
-  ) throws {
-    let row = change.operation == .insert ? reader.new : reader.old
-    guard change.operation != .delete, table.hasKey(row) else { return }
-    let key = table.key(row, bytes)
-    func note(_ kind: WideningChanges.Kind) throws {
-      try WideningChanges.note(kind, key, of: table.name, by: sender, on: connection)
-    }
-    guard change.operation == .update else {
-      if contested[table.name]?.contains(key) == true { try note(.row) }
-      return
-    }
-    let isBrought = try vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender) != nil
-    if try !isBrought && !shadows.contains(where: { try $0.has(row, bytes, of: table) }) { return try note(.row) }
-    let refers = table.local.foreignKeys.contains { foreignKey in
-      foreignKey.columns.contains { name in
-        table.columns.firstIndex { ASCIIName.matches($0, name) }.map { reader.new[$0].isDefined } ?? false
-      }
-    }
-    if refers { try note(.reference) }
   }
 
   /// Notes which rows a stream has brought, or does not have any more.

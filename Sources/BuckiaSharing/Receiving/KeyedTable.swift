@@ -17,6 +17,10 @@ final class KeyedTable {
   let keyPlaces: [Int]
   /// The names of the changeset's columns.
   let columns: [String]
+  /// The places in the changeset of the columns that refer to other rows.
+  private(set) lazy var referringPlaces = columns.indices.filter { place in
+    local.foreignKeys.contains { $0.columns.contains { ASCIIName.matches($0, columns[place]) } }
+  }
   /// Where the hashes of the columns start.
   let seeds: [StreamRowHash.Seed]
   private let keySQL: [String]

@@ -40,7 +40,7 @@ final class MatchedChanges {
   private let contents: ReceivedContents?
   private let outdated: OutdatedChanges?
   /// The keys of the rows that the diff inserts, and that are here.
-  private let here: [TableName: Set<[UInt8]>]
+  private let rowsHere: [TableName: Set<[UInt8]>]
   /// Those of them that their sender is not known to have, and that are not as the sender says.
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
   private let withdrawals: WithdrawalRuns
@@ -83,7 +83,7 @@ final class MatchedChanges {
     self.naming = naming
     self.contents = contents
     self.outdated = outdated
-    self.here = here
+    rowsHere = here
     self.withdrawals = withdrawals
     self.connection = SQLiteConnection(sharing: connection)
     own = try ReplicaIdentity.read(on: connection)?.replica
@@ -103,7 +103,7 @@ final class MatchedChanges {
     brought = brought.filter { resent.concern($0) }
     let isAsItIs =
       brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil && outdated == nil
-      && here.isEmpty
+      && rowsHere.isEmpty
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: Set<[UInt8]>] = [:]
@@ -132,10 +132,10 @@ final class MatchedChanges {
           if isAnew, !brought.isEmpty, let key = table.comparable(local) {
             present[table.name, default: []].insert(key)
           }
-          try noteContested(row, bytes, of: table, isAnew: isAnew, called)
+          let met = try meet(row, bytes, of: table, isAnew: isAnew, called)
           isDecided =
             try outdated?.write(change, reader, bytes, of: table, header, origin, into: &writer) == true
-            || write(row, bytes, of: table, header, isAnew: isAnew, called, into: &writer)
+            || write(row, bytes, of: table, header, met, isRelayed: !called.isEmpty, into: &writer)
         case .delete where called.contains { $0.version != nil }:
           try writeDeletion(row, bytes, of: table, called, into: &writer)
           isDecided = true
@@ -169,53 +169,71 @@ final class MatchedChanges {
     return try incoming.replacing(changeset: result, adding: added)
   }
 
-  /// Notes an INSERT of a row that is here, where its sender is not known to have that and says something else of it.
-  private func noteContested(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [NameRuns.Name]
-  ) throws {
-    guard let keys = here[table.name], keys.contains(table.key(row, bytes)) else { return }
-    if isAnew, try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) != nil { return }
-    guard try known(called, row, bytes, of: table, isHere: true) == nil,
-      let local = try LocalRow(row, bytes, of: table, on: connection), local.hash != table.contentHash(row, bytes)
-    else { return }
-    contested[table.name, default: []].insert(table.key(row, bytes))
-  }
-
   // MARK: Rows that are known here
 
-  /// Writes what an INSERT changes here.
+  /// What is known here of the row of an INSERT.
+  private enum MetRow {
+    /// The stream has brought it before: the hash of what it was then.
+    case brought(UInt64)
+    /// The row with its key here, and the name by which it is known to be the same; nil for none.
+    case local(LocalRow?, NameRuns.Name?)
+    /// Nothing that tells what it is.
+    case unknown
+  }
+
+  /// Looks up the row of an INSERT, and notes it where another row is here that its sender is not known to have.
   ///
   /// - Parameters:
   ///   - isAnew: True if the diff repeats the row.
   ///   - called: The replicas that the row came from.
-  /// - Returns: Whether that is known; otherwise it stays an INSERT.
-  private func write(
-    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, isAnew: Bool,
-    _ called: [NameRuns.Name], into writer: inout ChangesetWriter
-  ) throws -> Bool {
+  private func meet(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, isAnew: Bool, _ called: [NameRuns.Name]
+  ) throws -> MetRow {
     if isAnew, let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) {
-      return try writeAnew(row, bytes, of: table, header, since: known, into: &writer)
+      return .brought(known)
     }
-    guard !called.isEmpty || identified.contains(table.name) else { return false }
+    let isInTheWay = rowsHere[table.name].map { $0.contains(table.key(row, bytes)) } ?? false
+    guard !called.isEmpty || isInTheWay || identified.contains(table.name) else { return .unknown }
     let here = try LocalRow(row, bytes, of: table, on: connection)
     if here == nil, try table.finds(table.lookup, row, bytes, on: connection) {
       // The table does not have all columns yet.
-      return false
+      return .unknown
+    }
+    let name = try known(called, row, bytes, of: table, isHere: here != nil)
+    if isInTheWay, name == nil, let here, here.hash != table.contentHash(row, bytes) {
+      contested[table.name, default: []].insert(table.key(row, bytes))
     }
     // A row whose key is spelled otherwise now is deleted and inserted.
-    if let here, !here.hasSameKey(as: row, bytes, of: table) { return false }
-    if let name = try known(called, row, bytes, of: table, isHere: here != nil) {
+    if let here, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
+    return .local(here, name)
+  }
+
+  /// Writes what an INSERT changes here.
+  ///
+  /// - Parameters:
+  ///   - met: What is known of its row.
+  ///   - isRelayed: True if others have brought the row to the sender.
+  /// - Returns: True if that is known; otherwise it stays an INSERT.
+  private func write(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, _ met: MetRow,
+    isRelayed: Bool, into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    switch met {
+    case .unknown: return false
+    case .brought(let known): return try writeAnew(row, bytes, of: table, header, since: known, into: &writer)
+    case .local(let here, let name?):
       return try write(
         row, bytes, of: table, header, over: here, taken: name.version, isOwn: name.replica == own, into: &writer)
-    }
-    // Who passes a row on that was deleted meanwhile has not heard of it.
-    if here == nil, !called.isEmpty, try !followsClock(table) {
+    case .local(let here?, nil):
+      guard identified.contains(table.name) else { return false }
+      writeUnknown(row, bytes, header, over: here, into: &writer)
+      return true
+    case .local(nil, nil):
+      guard isRelayed, try !followsClock(table) else { return false }
+      // Who passes a row on that was deleted meanwhile has not heard of it.
       let deleted = try Tombstones.hash(of: table.key(row, bytes), in: table.name, on: connection)
-      if deleted == table.contentHash(row, bytes) { return true }
+      return deleted == table.contentHash(row, bytes)
     }
-    guard identified.contains(table.name), let here else { return false }
-    writeUnknown(row, bytes, header, over: here, into: &writer)
-    return true
   }
 
   /// Writes what a row that the stream has brought before changes here.
@@ -369,13 +387,13 @@ final class MatchedChanges {
   /// Writes an UPDATE of some columns to the values of a row; nothing where there are none.
   ///
   /// - Parameter old: Writes the old value of a column of the key, or of one that is changed.
-  private static func writeUpdate(
-    of changed: [Int], to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable,
+  static func writeUpdate(
+    of changed: [Int], to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, isIndirect: Bool = false,
     into writer: inout ChangesetWriter, old: (Int, inout ChangesetWriter) -> Void
   ) {
     guard !changed.isEmpty else { return }
     let isChanged = Set(changed)
-    writer.beginChange(.update)
+    writer.beginChange(.update, isIndirect: isIndirect)
     for place in row.indices {
       if header.isKey(place) || isChanged.contains(place) { old(place, &writer) } else { writer.appendUndefined() }
     }

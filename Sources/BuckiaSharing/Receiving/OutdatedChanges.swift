@@ -104,20 +104,14 @@ final class OutdatedChanges {
       })
     guard !outdated.isEmpty else { return false }
     let left = other.filter { !outdated.contains($0) }
-    if !left.isEmpty {
-      writer.beginChange(.update, isIndirect: change.isIndirect)
-      for place in row.indices {
-        if header.isKey(place) || left.contains(place), change.operation == .update || header.isKey(place) {
-          writer.append(row[place], of: bytes)
-        } else if left.contains(place) {
-          // What was there before the INSERT is not known.
-          writer.appendNull()
-        } else {
-          writer.appendUndefined()
-        }
-      }
-      for place in row.indices {
-        if left.contains(place) { writer.append(reader.new[place], of: bytes) } else { writer.appendUndefined() }
+    MatchedChanges.writeUpdate(
+      of: left, to: reader.new, bytes, header, isIndirect: change.isIndirect, into: &writer
+    ) { place, writer in
+      // What was there before an INSERT is not known.
+      if header.isKey(place) || change.operation == .update {
+        writer.append(row[place], of: bytes)
+      } else {
+        writer.appendNull()
       }
     }
     return note(.values(outdated))

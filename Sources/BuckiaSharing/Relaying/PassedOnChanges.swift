@@ -50,17 +50,19 @@ package struct PassedOnChanges {
       }
     }
     guard !sources.isEmpty || !naming.isEmpty else { return }
-    let taken = try TakenChanges(of: sources.values.map(\.table.local), on: connection)
-    let sent = try SentValues(on: connection)
+    let known =
+      sources.isEmpty
+      ? nil : (try TakenChanges(of: sources.values.map(\.table.local), on: connection), try SentValues(on: connection))
     var withdrawn = WithdrawalRuns(withdrawals)
     var naming = NameRuns(naming)
     try Changesets.forEachChange(of: changeset) { change, reader, bytes in
       var run = OriginRun(count: 1, diff: id, isWithdrawal: withdrawn.next())
       let called = naming.next()
       if !run.isWithdrawal, runs.count < Self.runLimit, let table = reader.table.flatMap({ tables.table(of: $0) }),
-        try !isKept(change, reader, bytes, table, on: connection),
-        let found = try sources[table.name]?.origin(of: change, reader, bytes, taken, sent, id)
-          ?? Self.unknownOrigin(of: change, reader, table, called, id)
+        let found = try known.flatMap({ taken, sent in
+          try sources[table.name]?.origin(of: change, reader, bytes, taken, sent, id)
+        }) ?? Self.unknownOrigin(of: change, reader, table, called, id),
+        try !isKept(change, reader, bytes, table, on: connection)
       {
         run = found
         exist = true
@@ -75,7 +77,7 @@ package struct PassedOnChanges {
     }
   }
 
-  /// Where an INSERT comes from whose row others have brought, with what diff nobody knows.
+  /// Where an INSERT comes from whose row others have brought, by a diff that is not known.
   private static func unknownOrigin(
     of change: Change, _ reader: ChangesetReader, _ table: KeyedTable, _ called: [NameRuns.Name], _ id: KSUID
   ) -> OriginRun? {

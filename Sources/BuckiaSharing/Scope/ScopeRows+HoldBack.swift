@@ -22,7 +22,7 @@ extension ScopeRows {
   ///   - share: The number of the share.
   /// - Throws: `SQLiteError`.
   func holdBack(from readers: Set<String>, of share: Int64) throws {
-    let recipients = HeldBackRows(readers, share, on: connection)
+    let recipients = try HeldBackRows(readers, share, on: connection)
     var candidates: Set<Int> = []
     for place in schema.tables.indices where schema.tables[place].rows != .all {
       if try addCandidates(place, recipients) { candidates.insert(place) }
@@ -96,17 +96,8 @@ extension ScopeRows {
   ) throws -> Bool {
     let child = schema.tables[reference.child]
     let keyed = KeyedTable(child.definition, child.definition)
-    let condition: String? =
-      switch child.rows {
-      case .all: nil
-      case .condition: child.shared?.condition
-      case .gathered:
-        "(\(child.identity.joined(separator: ", "))) IN (SELECT \(Self.keys(of: child)) FROM \(Self.name(reference.child)))"
-      }
-    let children = Children(
-      of: child, reference, where: condition, child.rows == .condition ? child.shared : nil,
-      name: "temp.\(SQLiteConnection.temporaryPrefix)referring_\(number)")
-    let (join, binding) = try join(children, of: reference, number, to: place, candidatesName(place))
+    let (join, binding) = try join(
+      sharedChildren(of: reference, number), of: reference, number, to: place, candidatesName(place))
     let parents = schema.tables[place].identity.indices.map { "s.k\($0)" }
     let keys = child.definition.keySQL
     let isOpen =
@@ -149,13 +140,14 @@ private final class HeldBackRows {
   private let connection: SQLiteConnection
   private let shadows: [TableName: ShadowEntry]
   private var changes: [String: Set<[UInt8]>] = [:]
+  private var sent: [TableName: Bool] = [:]
   private var widens: Bool?
 
-  init(_ readers: Set<String>, _ share: Int64, on connection: borrowing SQLiteConnection) {
+  init(_ readers: Set<String>, _ share: Int64, on connection: borrowing SQLiteConnection) throws {
     self.readers = readers
     vouchers = Vouchers(on: connection)
     self.connection = SQLiteConnection(sharing: connection)
-    let found = (try? ShadowEntry.all(of: share, on: connection)) ?? []
+    let found = try ShadowEntry.all(of: share, on: connection)
     shadows = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
   }
 
@@ -208,9 +200,9 @@ private final class HeldBackRows {
 
   /// True if recipients have sent rows of a table without a key.
   func haveSent(_ table: TableName) throws -> Bool {
-    guard let counted = try CountedTable(table, on: connection) else { return false }
-    var hasSent = false
-    try counted.forEachContent(heldBy: readers) { _ in hasSent = true }
-    return hasSent
+    if let known = sent[table] { return known }
+    let found = try CountedTable(table, on: connection)?.hasContent(heldBy: readers) ?? false
+    sent[table] = found
+    return found
   }
 }

@@ -66,6 +66,16 @@ extension ScopeRows {
       try connection.integer("SELECT EXISTS (SELECT 1 FROM \(Self.leftOutName(place)) WHERE round = \(round))") == 1
     else { return 0 }
     let table = schema.tables[reference.child]
+    let children = sharedChildren(of: reference, number)
+    let (join, binding) = try join(children, of: reference, number, to: place, Self.leftOutName(place))
+    return try insert(
+      "\(Self.keys(of: table, as: "c")), \(round + 1), \(number) FROM \(join) WHERE s.round = \(round)",
+      into: reference.child, binding: binding)
+  }
+
+  /// The shared rows that may refer to others by a reference.
+  func sharedChildren(of reference: ScopeSchema.Reference, _ number: Int) -> Children {
+    let table = schema.tables[reference.child]
     let condition: String? =
       switch table.rows {
       case .all: nil
@@ -73,13 +83,9 @@ extension ScopeRows {
       case .gathered:
         "(\(table.identity.joined(separator: ", "))) IN (SELECT \(Self.keys(of: table)) FROM \(Self.name(reference.child)))"
       }
-    let children = Children(
+    return Children(
       of: table, reference, where: condition, table.rows == .condition ? table.shared : nil,
       name: "temp.\(SQLiteConnection.temporaryPrefix)shared_children_\(number)")
-    let (join, binding) = try join(children, of: reference, number, to: place, Self.leftOutName(place))
-    return try insert(
-      "\(Self.keys(of: table, as: "c")), \(round + 1), \(number) FROM \(join) WHERE s.round = \(round)",
-      into: reference.child, binding: binding)
   }
 
   @discardableResult

@@ -44,7 +44,7 @@ package struct Baseline {
       let sent = try (selections[name] ?? RowSelection()).applied(to: local)
       // Others may not have what a dataset begins with: only of whole tables all rows are known to them.
       let common = rows.isWhole(name) ? senders.union([CopiedRows.datasetSender]) : senders
-      if let table = try ContentTable.all([sent], schema, on: connection)[name] {
+      if let table = try ContentTables([sent], schema, on: connection)[name] {
         // The table may have other columns than when they were noted.
         _ = try table.counted()
         let held =

@@ -26,7 +26,7 @@ package enum CopiedRows {
     let vouchers = Vouchers(on: connection)
     for entry in schema.entries where entry.kind == .table && Replicability.refusal(of: entry) == nil {
       let definition = try schema.definition(of: entry)
-      try ContentTable.all([definition], schema, on: connection)[entry.name]?.countAll(
+      try ContentTables([definition], schema, on: connection)[entry.name]?.countAll(
         insertedBy: dataset, heldBy: datasetSender)
       guard let table = KeyedTable(definition, definition) else { continue }
       try note(table.sql, table, dataset, from: datasetSender, vouchers, on: connection)

@@ -124,11 +124,8 @@ enum ColumnChange: Equatable {
     var hash = StreamRowHash()
     for name in added {
       guard let place = definition.column(named: name) else { continue }
-      let literal = try AddedColumnValue.literal(of: definition.columns[place], isStrict: definition.isStrict)
-      let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
-      var writer = ChangesetWriter()
-      try scratch.forEachRow(of: "SELECT \(literal)") { writer.append(column: 0, of: $0) }
-      writer.bytes.withRawSpan { bytes in
+      let value = try definition.columns[place].encodedAddedValue(isStrict: definition.isStrict)
+      value.withRawSpan { bytes in
         var position = 0
         hash.add(ValueSlice(verified: bytes, at: &position), bytes, StreamRowHash.Seed(of: name))
       }
@@ -138,6 +135,20 @@ enum ColumnChange: Equatable {
 
   /// What is added to each hash.
   var shift: UInt64 { if case .added(let shift) = self { shift } else { 0 } }
+}
+
+extension ColumnDefinition {
+  /// The value that rows get which do not say it, in the format of changesets: as those get it that were there before the column was added.
+  ///
+  /// - Parameter isStrict: True if the table is strict.
+  /// - Throws: `SQLiteError`.
+  func encodedAddedValue(isStrict: Bool) throws -> [UInt8] {
+    let literal = try AddedColumnValue.literal(of: self, isStrict: isStrict)
+    let scratch = try SQLiteConnection(opening: ":memory:", as: .create)
+    var writer = ChangesetWriter()
+    try scratch.forEachRow(of: "SELECT \(literal)") { writer.append(column: 0, of: $0) }
+    return writer.bytes
+  }
 }
 
 extension KeyedTable {
