@@ -328,6 +328,7 @@ enum LedgerMigration {
       replica BLOB NOT NULL,
       key INTEGER NOT NULL,
       local INTEGER NOT NULL,
+      claimant TEXT,
       PRIMARY KEY (table_name, replica, key)
     ) WITHOUT ROWID;
     CREATE INDEX main.buckia_row_name_local ON buckia_row_name(table_name, local);
@@ -434,6 +435,5 @@ enum LedgerMigration {
   private static let toFormatWithRecipientKeys = [
     RecipientKey.definition, UntoldRows.definition, UntakenRows.definition, ParkedRows.definition, KeptRows.definition,
     CountedTable.definition, WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
-    "ALTER TABLE main.buckia_row_name ADD COLUMN claimant TEXT;",
   ].joined(separator: "\n")
 }

@@ -36,7 +36,8 @@ extension Remark {
     case replicaRestored, replicaCopied, replicaUnknown, replicaOtherHome, replicaMissing, replicaNotKept
     case replicaUnsettled, diffNotNoted
     // Shares.
-    case recipientUnconfirmed, newColumnShared, rowsWithoutParent, parentNotShared, parentLeftOut, rowsHeldBack
+    case recipientUnconfirmed, newColumnShared, rowsWithoutParent, parentNotShared, parentLeftOut, rowsHeldBack,
+      parentColumnsLeftOut
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -154,6 +155,8 @@ extension Remark {
       case .parentLeftOut:
         "table \"$1\": $2 of its rows are not shared: by \"$3\" they refer to rows of table \"$4\" that are not shared themselves, such as the "
           + "row $5; they go with these"
+      case .parentColumnsLeftOut:
+        "rows of table \"$1\" go along where shared rows refer to them, without $2; name the table in the scope to share these columns, too"
       case .rowsHeldBack:
         "table \"$1\": $2 of its rows are held back, such as the row $5: they would be shared only because a recipient has changed a row, or refers to "
           + "them; they are sent when you say so"

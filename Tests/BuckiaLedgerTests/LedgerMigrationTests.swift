@@ -133,7 +133,7 @@ struct LedgerMigrationTests {
       DROP TABLE buckia_widening; DROP TABLE buckia_tombstone; DROP TABLE buckia_decided; DROP TABLE buckia_counted_table; DROP TABLE buckia_counted_row; DROP TABLE buckia_counted_copies; DROP TABLE buckia_counted_holder;
       UPDATE buckia_settings SET value = 12 WHERE name = 'format';
       INSERT INTO buckia_stream_author VALUES ('anna', x'01', x'0a'), ('ben', x'02', x'0b');
-      INSERT INTO buckia_row_name VALUES ('photo', x'0a', 1, 2);
+      INSERT INTO buckia_row_name VALUES ('photo', x'0a', 1, 2, NULL);
       INSERT INTO buckia_state(share, sender, stream, table_name, columns, row_count, sums) VALUES
         (NULL, 'anna', x'01', 'photo', '[]', 1, x''), (NULL, 'ben', x'02', 'photo', '[]', 1, x''),
         (1, NULL, x'03', 'photo', '[]', 1, x'');

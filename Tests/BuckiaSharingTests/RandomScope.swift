@@ -126,6 +126,12 @@ final class RandomScope {
       }
       shared.append(table)
     }
+    // Of tables that take part only because others refer to them, columns are shared by which the scope says that they refer to others.
+    for place in tables.indices where !tables[place].isNamed {
+      let name = TableName(tables[place].name)
+      tables[place].omitted = Set(tables[place].references.map(\.column)).subtracting(
+        declared.filter { $0.table == name }.flatMap(\.columns))
+    }
     // Those of tables that do not take part cannot be declared.
     var scope = ShareScope(tables: shared)
     var named = Set(shared.map(\.name))

@@ -54,14 +54,23 @@ import Testing
   }
 
   @Test func `what rows refer to comes along, from tables that are not named and through all of them`() throws {
-    let found = try Self.rows(ShareScope { SharedTable("album").where("id = :id", ["id": 1]) }, on: library())
-    #expect(found == ["album": ["1"], "owner": ["1"], "folder": ["1", "2", "3"]])
+    var scope = ShareScope {
+      SharedTable("album").where("id = :id", ["id": 1])
+      SharedTable("folder").where("false")
+    }
+    #expect(try Self.rows(scope, on: library()) == ["album": ["1"], "owner": ["1"], "folder": ["1", "2", "3"]])
+    // Of a table that is not named the key goes, and what it refers to by another column does not.
+    scope.tables.removeLast()
+    #expect(try Self.rows(scope, on: library()) == ["album": ["1"], "owner": ["1"], "folder": ["3"]])
+    scope.references = [SharedReference("folder", ["up"], to: "folder", ["id"])]
+    #expect(try Self.rows(scope, on: library()) == ["album": ["1"], "owner": ["1"], "folder": ["1", "2", "3"]])
   }
 
   @Test func `children come with the other side of a link table, and their own parents`() throws {
     let scope = ShareScope {
       SharedTable("album").where("id = 1")
       SharedTable("album_photo").children(of: "album")
+      SharedTable("photo").where("false")
     }
     let found = try Self.rows(scope, on: library())
     #expect(found["album_photo"] == ["1", "2"])

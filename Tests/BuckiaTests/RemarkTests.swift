@@ -139,6 +139,10 @@ struct RemarkTests {
       .rowsHeldBack,
       "table \"1\": 2 of its rows are held back, such as the row 5: they would be shared only because a recipient has changed a row, or refers to them; they are sent when you say so"
     ),
+    (
+      .parentColumnsLeftOut,
+      "rows of table \"1\" go along where shared rows refer to them, without 2; name the table in the scope to share these columns, too"
+    ),
     (.sentNotNoted, "1 cannot note what was sent, so the next difference after an apply has it again: 2"),
     (
       .sentBefore,

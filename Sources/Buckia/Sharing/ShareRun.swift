@@ -143,6 +143,11 @@ struct ShareRun {
     report.skipped = found.skipped.filter { isFromNothing || !constraints.contains($0.reason.code) }
     report.isSnapshot = isSnapshot
     report.warnings += laterColumns(of: found, isSnapshot: isSnapshot)
+    if options.isDryRun || isSnapshot {
+      report.warnings += rows.parentTables.filter { !$0.omitted.isEmpty }.map {
+        Remark(.parentColumnsLeftOut, $0.name.text, $0.omitted.joined(separator: ", "))
+      }
+    }
     let contents = try SentContents(
       found.tables.map(\.definition), of: share, by: replica.incarnation.bytes, selections, schema, on: connection)
     let departed = try DepartedRows(

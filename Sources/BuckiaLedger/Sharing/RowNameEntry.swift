@@ -36,7 +36,7 @@ package struct RowNameEntry: Hashable, Sendable {
   package let claimant: String?
 
   /// Stands for the replica itself, which has deleted the row.
-  package static let deleted = ""
+  package static let deleted = "deleted"
 
   /// Says what a replica calls a row.
   package init(table: TableName, replica: [UInt8], key: Int64, local: Int64, claimant: String? = nil) {

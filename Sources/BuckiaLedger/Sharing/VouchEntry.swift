@@ -120,7 +120,8 @@ package struct VouchEntry: Hashable, Sendable {
     try StateEntry.remove(stream, from: sender, nil, on: connection)
     for table in ["buckia_vouch", "buckia_state", "buckia_stream_author"] {
       try connection.run(
-        cached: "UPDATE OR REPLACE main.\(table) SET sender = ?3 WHERE sender = ?1 AND stream = ?2", former, stream, sender)
+        cached: "UPDATE OR REPLACE main.\(table) SET sender = ?3 WHERE sender = ?1 AND stream = ?2", former, stream,
+        sender)
     }
     try SharedView.refresh(on: connection)
   }

@@ -280,8 +280,9 @@ final class KeyTranslation {
       return (true, try LocalRow(own, keyBytes, of: table, on: connection))
     }
     guard here.isHere else {
-      return try isMeant || !told.contain(key, of: table) && !wasDeleted(key, of: table)
-        && vouchers.entries(withKey: key, of: table).isEmpty
+      return try isMeant
+        || !told.contain(key, of: table) && !wasDeleted(key, of: table)
+          && vouchers.entries(withKey: key, of: table).isEmpty
     }
     guard let local = here.row else { return false }
     let equalPlaces = try equalPlaces(row, bytes, table, local).count

@@ -45,7 +45,7 @@ package final class ScopeRows {
   package var selections: [TableName: RowSelection] {
     var selections: [TableName: RowSelection] = [:]
     for (place, table) in schema.tables.enumerated() {
-      let shared = table.shared ?? SharedTable(table.name)
+      let shared = table.selected
       let identity = table.identity.joined(separator: ", ")
       let isKept =
         leftOutPlaces.contains(place)
@@ -73,6 +73,11 @@ package final class ScopeRows {
 
   /// True if all rows of a table are shared.
   func isWhole(_ table: TableName) -> Bool { schema.tables.contains { $0.name == table && $0.rows == .all } }
+
+  /// The tables that take part only because others refer to them, and the columns that are left out of their rows.
+  package var parentTables: [(name: TableName, omitted: [String])] {
+    schema.tables.filter { $0.shared == nil }.map { ($0.name, $0.selected.omittedColumns) }
+  }
 
   /// The tables that take part.
   package var tables: [TableName] { schema.tables.map(\.name) }

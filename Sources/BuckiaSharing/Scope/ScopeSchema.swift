@@ -21,6 +21,8 @@ struct ScopeSchema {
     let definition: TableDefinition
     /// What the scope says of it; nil where it takes part only because others refer to it.
     let shared: SharedTable?
+    /// Its columns that are shared.
+    let selected: SharedTable
     /// What tells its rows apart, as SQL: the rowid, or the key of a WITHOUT ROWID table.
     let identity: [String]
     var rows: Rows
@@ -53,6 +55,8 @@ struct ScopeSchema {
   private(set) var tables: [Table] = []
   private(set) var references: [Reference] = []
   private var places: [TableName: Int] = [:]
+  /// The columns, folded, by which rows refer to those of tables that the scope does not name.
+  private var referredColumns: [TableName: Set<String>] = [:]
 
   /// - Throws: `ReplicationError` with `invalidScope`, `noSuchTable` or `invalidSelection`; `SQLiteError`.
   init(_ scope: ShareScope, _ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
@@ -64,10 +68,18 @@ struct ScopeSchema {
       }
     }
     for shared in scope.tables { try add(shared, schema, on: connection) }
-    var next = 0
-    while next < tables.count {
-      try addReferences(of: next, scope, schema)
-      next += 1
+    let named = (tables, places)
+    while true {
+      let known = referredColumns
+      var next = 0
+      while next < tables.count {
+        try addReferences(of: next, scope, schema)
+        next += 1
+      }
+      // A column that is referred to may refer to others itself.
+      if known == referredColumns { break }
+      (tables, places) = named
+      references = []
     }
     try requireReferences(scope)
     chooseRows()
@@ -111,7 +123,7 @@ struct ScopeSchema {
         "the scope limits the children in table \"\(shared.name)\", but does not say of which tables they are children",
         table: shared.name)
     }
-    try append(definition, shared)
+    try append(definition, shared, isNamed: true)
   }
 
   /// Makes sure that each parameter is used: a misspelled one would share other rows than was meant.
@@ -129,7 +141,7 @@ struct ScopeSchema {
     }
   }
 
-  private mutating func append(_ definition: TableDefinition, _ shared: SharedTable?) throws {
+  private mutating func append(_ definition: TableDefinition, _ shared: SharedTable, isNamed: Bool) throws {
     var identity = definition.keySQL
     if !definition.isWithoutRowID {
       guard let rowID = definition.rowIDName else {
@@ -140,7 +152,30 @@ struct ScopeSchema {
       identity = [rowID]
     }
     places[TableName(definition.name)] = tables.count
-    tables.append(Table(definition: definition, shared: shared, identity: identity, rows: .gathered))
+    tables.append(
+      Table(
+        definition: definition, shared: isNamed ? shared : nil, selected: shared, identity: identity, rows: .gathered))
+  }
+
+  /// What is shared of a table that the scope does not name: the key, what others refer to, what the scope says of its references, and what
+  /// each row has to have.
+  private func columnsOfParents(in definition: TableDefinition, _ scope: ShareScope) -> SharedTable {
+    let name = TableName(definition.name)
+    // Rows without a key are known by all they hold.
+    guard !definition.isKeyedByRowID else { return SharedTable(name) }
+    var named = referredColumns[name] ?? []
+    for reference in scope.references where reference.table == name {
+      named.formUnion(reference.columns.map { ASCIIName.folded($0) })
+    }
+    let required = definition.columns.filter { column in
+      column.isNotNull && column.defaultValue == nil && !column.hasExpressionDefault
+        || named.contains(ASCIIName.folded(column.name))
+    }
+    var table = SharedTable(name)
+    table.columns = required.map(\.name)
+    table.omittedColumns = table.omittedColumns(of: definition)
+    table.columns = nil
+    return table
   }
 
   private static func refusal(of entry: SchemaEntry, _ schema: SchemaReader) throws -> String? {
@@ -158,15 +193,19 @@ struct ScopeSchema {
     }
     for key in table.definition.foreignKeys + declared {
       // What does not travel, or travels as something else, refers to nothing.
-      if let shared = table.shared, key.columns.contains(where: { shared.hides($0) }) { continue }
+      if key.columns.contains(where: { table.selected.hides($0) }) { continue }
       let isExcluded = scope.excludedTables.contains(TableName(key.parent))
       let entry = isExcluded ? nil : schema.entry(named: TableName(key.parent))
       guard let entry, try Self.refusal(of: entry, schema) == nil else {
         try append(key, of: child, to: nil, [], schema)
         continue
       }
-      if places[entry.name] == nil { try append(schema.definition(of: entry), nil) }
+      if places[entry.name] == nil {
+        let definition = try schema.definition(of: entry)
+        try append(definition, columnsOfParents(in: definition, scope), isNamed: false)
+      }
       guard let parent = places[entry.name] else { continue }
+      referredColumns[entry.name, default: []].formUnion(key.parentColumns.map { ASCIIName.folded($0) })
       let definition = tables[parent].definition
       let columns =
         key.parentColumns.isEmpty ? definition.primaryKey.map { definition.columns[$0].name } : key.parentColumns

@@ -55,7 +55,9 @@ package enum CopiedRows {
         defer { vouchers.reload() }
         if let entry = schema.entry(named: shadow.table), entry.kind == .table {
           let local = try schema.definition(of: entry)
-          let omitted = scope.table(shadow.table)?.omittedColumns(of: local) ?? []
+          let omitted =
+            try scope.table(shadow.table)?.omittedColumns(of: local)
+            ?? local.columns.map(\.name).filter { try !shadow.hasColumn($0, on: connection) }
           let sent = try RowSelection(omitting: omitted).applied(to: local)
           if let table = KeyedTable(sent, local),
             try sent.columns.allSatisfy({ try shadow.hasColumn($0.name, on: connection) })

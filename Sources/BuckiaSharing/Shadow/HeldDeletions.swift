@@ -86,9 +86,8 @@ private final class LeftOutLookup {
     contentStart = definition.isKeyedByRowID ? 1 : 0
     let hasNullKey = table.definition.hasNullKeySQL.map { " AND (\($0))" }
     guard keyed == nil || hasNullKey != nil else { return }
-    let shared = table.shared ?? SharedTable(table.name)
     let columns = definition.columns.map(\.name)
-    try shared.selection(where: isLeftOut + (keyed == nil ? "" : hasNullKey ?? "")).forEachRow(
+    try table.selected.selection(where: isLeftOut + (keyed == nil ? "" : hasNullKey ?? "")).forEachRow(
       of: table.definition, columns.filter { table.definition.column(named: $0) != nil }, on: connection
     ) { row in
       var writer = ChangesetWriter()

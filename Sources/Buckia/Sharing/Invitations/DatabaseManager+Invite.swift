@@ -62,7 +62,9 @@ extension DatabaseManager {
       }
       // What cannot be shared is not offered.
       let rows = try ScopeRows(scope, on: connection, SchemaReader(connection))
-      let words = InvitedScope(scope, tables: rows.tables)
+      let words = InvitedScope(
+        scope, tables: rows.tables,
+        parents: Dictionary(uniqueKeysWithValues: rows.parentTables.map { ($0.name, $0.omitted) }))
       try rows.removeTables()
       var random = SystemRandomNumberGenerator()
       let stream = (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }

@@ -9,13 +9,15 @@ extension InvitedScope {
   /// - Parameters:
   ///   - scope: The scope.
   ///   - tables: All tables that take part: those that are named, and those whose rows come along because others refer to them.
-  init(_ scope: ShareScope, tables: [TableName]) {
+  ///   - parents: The tables whose rows come along because others refer to them, and the columns that these leave out.
+  init(_ scope: ShareScope, tables: [TableName], parents: [TableName: [String]]) {
     self.init(
       name: scope.name,
       tables: tables.map { name in
         guard let shared = scope.tables.first(where: { $0.name == name }) else {
           return Table(
-            name: name.text, rows: "rows that the others refer to", omittedColumns: [], rewrittenColumns: [])
+            name: name.text, rows: "rows that the others refer to", omittedColumns: parents[name] ?? [],
+            rewrittenColumns: [])
         }
         return Table(
           name: name.text, rows: shared.words, omittedColumns: shared.omittedColumns,
