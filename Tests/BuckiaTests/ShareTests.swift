@@ -314,6 +314,35 @@ import Testing
     #expect(conflicts.map { $0.key.map(\.value) } == [[.integer(5)]])
   }
 
+  @Test func `a share with more people takes the place of the one with fewer`() throws {
+    let scope = ShareScope(name: "all") {
+      SharedTable("album")
+      SharedTable("photo")
+      SharedTable("log")
+    }
+    let ben = folder.file("ben.sqlite")
+    try TestDatabases.run("VACUUM", on: folder.file("cleo.sqlite"))
+    try share(scope)
+    #expect(try received(Self.photos).count == 3)
+    try TestDatabases.run("UPDATE photo SET title = 'mine' WHERE id = 2", on: ben)
+    try run(
+      "DELETE FROM photo WHERE id = 1; DELETE FROM log WHERE text = 'b'; UPDATE album SET name = 'autumn' WHERE id = 1")
+    let wider = try share(scope, to: ["ben", "cleo"])
+    #expect(wider.isSnapshot)
+    #expect(wider.warnings == [Remark(.shareReplaced, "\"ben\"")])
+    #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine", "3|snow"])
+    #expect(try rows("SELECT * FROM log", of: "ben.sqlite") == ["a", "a"])
+    #expect(try rows("SELECT name FROM album ORDER BY id", of: "ben.sqlite") == ["autumn", "winter"])
+    #expect(try DatabaseManager(ben).conflicts().isEmpty)
+    try run("DELETE FROM photo WHERE id = 3")
+    #expect(try share(scope, to: ["cleo", "ben"]).warnings.isEmpty)
+    #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine"])
+    #expect(try received(in: "cleo.sqlite", "SELECT id, title FROM photo ORDER BY id") == ["2|sea"])
+    #expect(try share(scope).warnings == [Remark(.shareBeside, "\"ben\", \"cleo\"")])
+    #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine"])
+    #expect(try DatabaseManager(ben).conflicts().isEmpty)
+  }
+
   @Test func `a restored database begins another stream, which takes the place of the first`() throws {
     try share()
     let backup = try folder.copy("anna.sqlite", to: "backup.sqlite")
