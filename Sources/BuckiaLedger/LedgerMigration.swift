@@ -434,5 +434,6 @@ enum LedgerMigration {
   private static let toFormatWithRecipientKeys = [
     RecipientKey.definition, UntoldRows.definition, UntakenRows.definition, ParkedRows.definition, KeptRows.definition,
     CountedTable.definition, WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
+    "ALTER TABLE main.buckia_row_name ADD COLUMN claimant TEXT;",
   ].joined(separator: "\n")
 }

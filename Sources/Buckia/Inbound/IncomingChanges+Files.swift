@@ -102,6 +102,7 @@ extension Manifest {
     claims.requests = requests.map(\.claim)
     claims.withdraws = tables.contains { $0.withdrawn > 0 }
     claims.ownKeys = Set(ownKeys)
+    if let sharedWith { claims.isSharedWith = { SigningKey(hex: $0).map { sharedWith.addresses($0.bytes) } ?? false } }
     return claims
   }
 }

@@ -314,6 +314,10 @@ struct ShareRun {
       sender: Manifest.Sender(replica: replica.id, incarnation: replica.incarnation),
       audience: sealing.audience(), chain: chain,
       acknowledgements: try Self.acknowledgements(on: source.connection), ownKeys: names.ownKeys)
+    if !names.ownKeys.isEmpty {
+      let others = try RecipientKey.others(than: share.number, on: source.connection)
+      manifest.sharedWith = Audience(of: others.compactMap { SigningKey(hex: $0)?.bytes })
+    }
     claims.write(into: &manifest, of: difference)
     let passedOn = try PassedOnChanges(
       in: difference.changeset, of: difference.tables.map(\.definition), withdrawals: withdrawals, by: id,

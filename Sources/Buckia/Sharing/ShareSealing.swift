@@ -64,15 +64,7 @@ struct ShareSealing {
   func isOther(than last: String?) -> Bool { last.map { $0 != signerKey } ?? hasFormerKeys }
 
   /// For whom the next file is; nil where that cannot be said.
-  func audience() -> Audience? {
-    guard !keys.isEmpty else { return nil }
-    var random = SystemRandomNumberGenerator()
-    let bytes = (0..<Audience.Salt.byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
-    guard let salt = Audience.Salt(bytes) else { return nil }
-    // In an order that says nothing of who they are.
-    let hashes = keys.map { Audience.hash(of: $0, salt: salt) }.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
-    return .recipients(salt: salt, hashes: hashes)
-  }
+  func audience() -> Audience? { Audience(of: Array(keys)) }
 
   /// The name of the file of a diff.
   func name(of id: KSUID) -> String {

@@ -1,7 +1,7 @@
 import SQLiteSchemas
 
 /// What a diff says of its sender and of streams, beside its own place in one.
-package struct StreamClaims: Equatable, Sendable {
+package struct StreamClaims: Sendable {
   /// How far its sender has applied a stream.
   package struct Acknowledgement: Equatable, Sendable {
     /// The stream: 16 bytes.
@@ -70,6 +70,8 @@ package struct StreamClaims: Equatable, Sendable {
   package var withdraws = false
   /// Tables whose rows have integer keys that its sender's replica has given out itself.
   package var ownKeys: Set<TableName> = []
+  /// True for the keys of others, in hex, with whom its sender shares such rows.
+  package var isSharedWith: @Sendable (String) -> Bool = { _ in false }
 
   /// Says nothing.
   package init() {}

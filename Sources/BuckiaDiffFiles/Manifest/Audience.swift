@@ -27,6 +27,16 @@ package enum Audience: Equatable, Sendable {
     return hasher.digest
   }
 
+  /// Hides who the owners of some public keys are; nil for no keys.
+  package init?(of keys: [[UInt8]]) {
+    var random = SystemRandomNumberGenerator()
+    let bytes = (0..<Salt.byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
+    guard !keys.isEmpty, let salt = Salt(bytes) else { return nil }
+    // In an order that says nothing of who they are.
+    let hashes = keys.map { Self.hash(of: $0, salt: salt) }.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    self = .recipients(salt: salt, hashes: hashes)
+  }
+
   /// Whether the owner of a public key is among the recipients. False for a broadcast.
   package func addresses(_ key: [UInt8]) -> Bool {
     guard case .recipients(let salt, let hashes) = self else { return false }

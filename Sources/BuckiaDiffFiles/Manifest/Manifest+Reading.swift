@@ -7,7 +7,7 @@ extension Manifest {
   /// The names of fields this version understands; `critical` may name no others.
   static let knownFields: Set<String> = [
     "format", "critical", "kind", "id", "dataset", "sender", "audience", "chain", "acks", "schema",
-    "renames", "ownKeys", "tables", "state", "resent", "requests", "members",
+    "renames", "ownKeys", "sharedWith", "tables", "state", "resent", "requests", "members",
   ]
 
   /// Reads and checks a manifest.
@@ -45,7 +45,7 @@ extension Manifest {
     let dataset = try fields.optionalBytes("dataset", as: DatasetID.self)
     let sender = try fields.take("sender").map { (value) throws(DiffFileError) in try Sender(value, of: document) }
     let audience = try fields.take("audience").map { (value) throws(DiffFileError) in
-      try Audience(value, of: document)
+      try Audience(value, at: "audience", of: document)
     }
     let chain = try fields.take("chain").map { (value) throws(DiffFileError) in try Chain(value, of: document) }
     var acknowledgements: [Acknowledgement] = []
@@ -66,6 +66,9 @@ extension Manifest {
       ownKeys = try fields.strings("ownKeys", limit: DiffFileLimits.tables).map { TableName($0) }
       guard Set(ownKeys).count == ownKeys.count else { throw fields.invalid("ownKeys", "names a table twice") }
     }
+    let sharedWith = try fields.take("sharedWith").map { (value) throws(DiffFileError) in
+      try Audience(value, at: "sharedWith", of: document)
+    }
     let tables = try fields.list("tables", limit: DiffFileLimits.tables) { (value, path) throws(DiffFileError) in
       try Table(value, at: path, of: document)
     }
@@ -82,8 +85,8 @@ extension Manifest {
     }
     self.init(
       id: id, kind: kind, critical: critical, dataset: dataset, sender: sender, audience: audience, chain: chain,
-      acknowledgements: acknowledgements, schema: schema, renames: renames, ownKeys: ownKeys, tables: tables,
-      states: states,
+      acknowledgements: acknowledgements, schema: schema, renames: renames, ownKeys: ownKeys,
+      sharedWith: sharedWith, tables: tables, states: states,
       resent: resent, requests: requests,
       members: members, additional: fields.remaining)
     try check(splitBytes: splitBytes)
@@ -102,21 +105,21 @@ extension Manifest.Sender {
 }
 
 extension Audience {
-  fileprivate init(_ value: JSONValue, of document: JSONMember) throws(DiffFileError) {
-    var fields = try JSONFields(value, at: "audience", of: document)
+  fileprivate init(_ value: JSONValue, at path: String, of document: JSONMember) throws(DiffFileError) {
+    var fields = try JSONFields(value, at: path, of: document)
     if let stream = try fields.optionalBytes("broadcast", as: StreamID.self) {
       self = .broadcast(stream)
     } else {
       let salt = try fields.bytes("salt", as: Salt.self)
       let hashes = try fields.list("recipients", limit: DiffFileLimits.recipients) {
-        (value, path) throws(DiffFileError) in
+        (value, place) throws(DiffFileError) in
         guard case .string(let text) = value, let hash = ContentDigest(hex: text) else {
-          throw document.invalid(path, "is no hash")
+          throw document.invalid(place, "is no hash")
         }
         return hash
       }
       guard !hashes.isEmpty, Set(hashes).count == hashes.count else {
-        throw document.invalid("audience.recipients", "is empty or names someone twice")
+        throw document.invalid("\(path).recipients", "is empty or names someone twice")
       }
       self = .recipients(salt: salt, hashes: hashes)
     }

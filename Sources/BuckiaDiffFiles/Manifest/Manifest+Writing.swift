@@ -19,6 +19,7 @@ extension Manifest {
     if let schema { object.append("schema", .string(schema.description)) }
     if !renames.isEmpty { object.append("renames", .array(renames.map(\.json))) }
     if !ownKeys.isEmpty { object.append("ownKeys", .array(ownKeys.map { .string($0.text) })) }
+    if let sharedWith { object.append("sharedWith", sharedWith.json) }
     object.append("tables", .array(tables.map(\.json)))
     if !states.isEmpty { object.append("state", .array(states.map(\.json))) }
     if !resent.isEmpty { object.append("resent", .array(resent.map(\.json))) }

@@ -44,6 +44,8 @@ package struct Manifest: Equatable, Sendable {
   /// Tables whose rows have integer keys that the sender's replica gives out itself: another replica may have given the same to
   /// another row.
   package var ownKeys: [TableName]
+  /// The others with whom the sender shares: those who may pass on its rows. Their signing keys, hashed.
+  package var sharedWith: Audience?
   /// The tables with changes, in the order in which they first appear in the changeset.
   package var tables: [Table]
   /// What the stream holds of the tables after this diff.
@@ -61,8 +63,8 @@ package struct Manifest: Equatable, Sendable {
   package init(
     id: KSUID, kind: Kind = .delta, critical: [String] = [], dataset: DatasetID? = nil, sender: Sender? = nil,
     audience: Audience? = nil, chain: Chain? = nil, acknowledgements: [Acknowledgement] = [],
-    schema: ContentDigest? = nil, renames: [ColumnRename] = [], ownKeys: [TableName] = [], tables: [Table] = [],
-    states: [State] = [],
+    schema: ContentDigest? = nil, renames: [ColumnRename] = [], ownKeys: [TableName] = [],
+    sharedWith: Audience? = nil, tables: [Table] = [], states: [State] = [],
     resent: [Rows] = [], requests: [Rows] = [],
     members: [Member] = [], additional: JSONObject = JSONObject()
   ) {
@@ -77,6 +79,7 @@ package struct Manifest: Equatable, Sendable {
     self.schema = schema
     self.renames = renames
     self.ownKeys = ownKeys
+    self.sharedWith = sharedWith
     self.tables = tables
     self.states = states
     self.resent = resent

@@ -29,6 +29,21 @@ package enum RecipientKey {
     return found
   }
 
+  /// The known keys of the recipients of other shares, in hex, at most ``otherLimit``.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func others(than share: Int64, on connection: borrowing SQLiteConnection) throws -> [String] {
+    let query = try connection.prepare(
+      "SELECT DISTINCT key FROM main.buckia_recipient WHERE share <> ?1 AND key <> '' LIMIT \(otherLimit)")
+    try query.bind(share, at: 0)
+    var found: [String] = []
+    while try query.step() { found.append(query.text(at: 0) ?? "") }
+    return found
+  }
+
+  /// How many recipients of other shares are named at most.
+  package static let otherLimit = 256
+
   /// Replaces the keys of a share's recipients.
   ///
   /// - Throws: `SQLiteError`.

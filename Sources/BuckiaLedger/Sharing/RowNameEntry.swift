@@ -11,6 +11,7 @@ package struct RowNameEntry: Hashable, Sendable {
       replica BLOB NOT NULL,
       key INTEGER NOT NULL,
       local INTEGER NOT NULL,
+      claimant TEXT,
       PRIMARY KEY (table_name, replica, key)
     ) WITHOUT ROWID;
     CREATE INDEX main.buckia_row_name_local ON buckia_row_name(table_name, local);
@@ -30,13 +31,20 @@ package struct RowNameEntry: Hashable, Sendable {
   package let key: Int64
   /// The row's key here.
   package let local: Int64
+  /// The key of the sender who says so, in hex, where that is not the replica itself; ``deleted`` where the replica has deleted the row since,
+  /// which is still here. In both cases the replica's key may be that of another row.
+  package let claimant: String?
+
+  /// Stands for the replica itself, which has deleted the row.
+  package static let deleted = ""
 
   /// Says what a replica calls a row.
-  package init(table: TableName, replica: [UInt8], key: Int64, local: Int64) {
+  package init(table: TableName, replica: [UInt8], key: Int64, local: Int64, claimant: String? = nil) {
     self.table = table
     self.replica = replica
     self.key = key
     self.local = local
+    self.claimant = claimant
   }
 
   // MARK: Looking
@@ -64,29 +72,35 @@ package struct RowNameEntry: Hashable, Sendable {
     return found
   }
 
-  /// The key here of a row that a replica calls something; nil where there is no entry.
+  /// The row that a replica calls something; nil where there is no entry.
   ///
   /// - Throws: `SQLiteError`.
-  package static func local(
-    of key: Int64, at replica: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
-  ) throws -> Int64? {
+  package static func find(
+    _ key: Int64, at replica: [UInt8], in table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> RowNameEntry? {
     let query = try connection.cached(
-      "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3")
+      "SELECT local, claimant FROM main.buckia_row_name WHERE table_name = ?1 AND replica = ?2 AND key = ?3")
     defer { query.statement.reset() }
     try query.statement.bind(table.text, at: 0)
     try query.statement.bind(replica, at: 1)
     try query.statement.bind(key, at: 2)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+    guard try query.statement.step() else { return nil }
+    return RowNameEntry(
+      table: table, replica: replica, key: key, local: query.statement.integer(at: 0),
+      claimant: query.statement.text(at: 1))
   }
 
-  /// What replicas call a row, as far as there are entries.
+  /// What replicas call a row that they have, as far as there are entries.
   ///
   /// - Throws: `SQLiteError`.
   package static func all(
     of local: Int64, in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> [RowNameEntry] {
     let query = try connection.cached(
-      "SELECT replica, key FROM main.buckia_row_name WHERE table_name = ?1 AND local = ?2 ORDER BY replica, key")
+      """
+      SELECT replica, key FROM main.buckia_row_name
+      WHERE table_name = ?1 AND local = ?2 AND claimant IS NOT '\(deleted)' ORDER BY replica, key
+      """)
     defer { query.statement.reset() }
     try query.statement.bind(table.text, at: 0)
     try query.statement.bind(local, at: 1)
@@ -119,7 +133,8 @@ package struct RowNameEntry: Hashable, Sendable {
   /// - Throws: `SQLiteError`.
   package func write(on connection: borrowing SQLiteConnection) throws {
     try connection.run(
-      cached: "INSERT OR REPLACE INTO main.buckia_row_name VALUES (?1, ?2, ?3, ?4)", table.text, replica, key, local)
+      cached: "INSERT OR REPLACE INTO main.buckia_row_name VALUES (?1, ?2, ?3, ?4, ?5)", table.text, replica, key,
+      local, claimant)
   }
 
   /// Forgets what others call a row, which is gone here.

@@ -173,7 +173,8 @@ final class KeyTranslation {
   /// Notes the key here of a row of the sender's.
   private func note(_ key: Int64, is local: Int64, in table: TableName) throws {
     // What is implied, or written down, need not be.
-    guard try implied(key, in: table) != local else { return }
+    let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table)
+    guard try entry?.claimant != nil || implied(key, in: table) != local else { return }
     found[table, default: [:]][key] = local
     entries.insert(RowNameEntry(table: table, replica: sender, key: key, local: local))
   }
@@ -208,7 +209,7 @@ final class KeyTranslation {
     }
     // Those whose rows came by way of the sender may be unknown here, while the sender's own name is known.
     for name in others + [RowNames.Name(replica: sender, key: key)] {
-      guard let local = try local(name, table) else { continue }
+      guard let local = try local(name, table), try isSame(name, local, row, table) else { continue }
       if !naming.runs.isEmpty { taken[table.name, default: []].insert(local) }
       try note(key, is: local, in: table.name)
       return
@@ -229,9 +230,31 @@ final class KeyTranslation {
     if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
     try note(key, is: local, in: table.name)
     for name in others where name.replica != sender && name.replica != own {
-      entries.insert(RowNameEntry(table: table.name, replica: name.replica, key: name.key, local: local))
+      entries.insert(
+        RowNameEntry(
+          table: table.name, replica: name.replica, key: name.key, local: local, claimant: changes.key.sender))
     }
   }
+
+  /// True if nothing speaks against it that a row here is the one that a name means. Where the replica itself has not said so, or has deleted
+  /// the row, a row that is inserted has to have a value in common with it that hardly two rows have by chance, unless the sender says that
+  /// it shares with those who have given the row the name.
+  private func isSame(
+    _ name: RowNames.Name, _ local: Int64, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
+  ) throws -> Bool {
+    guard let (values, bytes) = row, let claimant = try names.entry(of: name, in: table.name)?.claimant else {
+      return true
+    }
+    if name.replica == sender, changes.claims.isSharedWith(claimant) { return true }
+    let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
+    guard let here else { return true }
+    let equal = try equalPlaces(values, bytes, table, here)
+    return equal.count == values.count - table.keyPlaces.count
+      || equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
+  }
+
+  /// How many bytes an encoded value has at most that many rows may have, such as NULL or a word of two letters.
+  private static let commonLength = 4
 
   /// Whether no other row has a key here: none at all, or one that is equal. A row that is gone has it as long as others have not been told: what
   /// they say of it meanwhile would be taken for said of the next one.
@@ -250,27 +273,34 @@ final class KeyTranslation {
       return try isMeant || !told.contain(key, of: table) && !wasDeleted(key, of: table)
     }
     guard let local = here.row else { return false }
-    let targets = layouts[table.name] ?? []
-    let places = row.indices.filter { !table.keyPlaces.contains($0) }
-    var equalPlaces = 0
-    for place in places {
-      var value = bytes.extracting(row[place].encoded).withUnsafeBytes { Array($0) }
-      if row[place].kind == .integer, place < targets.count, let target = targets[place] {
-        var writer = ChangesetWriter()
-        writer.append(integer: try translated(row[place].integer(in: bytes), target))
-        value = writer.bytes
-      }
-      if local.encoded(place) == value { equalPlaces += 1 } else if copies == nil { return false }
-    }
-    guard equalPlaces == places.count else {
+    let equalPlaces = try equalPlaces(row, bytes, table, local).count
+    let places = row.count - table.keyPlaces.count
+    guard equalPlaces == places else {
+      guard copies != nil else { return false }
       // Rows that have little in common are different rows, whatever a person says.
-      guard 2 * equalPlaces >= places.count else { return false }
+      guard 2 * equalPlaces >= places else { return false }
       met.different += 1
       return copies == .same
     }
     met.equal += 1
     equal.insert(table.name)
     return true
+  }
+
+  /// The columns outside of the key in which a row of the sender's equals one that is here.
+  private func equalPlaces(
+    _ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable, _ local: LocalRow
+  ) throws -> [Int] {
+    let targets = layouts[table.name] ?? []
+    return try row.indices.filter { place in
+      guard !table.keyPlaces.contains(place) else { return false }
+      guard row[place].kind == .integer, place < targets.count, let target = targets[place] else {
+        return local.encoded(place) == bytes.array(row[place].encoded)
+      }
+      var writer = ChangesetWriter()
+      writer.append(integer: try translated(row[place].integer(in: bytes), target))
+      return local.encoded(place) == writer.bytes
+    }
   }
 
   /// True if the clock of a table remembers that the row with a key was deleted: what is said of that would be taken for said of the next one.
@@ -328,7 +358,7 @@ final class KeyTranslation {
   /// The key here of a row of the sender's, as far as this diff says nothing else. A row that has gone here keeps its key, so that what is said
   /// of it later is not taken for said of another one.
   private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
-    if let local = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return local }
+    if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
     guard let row = try brought[table]?.row(RowNames.encoded(key), on: connection), row.hash != nil else { return key }
     return row.local.withRawSpan { bytes in
       var position = 0

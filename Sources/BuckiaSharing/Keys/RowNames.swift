@@ -47,10 +47,10 @@ final class RowNames {
 
   // MARK: From others' names
 
-  /// The key here of a row that a replica calls something, where there is an entry.
-  func entry(of name: Name, in table: TableName) throws -> Int64? {
+  /// The entry of a row that a replica calls something.
+  func entry(of name: Name, in table: TableName) throws -> RowNameEntry? {
     guard try hasEntries(of: table) else { return nil }
-    return try RowNameEntry.local(of: name.key, at: name.replica, in: table, on: connection)
+    return try RowNameEntry.find(name.key, at: name.replica, in: table, on: connection)
   }
 
   /// The key here of a row that a replica calls something; nil where that is not known.
@@ -58,7 +58,7 @@ final class RowNames {
   /// - Parameter own: The replica that this database is.
   func local(_ name: Name, in table: KeyedTable, own: [UInt8]?) throws -> Int64? {
     if name.replica == own { return try isHere(name.key, in: table) ? name.key : nil }
-    if let found = try entry(of: name, in: table.name) { return found }
+    if let found = try entry(of: name, in: table.name) { return found.local }
     // What is here under another name of the same replica is another row.
     guard try isBrought(name.key, in: table, by: name.replica) else { return nil }
     return try names(of: name.key, in: table.name).contains { $0.replica == name.replica } ? nil : name.key
@@ -110,6 +110,15 @@ final class RowNames {
     guard try hasEntries(of: table.name) else { return }
     guard try !table.finds(table.lookup, row, bytes, on: connection) else { return }
     try forget(row, bytes, of: table)
+  }
+
+  /// Notes that a row is still here that a replica has deleted. Others who pass it on have not heard of that; for the replica it is a new row.
+  func keep(_ name: Name, of local: Int64, in table: TableName) throws {
+    let entry = RowNameEntry(
+      table: table, replica: name.replica, key: name.key, local: local,
+      claimant: RowNameEntry.deleted)
+    try entry.write(on: connection)
+    hasEntries[table] = true
   }
 
   // MARK: To others' names

@@ -277,7 +277,15 @@ package final class InboundShares: SharingParticipant {
       {
         try noteDeletion(reader.old, bytes, of: table, by: diff, place, changes.key.sender)
       }
-      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else { return }
+      guard try !table.finds(table.lookup, reader.old, bytes, on: connection) else {
+        if let replica = changes.claims.replica, changes.claims.ownKeys.contains(table.name),
+          let local = table.integerKey(of: reader.old, bytes)
+        {
+          let name = RowNames.Name(replica: replica, key: sent.flatMap { $0?.integerKey } ?? local)
+          try names.keep(name, of: local, in: table.name)
+        }
+        return
+      }
       try names.forget(reader.old, bytes, of: table)
       guard isWithdrawal else { return }
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {

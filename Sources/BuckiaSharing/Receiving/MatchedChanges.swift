@@ -391,9 +391,25 @@ final class MatchedChanges {
     guard let here = try LocalRow(row, bytes, of: table, on: connection),
       let version = try known(called, row, bytes, of: table, isHere: true)?.version
     else { return }
+    try writeDeletion(row, bytes, of: table, here, version: version, into: &writer)
+  }
+
+  /// Writes the deletion of a version of a row: a conflict where it is another one here.
+  private func writeDeletion(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ here: LocalRow, version: UInt64,
+    into writer: inout ChangesetWriter
+  ) throws {
     let base = RecoveredRow(version, of: nil, table, beside: here, try sentRow(row, bytes, of: table))
     writer.beginChange(.delete)
-    for value in base?.values ?? row.map({ bytes.array($0.encoded) }) { writer.append(encoded: value) }
+    for place in row.indices {
+      if let base {
+        writer.append(encoded: base.values[place])
+      } else if row[place].isDefined {
+        writer.append(row[place], of: bytes)
+      } else {
+        writer.appendNull()
+      }
+    }
   }
 
   /// Writes an UPDATE of a row that is here to the values of another.
@@ -474,10 +490,8 @@ final class MatchedChanges {
         guard try !vouchers.stays(row, bytes, of: table, withoutStreams: streams, from: sender),
           let here = try LocalRow(row, bytes, of: table, on: connection)
         else { return }
-        here.values.withRawSpan { mine in
-          writer.beginChange(.delete)
-          for place in row.indices { writer.append(here.slices[place], of: mine) }
-        }
+        let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender)
+        try writeDeletion(row, bytes, of: table, here, version: known ?? here.hash, into: &writer)
       }
     }
     guard writer.count > header else { return false }
