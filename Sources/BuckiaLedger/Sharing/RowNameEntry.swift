@@ -159,6 +159,16 @@ package struct RowNameEntry: Hashable, Sendable {
       cached: "INSERT OR REPLACE INTO main.buckia_stream_author VALUES (?1, ?2, ?3)", sender, stream, replica)
   }
 
+  /// Forgets which replica a stream is of.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func forget(
+    _ stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      cached: "DELETE FROM main.buckia_stream_author WHERE sender = ?1 AND stream = ?2", sender, stream)
+  }
+
   /// The replica that a stream is of; nil where that is not known.
   ///
   /// - Throws: `SQLiteError`.

@@ -97,7 +97,10 @@ package struct VouchEntry: Hashable, Sendable {
   /// - Throws: `SQLiteError`.
   package static func streams(from sender: String, on connection: borrowing SQLiteConnection) throws -> [[UInt8]] {
     let query = try connection.prepare(
-      "SELECT DISTINCT stream FROM main.buckia_vouch WHERE sender = ?1 ORDER BY stream")
+      """
+      SELECT stream FROM main.buckia_vouch WHERE sender = ?1
+      UNION SELECT stream FROM main.buckia_stream_author WHERE sender = ?1 ORDER BY stream
+      """)
     try query.bind(sender, at: 0)
     var found: [[UInt8]] = []
     while try query.step() { found.append(query.blob(at: 0)) }
@@ -115,9 +118,9 @@ package struct VouchEntry: Hashable, Sendable {
       try remove(stream, from: sender, table, on: connection)
     }
     try StateEntry.remove(stream, from: sender, nil, on: connection)
-    for table in ["buckia_vouch", "buckia_state"] {
+    for table in ["buckia_vouch", "buckia_state", "buckia_stream_author"] {
       try connection.run(
-        cached: "UPDATE main.\(table) SET sender = ?3 WHERE sender = ?1 AND stream = ?2", former, stream, sender)
+        cached: "UPDATE OR REPLACE main.\(table) SET sender = ?3 WHERE sender = ?1 AND stream = ?2", former, stream, sender)
     }
     try SharedView.refresh(on: connection)
   }

@@ -13,6 +13,7 @@ import SQLiteSchemas
 final class KeyTranslation {
   private let sender: [UInt8]
   private let own: [UInt8]?
+  private let place: StreamPlace
   private let names: RowNames
   private let vouchers: Vouchers
   private let connection: SQLiteConnection
@@ -55,6 +56,7 @@ final class KeyTranslation {
     let known = try RowNameEntry.tables(of: sender, on: connection).union(brought.keys)
     guard !changes.claims.ownKeys.isEmpty || !known.isEmpty else { return nil }
     self.sender = sender
+    self.place = place
     let isFirst = try place.isSnapshot && !RowNameEntry.hasStream(of: sender, on: connection)
     self.copies = isFirst ? copies : nil
     self.known = known
@@ -134,9 +136,9 @@ final class KeyTranslation {
     return Set(layouts.filter { $0.value.contains { target in target.map { moved.contains($0) } ?? false } }.keys)
   }
 
-  /// Whether rows of a table may have the keys of others: those that are here, or that others got from here.
+  /// Whether rows of a table may have the keys of others: those that are here, that came, or that others got from here.
   private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
-    try vouchers.isHere(table) || told.greatest(of: table) != nil
+    try vouchers.isHere(table) || vouchers.haveBrought(table) || told.greatest(of: table) != nil
   }
 
   /// Finds out by which keys of this database the diff calls rows.
@@ -236,16 +238,24 @@ final class KeyTranslation {
     }
   }
 
-  /// True if nothing speaks against it that a row here is the one that a name means. Where the replica itself has not said so, or has deleted
-  /// the row, a row that is inserted has to have a value in common with it that hardly two rows have by chance, unless the sender says that
-  /// it shares with those who have given the row the name.
+  /// True if nothing speaks against it that a row here is the one that a name means.
+  ///
+  /// The key may have become that of another row: where others gave the row the name, where its replica has deleted it since, and where another
+  /// stream has brought the row that has a key of this database's own now. Then a row that is inserted has to have a value in common with
+  /// it that hardly two rows have by chance, unless the sender says that it shares with those who gave the row the name.
   private func isSame(
     _ name: RowNames.Name, _ local: Int64, _ row: ([ValueSlice], RawSpan)?, _ table: KeyedTable
   ) throws -> Bool {
-    guard let (values, bytes) = row, let claimant = try names.entry(of: name, in: table.name)?.claimant else {
-      return true
+    guard let (values, bytes) = row else { return true }
+    if name.replica == own {
+      guard try vouchers.entries(withKey: local, of: table).contains(where: { $0.stream != place.stream }) else {
+        return true
+      }
+    } else {
+      guard let claimant = try names.entry(of: name, in: table.name)?.claimant,
+        name.replica != sender || !changes.claims.isSharedWith(claimant)
+      else { return true }
     }
-    if name.replica == sender, changes.claims.isSharedWith(claimant) { return true }
     let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
     guard let here else { return true }
     let equal = try equalPlaces(values, bytes, table, here)
@@ -271,6 +281,7 @@ final class KeyTranslation {
     }
     guard here.isHere else {
       return try isMeant || !told.contain(key, of: table) && !wasDeleted(key, of: table)
+        && vouchers.entries(withKey: key, of: table).isEmpty
     }
     guard let local = here.row else { return false }
     let equalPlaces = try equalPlaces(row, bytes, table, local).count

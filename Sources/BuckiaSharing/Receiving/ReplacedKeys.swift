@@ -35,6 +35,8 @@ struct ReplacedKeys {
           for table in try VouchEntry.tables(of: stream, from: key, on: connection) {
             try VouchEntry.remove(stream, from: key, table, on: connection)
           }
+          try StateEntry.remove(stream, from: key, nil, on: connection)
+          try RowNameEntry.forget(stream, from: key, on: connection)
         }
       }
     }
