@@ -87,7 +87,9 @@ extension DatabaseManager {
       answer, decidedBy: options.decidedBy, time: WallClock.unixMilliseconds, isForced: options.isForced,
       isRemembered: options.remembers,
       causes: answer == .incoming ? try causes(of: seen, on: connection) : [:], observer: changedRows)
+    let open = try OpenConflicts(on: connection)
     let result = try ConflictSettlement.run(conflicts, request, in: session)
+    try open.close(in: session, at: request.time)
     return ResolveReport(
       conflicts: result.conflicts, changedTables: result.changedTables,
       changedRows: try changedRows?.changedRows() ?? [], violations: result.violations, warnings: result.warnings,

@@ -18,10 +18,6 @@ final class TemporaryDatabase {
   let path: String
   private let lock: PosixFile
 
-  private static let prefix = ".buckia-"
-  private static let suffix = ".tmp"
-  private static let lockSuffix = "-lock"
-
   /// Makes an empty file.
   ///
   /// - Parameters:
@@ -29,37 +25,18 @@ final class TemporaryDatabase {
   ///   - permissions: Who may read and write it.
   /// - Throws: `ByteStreamError`.
   init(in folder: String, permissions: mode_t) throws(ByteStreamError) {
-    let name = "\(Self.prefix)\(String(UInt64.random(in: 0...UInt64.max), radix: 36))\(Self.suffix)"
-    path = FileSystem.path(of: name, in: folder)
-    lock = try PosixFile(creating: path + Self.lockSuffix, shownAs: folder, isPrivate: true)
+    path = TemporaryFile.newPath(in: folder)
+    lock = try PosixFile(creating: TemporaryFile.lockPath(ofDatabase: path), shownAs: folder, isPrivate: true)
     _ = lock.tryLock()
     let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions)
     guard file >= 0 else {
       let number = errno
-      unlink(path + Self.lockSuffix)
+      unlink(TemporaryFile.lockPath(ofDatabase: path))
       throw ByteStreamError("it cannot be written", errno: number, path: folder, otherwise: .unwritable)
     }
     close(file)
-    Self.deleteAbandoned(in: folder)
+    TemporaryFile.deleteAbandoned(in: folder)
   }
 
-  deinit { Self.delete(path) }
-
-  private static func delete(_ path: String) {
-    for suffix in ["", "-journal", "-wal", "-shm", lockSuffix] { unlink(path + suffix) }
-  }
-
-  /// Deletes the files of processes that have ended. Where the folder cannot be listed, or files cannot be locked, they stay.
-  private static func deleteAbandoned(in folder: String) {
-    let names: [String]
-    do { names = try FolderNames.all(in: folder) } catch { return }
-    for name in names where name.hasPrefix(prefix) && name.hasSuffix(suffix + lockSuffix) {
-      let lockPath = FileSystem.path(of: name, in: folder)
-      do {
-        let lock = try PosixFile(reading: lockPath)
-        guard lock.tryLock(whereUnsupported: false) else { continue }
-        delete(String(lockPath.dropLast(lockSuffix.count)))
-      } catch { continue }
-    }
-  }
+  deinit { TemporaryFile.deleteDatabase(path) }
 }

@@ -11,15 +11,12 @@
 /// A new file that appears under its name complete and safely on disk, or not at all.
 ///
 /// The bytes go into a file with a temporary name in the same folder; ``publish()`` syncs it, gives it its name and syncs
-/// the folder. Dropped before that, it leaves nothing behind. A crash can leave a file called `.buckia-….tmp`, which no
-/// inbound folder reads.
+/// the folder. Dropped before that, it leaves nothing behind. A killed process can leave a ``TemporaryFile``, which no inbound folder reads.
 package final class AtomicFileOutput: ByteOutput {
   private let path: String
   private let isReplacing: Bool
   private let folder: String
-  private let temporaryPath: String
-  private let file: PosixFile
-  private var isPublished = false
+  private let temporary: TemporaryFile
   private var written: Int64 = 0
   /// Up to where the system has been told to bring the bytes to the disk.
   private var begun: Int64 = 0
@@ -39,33 +36,18 @@ package final class AtomicFileOutput: ByteOutput {
     if !replacing, lstat(path, &status) == 0 { throw Self.alreadyExists(path) }
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    var attempts = 0
-    while true {
-      let candidate = "\(folder)/.buckia-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
-      do throws(ByteStreamError) {
-        file = try PosixFile(creating: candidate, shownAs: path, isPrivate: isPrivate)
-        temporaryPath = candidate
-        break
-      } catch {
-        attempts += 1
-        guard error.code == .alreadyExists, attempts < 100 else { throw error }
-      }
-    }
+    temporary = try TemporaryFile(in: folder, shownAs: path, isPrivate: isPrivate)
     self.path = path
     self.folder = folder
     isReplacing = replacing
   }
 
-  deinit {
-    if !isPublished { unlink(temporaryPath) }
-  }
-
   /// Adds bytes at the end.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {
-    try file.write(bytes)
+    try temporary.file.write(bytes)
     written += Int64(bytes.count)
     guard written - begun >= Self.writebackBytes else { return }
-    file.beginWriteback(begun..<written)
+    temporary.file.beginWriteback(begun..<written)
     begun = written
   }
 
@@ -74,9 +56,9 @@ package final class AtomicFileOutput: ByteOutput {
   /// - Throws: `ByteStreamError` with code `alreadyExists` when something took the name meanwhile and may not be
   ///   replaced, or one of the system's; nothing is then left behind.
   package func publish() throws(ByteStreamError) {
-    try file.syncAndClose()
+    try temporary.file.syncAndClose()
     try moveIntoPlace()
-    isPublished = true
+    temporary.didMove()
     let number = PosixFile.syncFolder(folder)
     guard number == 0 else {
       // A new file whose name is not safe goes away again.
@@ -87,18 +69,18 @@ package final class AtomicFileOutput: ByteOutput {
 
   private func moveIntoPlace() throws(ByteStreamError) {
     if isReplacing {
-      guard rename(temporaryPath, path) == 0 else { throw failure(errno) }
+      guard rename(temporary.path, path) == 0 else { throw failure(errno) }
       return
     }
     // A second name for the file is made only if the name is free, in one step; rename would replace.
-    if link(temporaryPath, path) == 0 {
-      unlink(temporaryPath)
+    if link(temporary.path, path) == 0 {
+      unlink(temporary.path)
       return
     }
     guard [EPERM, EOPNOTSUPP, ENOTSUP, ENOSYS, EMLINK].contains(errno) else { throw failure(errno) }
     // No hard links here (FAT, some network file systems): take the name with an empty file, then replace that.
     _ = try PosixFile(creating: path)
-    guard rename(temporaryPath, path) == 0 else {
+    guard rename(temporary.path, path) == 0 else {
       let number = errno
       unlink(path)
       throw failure(number)

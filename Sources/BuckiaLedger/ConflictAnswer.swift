@@ -48,5 +48,7 @@ public enum ConflictAnswer: Equatable, Sendable {
     case values
     /// No row.
     case deletion
+    /// Nobody's: both sides had become equal.
+    case equal
   }
 }

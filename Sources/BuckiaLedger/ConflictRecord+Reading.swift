@@ -37,7 +37,7 @@ package struct ConflictSelection {
 
   /// Prepares a query of the selected records; `c` is the record, `l` its entry of the ledger, and `t` its table. The records
   /// come in the order of their numbers, which saves to sort them.
-  fileprivate func query(
+  func query(
     _ results: String, _ rest: String, on connection: borrowing SQLiteConnection
   ) throws -> SQLiteStatement {
     // In a ledger of an earlier format none is resolved.

@@ -118,15 +118,16 @@ enum LargeValues {
 
     /// The encoded values of a record, exact to the byte; nil where one is undefined.
     ///
+    /// - Parameter readsLargeValues: False if values that stand by themselves are nil, too.
     /// - Throws: `ChangesetError` when the record is damaged, `SQLiteError`.
-    func encodedValues(of record: [UInt8]) throws -> [[UInt8]?] {
+    func encodedValues(of record: [UInt8], readingLargeValues readsLargeValues: Bool = true) throws -> [[UInt8]?] {
       var values: [[UInt8]?] = []
       var position = 0
       while position < record.count {
         if record[position] == LargeValues.reference {
           guard record.count - position > 8 else { throw ChangesetError(.truncated, offset: position) }
           let number = record[(position + 1)...(position + 8)].reduce(0) { $0 << 8 | Int64($1) }
-          let content = try content(number)
+          let content = readsLargeValues ? try content(number) : []
           values.append(content.isEmpty ? nil : content)
           position += 9
         } else {
@@ -135,6 +136,18 @@ enum LargeValues {
         }
       }
       return values
+    }
+
+    /// True if a record refers to values that stand by themselves.
+    ///
+    /// - Throws: `ChangesetError` when the record is damaged.
+    func hasLargeValues(_ record: [UInt8]) throws -> Bool {
+      var position = 0
+      while position < record.count {
+        if record[position] == LargeValues.reference { return true }
+        _ = try record.withRawSpan { try ValueSlice(reading: $0, at: &position) }
+      }
+      return false
     }
 
     /// The encoded value of a number; empty where there is none.

@@ -36,8 +36,8 @@ extension Remark {
     case replicaRestored, replicaCopied, replicaUnknown, replicaOtherHome, replicaMissing, replicaNotKept
     case replicaUnsettled, diffNotNoted
     // Shares.
-    case recipientUnconfirmed, newColumnShared, rowsWithoutParent, parentNotShared, parentLeftOut, rowsHeldBack,
-      parentColumnsLeftOut
+    case recipientUnconfirmed, shareReplaced, shareBeside, newColumnShared, rowsWithoutParent, parentNotShared,
+      parentLeftOut, rowsHeldBack, parentColumnsLeftOut
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -143,6 +143,12 @@ extension Remark {
       case .recipientUnconfirmed:
         "the card of $1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and "
           + "trust it then"
+      case .shareReplaced:
+        "this takes the place of the share with $1: they keep what they have, and get what has changed since; all get the same "
+          + "files from now on"
+      case .shareBeside:
+        "the share with $1 has the same scope, and goes on by itself: what has changed reaches them by that one only "
+          + "when you share with them again"
       case .newColumnShared:
         "column \"$1.$2\" has been added since the last share, and is shared, as the scope does not leave it out"
 

@@ -62,4 +62,28 @@ import TestSupport
     #expect(error?.code == .unwritable)
     #expect(error?.description == "\(path): it cannot be written: No such file or directory")
   }
+
+  @Test func `what a killed process has left is deleted by the next one, and nothing else is`() throws {
+    let folder = try TemporaryFolder()
+    let dead = [".buckia-dead.tmp", ".buckia-database.tmp", ".buckia-database.tmp-wal", ".buckia-database.tmp-lock"]
+    let others = [".buckia-living.tmp", ".buckia-open.tmp", ".buckia-open.tmp-lock", ".buckia-lock", "buckia-dead.tmp"]
+    for name in dead + others { try folder.write([1], to: name) }
+    let locks = try [".buckia-living.tmp", ".buckia-open.tmp-lock"].map { try PosixFile(reading: folder.file($0)) }
+    for lock in locks { #expect(lock.tryLock()) }
+    let output = try AtomicFileOutput(at: folder.file("new"), replacing: false)
+    #expect(try folder.names(in: "").count == others.count + 1)
+    try output.publish()
+    #expect(try folder.names(in: "").sorted() == (others + ["new"]).sorted())
+    withExtendedLifetime(locks) {}
+  }
+
+  @Test func `a file that is being written stays when others are cleaned away`() throws {
+    let folder = try TemporaryFolder()
+    let output = try AtomicFileOutput(at: folder.file("new"), replacing: false)
+    try output.write([1])
+    TemporaryFile.deleteAbandoned(in: folder.path)
+    try output.publish()
+    #expect(try fileBytes(folder.file("new")) == [1])
+    #expect(try folder.names(in: "") == ["new"])
+  }
 }

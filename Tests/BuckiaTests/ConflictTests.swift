@@ -11,6 +11,54 @@ private let notes = """
   """
 
 @Suite struct ConflictTests {
+  @Test func `a conflict closes when the row has become what came in`() throws {
+    let exchange = try Exchange(notes)
+    try TestDatabases.run("UPDATE notes SET stars = stars + 10; DELETE FROM notes WHERE id = 3", on: exchange.mine)
+    try exchange.send(
+      "UPDATE notes SET stars = 21 WHERE id = 1; DELETE FROM notes WHERE id = 2; UPDATE notes SET text = 'x' WHERE id = 3"
+    )
+    try exchange.apply()
+    #expect(try exchange.database.conflicts().filter(\.isOpen).count == 3)
+    try TestDatabases.run("UPDATE notes SET stars = 21 WHERE id = 1", on: exchange.mine)
+    try exchange.send("INSERT INTO notes VALUES (5, 'five', 5, 'e')")
+    try exchange.apply()
+    #expect(
+      try exchange.database.conflicts().filter(\.isOpen).map { $0.key.map(\.value) } == [[.integer(2)], [.integer(3)]])
+    #expect(try exchange.database.conflicts().compactMap { $0.resolution?.answer } == [.equal])
+    #expect(try exchange.database.status().openConflicts == 2)
+    try TestDatabases.run("DELETE FROM notes WHERE id = 2", on: exchange.mine)
+    try exchange.send("INSERT INTO notes VALUES (6, 'six', 6, 'f')")
+    try exchange.apply()
+    #expect(try exchange.database.conflicts().filter(\.isOpen).map { $0.key.map(\.value) } == [[.integer(3)]])
+    #expect(try exchange.rows("SELECT id, stars FROM notes ORDER BY id") == ["1|21", "5|5", "6|6"])
+  }
+
+  @Test(arguments: [ConflictPolicy.keepLocal, .takeIncoming])
+  func `a conflict closes when its sender comes to say what is here, or was`(policy: ConflictPolicy) throws {
+    let exchange = try Exchange(notes)
+    let options = ApplyOptions(conflicts: ConflictPolicies(policy))
+    try TestDatabases.run("UPDATE notes SET stars = 10", on: exchange.mine)
+    try exchange.send("UPDATE notes SET stars = 21 WHERE id < 3")
+    try exchange.apply(options)
+    try exchange.send("UPDATE notes SET stars = 10 WHERE id = 1")
+    try exchange.send("UPDATE notes SET text = 'x' WHERE id = 2")
+    try exchange.apply(options)
+    #expect(try exchange.database.conflicts().filter { $0.isOpen && $0.key.first?.value == .integer(2) }.count == 1)
+    let decided = try exchange.database.conflicts().filter { $0.key.first?.value == .integer(1) }
+    #expect(policy == .takeIncoming || decided.map { $0.resolution?.answer } == [.equal])
+  }
+
+  @Test func `to decide one of two conflicts about a row closes the other where they say the same`() throws {
+    let exchange = try Exchange(notes)
+    try TestDatabases.run("UPDATE notes SET stars = 10 WHERE id = 1", on: exchange.mine)
+    for _ in 0..<2 { try exchange.send("UPDATE notes SET stars = 21 WHERE id = 1") }
+    try exchange.apply()
+    let numbers = try exchange.database.conflicts().map(\.id)
+    #expect(numbers.count == 2)
+    try exchange.database.resolve([numbers[0]], taking: .incoming)
+    #expect(try exchange.database.conflicts().map { $0.resolution?.answer } == [.incoming, .equal])
+  }
+
   /// What one person did, what another sends, and what must come of it under each policy.
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String

@@ -120,6 +120,14 @@ struct RemarkTests {
       "the card of 1 is not confirmed, so this can be read by whoever has made that card; compare the fingerprint with its owner, and trust it then"
     ),
     (
+      .shareReplaced,
+      "this takes the place of the share with 1: they keep what they have, and get what has changed since; all get the same files from now on"
+    ),
+    (
+      .shareBeside,
+      "the share with 1 has the same scope, and goes on by itself: what has changed reaches them by that one only when you share with them again"
+    ),
+    (
       .newColumnShared,
       "column \"1.2\" has been added since the last share, and is shared, as the scope does not leave it out"
     ),

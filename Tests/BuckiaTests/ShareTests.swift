@@ -294,6 +294,55 @@ import Testing
     #expect(try received(Self.photos) == ["1|1|sand|NULL", "2|1|sea|NULL"])
   }
 
+  @Test func `a row that was kept and comes back into the scope meets no conflict but where both have changed it`()
+    throws
+  {
+    let scope = ShareScope(name: "beach") { SharedTable("photo").where("album = 1").omitting("owner") }
+    let ben = folder.file("ben.sqlite")
+    try run("INSERT INTO photo VALUES (4,1,'rock',7),(5,1,'pier',7)")
+    try share(scope)
+    #expect(try received(Self.photos).count == 4)
+    try run("UPDATE photo SET album = 2")
+    #expect(try share(scope) { $0.onLeave = .keep }.id == nil)
+    try TestDatabases.run(
+      "ALTER TABLE photo ADD COLUMN stars; UPDATE photo SET title = 'mine' WHERE id IN (4, 5)", on: ben)
+    try run("UPDATE photo SET album = 1; UPDATE photo SET title = title || '!' WHERE id IN (2, 5)")
+    #expect(try share(scope) { $0.onLeave = .keep }.tables.last?.inserted == 5)
+    let expected = ["1|beach", "2|sea!", "3|snow", "4|mine", "5|mine"]
+    #expect(try received("SELECT id, title FROM photo ORDER BY id") == expected)
+    let conflicts = try DatabaseManager(ben).conflicts()
+    #expect(conflicts.map { $0.key.map(\.value) } == [[.integer(5)]])
+  }
+
+  @Test func `a share with more people takes the place of the one with fewer`() throws {
+    let scope = ShareScope(name: "all") {
+      SharedTable("album")
+      SharedTable("photo")
+      SharedTable("log")
+    }
+    let ben = folder.file("ben.sqlite")
+    try TestDatabases.run("VACUUM", on: folder.file("cleo.sqlite"))
+    try share(scope)
+    #expect(try received(Self.photos).count == 3)
+    try TestDatabases.run("UPDATE photo SET title = 'mine' WHERE id = 2", on: ben)
+    try run(
+      "DELETE FROM photo WHERE id = 1; DELETE FROM log WHERE text = 'b'; UPDATE album SET name = 'autumn' WHERE id = 1")
+    let wider = try share(scope, to: ["ben", "cleo"])
+    #expect(wider.isSnapshot)
+    #expect(wider.warnings == [Remark(.shareReplaced, "\"ben\"")])
+    #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine", "3|snow"])
+    #expect(try rows("SELECT * FROM log", of: "ben.sqlite") == ["a", "a"])
+    #expect(try rows("SELECT name FROM album ORDER BY id", of: "ben.sqlite") == ["autumn", "winter"])
+    #expect(try DatabaseManager(ben).conflicts().isEmpty)
+    try run("DELETE FROM photo WHERE id = 3")
+    #expect(try share(scope, to: ["cleo", "ben"]).warnings.isEmpty)
+    #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine"])
+    #expect(try received(in: "cleo.sqlite", "SELECT id, title FROM photo ORDER BY id") == ["2|sea"])
+    #expect(try share(scope).warnings == [Remark(.shareBeside, "\"ben\", \"cleo\"")])
+    #expect(try received("SELECT id, title FROM photo ORDER BY id") == ["2|mine"])
+    #expect(try DatabaseManager(ben).conflicts().isEmpty)
+  }
+
   @Test func `a restored database begins another stream, which takes the place of the first`() throws {
     try share()
     let backup = try folder.copy("anna.sqlite", to: "backup.sqlite")

@@ -9,8 +9,8 @@ import Testing
     let folder = try TemporaryFolder()
     let path = try TestDatabases.run("CREATE TABLE t(a)", on: folder.file("notes.sqlite"))
     let living = try TemporaryDatabase(in: folder.path, permissions: 0o600)
-    let dead = [".buckia-dead.tmp", ".buckia-dead.tmp-journal", ".buckia-dead.tmp-lock"]
-    let others = [".buckia-diff.tmp", ".buckia-dead.sqlite", "buckia-dead.tmp", "buckia-dead.tmp-lock"]
+    let dead = [".buckia-diff.tmp", ".buckia-dead.tmp", ".buckia-dead.tmp-journal", ".buckia-dead.tmp-lock"]
+    let others = [".buckia-dead.sqlite", "buckia-dead.tmp", "buckia-dead.tmp-lock"]
     for name in dead + others { try Data().write(to: URL(fileURLWithPath: folder.file(name))) }
     try DatabaseManager(path).snapshot(to: folder.file("shared.sqlite"))
     let expected = others + [FileSystem.name(of: living.path), FileSystem.name(of: living.path) + "-lock"]

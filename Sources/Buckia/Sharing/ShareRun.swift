@@ -100,7 +100,10 @@ struct ShareRun {
         .unwritable, "it cannot be settled which replica this database is, and nothing is shared before",
         path: connection.path)
     }
+    let former = try knownShare(on: connection)?.audience
     var (share, replaced) = try share(of: replica, on: connection)
+    report.warnings += try remarks(
+      onOthersThan: share, since: former == share.audience ? nil : former, on: connection)
     try RecipientKey.set(signers, of: share.number, on: connection)
     let senders = try senders(of: share, on: connection)
     // Tables that have been made since have no range yet.
@@ -227,18 +230,41 @@ struct ShareRun {
       }
   }
 
-  /// The share of this scope with these people; nil where there is none yet.
+  /// The share of this scope with these people, or the one with most of them that has been sent, whose place this one takes; nil where
+  /// there is none yet.
   private func knownShare(on connection: borrowing SQLiteConnection) throws -> ShareEntry? {
+    let shares = try sharesOfScope(on: connection)
+    if let share = shares.first(where: { $0.audience == audience }) { return share }
+    let all = Set(try ShareEntry.recipients(in: audience))
+    let narrower = try shares.filter { try $0.sequence > 0 && all.isSuperset(of: $0.recipients) }
+    return try narrower.max { try $0.recipients.count < $1.recipients.count }
+  }
+
+  private func sharesOfScope(on connection: borrowing SQLiteConnection) throws -> [ShareEntry] {
     let document = scope.json
-    return try ShareEntry.all(on: connection).first { entry in
-      guard entry.audience == audience, entry.name == scope.name else { return false }
-      return scope.name != nil || entry.scope == document
+    return try ShareEntry.all(on: connection).filter { entry in
+      entry.name == scope.name && (scope.name != nil || entry.scope == document)
     }
+  }
+
+  /// Says which earlier shares of the scope with some of the same people a new one takes the place of, or leaves as they are.
+  private func remarks(
+    onOthersThan share: ShareEntry, since former: String?, on connection: borrowing SQLiteConnection
+  ) throws -> [Remark] {
+    guard share.sequence == 0 else { return [] }
+    func names(_ recipients: [String]) -> String { recipients.map { "\"\($0)\"" }.joined(separator: ", ") }
+    let all = Set(try share.recipients)
+    let others = try sharesOfScope(on: connection).filter { other in
+      try other.number != share.number && other.sequence > 0 && !all.isDisjoint(with: other.recipients)
+    }
+    let replaced = try former.map { Remark(.shareReplaced, names(try ShareEntry.recipients(in: $0))) }
+    return try (replaced.map { [$0] } ?? []) + others.map { Remark(.shareBeside, names(try $0.recipients)) }
   }
 
   /// The share of this scope with these people: the one that there is, or a new one.
   ///
-  /// - Returns: The share, and the stream whose place it takes because that belongs to an earlier incarnation, or to another key.
+  /// - Returns: The share, and the stream whose place it takes because that belongs to an earlier incarnation, to another key, or to fewer
+  ///   people.
   private func share(
     of replica: Replica, on connection: borrowing SQLiteConnection
   ) throws -> (ShareEntry, replaced: StreamID?) {
@@ -253,13 +279,21 @@ struct ShareRun {
     }
     // A restored or copied database does not know what was sent in its name. And a stream belongs to a key: whoever has got hold of the
     // former one may have gone on with it. Others get everything anew, in another stream.
-    guard share.incarnation != replica.incarnation.bytes || share.sequence > 0 && sealing.isOther(than: share.signer)
+    let isWider = share.audience != audience
+    guard
+      isWider || share.incarnation != replica.incarnation.bytes
+        || share.sequence > 0 && sealing.isOther(than: share.signer)
     else { return (share, nil) }
     let replaced = share.sequence > 0 ? StreamID(share.stream) : nil
     share.stream = stream
     share.incarnation = replica.incarnation.bytes
     share.sequence = 0
     share.last = nil
+    if isWider {
+      share.audience = audience
+      // What was said of changes by some people is not said of those by others.
+      try WideningChanges.allow(false, in: share.number, on: connection)
+    }
     return (share, replaced)
   }
 

@@ -3,7 +3,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Reads, writes and deletes rows of one table by their keys, without regard to what is counted or reported.
+/// Reads, writes and deletes rows of one table by their keys, without counting or reporting them: ``RowWriter`` says who does that.
 final class TableRows {
   private let table: String
   private let layout: [String]

@@ -22,6 +22,10 @@ final class ConflictDecider {
   private let watched: [TableName: RowKey]
   /// The keys that the sender contests, which are gathered like conflicts; nil where none are.
   private let contested: ContestedKeys?
+  /// The conflicts that were open before; nil where they are not to be closed.
+  private let open: OpenConflicts?
+  /// The key with which the changes were signed, as the ledger has it.
+  private let sender: String
 
   /// A change that a conflict has left out.
   struct Omission {
@@ -34,14 +38,19 @@ final class ConflictDecider {
   /// - Parameters:
   ///   - rules: The answers that are kept as rules; nil where none count.
   ///   - contested: The keys that the sender contests, which are written with the conflicts.
+  ///   - open: The conflicts that were open before; nil where they are not to be closed.
+  ///   - sender: The key with which the changes were signed, as the ledger has it.
   ///   - watched: The tables whose omissions are to be known, with their keys.
   ///   - makesRoom: Whether rows that have a UNIQUE value of an incoming one are deleted.
   init(
     policies: ConflictPolicies, resolver: ApplySettings.Resolver?, rules: ConflictRules? = nil, log: ConflictLog?,
-    contested: ContestedKeys? = nil, watching watched: [TableName: RowKey] = [:], makesRoom: Bool = false
+    contested: ContestedKeys? = nil, open: OpenConflicts? = nil, from sender: String = "",
+    watching watched: [TableName: RowKey] = [:], makesRoom: Bool = false
   ) {
     self.makesRoom = makesRoom
     self.contested = contested
+    self.open = open
+    self.sender = sender
     self.policies = policies
     self.resolver = resolver
     self.rules = rules
@@ -70,6 +79,14 @@ final class ConflictDecider {
 
   /// How conflicts of the table that these statements change are laid out and decided.
   func layout(of statements: TableStatements) -> ConflictLayout { ConflictLayout(statements, policies) }
+
+  /// True if conflicts about rows of a table are open.
+  func hasOpenConflicts(of table: TableName) -> Bool { open?.concern(table) == true }
+
+  /// Notes a change that has met no conflict.
+  func noteAgreement(_ change: DecodedChange, _ layout: ConflictLayout, _ bytes: RawSpan) {
+    open?.note(change, bytes, layout, from: sender)
+  }
 
   /// Decides one conflict.
   ///

@@ -247,6 +247,8 @@ package struct Receiver {
     session.forgetHeldTables()
     let mark = try session.mark()
     let effects = settings.observer?.mark ?? 0
+    session.openConflicts = settings.recordsConflicts ? try OpenConflicts(on: session.connection) : nil
+    defer { session.openConflicts = nil }
     var done: [ReceivedFile] = []
     var unread = unread
     var waiting = waiting
@@ -267,6 +269,7 @@ package struct Receiver {
             try SnapshotRuns.note(firstEntry...(next - 1), for: snapshot, on: session.connection)
           }
         }
+        try session.openConflicts?.close(in: session, at: clock())
         try settings.sharing?.settle(at: clock())
         try KeyRanges.move(on: session.connection)
         try transaction.commit()
@@ -293,8 +296,9 @@ package struct Receiver {
     in transaction: borrowing SQLiteTransaction
   ) -> GroupEnd {
     let usesSavepoints = care == .savepoints || care == .alone
-    var batch =
-      care == .batches && groupsWithoutBatch == 0 ? OptimisticBatch(session, reportingTo: settings.observer) : nil
+    // Of the changes of a batch it is not known who has sent them.
+    let usesBatch = care == .batches && groupsWithoutBatch == 0 && session.openConflicts?.isEmpty != false
+    var batch = usesBatch ? OptimisticBatch(session, reportingTo: settings.observer) : nil
     var bytes = 0
     var next = range.lowerBound
     var wish: (any Error)?

@@ -173,6 +173,20 @@ struct RowVersions {
     return current?.holds(other, affinities[place]) == true
   }
 
+  /// True if a column with a value of a row holds another one.
+  func holds(_ value: StoredValue?, _ other: StoredValue, at place: Int) -> Bool {
+    value?.holds(other, affinities[place]) == true
+  }
+
+  /// The columns outside of the key in which the incoming version is another than the local one: all of them where either is missing.
+  var disputedPlaces: [Int] {
+    table.changesetColumns.indices.filter { place in
+      guard key[place] == nil else { return false }
+      guard let local, let incoming else { return (local ?? incoming)?[place] != nil }
+      return incoming[place].map { !isLike(local[place], $0, at: place) } ?? false
+    }
+  }
+
   /// The columns in which a row is not like another.
   func differences(of current: Row?, from other: Row?) -> [Int] {
     table.changesetColumns.indices.filter { place in

@@ -68,7 +68,7 @@ struct ApplyExecution {
     let decider = ConflictDecider(
       policies: settings.policies, resolver: settings.resolver, rules: ConflictRules(on: session.connection),
       log: settings.recordsConflicts ? ConflictLog(entry: entry, on: session.connection) : nil, contested: contested,
-      watching: holding.keys, makesRoom: settings.makesRoom)
+      open: session.openConflicts, from: incoming.key.sender, watching: holding.keys, makesRoom: settings.makesRoom)
     // TEMP triggers are never off.
     let seesTriggers = try session.firesTriggers || session.hasTemporaryTriggers()
     let rules = ChangesetApplier.Rules(seesTriggers: seesTriggers)

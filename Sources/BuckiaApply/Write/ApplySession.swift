@@ -58,6 +58,9 @@ package final class ApplySession {
   /// What the diffs of the transaction did to the rows here, which is written before it is committed.
   var effects = EffectQueue()
 
+  /// The conflicts that were open when the transaction began; nil where they are not to be closed.
+  var openConflicts: OpenConflicts?
+
   /// The held parts that cannot be applied, although there is a place for them, by their number. A rollback does not change that.
   private(set) var heldFailures: [Int64: HeldFailure] = [:]
 

@@ -4,8 +4,10 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Writes the rows of one table: nothing else in applying does. Counts the rows, and reports each to an observer where there
-/// is one.
+/// Writes the rows of one table. Counts the rows, and reports each to an observer where there is one.
+///
+/// Nothing else in applying writes rows but ``TableRows``: for ``ExposedRows``, which takes back what it does before the diff ends, and where
+/// other rows give way to one, of which ``didWrite(_:_:before:after:)`` is told.
 ///
 /// The statements are those of `TableStatements`. Whether a change is to be written is for `TableApplier` to decide.
 final class RowWriter {

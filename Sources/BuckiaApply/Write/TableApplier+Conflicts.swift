@@ -160,7 +160,11 @@ extension TableApplier {
     while true {
       let others = try blockingRows.find(writer.lastMessage, row: row)
       guard !others.isEmpty else { return false }
-      for other in others where try rows.write(nil, to: other) != nil { return false }
+      for other in others {
+        let before = try rows.row(other)
+        guard try rows.write(nil, to: other) == nil else { return false }
+        try writer.didWrite(.delete, other, before: before, after: nil)
+      }
       if try attempt(bytes) == nil { return true }
     }
   }

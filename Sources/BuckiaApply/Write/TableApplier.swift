@@ -46,6 +46,8 @@ final class TableApplier {
   private let unstorableRows: Set<RowIdentity>
   /// What conflicts of the table need to know of it.
   lazy var layout = decider.layout(of: statements)
+  /// True if conflicts about rows of the table are open.
+  private lazy var hasOpenConflicts = decider.hasOpenConflicts(of: statements.name)
   /// Finds the rows that keep others out.
   lazy var blockingRows = BlockingRows(statements)
   /// Decides between rows with the same UNIQUE value; nil where that is not for the clock to say, or there can be none.
@@ -265,8 +267,12 @@ final class TableApplier {
       if let displaced = try displaced.get() { try exposed.exposeAll(touching: displaced.places) }
       try exposed.expose(key)
     }
-    if let known { return try attempt(bytes, beside: known) }
-    return try attempt(bytes)
+    let conflicts = counts.conflicts
+    let refused = try known.map { try attempt(bytes, beside: $0) } ?? attempt(bytes)
+    if hasOpenConflicts, refused == nil, counts.conflicts == conflicts {
+      decider.noteAgreement(change, layout, bytes)
+    }
+    return refused
   }
 
   /// The rowid that the change in hand has for a key; nil where its key is none.

@@ -19,8 +19,9 @@ extension ConflictRecord {
     }
     let who = resolution.decidedBy.isEmpty ? "" : " by \(resolution.decidedBy.escaped(limit: 40))"
     let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
+    let what = resolution.answer == .equal ? "Closed" : "Resolved"
     return style.wrapped(
-      "\(style("Resolved", .good))\(who), \(when): \(resolution.answer.explanation).", indent: 2, hanging: 4)
+      "\(style(what, .good))\(who), \(when): \(resolution.answer.explanation).", indent: 2, hanging: 4)
   }
 
   /// The row that is not there.
@@ -140,6 +141,7 @@ extension ConflictAnswer.Kind {
     case .incoming: "the incoming version"
     case .values: "values of their own"
     case .deletion: "no row"
+    case .equal: "both sides have the same values now"
     }
   }
 }

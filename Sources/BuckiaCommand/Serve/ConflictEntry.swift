@@ -36,7 +36,8 @@ struct ConflictEntry {
     guard !resolutions.isEmpty else { return "" }
     var markup: Markup = "<section aria-labelledby=\"history\">\n<h2 id=\"history\">How it was decided</h2>\n"
     for resolution in resolutions {
-      let who = resolution.decidedBy.isEmpty ? "Somebody" : resolution.decidedBy
+      let unnamed = resolution.answer == .equal ? "By itself" : "Somebody"
+      let who = resolution.decidedBy.isEmpty ? unnamed : resolution.decidedBy
       let when = "\(Moment(unixMilliseconds: resolution.decidedAt))"
       markup += "<p>\(who), \(when): \(resolution.answer.explanation).</p>\n"
     }

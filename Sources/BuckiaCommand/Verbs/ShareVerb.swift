@@ -13,7 +13,8 @@ struct ShareVerb: Verb {
 
       What the others have is kept in the database. The next share with the same people sends what has changed since, and withdraws \
       rows that are not shared any more. When nothing has changed, no file is written. Where only one scope is shared with them, --to \
-      is enough.
+      is enough. Named with more people, the share takes the place of the one with fewer of them: they keep what they have, and get what \
+      has changed.
 
       The file is encrypted for those named with --to, and signed by you: make an identity first (buckia identity new), and add their \
       cards (buckia contact add). One file can be encrypted for up to 64: where there are more, the folder of -o also has the folders \

@@ -29,7 +29,7 @@ package struct ShareEntry: Equatable, Sendable {
   /// The scope as a document.
   package var scope: String
   /// Whom it is for, as a document.
-  package let audience: String
+  package var audience: String
   /// The number of the last diff in the stream; 0 for none.
   package var sequence: Int64 = 0
   /// The last diff: its id and the digest of its manifest.
@@ -86,7 +86,7 @@ package struct ShareEntry: Equatable, Sendable {
       cached: """
         INSERT INTO main.buckia_share VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
         ON CONFLICT (share) DO UPDATE SET stream = excluded.stream, incarnation = excluded.incarnation,
-          scope = excluded.scope, sequence = excluded.sequence, diff = excluded.diff, digest = excluded.digest,
+          scope = excluded.scope, audience = excluded.audience, sequence = excluded.sequence, diff = excluded.diff, digest = excluded.digest,
           signer = excluded.signer
         """, number, stream, incarnation, name, scope, audience, sequence, last?.id.description, last?.digest,
       signer)

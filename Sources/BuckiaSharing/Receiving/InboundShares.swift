@@ -16,6 +16,8 @@ package final class InboundShares: SharingParticipant {
   private let copies: CopyPolicy
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
   private var own: [TableName: Set<[UInt8]>] = [:]
+  /// True if these changes insert a row that the sender has brought already.
+  private var repeatsRows = false
   /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
@@ -74,6 +76,7 @@ package final class InboundShares: SharingParticipant {
 
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
+    repeatsRows = false
     kept = [:]
     translation = nil
     origins = nil
@@ -124,9 +127,11 @@ package final class InboundShares: SharingParticipant {
     // A snapshot also holds the rows that its reader has made.
     let returned = try resent.isEmpty ? ReturnedChanges(runs, on: connection) : nil
     let matched = try MatchedChanges(
-      resent, place, from: changes.key.sender, tables, vouchers, names, sent: sent(to: changes),
+      resent, place, from: changes.key.sender, of: changes.claims.replica, tables, vouchers, names,
+      sent: sent(to: changes),
       identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, contents, outdated, here: own, WithdrawalRuns(withdrawals), on: connection)
+      returned, runs, naming, contents, outdated, here: own, repeatsRows: repeatsRows, WithdrawalRuns(withdrawals),
+      on: connection)
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
@@ -140,18 +145,22 @@ package final class InboundShares: SharingParticipant {
     at changes: IncomingChanges, _ runs: WithdrawalRuns, _ place: StreamPlace, _ tables: KeyedTables
   ) throws -> Set<Int64> {
     var runs = runs
+    let sender = changes.key.sender
     var staying: Set<Int64> = []
     var ordinal: Int64 = 0
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       let isWithdrawal = runs.next()
       ordinal += 1
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
-      if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
-        own[table.name, default: []].insert(table.key(reader.new, bytes))
+      if change.operation == .insert, table.hasKey(reader.new) {
+        if try vouchers.isOwn(reader.new, bytes, of: table) {
+          own[table.name, default: []].insert(table.key(reader.new, bytes))
+        } else if !repeatsRows {
+          repeatsRows = try vouchers.found(reader.new, bytes, of: table).contains { $0.entry.sender == sender }
+        }
       }
       if isWithdrawal, table.hasKey(reader.old) {
         let streams = [place.stream] + (place.replaces.map { [$0] } ?? [])
-        let sender = changes.key.sender
         let isBrought = try vouchers.hash(reader.old, bytes, of: table, streams: streams, from: sender) != nil
         if try !isBrought || vouchers.stays(reader.old, bytes, of: table, withoutStreams: streams, from: sender) {
           staying.insert(ordinal)

@@ -13,6 +13,9 @@ import SQLiteSchemas
 /// since. Here such an INSERT is nothing where nothing has changed, and an UPDATE of that version else. A deletion that names a version
 /// is one of a row whose values its sender does not know any more.
 ///
+/// A row that has left the scope and was kept here (``LeavePolicy/keep``) comes back as an INSERT, too, and so does one that the replica
+/// has sent in another stream: it changes what the sender has said of it last.
+///
 /// A snapshot holds all rows of the scope, another diff may repeat those of some buckets. A row that has not changed since it came is left out,
 /// so that it stays as it was edited or deleted here. A row that has, and was not edited here, is an UPDATE. What the stream had and has no more
 /// is a DELETE.
@@ -23,6 +26,8 @@ final class MatchedChanges {
   private let tables: KeyedTables
   private let place: StreamPlace
   private let sender: String
+  /// The replica that the diff is of; nil where it does not say.
+  private let author: [UInt8]?
   private let resent: ResentRows
   /// What was sent of each row: in the shares with the sender first.
   private let sent: [PeerShadow]
@@ -41,6 +46,8 @@ final class MatchedChanges {
   private let outdated: OutdatedChanges?
   /// The keys of the rows that the diff inserts, and that are here.
   private let rowsHere: [TableName: Set<[UInt8]>]
+  /// True if the diff inserts a row that its sender has brought already.
+  private let repeatsRows: Bool
   /// Those of them that their sender is not known to have, and that are not as the sender says.
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
   private let withdrawals: WithdrawalRuns
@@ -48,6 +55,7 @@ final class MatchedChanges {
 
   /// - Parameters:
   ///   - resent: Which rows the diff repeats.
+  ///   - author: The replica that the diff is of; nil where it does not say.
   ///   - tables: The tables of the diff.
   ///   - sent: What was sent of each row, in the shares with the sender first.
   ///   - identified: The tables in which a row with the key of an incoming one is that row.
@@ -59,14 +67,17 @@ final class MatchedChanges {
   ///   - contents: What they say of rows that only their content identifies.
   ///   - outdated: Finds changes that are older than what is here.
   ///   - here: The keys of the rows that the diff inserts, and that are here.
+  ///   - repeatsRows: True if the diff inserts a row that its sender has brought already.
   ///   - withdrawals: Which changes are of rows that are not shared any more.
   init(
-    _ resent: ResentRows, _ place: StreamPlace, from sender: String, _ tables: KeyedTables, _ vouchers: Vouchers,
+    _ resent: ResentRows, _ place: StreamPlace, from sender: String, of author: [UInt8]? = nil, _ tables: KeyedTables,
+    _ vouchers: Vouchers,
     _ names: RowNames, sent: [PeerShadow], identified: Set<TableName>,
     sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:], staying: Set<Int64> = [], _ returned: ReturnedChanges? = nil,
     _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], _ contents: ReceivedContents? = nil,
     _ outdated: OutdatedChanges? = nil, here: [TableName: Set<[UInt8]>] = [:],
-    _ withdrawals: WithdrawalRuns = WithdrawalRuns([]), on connection: borrowing SQLiteConnection
+    repeatsRows: Bool = false, _ withdrawals: WithdrawalRuns = WithdrawalRuns([]),
+    on connection: borrowing SQLiteConnection
   ) throws {
     self.sentKeys = sentKeys
     self.identified = identified
@@ -74,6 +85,7 @@ final class MatchedChanges {
     self.sent = sent
     self.place = place
     self.sender = sender
+    self.author = author
     self.tables = tables
     self.vouchers = vouchers
     self.names = names
@@ -84,6 +96,7 @@ final class MatchedChanges {
     self.contents = contents
     self.outdated = outdated
     rowsHere = here
+    self.repeatsRows = repeatsRows
     self.withdrawals = withdrawals
     self.connection = SQLiteConnection(sharing: connection)
     own = try ReplicaIdentity.read(on: connection)?.replica
@@ -103,7 +116,7 @@ final class MatchedChanges {
     brought = brought.filter { resent.concern($0) }
     let isAsItIs =
       brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil && outdated == nil
-      && rowsHere.isEmpty
+      && rowsHere.isEmpty && !repeatsRows
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: Set<[UInt8]>] = [:]
@@ -175,8 +188,9 @@ final class MatchedChanges {
   private enum MetRow {
     /// The stream has brought it before: the hash of what it was then.
     case brought(UInt64)
-    /// The row with its key here, and the name by which it is known to be the same; nil for none.
-    case local(LocalRow?, NameRuns.Name?)
+    /// The row with its key here, the name by which it is known to be the same, and the hash of what the sender has said of it last; nil
+    /// for none.
+    case local(LocalRow?, NameRuns.Name?, said: UInt64?)
     /// Nothing that tells what it is.
     case unknown
   }
@@ -193,7 +207,8 @@ final class MatchedChanges {
       return .brought(known)
     }
     let isInTheWay = rowsHere[table.name].map { $0.contains(table.key(row, bytes)) } ?? false
-    guard !called.isEmpty || isInTheWay || identified.contains(table.name) else { return .unknown }
+    let said = repeatsRows ? try said(row, bytes, of: table) : nil
+    guard !called.isEmpty || isInTheWay || said != nil || identified.contains(table.name) else { return .unknown }
     let here = try LocalRow(row, bytes, of: table, on: connection)
     if here == nil, try table.finds(table.lookup, row, bytes, on: connection) {
       // The table does not have all columns yet.
@@ -205,7 +220,7 @@ final class MatchedChanges {
     }
     // A row whose key is spelled otherwise now is deleted and inserted.
     if let here, !here.hasSameKey(as: row, bytes, of: table) { return .unknown }
-    return .local(here, name)
+    return .local(here, name, said: said)
   }
 
   /// Writes what an INSERT changes here.
@@ -221,14 +236,20 @@ final class MatchedChanges {
     switch met {
     case .unknown: return false
     case .brought(let known): return try writeAnew(row, bytes, of: table, header, since: known, into: &writer)
-    case .local(let here, let name?):
+    case .local(let here, let name?, let said):
       return try write(
-        row, bytes, of: table, header, over: here, taken: name.version, isOwn: name.replica == own, into: &writer)
-    case .local(let here?, nil):
+        row, bytes, of: table, header, over: here, taken: name.version, isOwn: name.replica == own, said: said,
+        into: &writer)
+    case .local(let here?, nil, let said):
+      if let said, try !followsClock(table),
+        try writeDifference(row, bytes, of: table, header, over: here, since: said, into: &writer)
+      {
+        return true
+      }
       guard identified.contains(table.name) else { return false }
       writeUnknown(row, bytes, header, over: here, into: &writer)
       return true
-    case .local(nil, nil):
+    case .local(nil, nil, _):
       guard isRelayed, try !followsClock(table) else { return false }
       // Who passes a row on that was deleted meanwhile has not heard of it.
       let deleted = try Tombstones.hash(of: table.key(row, bytes), in: table.name, on: connection)
@@ -277,6 +298,15 @@ final class MatchedChanges {
     return nil
   }
 
+  /// The hash of what the sender has said of a row last, in this stream or else in another one of the same replica; nil where none of these
+  /// has brought it.
+  private func said(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> UInt64? {
+    let found = try vouchers.found(row, bytes, of: table).filter { $0.entry.sender == sender }
+    if let same = found.first(where: { $0.entry.stream == place.stream }) { return same.row.hash }
+    guard let author else { return nil }
+    return try found.first { try names.author(of: $0.entry) == author }?.row.hash
+  }
+
   /// True if a row that the stream has brought was ever taken.
   private func wasTaken(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     try vouchers.found(row, bytes, of: table).contains {
@@ -296,10 +326,11 @@ final class MatchedChanges {
   ///   - here: The row as it is here; nil where it is gone.
   ///   - version: The hash of the version; nil where the row is still that.
   ///   - isOwn: Whether it was taken from here.
+  ///   - said: The hash of what the sender has said of the row last; nil where they have not brought it.
   /// - Returns: Whether that is known; otherwise the row stays an INSERT.
   private func write(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow?,
-    taken version: UInt64?, isOwn: Bool, into writer: inout ChangesetWriter
+    taken version: UInt64?, isOwn: Bool, said: UInt64?, into writer: inout ChangesetWriter
   ) throws -> Bool {
     let follows = try followsClock(table)
     guard let version else {
@@ -311,15 +342,29 @@ final class MatchedChanges {
       writeEdit(row, bytes, header, into: &writer)
       return true
     }
-    let incoming = row.map { bytes.array($0.encoded) }
-    if let base = RecoveredRow(version, of: incoming, table, beside: here, try sentRow(row, bytes, of: table)) {
-      Self.writeUpdate(of: base.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
-        if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.append(encoded: base.values[$0]) }
-      }
+    if try writeDifference(row, bytes, of: table, header, over: here, since: version, into: &writer) { return true }
+    if follows { return false }
+    if let said, try writeDifference(row, bytes, of: table, header, over: here, since: said, into: &writer) {
       return true
     }
-    if follows { return false }
     writeUnknown(row, bytes, header, over: here, into: &writer)
+    return true
+  }
+
+  /// Writes how a row differs from an earlier version of it.
+  ///
+  /// - Parameter version: The hash of the version.
+  /// - Returns: False if the values of the version cannot be found out; then nothing is written.
+  private func writeDifference(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, over here: LocalRow,
+    since version: UInt64, into writer: inout ChangesetWriter
+  ) throws -> Bool {
+    let incoming = row.map { bytes.array($0.encoded) }
+    guard let base = RecoveredRow(version, of: incoming, table, beside: here, try sentRow(row, bytes, of: table))
+    else { return false }
+    Self.writeUpdate(of: base.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
+      if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.append(encoded: base.values[$0]) }
+    }
     return true
   }
 
