@@ -15,7 +15,8 @@ package final class InboundShares: SharingParticipant {
   private let policies: ConflictPolicies
   private let copies: CopyPolicy
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
-  private var own: [TableName: Set<[UInt8]>] = [:]
+  private var own: [TableName: KeySet] = [:]
+  private let keySets: KeySets
   /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
@@ -57,6 +58,7 @@ package final class InboundShares: SharingParticipant {
     self.policies = policies
     self.connection = SQLiteConnection(sharing: connection)
     self.senders = senders
+    keySets = KeySets("diff", on: connection)
     vouchers = Vouchers(on: connection)
     names = RowNames(vouchers, on: connection)
   }
@@ -74,6 +76,7 @@ package final class InboundShares: SharingParticipant {
 
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
+    try keySets.clear()
     kept = [:]
     translation = nil
     origins = nil
@@ -126,7 +129,7 @@ package final class InboundShares: SharingParticipant {
     let matched = try MatchedChanges(
       resent, place, from: changes.key.sender, tables, vouchers, names, sent: sent(to: changes),
       identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, contents, outdated, here: own, WithdrawalRuns(withdrawals), on: connection)
+      returned, runs, naming, contents, outdated, here: own, WithdrawalRuns(withdrawals), keySets, on: connection)
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
@@ -147,7 +150,7 @@ package final class InboundShares: SharingParticipant {
       ordinal += 1
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       if change.operation == .insert, table.hasKey(reader.new), try vouchers.isOwn(reader.new, bytes, of: table) {
-        own[table.name, default: []].insert(table.key(reader.new, bytes))
+        try own.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
       }
       if isWithdrawal, table.hasKey(reader.old) {
         let streams = [place.stream] + (place.replaces.map { [$0] } ?? [])
@@ -308,7 +311,10 @@ package final class InboundShares: SharingParticipant {
     if !earlier.isEmpty {
       let present = try keys(in: changes, tables)
       for (name, table) in earlier {
-        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
+        let kept = present[name]
+        try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+          try kept?.contains(key) != true
+        }
       }
     }
     guard let replaced = place.replaces else { return }
@@ -323,24 +329,20 @@ package final class InboundShares: SharingParticipant {
     _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ state: ReceivedState?,
     _ schema: SchemaReader
   ) throws {
-    var present: [TableName: Set<[UInt8]>] = [:]
+    var present: [TableName: KeySet] = [:]
     let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
         table.hasKey(reader.new)
       else { return }
-      present[table.name, default: []].insert(table.key(reader.new, bytes))
+      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
     }
     let sender = changes.key.sender
     for name in resent.tables {
       guard let table = tables[name] else { continue }
-      for key in try vouchers.keys(of: table, streams: [place.stream], from: sender)
-      where present[name]?.contains(key) != true
-        && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy({ resent.cover($0, of: name) })
-      {
-        try key.withRawSpan { bytes in
-          try vouchers.remove(table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
-        }
+      try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+        try present[name]?.contains(key) != true
+          && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy { resent.cover($0, of: name) }
       }
     }
   }
@@ -363,11 +365,11 @@ package final class InboundShares: SharingParticipant {
   }
 
   /// The keys of the rows that a snapshot holds.
-  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: Set<[UInt8]>] {
-    var present: [TableName: Set<[UInt8]>] = [:]
+  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: KeySet] {
+    var present: [TableName: KeySet] = [:]
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
       guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
-      present[table.name, default: []].insert(table.key(reader.new, bytes))
+      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
     }
     return present
   }
@@ -384,7 +386,7 @@ package final class InboundShares: SharingParticipant {
       ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
     switch change.operation {
     case .insert:
-      let isOwn = !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
+      let isOwn = try !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
       try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
     case .update:
       try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)
