@@ -406,6 +406,7 @@ enum LedgerMigration {
       sequence INTEGER NOT NULL,
       PRIMARY KEY (clock, key, share)
     ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_told_sequence ON buckia_told(share, sequence);
     CREATE TABLE main.buckia_heard(
       clock INTEGER NOT NULL,
       key BLOB NOT NULL,

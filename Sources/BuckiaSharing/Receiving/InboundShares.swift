@@ -40,6 +40,8 @@ package final class InboundShares: SharingParticipant {
   private lazy var editHistory = EditHistory(on: connection)
   /// Whether anything has been applied since deletions were forgotten last.
   private var hasFinished = false
+  /// The deletions that somebody may know of who did not, since deletions were forgotten last.
+  let settling: DeletionPruning.Candidates
   /// Whether anything is shared; nil until somebody has looked.
   private var shares: Bool?
 
@@ -59,6 +61,7 @@ package final class InboundShares: SharingParticipant {
     self.connection = SQLiteConnection(sharing: connection)
     self.senders = senders
     keySets = KeySets("diff", on: connection)
+    settling = DeletionPruning.Candidates(on: connection)
     vouchers = Vouchers(on: connection)
     names = RowNames(vouchers, on: connection)
   }
@@ -293,7 +296,8 @@ package final class InboundShares: SharingParticipant {
     guard hasFinished else { return }
     hasFinished = false
     let silence = try LedgerSettings.silence(on: connection)
-    try DeletionPruning(silence: silence, at: time, on: connection).run()
+    try DeletionPruning(silence: silence, at: time, on: connection).run(settling)
+    try settling.clear()
   }
 
   /// Forgets what a stream had before its snapshot.
