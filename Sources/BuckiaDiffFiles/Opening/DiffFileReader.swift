@@ -93,7 +93,13 @@ struct DiffFileReader {
           }
         schema = content.tables
         author = content.author
-      case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
+      case .annotations:
+        let limit = DiffFileLimits.annotationsBytes(of: manifest)
+        guard member.size <= limit else {
+          throw DiffFileError(
+            .tooLarge, "they have \(member.size) bytes; the limit for these changes is \(limit)", member: member.name)
+        }
+        annotationBytes = try Self.readBytes(member, from: archive)
       case .changeset:
         if let announce, let schema, publisher == nil,
           let expected = StreamedDiffFile.streamedBytes(of: manifest)
