@@ -30,7 +30,7 @@ extension DatabaseManager {
   public func resolve(
     _ conflicts: [Int64], taking answer: ConflictAnswer, options: ResolveOptions = ResolveOptions()
   ) throws -> ResolveReport {
-    try resolve(answer, options) { _ in conflicts }
+    try resolve(answer, options, telling: nil) { _ in conflicts }
   }
 
   /// Resolves all recorded conflicts of some kind with one answer, oldest first.
@@ -39,17 +39,18 @@ extension DatabaseManager {
   ///   - filter: Which of them.
   ///   - answer: The answer to all of them.
   ///   - options: How.
-  /// - Returns: What became of each.
+  /// - Returns: What became of them: all are counted, and the first 1,000 that were resolved, and that were not, are told one by one.
   /// - Throws: As ``resolve(_:taking:options:)``.
   @discardableResult
   public func resolve(
     matching filter: ConflictFilter, taking answer: ConflictAnswer, options: ResolveOptions = ResolveOptions()
   ) throws -> ResolveReport {
-    try resolve(answer, options) { try ConflictRecord.numbers(filter.selection, on: $0) }
+    try resolve(answer, options, telling: 1_000) { try ConflictRecord.numbers(filter.selection, on: $0) }
   }
 
   private func resolve(
-    _ answer: ConflictAnswer, _ options: ResolveOptions, _ numbers: (borrowing SQLiteConnection) throws -> [Int64]
+    _ answer: ConflictAnswer, _ options: ResolveOptions, telling limit: Int?,
+    _ numbers: (borrowing SQLiteConnection) throws -> [Int64]
   ) throws -> ResolveReport {
     if options.remembers, answer.kind == .values || answer.kind == .deletion {
       throw BuckiaError(
@@ -63,7 +64,7 @@ extension DatabaseManager {
       return try session.whileReady {
         let transaction = try SQLiteTransaction(on: connection)
         try Ledger.prepare(on: connection)
-        let report = try resolve(numbers(connection), answer, options, in: session, on: connection)
+        let report = try resolve(numbers(connection), answer, options, telling: limit, in: session, on: connection)
         if options.isDryRun { transaction.rollback() } else { try transaction.commit() }
         return report
       }
@@ -71,7 +72,8 @@ extension DatabaseManager {
   }
 
   private func resolve(
-    _ numbers: [Int64], _ answer: ConflictAnswer, _ options: ResolveOptions, in session: ApplySession,
+    _ numbers: [Int64], _ answer: ConflictAnswer, _ options: ResolveOptions, telling limit: Int?,
+    in session: ApplySession,
     on connection: borrowing SQLiteConnection
   ) throws -> ResolveReport {
     for (conflict, last) in options.seenResolutions {
@@ -86,12 +88,13 @@ extension DatabaseManager {
     let request = ConflictSettlement.Request(
       answer, decidedBy: options.decidedBy, time: WallClock.unixMilliseconds, isForced: options.isForced,
       isRemembered: options.remembers,
-      causes: answer == .incoming ? try causes(of: seen, on: connection) : [:], observer: changedRows)
+      causes: answer == .incoming ? try causes(of: seen, on: connection) : [:], observer: changedRows,
+      limit: limit)
     let open = try OpenConflicts(on: connection)
     let result = try ConflictSettlement.run(conflicts, request, in: session)
     try open.close(in: session, at: request.time)
     return ResolveReport(
-      conflicts: result.conflicts, changedTables: result.changedTables,
+      conflicts: result.conflicts, counts: result.counts, rules: result.rules, changedTables: result.changedTables,
       changedRows: try changedRows?.changedRows() ?? [], violations: result.violations, warnings: result.warnings,
       isDryRun: options.isDryRun)
   }

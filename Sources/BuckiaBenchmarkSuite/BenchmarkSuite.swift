@@ -35,6 +35,7 @@ enum BenchmarkSuite {
         .memory, 1,
         LargeChangeset.Form.allCases.map { .memory(of: $0, rows: rows) }
           + [.memoryOfIndexedInserts(rows: rows), .memoryOfDifference(rows: rows)]
+          + ExchangeWork.allCases.map { .memory(of: $0, rows: rows) }
           + Comparison.Encryption.allCases.map { .memory(of: $0, rows: rows) }
       ),
       (.peer, 3, peers(rows: rows)),

@@ -18,6 +18,16 @@ package struct KeyIntervals: Equatable, Sendable {
     self.ranges = merged
   }
 
+  /// True if a key is in one of them.
+  package func contains(_ key: Int64) -> Bool {
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound < key { low = middle + 1 } else { high = middle }
+    }
+    return low < ranges.count && ranges[low].lowerBound <= key
+  }
+
   /// The keys of the rows on leaves that are not in both lists.
   ///
   /// A leaf stands for the keys from its first one up to that of the next leaf; the first leaf for all below, too. So a row is

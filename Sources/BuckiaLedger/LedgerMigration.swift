@@ -258,8 +258,11 @@ enum LedgerMigration {
       stream BLOB NOT NULL,
       table_name TEXT NOT NULL COLLATE NOCASE,
       key TEXT NOT NULL,
+      store INTEGER NOT NULL,
       UNIQUE (sender, stream, table_name)
     );
+    CREATE INDEX main.buckia_vouch_table ON buckia_vouch(table_name, key, store);
+    CREATE INDEX main.buckia_vouch_store ON buckia_vouch(store);
     """
 
   /// Invitations can be made and accepted.
@@ -404,6 +407,7 @@ enum LedgerMigration {
       sequence INTEGER NOT NULL,
       PRIMARY KEY (clock, key, share)
     ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_told_sequence ON buckia_told(share, sequence);
     CREATE TABLE main.buckia_heard(
       clock INTEGER NOT NULL,
       key BLOB NOT NULL,

@@ -82,6 +82,17 @@ package enum LedgerSettings {
   /// Sets after how many days that is.
   package static func setSilence(_ days: Int, on connection: borrowing SQLiteConnection) throws {
     try set("silent_days", to: Int64(days), on: connection)
+    try setPruningTime(0, on: connection)
+  }
+
+  /// When all deletions were looked at last, in milliseconds since 1970, to forget those that everybody knows of; 0 for never.
+  package static func pruningTime(on connection: borrowing SQLiteConnection) throws -> Int64 {
+    try connection.integer("SELECT value FROM main.buckia_settings WHERE name = 'pruned_at'") ?? 0
+  }
+
+  /// Sets when that was.
+  package static func setPruningTime(_ time: Int64, on connection: borrowing SQLiteConnection) throws {
+    try set("pruned_at", to: time, on: connection)
   }
 
   /// Sets one setting.

@@ -7,6 +7,8 @@ extension ResolveReport {
       "version": 1,
       "dryRun": .bool(isDryRun),
       "conflicts": .array(conflicts.map(\.json)),
+      "resolvedCount": .integer(Int64(counts.resolved)),
+      "refusedCount": .integer(Int64(counts.refused)),
       "changedTables": .array(changedTables.map { .string($0) }),
       "violations": .array(violations.map { .string($0) }),
       "warnings": .array(warnings.map { .string($0.shown) }),

@@ -48,7 +48,9 @@ import Testing
   }
 
   private static func keys(_ vouchers: Vouchers, _ table: KeyedTable, _ stream: [UInt8]) throws -> Set<[UInt8]> {
-    try vouchers.keys(of: table, streams: [stream], from: "")
+    var keys: Set<[UInt8]> = []
+    try vouchers.forEach(of: table, stream: stream, from: "") { key, _ in keys.insert(key) }
+    return keys
   }
 
   @Test(arguments: Seeds.shards)
@@ -105,7 +107,8 @@ import Testing
     for table in bench.tables {
       #expect(try !vouchers.hadRows(of: table, stream: Self.stream, from: ""))
       let kept = try Set(Self.keys(vouchers, table, Self.stream).sorted { $0.lexicographicallyPrecedes($1) }.prefix(3))
-      try vouchers.keep(kept, of: table, stream: Self.stream, from: "")
+      let gone = KeySets("test", on: bench.connection).make()
+      try vouchers.remove(of: table, stream: Self.stream, from: "", noting: gone) { !kept.contains($0) }
       #expect(try Self.keys(vouchers, table, Self.stream) == kept)
     }
     try vouchers.flush()
@@ -116,5 +119,56 @@ import Testing
     }
     // A block without rows takes no room.
     #expect(try bench.connection.integer("SELECT count(*) FROM buckia_vouch_1") == 1)
+  }
+
+  @Test func `streams of few rows share a table, and each of them is found`() throws {
+    let bench = try Bench()
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name GLOB 'buckia_vouch_[0-9]*'"
+    let streams = (UInt8(0)..<50).map { [UInt8](repeating: $0, count: 16) }
+    for (key, stream) in streams.enumerated() {
+      let vouchers = Vouchers(on: bench.connection)
+      for key in [Int64(key), 1_000] {
+        _ = try bench.withRow(key) { try vouchers.add($1, $2, of: $0, stream: stream, from: "", isOwn: false) }
+      }
+      try vouchers.flush()
+    }
+    #expect(try bench.connection.integer(tables) == 2)
+    let vouchers = Vouchers(on: bench.connection)
+    for (key, stream) in streams.enumerated() {
+      let found = try bench.withRow(Int64(key)) { try vouchers.found($1, $2, of: $0).map(\.entry.stream) }
+      #expect(found == [[stream], [stream]])
+    }
+    #expect(try bench.withRow(1_000) { try vouchers.found($1, $2, of: $0).count } == [50, 50])
+    // A stream that is forgotten leaves those of the others, and the last one the table.
+    for (number, stream) in streams.enumerated() {
+      for table in bench.tables { try vouchers.forget(stream, from: "", table.name) }
+      #expect(try bench.withRow(1_000) { try vouchers.found($1, $2, of: $0).count } == [49 - number, 49 - number])
+    }
+    #expect(try bench.connection.integer(tables) == 0)
+  }
+
+  @Test(arguments: [10, 40_000])
+  func `a set holds the keys that were added, however many`(count: Int64) throws {
+    let bench = try Bench()
+    let sets = KeySets("test", on: bench.connection)
+    let (set, other) = (sets.make(), sets.make())
+    func key(_ number: Int64) -> [UInt8] {
+      var writer = ChangesetWriter()
+      writer.append(integer: number)
+      return writer.bytes
+    }
+    for number in 0..<count {
+      try set.insert(key(number * 7919 % count))
+      try other.insert(key(-1 - number))
+    }
+    try set.insert(key(0))
+    var found: Set<[UInt8]> = []
+    try set.forEach { found.insert($0) }
+    #expect(found == Set((0..<count).map(key)))
+    #expect(try set.contains(key(count - 1)) && !set.contains(key(count)) && !set.contains(key(-1)))
+    try sets.clear()
+    let next = sets.make()
+    for number in 0..<count { try next.insert(key(number + 1)) }
+    #expect(try next.contains(key(count)) && !next.contains(key(0)))
   }
 }

@@ -35,6 +35,20 @@ import Testing
     #expect(try anna.notes() == ["b|radio", "c|sail", "d|a buoy"])
   }
 
+  @Test func `deletions that a diff tells nothing of are not looked at`() throws {
+    try anna.run("DELETE FROM note WHERE id = 'a'")
+    try anna.share(with: [ben])
+    try ben.run("UPDATE note SET title = 'a radio' WHERE id = 'b'")
+    try ben.share(with: [anna])
+    try anna.receive()
+    // Who looks at it finds the key damaged.
+    try anna.run("UPDATE buckia_told SET key = x'ff'")
+    try ben.run("UPDATE note SET title = 'the radio' WHERE id = 'b'")
+    try ben.share(with: [anna])
+    try anna.receive(expecting: [.applied])
+    #expect(try anna.rows("SELECT count(*) FROM buckia_told") == ["1"])
+  }
+
   @Test func `somebody who has nothing to send acknowledges by a file of its own, once`() throws {
     let acknowledging: (inout ShareOptions) -> Void = { $0.acknowledges = true }
     try anna.run("DELETE FROM note WHERE id = 'a'")

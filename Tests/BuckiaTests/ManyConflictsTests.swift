@@ -134,4 +134,28 @@ struct ManyConflictsTests {
     #expect(try exchange.apply(options).diffs.map(\.conflicts) == [2])
     #expect(try exchange.database.conflicts().last?.id == .max)
   }
+
+  @Test("All conflicts that a filter chooses are counted, and the first thousand are told")
+  func told() throws {
+    let exchange = try Exchange("CREATE TABLE note(id INTEGER PRIMARY KEY, n)")
+    let rows =
+      "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 1200) INSERT INTO note SELECT i, "
+    try TestDatabases.run(rows + "'mine' FROM r", on: exchange.mine)
+    try exchange.send(rows + "'theirs' FROM r")
+    try exchange.apply()
+    try TestDatabases.run("UPDATE note SET n = 'later' WHERE id <= 1100", on: exchange.mine)
+    let report = try exchange.database.resolve(matching: ConflictFilter(), taking: .incoming)
+    #expect(report.counts.resolved == 100)
+    #expect(report.counts.changed == 100)
+    #expect(report.counts.refused == 1_100)
+    #expect(report.counts.changedSince == 1_100)
+    #expect(report.conflicts.map(\.id) == Array(1...1_000) + Array(1_101...1_200))
+    #expect(report.refused.count == 1_000)
+    // Those that are named are all told.
+    let named = try exchange.database.resolve(
+      Array(1...1_200), taking: .incoming, options: ResolveOptions(isForced: true))
+    #expect(named.conflicts.count == 1_200)
+    #expect(named.counts.resolved == 1_200)
+    #expect(named.counts.changed == 1_100)
+  }
 }

@@ -67,6 +67,22 @@ import Testing
     #expect(try exchange.database.log(home: exchange.home).map(\.state) == [.applied], "the refusal is forgotten")
   }
 
+  @Test(arguments: [false, true])
+  func `the changes of a stranger's file are not looked at`(isDryRun: Bool) throws {
+    let exchange = try Exchange(Self.schema)
+    let anna = try person("Anna", in: exchange.folder)
+    let path = try #require(try exchange.send("INSERT INTO notes VALUES (2, 2)", signedBy: anna).path)
+    // The end of a file is that of its changes: who unpacks them finds them damaged.
+    var bytes = try Array(Data(contentsOf: URL(fileURLWithPath: path)))
+    bytes.removeLast(8)
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    var options = known
+    options.isDryRun = isDryRun
+    #expect(try exchange.apply(options).diffs.map(\.state) == [.quarantined])
+    try trust(anna, in: exchange.home)
+    #expect(try exchange.apply(options).diffs.map(\.state) == [.rejected])
+  }
+
   @Test
   func `unsigned diffs and raw changesets are refused from files, folders and on borrowed connections`() throws {
     let exchange = try Exchange(Self.schema)

@@ -78,7 +78,10 @@ extension DatabaseManager {
     ).run(listing, for: path, on: connection)
     let files = InboundFiles(listing.items, streams: isFinal, progress: progress)
     // A dry run keeps the write lock until the last file: that is taken when nothing is left to be verified.
-    if options.isDryRun { try files.verifyAll(keeping: options.memoryLimit / 2) }
+    if options.isDryRun {
+      files.takes = try ReceiverGate(on: connection, senders: home.knownSenders(), trust: options.trust).takes
+      try files.verifyAll(keeping: options.memoryLimit / 2)
+    }
     let rehearsal = options.isDryRun ? try SQLiteTransaction(on: connection) : nil
     let snapshot = options.isDryRun ? nil : options.snapshot
     let version = try snapshot.flatMap { try snapshotVersion(on: connection, for: $0) }
@@ -140,6 +143,7 @@ extension DatabaseManager {
     if connection.isInTransaction || isBorrowed && resolver != nil { settings.indexPolicy = .keep }
     var receiver = try Receiver(
       on: connection, trust: options.trust, settings: settings, clock: { WallClock.unixMilliseconds })
+    files.takes = receiver.gate.takes
     let registration = ReplicaRegistration(of: connection, in: home)
     var remarks: [Remark] = []
     var failure: (any Error)?

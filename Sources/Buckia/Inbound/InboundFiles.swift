@@ -15,6 +15,8 @@ final class InboundFiles: IncomingFileSource {
   private let items: [InboundItem]
   /// Says which files are removed when they are done; to be set before the first is.
   var removal = InboundRemoval.none
+  /// Says whether anything is taken from a sender; to be set before the first file is opened.
+  var takes: (String) -> Bool = { _ in true }
   /// Whether large files are handed on while the rest of them is being verified.
   private let streams: Bool
   private let handler: ApplyProgressHandler?
@@ -79,7 +81,7 @@ final class InboundFiles: IncomingFileSource {
   }
 
   private func open(_ range: Range<Int>, streams: Bool) -> InboundReader {
-    InboundReader(items[range], streams: streams) { try self.handler?(self.progress) }
+    InboundReader(items[range], streams: streams, takes: takes) { try self.handler?(self.progress) }
   }
 
   func willReceive(_ index: Int) throws {

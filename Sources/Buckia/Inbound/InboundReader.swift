@@ -21,6 +21,7 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
 
   private let items: ArraySlice<InboundItem>
   private let streams: Bool
+  private let takes: (String) -> Bool
   private let poll: () throws -> Void
   /// The lock guards `opened` and `isStopped`; everything else is set before the thread begins, or belongs to whoever takes
   /// the files. An opened file is handed from one thread to the other, and neither touches it in the other's time.
@@ -39,10 +40,15 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
   /// - Parameters:
   ///   - items: The files.
   ///   - streams: Whether large files are handed on while the rest of them is being verified.
+  ///   - takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
   ///   - poll: Is called now and then while a file is being waited for. May throw to stop.
-  init(_ items: ArraySlice<InboundItem>, streams: Bool, poll: @escaping () throws -> Void) {
+  init(
+    _ items: ArraySlice<InboundItem>, streams: Bool, takes: @escaping (String) -> Bool,
+    poll: @escaping () throws -> Void
+  ) {
     self.items = items
     self.streams = streams
+    self.takes = takes
     self.poll = poll
     // The semaphores are back at their first values before they go: libdispatch takes anything else for a mistake.
     DispatchQueue(label: "buckia.inbound").async { self.openAll() }
@@ -54,9 +60,9 @@ final class InboundReader: IncomingFileReader, @unchecked Sendable {
     for item in items {
       var goesOn = true
       if streams {
-        IncomingFile.open(item, cache: cache, isWanted: isWanted) { goesOn = self.handOn($0) }
+        IncomingFile.open(item, cache: cache, isWanted: isWanted, takes: takes) { goesOn = self.handOn($0) }
       } else {
-        goesOn = handOn(IncomingFile(item, cache: cache, isWanted: isWanted))
+        goesOn = handOn(IncomingFile(item, cache: cache, isWanted: isWanted, takes: takes))
       }
       guard goesOn else { return }
     }

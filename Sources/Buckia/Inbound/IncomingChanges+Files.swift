@@ -1,3 +1,4 @@
+import BuckiaByteStreams
 import BuckiaDiffFiles
 import BuckiaApply
 import BuckiaLedger
@@ -23,6 +24,18 @@ extension IncomingChanges {
     withdrawals = { annotations?.withdrawals ?? [] }
     origins = { annotations?.originRuns ?? [] }
     naming = { annotations?.keys.map { RowNaming($0) } ?? RowNaming() }
+  }
+
+  /// Takes what a diff file begins with, without its changes.
+  ///
+  /// - Parameter feed: What says why the changes are not there.
+  init(_ head: DiffFile.Head, file path: String, _ feed: ChangesetFeed) {
+    self.init(
+      key: LedgerKey(
+        sender: head.signature.sender, id: head.manifest.id, digest: head.manifestDigest.bytes, isRaw: false),
+      placed: head.manifest.place, file: FileSystem.name(of: path), definitions: nil, changeset: TemporaryBuffer(),
+      feed: feed)
+    dataset = head.manifest.dataset?.bytes
   }
 
   /// Takes the changes of a verified raw changeset.

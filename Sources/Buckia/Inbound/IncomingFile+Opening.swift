@@ -4,6 +4,7 @@ import BuckiaDiffFiles
 import BuckiaKSUID
 import BuckiaLedger
 import BuckiaSchemaPlans
+import SQLiteChangesets
 import SQLiteSchemas
 
 #if canImport(Glibc)
@@ -23,9 +24,10 @@ extension IncomingFile {
   ///   - item: The file.
   ///   - cache: What is kept of the files before it.
   ///   - isWanted: Says whether anybody still wants the file.
+  ///   - takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
   ///   - handOn: Takes the file.
   static func open(
-    _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool,
+    _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool, takes: @escaping (String) -> Bool,
     _ handOn: @escaping (IncomingFile) -> Void
   ) {
     do throws(DiffFileError) {
@@ -35,7 +37,7 @@ extension IncomingFile {
       }
       let opening = Opening(with: item.keys)
       opening.sealing(kind == .encrypted) {
-        stream(item, opened, opening, decryptedBy: $0, cache: cache, isWanted: isWanted, handOn)
+        stream(item, opened, opening, decryptedBy: $0, cache: cache, isWanted: isWanted, takes: takes, handOn)
       }
     } catch {
       handOn(IncomingFile(item, error, nil))
@@ -44,30 +46,40 @@ extension IncomingFile {
 
   private static func stream(
     _ item: InboundItem, _ opened: OpenedFile, _ opening: Opening, decryptedBy decrypt: Opening.Decrypt?,
-    cache: OpeningCache, isWanted: @escaping () -> Bool, _ handOn: @escaping (IncomingFile) -> Void
+    cache: OpeningCache, isWanted: @escaping () -> Bool, takes: @escaping (String) -> Bool,
+    _ handOn: @escaping (IncomingFile) -> Void
   ) {
+    var refused: DiffFile.Head?
     do throws(DiffFileError) {
       let file = try DiffFile.verified(
-        opened, name: item.nameRule, cache: cache, isWanted: isWanted, decryptedBy: decrypt
+        opened, name: item.nameRule, cache: cache, isWanted: isWanted,
+        takes: {
+          refused = takes($0.signature.sender) ? nil : $0
+          return refused == nil
+        }, decryptedBy: decrypt
       ) { handOn(IncomingFile(item, $0, opening, opened.identity)) }
       if let file { handOn(IncomingFile(item, file, opening, opened.identity)) }
     } catch {
-      handOn(IncomingFile(item, error, opened))
+      handOn(refused.map { IncomingFile(item, $0, opening, opened) } ?? IncomingFile(item, error, opened))
     }
   }
 
   /// Verifies bytes that came without a file, completely.
   package init(verifying input: SpooledInput) {
-    self.init(InboundItem(input), cache: OpeningCache(), isWanted: { true })
+    self.init(InboundItem(input), cache: OpeningCache(), isWanted: { true }, takes: { _ in true })
   }
 
   /// Opens and verifies a file completely.
-  init(_ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool) {
+  ///
+  /// - Parameter takes: Says whether anything is taken from a sender; if not, changes are not unpacked.
+  init(
+    _ item: InboundItem, cache: OpeningCache, isWanted: @escaping () -> Bool, takes: @escaping (String) -> Bool
+  ) {
     do throws(DiffFileError) {
       let (opened, kind) = try item.open()
       let opening = Opening(with: item.keys)
       self = opening.sealing(kind == .encrypted) {
-        IncomingFile(item, opened, kind, opening, decryptedBy: $0, cache: cache, isWanted: isWanted)
+        IncomingFile(item, opened, kind, opening, decryptedBy: $0, cache: cache, isWanted: isWanted, takes: takes)
       }
     } catch {
       self.init(item, error, nil)
@@ -77,18 +89,24 @@ extension IncomingFile {
   /// Verifies an open file completely.
   private init(
     _ item: InboundItem, _ opened: OpenedFile, _ kind: InboundKind, _ opening: Opening,
-    decryptedBy decrypt: Opening.Decrypt?, cache: OpeningCache, isWanted: @escaping () -> Bool
+    decryptedBy decrypt: Opening.Decrypt?, cache: OpeningCache, isWanted: @escaping () -> Bool,
+    takes: @escaping (String) -> Bool
   ) {
     if kind == .changeset {
       self.init(item, opened, isWanted: isWanted)
       return
     }
+    var refused: DiffFile.Head?
     do throws(DiffFileError) {
       let diff = try DiffFile.verified(
-        opened, name: item.nameRule, cache: cache, isWanted: isWanted, decryptedBy: decrypt)
+        opened, name: item.nameRule, cache: cache, isWanted: isWanted,
+        takes: {
+          refused = takes($0.signature.sender) ? nil : $0
+          return refused == nil
+        }, decryptedBy: decrypt)
       self.init(item, diff, opening, opened.identity)
     } catch {
-      self.init(item, error, opened)
+      if let refused { self.init(item, refused, opening, opened) } else { self.init(item, error, opened) }
     }
   }
 
@@ -124,6 +142,19 @@ extension IncomingFile {
       digest: { try diff.file().file.fileDigest.bytes },
       remarks: { Self.remarks(attachments: try diff.file().file.attachments.count) },
       abandon: { diff.feed.abandon() })
+  }
+
+  /// A file of a sender from whom nothing is taken. The gate refuses it by what it begins with.
+  private init(_ item: InboundItem, _ head: DiffFile.Head, _ opening: Opening, _ opened: OpenedFile) {
+    let feed = ChangesetFeed()
+    feed.fail(
+      DiffFileError(.unreadable, "its sender was not trusted when it was read; apply it again", path: item.path))
+    let changes = IncomingChanges(head, file: item.name, feed)
+    let refusal = opening.refusal(of: head.manifest, head.signature)
+    self.init(
+      path: item.path, name: item.name, id: head.manifest.id, sender: head.signature.sender, identity: opened.identity,
+      content: refusal.map { .failed($0) } ?? .verified(changes), byteCount: 0,
+      digest: Self.digest(of: opened))
   }
 
   private init(_ item: InboundItem, _ raw: borrowing RawChangeset, _ identity: FileIdentity?) {

@@ -22,7 +22,7 @@ package struct Receiver {
   package var trust: TrustMode { gate.trust }
   /// What became of the ledger tables.
   package let ledger: Ledger.Preparation
-  private let gate: ReceiverGate
+  package let gate: ReceiverGate
   let settings: ApplySettings
   private let clock: () -> Int64
   let session: ApplySession

@@ -44,15 +44,17 @@ package struct ReceiverGate: Sendable {
   /// - Parameters:
   ///   - connection: The database.
   ///   - senders: What is known of the senders of diffs.
+  ///   - trust: Who is trusted; nil for what the database says.
   ///   - adoptsDataset: Whether a database that belongs to no dataset takes the diffs of one, and belongs to it then.
   /// - Throws: `SQLiteError`; `LedgerError` for a newer ledger.
   package init(
-    on connection: borrowing SQLiteConnection, senders: KnownSenders, adoptsDataset: Bool = false
+    on connection: borrowing SQLiteConnection, senders: KnownSenders, trust: TrustMode? = nil,
+    adoptsDataset: Bool = false
   ) throws {
     self.senders = senders
     self.adoptsDataset = adoptsDataset
     hasLedger = try Ledger.exists(on: connection)
-    trust = hasLedger ? try LedgerSettings.trust(on: connection) : .any
+    self.trust = try trust ?? (hasLedger ? LedgerSettings.trust(on: connection) : .any)
   }
 
   /// Decides about changes whose digests, structure and signature have been verified.
@@ -80,6 +82,11 @@ package struct ReceiverGate: Sendable {
     guard let place = changes.place else { return .admitted(AdmittedChanges(changes)) }
     return try admit(changes, at: place, on: connection)
   }
+
+  /// True if diff files of a sender may be applied as far as that depends on the sender.
+  ///
+  /// - Parameter sender: The verified key in hex, as the ledger has it; empty for unsigned diffs.
+  package func takes(from sender: String) -> Bool { refusal(of: sender, isRaw: false) == nil }
 
   /// Decides about a part of a diff that was admitted before, and that the database has held since.
   ///

@@ -26,11 +26,13 @@ package struct ConflictSettlement {
     package let causes: [Int64: Int64]
     /// Is told of the rows that are written.
     package let observer: (any RowEffectObserver)?
+    /// How many of the conflicts that are resolved, and of those that are not, are told one by one; nil for all.
+    package let limit: Int?
 
     /// Makes one.
     package init(
       _ answer: ConflictAnswer, decidedBy: String, time: Int64, isForced: Bool, isRemembered: Bool,
-      causes: [Int64: Int64], observer: (any RowEffectObserver)?
+      causes: [Int64: Int64], observer: (any RowEffectObserver)?, limit: Int? = nil
     ) {
       self.answer = answer
       self.decidedBy = decidedBy
@@ -39,13 +41,18 @@ package struct ConflictSettlement {
       self.isRemembered = isRemembered
       self.causes = causes
       self.observer = observer
+      self.limit = limit
     }
   }
 
   /// What was done.
   package struct Result {
-    /// Each conflict, in the order given.
+    /// The conflicts that are told one by one, in the order given.
     package fileprivate(set) var conflicts: [ResolvedConflict] = []
+    /// What became of all of them.
+    package fileprivate(set) var counts = ResolveCounts()
+    /// The rules that the answers were kept as.
+    package fileprivate(set) var rules: [ConflictRule] = []
     /// The tables that were changed.
     package fileprivate(set) var changedTables: [String] = []
     /// Sentences about rows that refer to others which are not there, because of what was written.
@@ -114,21 +121,27 @@ package struct ConflictSettlement {
   private mutating func resolveAll(_ conflicts: [Int64], of tables: Set<TableName>) throws -> Result {
     // TEMP triggers note all that is written, so that nothing need be told of it twice.
     let watch = try ForeignKeyWatch(changed: tables, seesTriggers: true, session)
-    var found: [Int64: ResolvedConflict] = [:]
+    var result = Result()
+    var told = ToldConflicts(limit: request.limit)
+    var rules: [Int64: ConflictRule] = [:]
     var pending = conflicts
     // One row can be in the way of another, or be what another refers to: as long as any goes in, the others are tried again.
     while !pending.isEmpty {
       var refused: [Int64] = []
       for conflict in pending {
         let resolved = try resolve(conflict)
-        found[conflict] = resolved
-        if resolved.refusal?.mayPass == true { refused.append(conflict) }
+        told.note(resolved)
+        if let rule = resolved.rule { rules[rule.id] = rule }
+        if resolved.refusal?.mayPass == true { refused.append(conflict) } else { result.counts.add(resolved) }
       }
-      if refused.count == pending.count { break }
+      if refused.count == pending.count {
+        result.counts.refused += refused.count
+        break
+      }
       pending = refused
     }
-    var result = Result()
-    result.conflicts = conflicts.compactMap { found[$0] }
+    result.conflicts = told.inOrder(of: conflicts)
+    result.rules = rules.values.sorted { $0.id < $1.id }
     result.changedTables = changedTables.map(\.text)
     result.violations = try violations(watch)
     try watch.stop()
@@ -268,6 +281,29 @@ package struct ConflictSettlement {
   private static func record(_ row: RowVersions.Row?) -> [UInt8]? {
     row.map { $0.flatMap { $0?.bytes ?? [ValueKind.undefined.rawValue] } }
   }
+}
+
+/// The conflicts that are told one by one.
+private struct ToldConflicts {
+  private let limit: Int
+  private var told: [Int64: ResolvedConflict] = [:]
+  private var resolved = 0
+  private var refused = 0
+
+  init(limit: Int?) { self.limit = limit ?? .max }
+
+  /// Notes what became of a conflict, which may have been refused before.
+  mutating func note(_ conflict: ResolvedConflict) {
+    if let before = told.removeValue(forKey: conflict.id) {
+      if before.refusal == nil { resolved -= 1 } else { refused -= 1 }
+    }
+    let isResolved = conflict.refusal == nil
+    guard (isResolved ? resolved : refused) < limit else { return }
+    if isResolved { resolved += 1 } else { refused += 1 }
+    told[conflict.id] = conflict
+  }
+
+  func inOrder(of conflicts: [Int64]) -> [ResolvedConflict] { conflicts.compactMap { told[$0] } }
 }
 
 extension ResolvedConflict.Refusal {

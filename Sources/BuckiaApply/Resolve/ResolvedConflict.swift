@@ -2,6 +2,34 @@ import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
 
+/// What became of recorded conflicts that were to be resolved.
+public struct ResolveCounts: Equatable, Sendable {
+  /// How many were resolved.
+  public package(set) var resolved = 0
+  /// Of those, for how many the row was written.
+  public package(set) var changed = 0
+  /// Of those, how many could not be kept as a rule, or were not to be.
+  public package(set) var withoutRule = 0
+  /// How many were not resolved.
+  public package(set) var refused = 0
+  /// Of those, for how many the reason is that the row was changed since.
+  public package(set) var changedSince = 0
+
+  /// How many there were.
+  public var total: Int { resolved + refused }
+
+  mutating func add(_ conflict: ResolvedConflict) {
+    if let refusal = conflict.refusal {
+      refused += 1
+      if refusal.code == .rowChanged { changedSince += 1 }
+    } else {
+      resolved += 1
+      if conflict.hasChanged { changed += 1 }
+      if conflict.rule == nil { withoutRule += 1 }
+    }
+  }
+}
+
 /// What became of one recorded conflict that was to be resolved.
 public struct ResolvedConflict: Sendable {
   /// A column in which the row is not as it was last known.

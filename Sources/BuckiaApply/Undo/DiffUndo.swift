@@ -13,7 +13,10 @@ import SQLiteSchemas
 package struct DiffUndo {
   /// The diff that is taken back.
   package let diff: AppliedDiff
-  private let parts: [AppliedEffects.Part]
+  /// What it did, as one changeset.
+  private let effects: TemporaryBuffer
+  /// The tables of each part of it.
+  private let parts: [[AppliedEffects.Table]]
 
   /// Looks up what a diff did.
   ///
@@ -24,9 +27,16 @@ package struct DiffUndo {
     if try AppliedEffects.undo(of: diff.entry, on: connection) != nil {
       throw ReplicationError(.alreadyUndone, "\(diff.name) has been taken back before")
     }
-    var effects = EffectReader()
-    parts = try effects.parts(of: diff.entry, on: connection)
-    guard !parts.isEmpty else {
+    var reader = EffectReader()
+    let effects = TemporaryBuffer()
+    var parts: [[AppliedEffects.Table]] = []
+    let isKept = try reader.forEachPiece(of: diff.entry, on: connection) { piece in
+      try effects.write(piece.changes)
+      if let tables = piece.tables { parts.append(tables) }
+    }
+    self.effects = effects
+    self.parts = parts
+    guard isKept, !parts.isEmpty else {
       throw ReplicationError(
         .notKept,
         "what \(diff.name) did here is not known any more: it was too large or too old to be kept, or has changed the schema"
@@ -48,7 +58,7 @@ package struct DiffUndo {
     as id: KSUID, digest: (TemporaryBuffer) throws -> [UInt8], settings: ApplySettings, session: ApplySession,
     in transaction: borrowing SQLiteTransaction
   ) throws -> ApplyResult {
-    let (effects, tables) = try together()
+    let tables = try tables()
     var changes = TemporaryBuffer()
     try Changesets.invert(effects, into: changes, poll: { try settings.progress(0) })
     let undone = try AppliedEffects.undone(before: diff.entry, on: session.connection)
@@ -74,13 +84,12 @@ package struct DiffUndo {
     return result
   }
 
-  /// The effects of all parts as one changeset.
-  private func together() throws -> (TemporaryBuffer, [AppliedEffects.Table]) {
+  /// The tables of all parts.
+  private func tables() throws -> [AppliedEffects.Table] {
     var tables: [TableName: AppliedEffects.Table] = [:]
     var ordered: [AppliedEffects.Table] = []
-    let effects = TemporaryBuffer()
     for part in parts {
-      for table in part.tables {
+      for table in part {
         let known = tables.updateValue(table, forKey: TableName(table.name))
         guard known == nil || known == table else {
           throw ReplicationError(
@@ -90,9 +99,8 @@ package struct DiffUndo {
         }
         if known == nil { ordered.append(table) }
       }
-      try effects.write(part.changes)
     }
-    return (effects, ordered)
+    return ordered
   }
 }
 

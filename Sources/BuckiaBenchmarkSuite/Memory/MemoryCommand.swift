@@ -19,7 +19,7 @@ import Foundation
 struct MemoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "memory", abstract: "Prints the peak memory of one piece of work.", shouldDisplay: false,
-    subcommands: [Apply.self, Diff.self, Encrypt.self, Decrypt.self])
+    subcommands: [Apply.self, Exchange.self, Diff.self, Encrypt.self, Decrypt.self])
 
   /// Applies one file.
   struct Apply: ParsableCommand {
@@ -28,6 +28,19 @@ struct MemoryCommand: ParsableCommand {
 
     func run() throws {
       try EngineCalls.apply(inbound: file, to: database)
+      print(peakResidentBytes)
+    }
+  }
+
+  /// Does something with rows that somebody else has sent.
+  struct Exchange: ParsableCommand {
+    @Argument var work: ExchangeWork
+    @Argument var database: String
+    @Argument var file: String
+    @Argument var home: String
+
+    func run() throws {
+      try work.run(on: database, file, home: home)
       print(peakResidentBytes)
     }
   }

@@ -6,9 +6,9 @@ extension ResolveReport {
   ///
   /// - Parameter remembers: Whether the answers were to be kept as rules.
   func status(remembers: Bool) -> ExitStatus {
-    if refused.contains(where: { !$0.waitsForPerson }) { return .failed }
-    if !refused.isEmpty { return .needsPerson }
-    return remembers && resolved.contains { $0.rule == nil } ? .failed : .done
+    if counts.refused > counts.changedSince { return .failed }
+    if counts.refused > 0 { return .needsPerson }
+    return remembers && counts.withoutRule > 0 ? .failed : .done
   }
 
   /// The report for people.
@@ -21,7 +21,7 @@ extension ResolveReport {
     var lines = shown.enumerated().flatMap { index, conflict in
       (index > 0 ? [""] : []) + conflict.lines(isDryRun: isDryRun, style: style)
     }
-    if shown.count < conflicts.count { lines += ["", style.rest(conflicts.count - shown.count, "conflict")] }
+    if shown.count < counts.total { lines += ["", style.rest(counts.total - shown.count, "conflict")] }
     lines += [""] + style.wrapped(summary, hanging: 2)
     if remembers { lines += ruleLines(style: style) }
     for violation in violations.prefix(style.listLimit) {
@@ -39,20 +39,17 @@ extension ResolveReport {
 
   /// How many conflicts were resolved, in a sentence.
   var summary: String {
-    let rows = resolved.count(where: \.hasChanged)
     let did = isDryRun ? "This was a dry run: nothing was changed. It would resolve" : "Resolved"
     let left =
-      refused.isEmpty
-      ? "" : "; \(refused.count.counted("conflict")) stayed as \(refused.count == 1 ? "it is" : "they are")"
-    return "\(did) \(resolved.count.counted("conflict")), \(rows.counted("row")) changed\(left)."
+      counts.refused == 0
+      ? "" : "; \(counts.refused.counted("conflict")) stayed as \(counts.refused == 1 ? "it is" : "they are")"
+    return "\(did) \(counts.resolved.counted("conflict")), \(counts.changed.counted("row")) changed\(left)."
   }
 
   /// What was remembered, and what could not be.
   func ruleLines(style: Style) -> [String] {
-    var seen: Set<Int64> = []
-    let rules = resolved.compactMap(\.rule).filter { seen.insert($0.id).inserted }
     var lines = rules.flatMap { style.wrapped("Remembered as rule \($0.id): \($0.sentence).", hanging: 2) }
-    let without = resolved.count { $0.rule == nil }
+    let without = counts.withoutRule
     if without > 0 {
       let reason =
         "no rule can decide \(without.counted("conflict")) of these: only where two versions of a row meet (data, conflict) is "
@@ -64,9 +61,6 @@ extension ResolveReport {
 }
 
 extension ResolvedConflict {
-  /// Whether a person has to look at the row.
-  fileprivate var waitsForPerson: Bool { refusal?.code == .rowChanged }
-
   /// Whether `--force` helps.
   var canBeForced: Bool { refusal?.code == .rowChanged || refusal?.code == .brokenReference }
 

@@ -13,7 +13,7 @@ extension ResolveReport {
     var lines = conflicts.count == 1 ? conflicts.flatMap(Self.lines) : [summary]
     if conflicts.count > 1 {
       lines += refused.prefix(Self.limit).flatMap(Self.lines)
-      let left = refused.count - Self.limit
+      let left = counts.refused - Self.limit
       if left > 0 { lines.append("\(left.counted("more conflict")) stayed open.") }
     }
     if conflicts.isEmpty { lines = ["There are no such conflicts."] }

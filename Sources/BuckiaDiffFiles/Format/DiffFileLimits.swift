@@ -6,8 +6,12 @@ package struct DiffFileLimits: Sendable {
   package static let manifestBytes = 1 << 20 - 512
   /// The longest `schema.json` in bytes.
   package static let schemaBytes = 16 << 20
-  /// The longest `annotations` in bytes.
+  /// The longest `annotations` in bytes, whatever the changes.
   package static let annotationsBytes = 16 << 20
+  /// How many bytes of `annotations` any diff may have.
+  private static let freeAnnotationsBytes = 64 << 10
+  /// How many bytes of `annotations` a diff may have beyond that for each value of its changes. Ours take a few hundred for a change.
+  private static let annotationsBytesPerValue = 1 << 10
   /// The most tables a manifest or a schema may list.
   package static let tables = 10_000
   /// The most columns of a table, generated ones included: SQLite's own default limit.
@@ -41,6 +45,15 @@ package struct DiffFileLimits: Sendable {
     self.contentBytes = contentBytes
     self.freeContentBytes = freeContentBytes
     self.expansion = expansion
+  }
+
+  /// The longest `annotations` of a diff, in bytes: they say no more than there are changes.
+  static func annotationsBytes(of manifest: Manifest) -> Int64 {
+    let values = manifest.tables.reduce(Int64(0)) { sum, table in
+      let changes = min(table.inserted + table.updated + table.deleted, Int64(annotationsBytes))
+      return min(sum + changes * Int64(table.columns + 1), Int64(annotationsBytes))
+    }
+    return min(Int64(annotationsBytes), Int64(freeAnnotationsBytes) + values * Int64(annotationsBytesPerValue))
   }
 
   /// Refuses content that is too large in itself.

@@ -51,6 +51,15 @@ package struct DiffFile: ~Copyable {
     case signed(by: SigningKey)
   }
 
+  /// What a file begins with, and what says who has made it: the digests in the manifest, which may be signed, are those of the rest.
+  package struct Head {
+    package let manifest: Manifest
+    /// SHA-256 of the manifest's bytes, which identifies the diff.
+    package let manifestDigest: ContentDigest
+    /// Who signed.
+    package let signature: Signature
+  }
+
   /// An attachment.
   package struct Attachment {
     /// Its name below `files/`, safe to use as a relative path.

@@ -15,6 +15,8 @@ struct DiffFileReader {
   let cache: OpeningCache?
   /// Is asked every few thousand changes whether to go on.
   var isWanted: () -> Bool = { true }
+  /// Is told what the file begins with, and says whether the rest is read.
+  var takes: (DiffFile.Head) -> Bool = { _ in true }
   /// Decrypts the file; nil for one that is not encrypted.
   var decrypt: DiffFile.Decrypting?
   /// Called for a file with many changes as soon as these begin to arrive.
@@ -38,6 +40,9 @@ struct DiffFileReader {
     if let name { try Self.check(name, id: manifest.id) }
     let signature = try Self.readSignature(archive, manifest: manifest, bytes: manifestBytes)
     do throws(DiffFileError) {
+      let head = DiffFile.Head(
+        manifest: manifest, manifestDigest: ContentDigest(of: manifestBytes), signature: signature)
+      guard takes(head) else { throw DiffFileError.abandoned }
       return try readContent(
         of: archive, manifest, manifestBytes, signature, from: file, byteCount: byteCount)
     } catch {
@@ -88,7 +93,13 @@ struct DiffFileReader {
           }
         schema = content.tables
         author = content.author
-      case .annotations: annotationBytes = try Self.readBytes(member, from: archive)
+      case .annotations:
+        let limit = DiffFileLimits.annotationsBytes(of: manifest)
+        guard member.size <= limit else {
+          throw DiffFileError(
+            .tooLarge, "they have \(member.size) bytes; the limit for these changes is \(limit)", member: member.name)
+        }
+        annotationBytes = try Self.readBytes(member, from: archive)
       case .changeset:
         if let announce, let schema, publisher == nil,
           let expected = StreamedDiffFile.streamedBytes(of: manifest)
@@ -257,15 +268,17 @@ extension DiffFile {
   ///   - name: Whether the file's name must be the diff's id.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  ///   - takes: Is told what the file begins with, before anything behind that is unpacked, and says whether the rest is
+  ///     read; if not, the error has the code `abandoned`.
   ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     _ file: OpenedFile, name: NameRule, cache: OpeningCache? = nil, isWanted: @escaping () -> Bool = { true },
-    decryptedBy decrypt: Decrypting? = nil
+    takes: @escaping (Head) -> Bool = { _ in true }, decryptedBy decrypt: Decrypting? = nil
   ) throws(DiffFileError) -> DiffFile {
     try DiffFileReader(
       limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
-      decrypt: decrypt
+      takes: takes, decrypt: decrypt
     ).read(file, rule: name)
   }
 
@@ -276,6 +289,7 @@ extension DiffFile {
   ///   - name: Whether the file's name must be the diff's id.
   ///   - cache: What is kept from one file to the next.
   ///   - isWanted: Is asked every few thousand changes whether to go on; if not, the error has the code `abandoned`.
+  ///   - takes: Is told what the file begins with, and says whether the rest is read; if not, the error has the code `abandoned`.
   ///   - decrypt: Decrypts the file; nil for one that is not encrypted.
   ///   - announce: Called once manifest, signature and definitions are verified. Whether the rest is in order is then
   ///     reported through the streamed file, and nothing is thrown.
@@ -283,12 +297,13 @@ extension DiffFile {
   /// - Throws: `DiffFileError` with the file's path. Nothing is left behind.
   package static func verified(
     _ file: OpenedFile, name: NameRule, cache: OpeningCache, isWanted: @escaping () -> Bool,
-    decryptedBy decrypt: Decrypting? = nil, announce: @escaping (StreamedDiffFile) -> Void
+    takes: @escaping (Head) -> Bool, decryptedBy decrypt: Decrypting? = nil,
+    announce: @escaping (StreamedDiffFile) -> Void
   ) throws(DiffFileError) -> DiffFile? {
     var announced: StreamedDiffFile?
     let reader = DiffFileReader(
       limits: DiffFileLimits(), temporaryFolder: TemporaryBuffer.standardFolder, cache: cache, isWanted: isWanted,
-      decrypt: decrypt,
+      takes: takes, decrypt: decrypt,
       announce: { streamed in
         announced = streamed
         announce(streamed)

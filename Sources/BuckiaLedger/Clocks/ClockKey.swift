@@ -45,11 +45,11 @@ package struct ClockKey: Sendable {
     }
   }
 
-  /// The statement that makes a table with a row for each key.
-  package func creation(of table: String, with others: String) -> String {
+  /// The statement that makes a table with a row for each key, or for each key and value of another column.
+  package func creation(of table: String, keyed other: String? = nil, with others: String) -> String {
     if isRowID { return "CREATE TABLE \(table)(\(definition), \(others))" }
-    return
-      "CREATE TABLE \(table)(\(definition), \(others), PRIMARY KEY (\(names().joined(separator: ", ")))) WITHOUT ROWID"
+    let key = (names() + (other.map { [$0] } ?? [])).joined(separator: ", ")
+    return "CREATE TABLE \(table)(\(definition), \(others), PRIMARY KEY (\(key))) WITHOUT ROWID"
   }
 
   func runCreation(of table: String) -> String {

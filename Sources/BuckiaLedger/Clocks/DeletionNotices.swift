@@ -17,6 +17,7 @@ package enum DeletionNotices {
       sequence INTEGER NOT NULL,
       PRIMARY KEY (clock, key, share)
     ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_told_sequence ON buckia_told(share, sequence);
     CREATE TABLE main.buckia_heard(
       clock INTEGER NOT NULL,
       key BLOB NOT NULL,
@@ -143,6 +144,48 @@ package enum DeletionNotices {
     try query.statement.bind(replica, at: 1)
     try query.statement.bind(share, at: 2)
     return try query.statement.step() ? query.statement.integer(at: 0) : 0
+  }
+
+  // MARK: Deletions
+
+  /// Gives the deletions that some diffs of a share tell of: their clocks, and the keys of the rows.
+  ///
+  /// - Parameter sequences: The numbers of the diffs.
+  /// - Throws: `SQLiteError`; what `body` throws.
+  package static func forEachTold(
+    in sequences: ClosedRange<Int64>, of share: Int64, on connection: borrowing SQLiteConnection,
+    _ body: (Int64, [UInt8]) throws -> Void
+  ) throws {
+    let query = try connection.prepare(
+      "SELECT clock, key FROM main.buckia_told WHERE share = ?1 AND sequence BETWEEN ?2 AND ?3")
+    try query.bind(share, at: 0)
+    try query.bind(sequences.lowerBound, at: 1)
+    try query.bind(sequences.upperBound, at: 2)
+    while try query.step() { try body(query.integer(at: 0), query.blob(at: 1)) }
+  }
+
+  /// The keys of rows of whose deletion somebody was told, or has told, in their order.
+  ///
+  /// - Parameters:
+  ///   - key: The key behind which they begin; nil for the first.
+  ///   - limit: How many there are at most.
+  /// - Throws: `SQLiteError`.
+  package static func keys(
+    in clock: Int64, behind key: [UInt8]?, limit: Int, on connection: borrowing SQLiteConnection
+  ) throws -> [[UInt8]] {
+    let query = try connection.cached(
+      """
+      SELECT key FROM main.buckia_told WHERE clock = ?1 AND key > ?2
+      UNION SELECT key FROM main.buckia_heard WHERE clock = ?1 AND key > ?2 ORDER BY key LIMIT ?3
+      """)
+    defer { query.statement.reset() }
+    try query.statement.bind(clock, at: 0)
+    // No key is empty.
+    try query.statement.bind(key ?? [], at: 1)
+    try query.statement.bind(Int64(limit), at: 2)
+    var keys: [[UInt8]] = []
+    while try query.statement.step() { keys.append(query.statement.blob(at: 0)) }
+    return keys
   }
 
   // MARK: Clocks

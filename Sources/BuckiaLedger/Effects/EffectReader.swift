@@ -15,8 +15,27 @@ package struct EffectReader {
   package mutating func parts(
     of entry: Int64, on connection: borrowing SQLiteConnection
   ) throws -> [AppliedEffects.Part] {
+    var parts: [AppliedEffects.Part] = []
+    var changes: [UInt8] = []
+    let isKept = try forEachPiece(of: entry, on: connection) { piece in
+      changes += piece.changes
+      guard let tables = piece.tables else { return }
+      parts.append(AppliedEffects.Part(tables: tables, changes: changes))
+      changes = []
+    }
+    return isKept ? parts : []
+  }
+
+  /// Gives what is kept of what a diff did, piece by piece, in the order in which it was done.
+  ///
+  /// - Parameter entry: The diff's ledger entry.
+  /// - Returns: True if all of it is kept. Otherwise what was given is of no use.
+  /// - Throws: `SQLiteError`; `LedgerError` when the tables have been written by somebody else; what `body` throws.
+  package mutating func forEachPiece(
+    of entry: Int64, on connection: borrowing SQLiteConnection, _ body: (EffectBlock.Piece) throws -> Void
+  ) throws -> Bool {
     // Tables of an earlier format keep nothing that could be read.
-    guard try Ledger.format(on: connection) == Ledger.format else { return [] }
+    guard try Ledger.format(on: connection) == Ledger.format else { return false }
     let query = try connection.cached(
       "SELECT effect FROM main.buckia_effect WHERE last >= ?1 AND first <= ?1 ORDER BY effect")
     var blocks: [Int64] = []
@@ -25,24 +44,19 @@ package struct EffectReader {
       try query.statement.bind(entry, at: 0)
       while try query.statement.step() { blocks.append(query.statement.integer(at: 0)) }
     }
-    var parts: [AppliedEffects.Part] = []
-    var changes: [UInt8] = []
     var isBegun = false
     for block in blocks {
       for piece in try pieces(of: block, on: connection) where piece.entry == entry {
         switch piece.beginning {
         case .diff: isBegun = true
         case .part, .none: break
-        case .unknown: return []
+        case .unknown: return false
         }
-        guard isBegun else { return [] }
-        changes += piece.changes
-        guard let tables = piece.tables else { continue }
-        parts.append(AppliedEffects.Part(tables: tables, changes: changes))
-        changes = []
+        guard isBegun else { return false }
+        try body(piece)
       }
     }
-    return parts
+    return isBegun
   }
 
   private mutating func pieces(

@@ -3,7 +3,8 @@ import SQLiteSchemas
 
 /// The view `buckia_shared`: the rows that are shared, and those that others have shared, by table and key.
 ///
-/// They are in tables of their own for each share and stream, so the view is made anew whenever there are others. No table that it
+/// They are in tables of their own for each share, and for each table of which others have shared rows, so the view is made anew
+/// whenever there are others. No table that it
 /// reads may go without it: SQLite renames no table of the app as long as a view is broken.
 enum SharedView {
   /// How many columns of a key the view has.
@@ -32,16 +33,13 @@ enum SharedView {
       }
       if !key.isEmpty { terms.append(sent(shadow.number, of: shadow.share, shadow.table, key)) }
     }
-    try connection.forEachRow(of: "SELECT vouch, sender, stream, table_name FROM main.buckia_vouch ORDER BY vouch") {
-      row in
-      let number = row.integer(at: 0)
+    try connection.forEachRow(of: "SELECT store, min(table_name) FROM main.buckia_vouch GROUP BY store") { row in
+      let store = row.integer(at: 0)
       var key: [String] = []
       let query =
         "SELECT name FROM pragma_table_info(?1, 'main') WHERE name GLOB 'k[0-9]*' OR name = 'block' ORDER BY cid"
-      try connection.forEachRow(of: query, binding: ["buckia_vouch_\(number)"]) { key.append($0.text(at: 0) ?? "") }
-      if !key.isEmpty {
-        terms.append(received(number, row.text(at: 1) ?? "", row.blob(at: 2), row.text(at: 3) ?? "", key))
-      }
+      try connection.forEachRow(of: query, binding: ["buckia_vouch_\(store)"]) { key.append($0.text(at: 0) ?? "") }
+      if !key.isEmpty { terms.append(received(store, row.text(at: 1) ?? "", key)) }
     }
     try connection.execute("DROP VIEW IF EXISTS main.buckia_shared; \(creation(of: terms))")
   }
@@ -71,32 +69,27 @@ enum SharedView {
       """
   }
 
-  private static func received(
-    _ vouch: Int64, _ sender: String, _ stream: [UInt8], _ table: String, _ key: [String]
-  ) -> String {
-    let hex = stream.map { byte in
-      let text = String(byte, radix: 16)
-      return text.count < 2 ? "0" + text : text
-    }.joined()
+  private static func received(_ store: Int64, _ table: String, _ key: [String]) -> String {
     func newest(_ column: String) -> String {
       """
-      (SELECT \(column) FROM buckia_stream AS p JOIN buckia_ledger AS l ON l.entry = p.entry WHERE p.stream = x'\(hex)' \
-      AND p.sender = \(SQLText.literal(sender)) AND l.state IN ('applied', 'held') ORDER BY p.sequence DESC LIMIT 1)
+      (SELECT \(column) FROM buckia_stream AS p JOIN buckia_ledger AS l ON l.entry = p.entry WHERE p.stream = v.stream \
+      AND p.sender = v.sender AND l.state IN ('applied', 'held') ORDER BY p.sequence DESC LIMIT 1)
       """
     }
     let others = [
-      "'received'", "'\(hex)'", SQLText.literal(sender), newest("l.diff"), newest("p.sequence"), "NULL", "NULL",
+      "'received'", "lower(hex(v.stream))", "v.sender", newest("l.diff"), newest("p.sequence"), "NULL", "NULL",
     ]
+    let rows = "buckia_vouch_\(store) AS r CROSS JOIN buckia_vouch AS v"
     guard key == ["block"] else {
-      return "\(term(table, key.map { "r.\($0)" }, others)) FROM buckia_vouch_\(vouch) AS r"
+      return "\(term(table, key.map { "r.\($0)" }, others)) FROM \(rows) WHERE v.vouch = r.vouch"
     }
     // Each bit of the block that is set is a row.
     let digit = "substr(hex(substr(r.vouched, 1 + (d.i >> 3), 1)), CASE WHEN d.i & 4 THEN 1 ELSE 2 END, 1)"
     let numbers =
       "(WITH RECURSIVE d(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM d WHERE i < \(VouchEntry.blockWidth - 1)) SELECT i FROM d)"
     return """
-      \(term(table, ["(r.block << \(VouchEntry.blockBits)) | d.i"], others)) FROM buckia_vouch_\(vouch) AS r JOIN \(numbers) AS d \
-      WHERE (instr('0123456789ABCDEF', \(digit)) - 1) >> (d.i & 3) & 1
+      \(term(table, ["(r.block << \(VouchEntry.blockBits)) | d.i"], others)) FROM \(rows) JOIN \(numbers) AS d \
+      WHERE v.vouch = r.vouch AND (instr('0123456789ABCDEF', \(digit)) - 1) >> (d.i & 3) & 1
       """
   }
 }

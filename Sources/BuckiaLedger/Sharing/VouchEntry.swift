@@ -1,10 +1,10 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A row of the table `buckia_vouch`: in which table of the database the keys of the rows are kept that a stream of somebody else has
-/// brought of a table.
+/// A row of the table `buckia_vouch`: a stream of somebody else that has brought rows of a table, and where their keys are kept.
 ///
-/// As long as one stream has a row, the others may withdraw it and it stays.
+/// All streams keep the keys of a table's rows in one table, so that a stream of few rows costs little, and one look-up finds all
+/// streams that have brought a row. As long as one stream has a row, the others may withdraw it and it stays.
 package struct VouchEntry: Hashable, Sendable {
   static let definition = """
     CREATE TABLE main.buckia_vouch(
@@ -13,8 +13,11 @@ package struct VouchEntry: Hashable, Sendable {
       stream BLOB NOT NULL,
       table_name TEXT NOT NULL COLLATE NOCASE,
       key TEXT NOT NULL,
+      store INTEGER NOT NULL,
       UNIQUE (sender, stream, table_name)
     );
+    CREATE INDEX main.buckia_vouch_table ON buckia_vouch(table_name, key, store);
+    CREATE INDEX main.buckia_vouch_store ON buckia_vouch(store);
     """
 
   /// Its number.
@@ -27,38 +30,88 @@ package struct VouchEntry: Hashable, Sendable {
   package let table: TableName
   /// The definition of the key's columns: what tells whether the table has another key now.
   package let key: String
+  /// The number of the table that has the keys.
+  package let store: Int64
 
-  /// The table that has the keys, in the columns `k0`, `k1` …; `is_own`: whether the row was here before
-  /// the stream has brought it; and `hash`, of the row as the stream has it. If the key is an integer, it has them in blocks of
-  /// neighbouring keys: `block`, the number of the block, and `vouched`.
-  package var name: String { "main.buckia_vouch_\(number)" }
+  /// The table that has the keys, in the columns `k0`, `k1` …; `vouch`, the number of the stream's entry; `is_own`: whether the row was
+  /// here before the stream has brought it; and `hash`, of the row as the stream has it. If the key is an integer, it has them in
+  /// blocks of neighbouring keys: `block`, the number of the block, `vouch`, and `vouched`.
+  package var name: String { Self.name(ofStore: store) }
 
-  /// How many bits of a key say which row of its block it is.
-  package static let blockBits: Int64 = 7
+  /// The table that has the keys of a store.
+  package static func name(ofStore store: Int64) -> String { "main.buckia_vouch_\(store)" }
+
+  /// How many bits of a key say which row of its block it is. A block fits on a page with others.
+  package static let blockBits: Int64 = 6
   /// How many keys a block has.
   package static let blockWidth = 1 << Int(blockBits)
 
   /// Whether the keys of a table are kept in blocks.
   package static func hasBlocks(for table: TableDefinition) -> Bool { ClockKey(of: table).isRowID }
 
-  /// What all streams have brought of a table, as long as it has the same key.
+  /// The number of the table that has the keys of a table's rows, as long as it has the same key; nil where no stream has brought any.
   ///
   /// - Throws: `SQLiteError`.
-  package static func all(
-    of table: TableDefinition, on connection: borrowing SQLiteConnection
-  ) throws -> [VouchEntry] {
+  package static func store(of table: TableDefinition, on connection: borrowing SQLiteConnection) throws -> Int64? {
     let query = try connection.cached(
-      "SELECT vouch, sender, stream, key FROM main.buckia_vouch WHERE table_name = ?1 AND key = ?2 ORDER BY vouch")
+      "SELECT store FROM main.buckia_vouch WHERE table_name = ?1 AND key = ?2 LIMIT 1")
     defer { query.statement.reset() }
     try query.statement.bind(table.name, at: 0)
     try query.statement.bind(ClockKey(of: table).definition, at: 1)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
+  }
+
+  private static let columns = "vouch, sender, stream, table_name, key, store"
+
+  private init(_ row: borrowing SQLiteStatement) {
+    number = row.integer(at: 0)
+    sender = row.text(at: 1) ?? ""
+    stream = row.blob(at: 2)
+    table = TableName(row.text(at: 3) ?? "")
+    key = row.text(at: 4) ?? ""
+    store = row.integer(at: 5)
+  }
+
+  /// The entry with a number.
+  ///
+  /// - Throws: `SQLiteError`.
+  package init?(number: Int64, on connection: borrowing SQLiteConnection) throws {
+    let query = try connection.cached("SELECT \(Self.columns) FROM main.buckia_vouch WHERE vouch = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(number, at: 0)
+    guard try query.statement.step() else { return nil }
+    self.init(query.statement)
+  }
+
+  /// What a stream has brought of a table, as long as that has the same key.
+  ///
+  /// - Throws: `SQLiteError`.
+  package init?(
+    of table: TableDefinition, stream: [UInt8], from sender: String, on connection: borrowing SQLiteConnection
+  ) throws {
+    let query = try connection.cached(
+      "SELECT \(Self.columns) FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3 AND key = ?4"
+    )
+    defer { query.statement.reset() }
+    try query.statement.bind(sender, at: 0)
+    try query.statement.bind(stream, at: 1)
+    try query.statement.bind(table.name, at: 2)
+    try query.statement.bind(ClockKey(of: table).definition, at: 3)
+    guard try query.statement.step() else { return nil }
+    self.init(query.statement)
+  }
+
+  /// What the streams of a sender have brought of a table, as long as that has the same key.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func all(
+    of table: TableDefinition, from sender: String, on connection: borrowing SQLiteConnection
+  ) throws -> [VouchEntry] {
     var found: [VouchEntry] = []
-    while try query.statement.step() {
-      found.append(
-        VouchEntry(
-          number: query.statement.integer(at: 0), sender: query.statement.text(at: 1) ?? "",
-          stream: query.statement.blob(at: 2), table: TableName(table.name), key: query.statement.text(at: 3) ?? ""))
-    }
+    try connection.forEachRow(
+      of: "SELECT \(columns) FROM main.buckia_vouch WHERE sender = ?1 AND table_name = ?2 AND key = ?3 ORDER BY vouch",
+      binding: [sender, table.name, ClockKey(of: table).definition]
+    ) { found.append(VouchEntry($0)) }
     return found
   }
 
@@ -123,7 +176,6 @@ package struct VouchEntry: Hashable, Sendable {
         cached: "UPDATE OR REPLACE main.\(table) SET sender = ?3 WHERE sender = ?1 AND stream = ?2", former, stream,
         sender)
     }
-    try SharedView.refresh(on: connection)
   }
 
   /// Begins to keep what a stream has brought of a table; what was kept under another key is dropped.
@@ -134,16 +186,29 @@ package struct VouchEntry: Hashable, Sendable {
   ) throws -> VouchEntry {
     try remove(stream, from: sender, TableName(table.name), on: connection)
     let key = ClockKey(of: table)
+    let present = try store(of: table, on: connection)
+    let store = try present ?? 1 + (connection.cachedInteger("SELECT max(store) FROM main.buckia_vouch") ?? 0)
+    let number = 1 + (try connection.cachedInteger("SELECT max(vouch) FROM main.buckia_vouch") ?? 0)
     try connection.run(
-      cached: "INSERT INTO main.buckia_vouch(sender, stream, table_name, key) VALUES (?1, ?2, ?3, ?4)", sender, stream,
-      table.name, key.definition)
-    let entry = VouchEntry(
-      number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, sender: sender, stream: stream,
-      table: TableName(table.name), key: key.definition)
+      cached: "INSERT INTO main.buckia_vouch(\(columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6)", number, sender, stream,
+      table.name, key.definition, store)
+    guard let entry = try VouchEntry(number: number, on: connection) else {
+      throw LedgerError(alteredAt: connection.path)
+    }
+    guard present == nil else {
+      // The rows of a single stream are found without an index.
+      try connection.execute("CREATE INDEX IF NOT EXISTS \(entry.name)_stream ON buckia_vouch_\(store)(vouch)")
+      return entry
+    }
     try connection.execute(
       key.isRowID
-        ? "CREATE TABLE \(entry.name)(block INTEGER PRIMARY KEY, vouched BLOB NOT NULL)"
-        : key.creation(of: entry.name, with: "is_own INTEGER NOT NULL, hash INTEGER NOT NULL"))
+        ? """
+        CREATE TABLE \(entry.name)(block INTEGER NOT NULL, vouch INTEGER NOT NULL, vouched BLOB NOT NULL, \
+        PRIMARY KEY (block, vouch)) WITHOUT ROWID
+        """
+        : key.creation(
+          of: entry.name, keyed: "vouch", with: "vouch INTEGER NOT NULL, is_own INTEGER NOT NULL, hash INTEGER NOT NULL"
+        ))
     try SharedView.refresh(on: connection)
     return entry
   }
@@ -155,22 +220,27 @@ package struct VouchEntry: Hashable, Sendable {
     _ stream: [UInt8], from sender: String, _ table: TableName, on connection: borrowing SQLiteConnection
   ) throws {
     let query = try connection.prepare(
-      "SELECT vouch FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3")
+      "SELECT vouch, store FROM main.buckia_vouch WHERE sender = ?1 AND stream = ?2 AND table_name = ?3")
     try query.bind(sender, at: 0)
     try query.bind(stream, at: 1)
     try query.bind(table.text, at: 2)
-    var numbers: [Int64] = []
-    while try query.step() { numbers.append(query.integer(at: 0)) }
-    query.reset()
-    for number in numbers { try remove(number, on: connection) }
-    if !numbers.isEmpty { try SharedView.refresh(on: connection) }
+    if try query.step() {
+      let (number, store) = (query.integer(at: 0), query.integer(at: 1))
+      query.reset()
+      try remove(number, in: store, on: connection)
+    }
     try StateEntry.remove(stream, from: sender, table, on: connection)
   }
 
-  private static func remove(_ number: Int64, on connection: borrowing SQLiteConnection) throws {
-    try connection.execute("DROP TABLE IF EXISTS main.buckia_vouch_\(number)")
+  private static func remove(_ number: Int64, in store: Int64, on connection: borrowing SQLiteConnection) throws {
     try connection.run(cached: "DELETE FROM main.buckia_vouch WHERE vouch = ?1", number)
     try TranslatedRows(of: number).removeAll(on: connection)
     try UntakenRows(of: number).removeAll(on: connection)
+    let isShared = "SELECT 1 FROM main.buckia_vouch WHERE store = \(store) LIMIT 1"
+    guard try connection.integer(isShared) == nil else {
+      return try connection.execute("DELETE FROM \(name(ofStore: store)) WHERE vouch = \(number)")
+    }
+    try connection.execute("DROP TABLE IF EXISTS \(name(ofStore: store))")
+    try SharedView.refresh(on: connection)
   }
 }

@@ -8,7 +8,47 @@ import SQLiteSchemas
 /// A deletion is kept so that what others have done before they knew of it does not bring the row back. Everybody knows of it who was told
 /// by a share and has applied that, or has told of it themselves. Their stream holds nothing from before then that has not come.
 final class DeletionPruning {
+  /// Deletions that somebody may know of who did not: only these can be forgotten, but for what time brings.
+  final class Candidates {
+    private let sets: KeySets
+    private var keys: [Int64: KeySet] = [:]
+    private var progress: [Int64: ClosedRange<Int64>] = [:]
+
+    init(on connection: borrowing SQLiteConnection) { sets = KeySets("deletions", on: connection) }
+
+    /// Notes a deletion that somebody tells of.
+    func note(_ key: [UInt8], in clock: Int64) throws { try keys.insert(key, of: clock, in: sets) }
+
+    /// Notes that somebody has applied diffs of a share.
+    func noteProgress(_ sequences: ClosedRange<Int64>, of share: Int64) {
+      let known = progress[share] ?? sequences
+      progress[share] =
+        min(known.lowerBound, sequences.lowerBound)...max(known.upperBound, sequences.upperBound)
+    }
+
+    /// The keys of their rows, by their clocks.
+    func byClock(on connection: borrowing SQLiteConnection) throws -> [Int64: KeySet] {
+      for (share, sequences) in progress {
+        try DeletionNotices.forEachTold(in: sequences, of: share, on: connection) { try note($1, in: $0) }
+      }
+      progress = [:]
+      return keys
+    }
+
+    func clear() throws {
+      keys = [:]
+      progress = [:]
+      try sets.clear()
+    }
+  }
+
+  /// How often all deletions are looked at, in milliseconds: by then somebody may count as gone, or not take part any more.
+  private static let interval: Int64 = 86_400_000
+  /// How many deletions are looked at together.
+  private static let pageSize = 1_000
+
   private let connection: SQLiteConnection
+  private let time: Int64
   /// The time before which somebody must have been heard of last to count as gone, in milliseconds since 1970; nil where nobody does.
   private let cutoff: Int64?
 
@@ -38,13 +78,18 @@ final class DeletionPruning {
   ///   - time: The present time, in milliseconds since 1970.
   init(silence: Int, at time: Int64, on connection: borrowing SQLiteConnection) {
     self.connection = SQLiteConnection(sharing: connection)
+    self.time = time
     cutoff = silence > 0 ? time - Int64(silence) * 86_400_000 : nil
   }
 
-  /// Forgets what may be forgotten.
+  /// Forgets what may be forgotten of some deletions, and once a day of all.
   ///
   /// - Throws: `SQLiteError`, `ChangesetError`; `JSONError` when the ledger is damaged.
-  func run() throws {
+  func run(_ candidates: Candidates) throws {
+    let candidates = try candidates.byClock(on: connection)
+    let last = try LedgerSettings.pruningTime(on: connection)
+    let isDue = !(last...last + Self.interval).contains(time)
+    guard isDue || !candidates.isEmpty else { return }
     var clocks: [(number: Int64, table: TableName)] = []
     try connection.forEachRow(
       of: """
@@ -52,12 +97,20 @@ final class DeletionPruning {
           OR EXISTS (SELECT 1 FROM main.buckia_heard AS h WHERE h.clock = c.clock)
         """
     ) { clocks.append(($0.integer(at: 0), TableName($0.text(at: 1) ?? ""))) }
-    for clock in clocks {
+    for clock in clocks where isDue || candidates[clock.number] != nil {
       guard let exchange = try exchange(of: clock.table), try !travelsOtherwise(clock.number) else { continue }
-      for (key, notices) in try self.notices(of: clock.number) {
-        try forget(key, in: clock.number, notices, exchange)
+      guard isDue else {
+        try candidates[clock.number]?.forEach { try forget($0, in: clock.number, exchange) }
+        continue
       }
+      var last: [UInt8]?
+      repeat {
+        let keys = try DeletionNotices.keys(in: clock.number, behind: last, limit: Self.pageSize, on: connection)
+        for key in keys { try forget(key, in: clock.number, exchange) }
+        last = keys.last
+      } while last != nil
     }
+    if isDue, !clocks.isEmpty { try LedgerSettings.setPruningTime(time, on: connection) }
   }
 
   /// Whether rows of a table are in diffs that belong to no stream: nobody can tell who has them.
@@ -139,26 +192,35 @@ final class DeletionPruning {
 
   // MARK: Deletions
 
-  /// Who knows of the deletions of a clock, by the keys of the rows.
-  private func notices(of clock: Int64) throws -> [[UInt8]: Notices] {
-    var found: [[UInt8]: Notices] = [:]
-    try connection.forEachRow(of: "SELECT key, share, diff, sequence FROM main.buckia_told WHERE clock = \(clock)") {
-      guard let diff = $0.text(at: 2).flatMap({ KSUID($0) }) else { return }
-      found[$0.blob(at: 0), default: Notices()].told[$0.integer(at: 1)] = (diff, $0.integer(at: 3))
+  /// Who knows of a deletion.
+  private func notices(of key: [UInt8], in clock: Int64) throws -> Notices {
+    var found = Notices()
+    let told = try connection.cached("SELECT share, diff, sequence FROM main.buckia_told WHERE clock = ?1 AND key = ?2")
+    defer { told.statement.reset() }
+    try told.statement.bind(clock, at: 0)
+    try told.statement.bind(key, at: 1)
+    while try told.statement.step() {
+      guard let diff = told.statement.text(at: 1).flatMap({ KSUID($0) }) else { continue }
+      found.told[told.statement.integer(at: 0)] = (diff, told.statement.integer(at: 2))
     }
-    try connection.forEachRow(of: "SELECT key, sender, stream, diff FROM main.buckia_heard WHERE clock = \(clock)") {
-      guard let diff = $0.text(at: 3).flatMap({ KSUID($0) }) else { return }
-      let stream = Stream(sender: $0.text(at: 1) ?? "", stream: $0.blob(at: 2))
-      found[$0.blob(at: 0), default: Notices()].heard[stream] = diff
+    let heard = try connection.cached(
+      "SELECT sender, stream, diff FROM main.buckia_heard WHERE clock = ?1 AND key = ?2")
+    defer { heard.statement.reset() }
+    try heard.statement.bind(clock, at: 0)
+    try heard.statement.bind(key, at: 1)
+    while try heard.statement.step() {
+      guard let diff = heard.statement.text(at: 2).flatMap({ KSUID($0) }) else { continue }
+      found.heard[Stream(sender: heard.statement.text(at: 0) ?? "", stream: heard.statement.blob(at: 1))] = diff
     }
     return found
   }
 
-  private func forget(_ key: [UInt8], in clock: Int64, _ notices: Notices, _ exchange: Exchange) throws {
+  private func forget(_ key: [UInt8], in clock: Int64, _ exchange: Exchange) throws {
     guard let deletion = try RowClocks.deletion(of: key, in: clock, on: connection) else {
       // The row is there again.
       return try drop(key, in: clock)
     }
+    let notices = try notices(of: key, in: clock)
     let told = notices.told.filter { $0.value.diff >= deletion }.mapValues(\.sequence)
     let heard = notices.heard.filter { $0.value >= deletion }
     for share in exchange.shares {

@@ -103,7 +103,11 @@ final class KeyTranslation {
     }
     guard mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty else { return changes }
     try recall()
-    for row in naming.references where found[row.table]?[row.key] == nil { try take(row) }
+    let referred = try referredKeys()
+    for row in naming.references
+    where found[row.table]?[row.key] == nil && referred[row.table]?.contains(row.key) == true {
+      try take(row)
+    }
     // A row that was taken for one that is here is another one, if what it refers to has got another key.
     while true {
       let before = found.mapValues(\.count)
@@ -155,6 +159,22 @@ final class KeyTranslation {
       else { return }
       recalled[table.name, default: []].insert(key)
     }
+  }
+
+  /// The keys of rows that the changes refer to, as far as the diff names any of their tables: what it says of others is of no use.
+  private func referredKeys() throws -> [TableName: Set<Int64>] {
+    let named = Set(naming.references.map(\.table))
+    var keys: [TableName: Set<Int64>] = [:]
+    guard !named.isEmpty else { return keys }
+    try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
+      guard let header = reader.table, let targets = layouts[TableName(header.name)] else { return }
+      for row in [reader.old, reader.new] {
+        for (value, target) in zip(row, targets) where value.kind == .integer {
+          if let target, named.contains(target) { keys[target, default: []].insert(value.integer(in: bytes)) }
+        }
+      }
+    }
+    return keys
   }
 
   /// Learns what the sender calls a row that others refer to.
@@ -231,7 +251,7 @@ final class KeyTranslation {
     guard let local = try chosen ?? newKey(in: table) else { return }
     if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
     try note(key, is: local, in: table.name)
-    for name in others where name.replica != sender && name.replica != own {
+    for name in others.prefix(RowNames.limit) where name.replica != sender && name.replica != own {
       entries.insert(
         RowNameEntry(
           table: table.name, replica: name.replica, key: name.key, local: local, claimant: changes.key.sender))

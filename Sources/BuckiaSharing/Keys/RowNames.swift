@@ -129,7 +129,7 @@ final class RowNames {
   }
 
   /// How many replicas' names of a row are sent: any that a reader knows will do.
-  private static let limit = 4
+  static let limit = 4
 
   /// What others call a row, so that a reader who has it knows which it is.
   struct Sent: Equatable {

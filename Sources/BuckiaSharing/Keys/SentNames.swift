@@ -1,6 +1,7 @@
 import BuckiaLedger
 import BuckiaApply
 import BuckiaByteStreams
+import BuckiaDiff
 import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
@@ -54,7 +55,8 @@ package struct SentNames {
       }, uniquingKeysWith: { first, _ in first })
     var runs = NamedRuns()
     // Rows of the diff are named where they are.
-    var changed: [TableName: Set<Int64>] = [:]
+    var changed: [TableName: [ClosedRange<Int64>]] = [:]
+    let referred = Set(layouts.values.joined().compactMap { $0 })
     var references: [TableName: [Int64: [RowNames.Sent]]] = [:]
     func called(
       _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, _ header: ChangesetTable, _ name: TableName
@@ -73,8 +75,13 @@ package struct SentNames {
       if change.operation == .delete, key != nil {
         // What is gone may give its key to another row.
         try names.forget(row, bytes, of: table, unlessHereOn: connection)
-      } else if let key {
-        changed[name, default: []].insert(key)
+      } else if let key, referred.contains(name) {
+        if let last = changed[name]?.last, last.upperBound < key, last.upperBound + 1 == key {
+          changed[name]?.removeLast()
+          changed[name]?.append(last.lowerBound...key)
+        } else {
+          changed[name, default: []].append(key...key)
+        }
       }
       return (found, key)
     }
@@ -103,8 +110,9 @@ package struct SentNames {
       }
     }
     naming.runs = runs.finished
+    let changedKeys = changed.mapValues { KeyIntervals($0) }
     naming.references = references.sorted { $0.key.text < $1.key.text }.flatMap { table, rows in
-      rows.filter { changed[table]?.contains($0.key) != true }.sorted { $0.key < $1.key }.flatMap { key, names in
+      rows.filter { changedKeys[table]?.contains($0.key) != true }.sorted { $0.key < $1.key }.flatMap { key, names in
         names.map { RowNaming.Reference(table: table, key: key, replica: $0.name.replica, name: $0.name.key) }
       }
     }

@@ -14,8 +14,13 @@ extension InboundShares {
     for share in try ShareEntry.all(on: connection) {
       let through = changes.claims.acknowledged(share)
       guard through > 0, try share.isRead(by: changes.key.sender, senders, on: connection) != false else { continue }
+      let known = try DeletionNotices.acknowledged(
+        share.number, in: place.stream, from: changes.key.sender, on: connection)
+      let now = min(through, share.sequence)
+      guard now > known else { continue }
       try DeletionNotices.noteAcknowledgement(
-        min(through, share.sequence), of: share.number, in: place.stream, from: changes.key.sender, on: connection)
+        now, of: share.number, in: place.stream, from: changes.key.sender, on: connection)
+      settling.noteProgress(known + 1...now, of: share.number)
     }
   }
 
@@ -30,8 +35,9 @@ extension InboundShares {
       return try Tombstones.note(
         table.key(row, bytes), of: table.name, table.contentHash(row, bytes), on: connection)
     }
-    try DeletionNotices.noteHeard(
-      table.key(row, bytes), in: clock, deletedBy: diff, from: sender, place.stream, on: connection)
+    let key = table.key(row, bytes)
+    try DeletionNotices.noteHeard(key, in: clock, deletedBy: diff, from: sender, place.stream, on: connection)
+    try settling.note(key, in: clock)
   }
 
   /// Whether the state of a diff's sender may be from before deletions that are forgotten here: they have been silent for long, or have

@@ -15,9 +15,10 @@ package final class InboundShares: SharingParticipant {
   private let policies: ConflictPolicies
   private let copies: CopyPolicy
   /// The keys of the rows that the changes which were prepared last insert, and that were here before.
-  private var own: [TableName: Set<[UInt8]>] = [:]
+  private var own: [TableName: KeySet] = [:]
   /// True if these changes insert a row that the sender has brought already.
   private var repeatsRows = false
+  private let keySets: KeySets
   /// The rows that the changes which were prepared last were to delete, and that stayed because rows here refer to them.
   private var kept: [TableName: Set<[UInt8]>] = [:]
   private let names: RowNames
@@ -41,6 +42,8 @@ package final class InboundShares: SharingParticipant {
   private lazy var editHistory = EditHistory(on: connection)
   /// Whether anything has been applied since deletions were forgotten last.
   private var hasFinished = false
+  /// The deletions that somebody may know of who did not, since deletions were forgotten last.
+  let settling: DeletionPruning.Candidates
   /// Whether anything is shared; nil until somebody has looked.
   private var shares: Bool?
 
@@ -59,6 +62,8 @@ package final class InboundShares: SharingParticipant {
     self.policies = policies
     self.connection = SQLiteConnection(sharing: connection)
     self.senders = senders
+    keySets = KeySets("diff", on: connection)
+    settling = DeletionPruning.Candidates(on: connection)
     vouchers = Vouchers(on: connection)
     names = RowNames(vouchers, on: connection)
   }
@@ -77,6 +82,7 @@ package final class InboundShares: SharingParticipant {
   package func prepare(_ changes: IncomingChanges) throws -> IncomingChanges {
     own = [:]
     repeatsRows = false
+    try keySets.clear()
     kept = [:]
     translation = nil
     origins = nil
@@ -131,7 +137,7 @@ package final class InboundShares: SharingParticipant {
       sent: sent(to: changes),
       identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
       returned, runs, naming, contents, outdated, here: own, repeatsRows: repeatsRows, WithdrawalRuns(withdrawals),
-      on: connection)
+      keySets, on: connection)
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)
     result.knownOrigins = origins
@@ -154,7 +160,7 @@ package final class InboundShares: SharingParticipant {
       guard let table = reader.table.flatMap({ tables.table(of: $0) }) else { return }
       if change.operation == .insert, table.hasKey(reader.new) {
         if try vouchers.isOwn(reader.new, bytes, of: table) {
-          own[table.name, default: []].insert(table.key(reader.new, bytes))
+          try own.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
         } else if !repeatsRows {
           repeatsRows = try vouchers.found(reader.new, bytes, of: table).contains { $0.entry.sender == sender }
         }
@@ -307,7 +313,8 @@ package final class InboundShares: SharingParticipant {
     guard hasFinished else { return }
     hasFinished = false
     let silence = try LedgerSettings.silence(on: connection)
-    try DeletionPruning(silence: silence, at: time, on: connection).run()
+    try DeletionPruning(silence: silence, at: time, on: connection).run(settling)
+    try settling.clear()
   }
 
   /// Forgets what a stream had before its snapshot.
@@ -325,7 +332,10 @@ package final class InboundShares: SharingParticipant {
     if !earlier.isEmpty {
       let present = try keys(in: changes, tables)
       for (name, table) in earlier {
-        try vouchers.keep(present[name] ?? [], of: table, stream: place.stream, from: sender)
+        let kept = present[name]
+        try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+          try kept?.contains(key) != true
+        }
       }
     }
     guard let replaced = place.replaces else { return }
@@ -340,24 +350,20 @@ package final class InboundShares: SharingParticipant {
     _ resent: ResentRows, _ changes: IncomingChanges, _ place: StreamPlace, _ state: ReceivedState?,
     _ schema: SchemaReader
   ) throws {
-    var present: [TableName: Set<[UInt8]>] = [:]
+    var present: [TableName: KeySet] = [:]
     let tables = try KeyedTables.withLocal(resent.tables, changes.definitions ?? [], schema)
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
       guard change.operation == .insert, let table = reader.table.flatMap({ tables[TableName($0.name)] }),
         table.hasKey(reader.new)
       else { return }
-      present[table.name, default: []].insert(table.key(reader.new, bytes))
+      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
     }
     let sender = changes.key.sender
     for name in resent.tables {
       guard let table = tables[name] else { continue }
-      for key in try vouchers.keys(of: table, streams: [place.stream], from: sender)
-      where present[name]?.contains(key) != true
-        && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy({ resent.cover($0, of: name) })
-      {
-        try key.withRawSpan { bytes in
-          try vouchers.remove(table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
-        }
+      try vouchers.remove(of: table, stream: place.stream, from: sender, noting: keySets.make()) { key in
+        try present[name]?.contains(key) != true
+          && (state?.sentKeys(of: key, in: name) ?? [key]).allSatisfy { resent.cover($0, of: name) }
       }
     }
   }
@@ -380,11 +386,11 @@ package final class InboundShares: SharingParticipant {
   }
 
   /// The keys of the rows that a snapshot holds.
-  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: Set<[UInt8]>] {
-    var present: [TableName: Set<[UInt8]>] = [:]
+  private func keys(in changes: IncomingChanges, _ tables: KeyedTables) throws -> [TableName: KeySet] {
+    var present: [TableName: KeySet] = [:]
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { _, reader, bytes in
       guard let table = reader.table.flatMap({ tables.table(of: $0) }), table.hasKey(reader.new) else { return }
-      present[table.name, default: []].insert(table.key(reader.new, bytes))
+      try present.insert(table.key(reader.new, bytes), of: table.name, in: keySets)
     }
     return present
   }
@@ -401,7 +407,7 @@ package final class InboundShares: SharingParticipant {
       ? nil : vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender)
     switch change.operation {
     case .insert:
-      let isOwn = !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
+      let isOwn = try !own.isEmpty && own[table.name]?.contains(table.key(reader.new, bytes)) == true
       try vouchers.add(reader.new, bytes, of: table, stream: place.stream, from: sender, isOwn: isOwn)
     case .update:
       try vouchers.update(reader, bytes, of: table, stream: place.stream, from: sender)

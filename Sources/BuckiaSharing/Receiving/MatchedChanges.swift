@@ -45,9 +45,10 @@ final class MatchedChanges {
   private let contents: ReceivedContents?
   private let outdated: OutdatedChanges?
   /// The keys of the rows that the diff inserts, and that are here.
-  private let rowsHere: [TableName: Set<[UInt8]>]
+  private let rowsHere: [TableName: KeySet]
   /// True if the diff inserts a row that its sender has brought already.
   private let repeatsRows: Bool
+  private let keySets: KeySets
   /// Those of them that their sender is not known to have, and that are not as the sender says.
   private(set) var contested: [TableName: Set<[UInt8]>] = [:]
   private let withdrawals: WithdrawalRuns
@@ -69,15 +70,15 @@ final class MatchedChanges {
   ///   - here: The keys of the rows that the diff inserts, and that are here.
   ///   - repeatsRows: True if the diff inserts a row that its sender has brought already.
   ///   - withdrawals: Which changes are of rows that are not shared any more.
+  ///   - keySets: Makes sets of keys.
   init(
     _ resent: ResentRows, _ place: StreamPlace, from sender: String, of author: [UInt8]? = nil, _ tables: KeyedTables,
     _ vouchers: Vouchers,
     _ names: RowNames, sent: [PeerShadow], identified: Set<TableName>,
     sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:], staying: Set<Int64> = [], _ returned: ReturnedChanges? = nil,
     _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], _ contents: ReceivedContents? = nil,
-    _ outdated: OutdatedChanges? = nil, here: [TableName: Set<[UInt8]>] = [:],
-    repeatsRows: Bool = false, _ withdrawals: WithdrawalRuns = WithdrawalRuns([]),
-    on connection: borrowing SQLiteConnection
+    _ outdated: OutdatedChanges? = nil, here: [TableName: KeySet] = [:], repeatsRows: Bool = false,
+    _ withdrawals: WithdrawalRuns = WithdrawalRuns([]), _ keySets: KeySets, on connection: borrowing SQLiteConnection
   ) throws {
     self.sentKeys = sentKeys
     self.identified = identified
@@ -97,6 +98,7 @@ final class MatchedChanges {
     self.outdated = outdated
     rowsHere = here
     self.repeatsRows = repeatsRows
+    self.keySets = keySets
     self.withdrawals = withdrawals
     self.connection = SQLiteConnection(sharing: connection)
     own = try ReplicaIdentity.read(on: connection)?.replica
@@ -119,7 +121,7 @@ final class MatchedChanges {
       && rowsHere.isEmpty && !repeatsRows
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
-    var present: [TableName: Set<[UInt8]>] = [:]
+    var present: [TableName: KeySet] = [:]
     var last: ChangesetTable?
     let kept = TemporaryBuffer()
     var ordinal: Int64 = 0
@@ -143,7 +145,7 @@ final class MatchedChanges {
           let local = table.key(row, bytes)
           let isAnew = resent.cover(sentKeys[table.name]?[local] ?? local, of: table.name)
           if isAnew, !brought.isEmpty, let key = table.comparable(local) {
-            present[table.name, default: []].insert(key)
+            try present.insert(key, of: table.name, in: keySets)
           }
           let met = try meet(row, bytes, of: table, isAnew: isAnew, called)
           isDecided =
@@ -174,7 +176,7 @@ final class MatchedChanges {
       let local = try schema.definition(of: entry)
       let author = incoming.definitions?.first { TableName($0.name) == name }
       guard let table = KeyedTable(author ?? local, local) else { continue }
-      if try writeDeletions(of: table, author ?? local, except: present[name] ?? [], into: result), author == nil {
+      if try writeDeletions(of: table, author ?? local, except: present[name], into: result), author == nil {
         added.append(local)
       }
     }
@@ -206,7 +208,7 @@ final class MatchedChanges {
     if isAnew, let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender) {
       return .brought(known)
     }
-    let isInTheWay = rowsHere[table.name].map { $0.contains(table.key(row, bytes)) } ?? false
+    let isInTheWay = try rowsHere[table.name].map { try $0.contains(table.key(row, bytes)) } ?? false
     let said = repeatsRows ? try said(row, bytes, of: table) : nil
     guard !called.isEmpty || isInTheWay || said != nil || identified.contains(table.name) else { return .unknown }
     let here = try LocalRow(row, bytes, of: table, on: connection)
@@ -399,8 +401,9 @@ final class MatchedChanges {
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ here: LocalRow, version: UInt64,
     into writer: inout ChangesetWriter
   ) throws {
-    let base = RecoveredRow(version, of: nil, table, beside: here, try sentRow(row, bytes, of: table))
     writer.beginChange(.delete)
+    if here.hash == version { return writer.append(encoded: here.values) }
+    let base = RecoveredRow(version, of: nil, table, beside: here, try sentRow(row, bytes, of: table))
     for place in row.indices {
       if let base {
         writer.append(encoded: base.values[place])
@@ -475,26 +478,33 @@ final class MatchedChanges {
   ///
   /// - Returns: Whether there are any.
   private func writeDeletions(
-    of table: KeyedTable, _ author: TableDefinition, except present: Set<[UInt8]>, into output: TemporaryBuffer
+    of table: KeyedTable, _ author: TableDefinition, except present: KeySet?, into output: TemporaryBuffer
   ) throws -> Bool {
     var writer = ChangesetWriter()
     writer.beginTable(ChangesetTable(name: author.name, keyFlags: author.keyFlags))
     let header = writer.count
+    let begin = output.count
     let sent = try resent.isPartial ? brought(of: table) : [:]
-    for key in try vouchers.keys(of: table, streams: streams, from: sender) {
-      guard (sent[key] ?? [key]).allSatisfy({ resent.cover($0, of: table.name) }),
-        let comparable = table.comparable(key), !present.contains(comparable)
-      else { continue }
-      try key.withRawSpan { bytes in
-        let row = table.row(withKey: bytes)
-        guard try !vouchers.stays(row, bytes, of: table, withoutStreams: streams, from: sender),
-          let here = try LocalRow(row, bytes, of: table, on: connection)
+    for (number, stream) in streams.enumerated() {
+      try vouchers.forEach(of: table, stream: stream, from: sender) { key, brought in
+        guard (sent[key] ?? [key]).allSatisfy({ resent.cover($0, of: table.name) }),
+          let comparable = table.comparable(key), try present?.contains(comparable) != true
         else { return }
-        let known = try vouchers.hash(row, bytes, of: table, streams: streams, from: sender)
-        try writeDeletion(row, bytes, of: table, here, version: known ?? here.hash, into: &writer)
+        try key.withRawSpan { bytes in
+          let row = table.row(withKey: bytes)
+          let isWritten =
+            try vouchers.hash(row, bytes, of: table, streams: Array(streams[..<number]), from: sender) != nil
+          guard try !isWritten && !vouchers.stays(row, bytes, of: table, withoutStreams: streams, from: sender),
+            let here = try LocalRow(row, bytes, of: table, on: connection)
+          else { return }
+          try writeDeletion(row, bytes, of: table, here, version: brought.hash, into: &writer)
+        }
+        guard writer.count > 1 << 20 else { return }
+        try output.write(writer.bytes)
+        writer = ChangesetWriter()
       }
     }
-    guard writer.count > header else { return false }
+    guard output.count > begin || writer.count > header else { return false }
     try output.write(writer.bytes)
     return true
   }

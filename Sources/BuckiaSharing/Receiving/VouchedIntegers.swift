@@ -2,27 +2,20 @@ import BuckiaLedger
 import SQLiteChangesets
 import SQLiteConnections
 
-/// The rows of a table whose key is an integer: a row of the ledger for each block of neighbouring keys.
-///
-/// A block has 16 bytes with a bit for each of its rows, 16 with a bit for each that was here before, and their hashes in the order of
-/// the keys; all little-endian. The block that was asked for last stays in memory.
+/// The rows of a table whose key is an integer: a row of the ledger for each block of neighbouring keys. The block that was asked for
+/// last stays in memory.
 final class VouchedIntegers: VouchedRows {
   let entry: VouchEntry
   let isNew: Bool
 
-  /// How many keys a block has.
-  private static let width = VouchEntry.blockWidth
-
+  private let connection: SQLiteConnection
   private let reading: PreparedStatement
   private let writing: PreparedStatement
   private let removing: PreparedStatement
-  private let connection: SQLiteConnection
 
-  /// The block in memory: its number, for each key whether it is there and its hash, and whether that is written.
-  private var block: Int64?
-  private var isPresent = [Bool](repeating: false, count: width)
-  private var isOwn = [Bool](repeating: false, count: width)
-  private var hashes = [UInt64](repeating: 0, count: width)
+  /// The block in memory, and its number.
+  private var block = VouchedBlock()
+  private var number: Int64?
   private var isChanged = false
 
   /// - Throws: `SQLiteError`.
@@ -30,108 +23,134 @@ final class VouchedIntegers: VouchedRows {
     self.entry = entry
     self.isNew = isNew
     self.connection = SQLiteConnection(sharing: connection)
-    func prepare(_ sql: String) throws -> PreparedStatement {
-      PreparedStatement(try connection.prepare(sql, isPersistent: true))
-    }
-    reading = try prepare("SELECT vouched FROM \(entry.name) WHERE block = ?1")
-    writing = try prepare("INSERT OR REPLACE INTO \(entry.name) VALUES (?1, ?2)")
-    removing = try prepare("DELETE FROM \(entry.name) WHERE block = ?1")
+    reading = try connection.cached("SELECT vouched FROM \(entry.name) WHERE block = ?1 AND vouch = ?2")
+    writing = try connection.cached("INSERT OR REPLACE INTO \(entry.name) VALUES (?1, ?2, ?3)")
+    removing = try connection.cached("DELETE FROM \(entry.name) WHERE block = ?1 AND vouch = ?2")
   }
 
   func find(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> VouchedRow? {
-    guard let place = try load(row, bytes, table), isPresent[place] else { return nil }
-    return VouchedRow(isOwn: isOwn[place], hash: hashes[place])
+    try load(row, bytes, table).flatMap { block[$0] }
   }
 
   func add(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ found: VouchedRow) throws {
     guard let place = try load(row, bytes, table) else { return }
-    if !isPresent[place] {
-      isPresent[place] = true
-      isOwn[place] = found.isOwn
-    }
-    hashes[place] = found.hash
+    block.add(found, at: place)
     isChanged = true
   }
 
   func remove(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws {
-    guard let place = try load(row, bytes, table), isPresent[place] else { return }
-    isPresent[place] = false
-    isOwn[place] = false
+    guard let place = try load(row, bytes, table), block[place] != nil else { return }
+    block.remove(at: place)
     isChanged = true
   }
 
-  func forEachKey(_ body: ([UInt8]) throws -> Void) throws {
+  func forEach(_ body: ([UInt8], VouchedRow) throws -> Void) throws {
     try flush()
-    let query = try connection.prepare("SELECT block FROM \(entry.name) ORDER BY block")
+    let query = try connection.prepare(
+      "SELECT block, vouched FROM \(entry.name) WHERE vouch = \(entry.number) ORDER BY block")
     while try query.step() {
-      let block = query.integer(at: 0)
-      try load(block)
-      for place in (0..<Self.width).filter({ isPresent[$0] }) {
+      let (number, block) = (query.integer(at: 0), VouchedBlock(query.blobBytes(at: 1)))
+      for place in 0..<VouchEntry.blockWidth {
+        guard let row = block[place] else { continue }
         var writer = ChangesetWriter()
-        writer.append(integer: block << VouchEntry.blockBits | Int64(place))
-        try body(writer.bytes)
+        writer.append(integer: number << VouchEntry.blockBits | Int64(place))
+        try body(writer.bytes, row)
       }
     }
   }
 
-  // MARK: Blocks
-
-  /// Loads the block of a row.
-  ///
-  /// - Returns: The row's place in it; nil for a key that is no integer, which no row of the table has.
+  /// The number of the block that a row is in, and its place there; nil for a key that is no integer, which no row of the table has.
   @inline(__always)
-  private func load(_ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> Int? {
+  static func place(of row: [ValueSlice], _ bytes: RawSpan, in table: KeyedTable) -> (block: Int64, place: Int)? {
     let value = row[table.keyPlaces[0]]
     guard value.kind == .integer else { return nil }
     let key = value.integer(in: bytes)
-    if block != key >> VouchEntry.blockBits { try load(key >> VouchEntry.blockBits) }
-    return Int(key & Int64(Self.width - 1))
+    return (key >> VouchEntry.blockBits, Int(key & Int64(VouchEntry.blockWidth - 1)))
   }
 
-  private func load(_ number: Int64) throws {
+  /// Loads the block of a row.
+  ///
+  /// - Returns: The row's place in it; nil where it can have none.
+  @inline(__always)
+  private func load(_ row: [ValueSlice], _ bytes: RawSpan, _ table: KeyedTable) throws -> Int? {
+    guard let (wanted, place) = Self.place(of: row, bytes, in: table) else { return nil }
+    if number != wanted { try load(wanted) }
+    return place
+  }
+
+  private func load(_ wanted: Int64) throws {
     try flush()
-    block = nil
-    for place in 0..<Self.width {
-      isPresent[place] = false
-      isOwn[place] = false
-    }
-    let query = reading
-    defer { query.statement.reset() }
-    try query.statement.bind(number, at: 0)
-    if try query.statement.step() { read(query.statement.blob(at: 0)) }
-    block = number
-  }
-
-  private func read(_ bytes: [UInt8]) {
-    var position = Self.width / 4
-    for place in 0..<Self.width where bytes.count >= position + 8 && Self.bit(place, in: bytes, from: 0) {
-      isPresent[place] = true
-      isOwn[place] = Self.bit(place, in: bytes, from: Self.width / 8)
-      hashes[place] = bytes.withUnsafeBytes {
-        UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: UInt64.self))
-      }
-      position += 8
-    }
-  }
-
-  private static func bit(_ place: Int, in bytes: [UInt8], from start: Int) -> Bool {
-    bytes[start + (place >> 3)] >> UInt8(place & 7) & 1 == 1
+    number = nil
+    defer { reading.statement.reset() }
+    try reading.statement.bind(wanted, at: 0)
+    try reading.statement.bind(entry.number, at: 1)
+    block = try reading.statement.step() ? VouchedBlock(reading.statement.blobBytes(at: 0)) : VouchedBlock()
+    number = wanted
   }
 
   func flush() throws {
-    guard isChanged, let block else { return }
+    guard isChanged, let number else { return }
     isChanged = false
-    var bytes = [UInt8](repeating: 0, count: Self.width / 4)
-    bytes.reserveCapacity(Self.width / 4 + 8 * Self.width)
-    for place in 0..<Self.width where isPresent[place] {
-      bytes[place >> 3] |= 1 << UInt8(place & 7)
-      if isOwn[place] { bytes[Self.width / 8 + (place >> 3)] |= 1 << UInt8(place & 7) }
-      withUnsafeBytes(of: hashes[place].littleEndian) { bytes.append(contentsOf: $0) }
-    }
-    let isEmpty = bytes.count == Self.width / 4
-    let statement = isEmpty ? removing : writing
-    try statement.statement.bind(block, at: 0)
-    if !isEmpty { try statement.statement.bind(bytes, at: 1) }
+    let statement = block.isEmpty ? removing : writing
+    try statement.statement.bind(number, at: 0)
+    try statement.statement.bind(entry.number, at: 1)
+    if !block.isEmpty { try statement.statement.bind(block.encoded, at: 2) }
     try statement.statement.run()
+  }
+}
+
+/// Neighbouring keys that a stream has brought: 8 bytes with a bit for each that is there, 8 with a bit for each that was here before,
+/// and the hashes of those that are there in the order of the keys; all little-endian.
+struct VouchedBlock {
+  private var present: UInt64 = 0
+  private var own: UInt64 = 0
+  private var hashes: [UInt64] = []
+
+  /// A block without keys.
+  init() {}
+
+  /// Reads what ``encoded`` has written; a block without keys for anything shorter.
+  init(_ bytes: UnsafeRawBufferPointer) {
+    func number(_ place: Int) -> UInt64 {
+      UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8 * place, as: UInt64.self))
+    }
+    guard bytes.count >= 16, bytes.count >= 16 + 8 * number(0).nonzeroBitCount else { return }
+    present = number(0)
+    own = number(1)
+    hashes = (0..<present.nonzeroBitCount).map { number(2 + $0) }
+  }
+
+  var isEmpty: Bool { present == 0 }
+
+  var encoded: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(16 + 8 * hashes.count)
+    for number in [present, own] + hashes { withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) } }
+    return bytes
+  }
+
+  /// How many keys are there before a place.
+  private func count(before place: Int) -> Int { (present & (1 << UInt64(place) - 1)).nonzeroBitCount }
+
+  /// What is known of the row at a place; nil where none is.
+  subscript(place: Int) -> VouchedRow? {
+    guard present >> UInt64(place) & 1 == 1 else { return nil }
+    return VouchedRow(isOwn: own >> UInt64(place) & 1 == 1, hash: hashes[count(before: place)])
+  }
+
+  /// Adds a row, or changes the hash of one that is there.
+  mutating func add(_ row: VouchedRow, at place: Int) {
+    let index = count(before: place)
+    guard present >> UInt64(place) & 1 == 0 else { return hashes[index] = row.hash }
+    present |= 1 << UInt64(place)
+    if row.isOwn { own |= 1 << UInt64(place) }
+    hashes.insert(row.hash, at: index)
+  }
+
+  /// Removes the row at a place, which has to be there.
+  mutating func remove(at place: Int) {
+    hashes.remove(at: count(before: place))
+    present &= ~(1 << UInt64(place))
+    own &= ~(1 << UInt64(place))
   }
 }

@@ -29,50 +29,48 @@ final class VouchedKeys: VouchedRows {
     self.isNew = isNew
     self.connection = SQLiteConnection(sharing: connection)
     keyCount = table.keyPlaces.count
-    condition = table.vouchCondition
-  }
-
-  private func prepare(_ sql: String) throws -> PreparedStatement {
-    PreparedStatement(try connection.prepare(sql, isPersistent: true))
+    condition = "\(table.vouchCondition) AND vouch = ?\(table.keyPlaces.count + 1)"
   }
 
   func find(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> VouchedRow? {
     try flush()
-    let prepared = try finding ?? prepare("SELECT is_own, hash FROM \(entry.name) WHERE \(condition)")
+    let prepared = try finding ?? connection.cached("SELECT is_own, hash FROM \(entry.name) WHERE \(condition)")
     finding = prepared
     defer {
       prepared.statement.reset()
       prepared.statement.clearBindings()
     }
     try table.bindKey(row, bytes, to: prepared.statement)
+    try prepared.statement.bind(entry.number, at: keyCount)
     guard try prepared.statement.step() else { return nil }
-    return VouchedRow(
-      isOwn: prepared.statement.integer(at: 0) != 0, hash: UInt64(bitPattern: prepared.statement.integer(at: 1)))
+    return VouchedRow(prepared.statement, at: 0)
   }
 
-  func forEachKey(_ body: ([UInt8]) throws -> Void) throws {
+  func forEach(_ body: ([UInt8], VouchedRow) throws -> Void) throws {
     try flush()
     let columns = (0..<keyCount).map { "k\($0)" }.joined(separator: ", ")
-    let query = try connection.prepare("SELECT \(columns) FROM \(entry.name)")
+    let query = try connection.prepare(
+      "SELECT \(columns), is_own, hash FROM \(entry.name) WHERE vouch = \(entry.number)")
     while try query.step() {
       var writer = ChangesetWriter()
       for column in 0..<keyCount { writer.append(column: column, of: query) }
-      try body(writer.bytes)
+      try body(writer.bytes, VouchedRow(query, at: keyCount))
     }
   }
 
   func remove(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws {
     try flush()
-    let prepared = try removing ?? prepare("DELETE FROM \(entry.name) WHERE \(condition)")
+    let prepared = try removing ?? connection.cached("DELETE FROM \(entry.name) WHERE \(condition)")
     removing = prepared
     defer { prepared.statement.clearBindings() }
     try table.bindKey(row, bytes, to: prepared.statement)
+    try prepared.statement.bind(entry.number, at: keyCount)
     try prepared.statement.run()
   }
 
   // MARK: Adding
 
-  private var batchRows: Int { (keyCount + 2) * Self.batchRows <= Self.parameterLimit ? Self.batchRows : 1 }
+  private var batchRows: Int { (keyCount + 3) * Self.batchRows <= Self.parameterLimit ? Self.batchRows : 1 }
 
   func add(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ found: VouchedRow) throws {
     for place in table.keyPlaces {
@@ -100,9 +98,10 @@ final class VouchedKeys: VouchedRows {
             try prepared.statement.bind(ValueSlice(verified: bytes, at: &position), in: bytes, at: parameter)
             parameter += 1
           }
-          try prepared.statement.bind(Int64(row.isOwn ? 1 : 0), at: parameter)
-          try prepared.statement.bind(Int64(bitPattern: row.hash), at: parameter + 1)
-          parameter += 2
+          try prepared.statement.bind(entry.number, at: parameter)
+          try prepared.statement.bind(Int64(row.isOwn ? 1 : 0), at: parameter + 1)
+          try prepared.statement.bind(Int64(bitPattern: row.hash), at: parameter + 2)
+          parameter += 3
         }
         try prepared.statement.run()
         rest = rest.dropFirst(count)
@@ -112,8 +111,8 @@ final class VouchedKeys: VouchedRows {
 
   private func addition(of rows: Int) throws -> PreparedStatement {
     if let known = adding[rows] { return known }
-    let row = "(\(Array(repeating: "?", count: keyCount + 2).joined(separator: ", ")))"
-    let made = try prepare(
+    let row = "(\(Array(repeating: "?", count: keyCount + 3).joined(separator: ", ")))"
+    let made = try connection.cached(
       """
       INSERT INTO \(entry.name) VALUES \(Array(repeating: row, count: rows).joined(separator: ", ")) \
       ON CONFLICT DO UPDATE SET hash = excluded.hash

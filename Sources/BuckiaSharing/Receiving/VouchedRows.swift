@@ -1,5 +1,6 @@
 import BuckiaLedger
 import SQLiteChangesets
+import SQLiteConnections
 
 /// The rows of a table that a stream has brought, as the ledger keeps them.
 ///
@@ -14,8 +15,8 @@ protocol VouchedRows: AnyObject {
   ///
   /// - Returns: Whether it was here before, and its hash as the stream has brought it; nil where it has not.
   func find(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> VouchedRow?
-  /// Gives the key of each row, in the format of changesets. Rows may be looked up meanwhile, and must not be changed.
-  func forEachKey(_ body: ([UInt8]) throws -> Void) throws
+  /// Gives each row, and its key in the format of changesets. Rows may be looked up meanwhile, and must not be changed.
+  func forEach(_ body: ([UInt8], VouchedRow) throws -> Void) throws
   /// Adds a row, or changes the hash of one that is there.
   func add(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ found: VouchedRow) throws
   /// Removes a row.
@@ -30,4 +31,11 @@ struct VouchedRow {
   let isOwn: Bool
   /// Its hash as the stream has it.
   let hash: UInt64
+}
+
+extension VouchedRow {
+  /// Reads it from two columns of a row of the ledger.
+  init(_ row: borrowing SQLiteStatement, at column: Int) {
+    self.init(isOwn: row.integer(at: column) != 0, hash: UInt64(bitPattern: row.integer(at: column + 1)))
+  }
 }

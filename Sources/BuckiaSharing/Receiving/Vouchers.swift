@@ -9,11 +9,23 @@ import SQLiteSchemas
 /// A row that one of them withdraws goes only when it is here on account of that stream alone.
 final class Vouchers {
   private let connection: SQLiteConnection
-  private var known: [TableName: [any VouchedRows]] = [:]
-  /// The table that was asked about last: its changes stand together.
-  private var last: (table: KeyedTable, rows: [any VouchedRows])?
-  /// The rows that were asked for last.
-  private var lastOfStream: (table: KeyedTable, stream: [UInt8], sender: String, rows: any VouchedRows)?
+  /// A stream, and the table of which it brings rows.
+  private struct StreamTable: Hashable {
+    let table: TableName
+    let stream: [UInt8]
+    let sender: String
+  }
+  /// The rows of streams that were asked for or noted; nil where there are none.
+  private var known: [StreamTable: (any VouchedRows)?] = [:]
+  /// Those that were asked for last: the changes of a table stand together.
+  private var last: (table: KeyedTable, stream: [UInt8], sender: String, rows: (any VouchedRows)?)?
+  /// The table of the ledger with the rows of a table that was asked for last; nil where no stream has brought any.
+  private var lastStore: (table: KeyedTable, store: Int64?)?
+  /// The blocks of all streams that were read last.
+  private var lastBlocks: (store: Int64, number: Int64, blocks: [(stream: Int64, block: VouchedBlock)])?
+  /// True if anything was noted that may not be written.
+  private var isNoted = false
+  private var entries: [Int64: VouchEntry] = [:]
   /// Whether tables had rows when that was asked first.
   private var haveRows: [TableName: Bool] = [:]
 
@@ -23,7 +35,10 @@ final class Vouchers {
   func reload() {
     known = [:]
     last = nil
-    lastOfStream = nil
+    lastStore = nil
+    lastBlocks = nil
+    isNoted = false
+    entries = [:]
     haveRows = [:]
   }
 
@@ -31,7 +46,10 @@ final class Vouchers {
   ///
   /// - Throws: `SQLiteError`.
   func flush() throws {
-    for rows in known.values.joined() { try rows.flush() }
+    guard isNoted else { return }
+    isNoted = false
+    lastBlocks = nil
+    for rows in known.values { try rows?.flush() }
   }
 
   private func open(_ entry: VouchEntry, of table: KeyedTable, isNew: Bool = false) throws -> any VouchedRows {
@@ -40,21 +58,33 @@ final class Vouchers {
       : VouchedKeys(entry, of: table, isNew: isNew, on: connection)
   }
 
-  private func rows(of table: KeyedTable) throws -> [any VouchedRows] {
-    if let last, last.table === table { return last.rows }
-    let found = try known[table.name] ?? VouchEntry.all(of: table.local, on: connection).map { try open($0, of: table) }
-    known[table.name] = found
-    last = (table, found)
+  private func rows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> (any VouchedRows)? {
+    if let last, last.table === table, last.stream == stream, last.sender == sender { return last.rows }
+    let key = StreamTable(table: table.name, stream: stream, sender: sender)
+    let found: (any VouchedRows)?
+    if let known = known[key] {
+      found = known
+    } else {
+      found = try VouchEntry(of: table.local, stream: stream, from: sender, on: connection).map {
+        try open($0, of: table)
+      }
+      known[key] = .some(found)
+    }
+    last = (table, stream, sender, found)
     return found
   }
 
-  private func rows(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> (any VouchedRows)? {
-    if let found = lastOfStream, found.table === table, found.stream == stream, found.sender == sender {
-      return found.rows
-    }
-    guard let found = try rows(of: table).first(where: { $0.entry.stream == stream && $0.entry.sender == sender })
-    else { return nil }
-    lastOfStream = (table, stream, sender, found)
+  private func store(of table: KeyedTable) throws -> Int64? {
+    if let lastStore, lastStore.table === table { return lastStore.store }
+    let found = try VouchEntry.store(of: table.local, on: connection)
+    lastStore = (table, found)
+    return found
+  }
+
+  private func entry(_ number: Int64) throws -> VouchEntry? {
+    if let known = entries[number] { return known }
+    let found = try VouchEntry(number: number, on: connection)
+    entries[number] = found
     return found
   }
 
@@ -62,8 +92,8 @@ final class Vouchers {
   /// anything is inserted.
   func isOwn(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> Bool {
     guard try isHere(table), try table.finds(table.lookup, row, bytes, on: connection) else { return false }
-    let found = try rows(of: table).compactMap { try $0.find(row, bytes, of: table) }
-    return found.isEmpty || found.contains { $0.isOwn }
+    let found = try found(row, bytes, of: table)
+    return found.isEmpty || found.contains { $0.row.isOwn }
   }
 
   /// Whether a table has any rows. Only to be asked before anything is inserted.
@@ -75,7 +105,7 @@ final class Vouchers {
   }
 
   /// Whether streams have brought any rows of a table.
-  func haveBrought(_ table: KeyedTable) throws -> Bool { try !rows(of: table).isEmpty }
+  func haveBrought(_ table: KeyedTable) throws -> Bool { try store(of: table) != nil }
 
   /// The streams that have brought the row with an integer key.
   func entries(withKey key: Int64, of table: KeyedTable) throws -> [VouchEntry] {
@@ -86,16 +116,57 @@ final class Vouchers {
   func found(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable
   ) throws -> [(entry: VouchEntry, row: VouchedRow)] {
-    try rows(of: table).compactMap { rows in try rows.find(row, bytes, of: table).map { (rows.entry, $0) } }
+    guard let store = try store(of: table) else { return [] }
+    try flush()
+    let found =
+      VouchEntry.hasBlocks(for: table.local)
+      ? try inBlocks(row, bytes, of: table, store) : try byKey(row, bytes, of: table, store)
+    return try found.compactMap { stream, row in try entry(stream).map { ($0, row) } }
+  }
+
+  private func inBlocks(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ store: Int64
+  ) throws -> [(Int64, VouchedRow)] {
+    guard let (number, place) = VouchedIntegers.place(of: row, bytes, in: table) else { return [] }
+    if let lastBlocks, lastBlocks.store == store, lastBlocks.number == number {
+      return lastBlocks.blocks.compactMap { stream, block in block[place].map { (stream, $0) } }
+    }
+    let query = try connection.cached("SELECT vouch, vouched FROM \(VouchEntry.name(ofStore: store)) WHERE block = ?1")
+    defer { query.statement.reset() }
+    try query.statement.bind(number, at: 0)
+    var blocks: [(Int64, VouchedBlock)] = []
+    while try query.statement.step() {
+      blocks.append((query.statement.integer(at: 0), VouchedBlock(query.statement.blobBytes(at: 1))))
+    }
+    lastBlocks = (store, number, blocks)
+    return blocks.compactMap { stream, block in block[place].map { (stream, $0) } }
+  }
+
+  private func byKey(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ store: Int64
+  ) throws -> [(Int64, VouchedRow)] {
+    let query = try connection.cached(
+      "SELECT vouch, is_own, hash FROM \(VouchEntry.name(ofStore: store)) WHERE \(table.vouchCondition)")
+    defer {
+      query.statement.reset()
+      query.statement.clearBindings()
+    }
+    try table.bindKey(row, bytes, to: query.statement)
+    var found: [(Int64, VouchedRow)] = []
+    while try query.statement.step() {
+      found.append((query.statement.integer(at: 0), VouchedRow(query.statement, at: 1)))
+    }
+    return found
   }
 
   /// Gives the key of each row that streams of some senders have brought, in the format of changesets.
   ///
   /// - Parameter senders: Their keys, as the ledger has them.
-  func forEachKey(of table: KeyedTable, from senders: Set<String>, _ body: ([UInt8], VouchEntry) throws -> Void) throws
-  {
-    for rows in try rows(of: table) where senders.contains(rows.entry.sender) {
-      try rows.forEachKey { try body($0, rows.entry) }
+  func forEach(of table: KeyedTable, from senders: Set<String>, _ body: ([UInt8], VouchEntry) throws -> Void) throws {
+    for sender in senders.sorted() {
+      for entry in try VouchEntry.all(of: table.local, from: sender, on: connection) {
+        try forEach(of: table, stream: entry.stream, from: sender) { key, _ in try body(key, entry) }
+      }
     }
   }
 
@@ -103,20 +174,14 @@ final class Vouchers {
   func stays(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, withoutStreams streams: [[UInt8]], from sender: String
   ) throws -> Bool {
-    for rows in try rows(of: table) {
-      guard let found = try rows.find(row, bytes, of: table) else { continue }
-      let isOfStream = rows.entry.sender == sender && streams.contains(rows.entry.stream)
-      if !isOfStream || found.isOwn { return true }
+    try found(row, bytes, of: table).contains { entry, found in
+      found.isOwn || entry.sender != sender || !streams.contains(entry.stream)
     }
-    return false
   }
 
   /// Whether a row is here on account of a sender's streams.
   func brought(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, by senders: Set<String>) throws -> Bool {
-    for rows in try rows(of: table) where senders.contains(rows.entry.sender) {
-      if try rows.find(row, bytes, of: table)?.isOwn == false { return true }
-    }
-    return false
+    try found(row, bytes, of: table).contains { senders.contains($0.entry.sender) && !$0.row.isOwn }
   }
 
   /// The hash of a row as a stream has brought it last; nil where none has.
@@ -131,18 +196,12 @@ final class Vouchers {
     return nil
   }
 
-  /// The keys of the rows that streams have brought, in the format of changesets.
-  func keys(of table: KeyedTable, streams: [[UInt8]], from sender: String) throws -> Set<[UInt8]> {
-    var keys: Set<[UInt8]> = []
-    for stream in streams { try forEachKey(of: table, stream: stream, from: sender) { keys.insert($0) } }
-    return keys
-  }
-
-  /// Gives the keys of the rows that a stream has brought, in the format of changesets.
-  func forEachKey(
-    of table: KeyedTable, stream: [UInt8], from sender: String, _ body: ([UInt8]) throws -> Void
+  /// Gives each row that a stream has brought, and its key in the format of changesets. Rows may be looked up meanwhile, and must not
+  /// be changed.
+  func forEach(
+    of table: KeyedTable, stream: [UInt8], from sender: String, _ body: ([UInt8], VouchedRow) throws -> Void
   ) throws {
-    try rows(of: table, stream: stream, from: sender)?.forEachKey(body)
+    try rows(of: table, stream: stream, from: sender)?.forEach(body)
   }
 
   /// The number of what is noted of a stream's rows of a table; nil where nothing is.
@@ -156,6 +215,7 @@ final class Vouchers {
   func add(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String, isOwn: Bool
   ) throws {
+    isNoted = true
     let rows = try rows(of: table, stream: stream, from: sender) ?? make(table, stream, sender)
     try rows.add(row, bytes, of: table, VouchedRow(isOwn: isOwn, hash: table.contentHash(row, bytes)))
   }
@@ -163,9 +223,9 @@ final class Vouchers {
   private func make(_ table: KeyedTable, _ stream: [UInt8], _ sender: String) throws -> any VouchedRows {
     let entry = try VouchEntry.make(for: table.local, sender: sender, stream: stream, on: connection)
     let made = try open(entry, of: table, isNew: true)
-    known[table.name, default: []].append(made)
+    known[StreamTable(table: table.name, stream: stream, sender: sender)] = .some(made)
     last = nil
-    lastOfStream = nil
+    lastStore = nil
     return made
   }
 
@@ -176,6 +236,7 @@ final class Vouchers {
     guard let rows = try rows(of: table, stream: stream, from: sender),
       let known = try rows.find(reader.old, bytes, of: table)
     else { return }
+    isNoted = true
     let hash = known.hash &+ table.contentChange(reader, bytes)
     try rows.add(reader.old, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: hash))
   }
@@ -186,6 +247,7 @@ final class Vouchers {
   ) throws {
     guard let rows = try rows(of: table, stream: stream, from: sender), let known = try rows.find(row, bytes, of: table)
     else { return }
+    isNoted = true
     try rows.add(row, bytes, of: table, VouchedRow(isOwn: known.isOwn, hash: hash))
   }
 
@@ -193,6 +255,7 @@ final class Vouchers {
   func remove(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, stream: [UInt8], from sender: String
   ) throws {
+    isNoted = true
     try rows(of: table, stream: stream, from: sender)?.remove(row, bytes, of: table)
   }
 
@@ -200,9 +263,10 @@ final class Vouchers {
   func forget(_ stream: [UInt8], from sender: String, _ table: TableName) throws {
     try flush()
     try VouchEntry.remove(stream, from: sender, table, on: connection)
-    known[table] = nil
+    known[StreamTable(table: table, stream: stream, sender: sender)] = nil
     last = nil
-    lastOfStream = nil
+    lastStore = nil
+    lastBlocks = nil
   }
 
   /// Whether a stream has brought rows of a table before the changes that are noted now.
@@ -210,11 +274,17 @@ final class Vouchers {
     try rows(of: table, stream: stream, from: sender)?.isNew == false
   }
 
-  /// Forgets what a stream has brought of a table, but for some rows.
+  /// Forgets rows of a table that a stream has brought.
   ///
-  /// - Parameter present: Their keys.
-  func keep(_ present: Set<[UInt8]>, of table: KeyedTable, stream: [UInt8], from sender: String) throws {
-    for key in try keys(of: table, streams: [stream], from: sender) where !present.contains(key) {
+  /// - Parameters:
+  ///   - found: An empty set, which keeps their keys meanwhile.
+  ///   - isGone: True for the keys of those rows.
+  func remove(
+    of table: KeyedTable, stream: [UInt8], from sender: String, noting found: KeySet,
+    where isGone: ([UInt8]) throws -> Bool
+  ) throws {
+    try forEach(of: table, stream: stream, from: sender) { key, _ in if try isGone(key) { try found.insert(key) } }
+    try found.forEach { key in
       try key.withRawSpan { bytes in
         try remove(table.row(withKey: bytes), bytes, of: table, stream: stream, from: sender)
       }

@@ -74,7 +74,7 @@ package struct Baseline {
         found.insert(key)
       }
       if isSnapshot {
-        try vouchers.forEachKey(of: table, from: common) { try look($0, [$1]) }
+        try vouchers.forEach(of: table, from: common) { try look($0, [$1]) }
       } else {
         for key in untold[name] ?? [] {
           let brought = try key.withRawSpan { try vouchers.found(table.row(withKey: $0), $0, of: table) }

@@ -11,12 +11,38 @@ import SQLiteSchemas
 /// more, unless that is asked for.
 package final class UndoneRows: RowEffectObserver {
   package let wantsRows = false
-  private var rows: [(table: TableName, key: [UInt8], isThere: Bool)] = []
+  /// For each row the place of its table and whether the row is there, the length of its key, and the key: together, since they may be
+  /// very many.
+  private var rows: [UInt8] = []
+  private var tables: [TableName] = []
+  private var places: [TableName: Int] = [:]
 
   package init() {}
 
   package func didWrite(_ effect: RowEffect) {
-    if effect.operation != .update { rows.append((effect.table, effect.key, effect.operation == .insert)) }
+    guard effect.operation != .update, !effect.key.isEmpty else { return }
+    let place = places[effect.table] ?? tables.count
+    if place == tables.count {
+      tables.append(effect.table)
+      places[effect.table] = place
+    }
+    for number in [place << 1 | (effect.operation == .insert ? 1 : 0), effect.key.count] {
+      withUnsafeBytes(of: UInt32(number).littleEndian) { rows.append(contentsOf: $0) }
+    }
+    rows.append(contentsOf: effect.key)
+  }
+
+  private func forEachRow(_ body: (TableName, _ key: [UInt8], _ isThere: Bool) throws -> Void) rethrows {
+    var position = 0
+    func number() -> Int {
+      defer { position += 4 }
+      return rows[position..<position + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+    while position < rows.count {
+      let (table, count) = (number(), number())
+      try body(tables[table >> 1], Array(rows[position..<position + count]), table & 1 == 1)
+      position += count
+    }
   }
 
   package var mark: Int { rows.count }
@@ -30,23 +56,21 @@ package final class UndoneRows: RowEffectObserver {
     let shares = rows.isEmpty ? [] : try ShareEntry.all(on: connection)
     guard !shares.isEmpty else { return }
     let schema = try SchemaReader(connection)
-    let names = Set(rows.map(\.table))
+    let names = Set(tables)
     let definitions = try schema.entries.filter { names.contains($0.name) && $0.kind == .table }
       .map { try schema.definition(of: $0) }
-    let tables = try KeyedTables(definitions, schema)
+    let keyed = try KeyedTables(definitions, schema)
     for share in shares {
       let shadows = try ShadowEntry.all(of: share.number, on: connection)
-      for row in rows where !row.key.isEmpty {
-        guard let shadow = shadows.first(where: { $0.table == row.table }), let table = tables[row.table] else {
-          continue
-        }
-        let bytes = row.key.span.bytes
+      try forEachRow { name, key, isThere in
+        guard let shadow = shadows.first(where: { $0.table == name }), let table = keyed[name] else { return }
         let sql = "SELECT 1 FROM main.\(shadow.name.quoted) WHERE \(table.condition(from: 1))"
-        guard try table.finds(sql, table.row(withKey: bytes), bytes, on: connection) else { continue }
-        if row.isThere {
-          try TakenBackRows.remove(row.key, of: row.table, for: share.number, on: connection)
+        let isShared = try key.withRawSpan { try table.finds(sql, table.row(withKey: $0), $0, on: connection) }
+        guard isShared else { return }
+        if isThere {
+          try TakenBackRows.remove(key, of: name, for: share.number, on: connection)
         } else {
-          try TakenBackRows.note(row.key, of: row.table, for: share.number, on: connection)
+          try TakenBackRows.note(key, of: name, for: share.number, on: connection)
         }
       }
     }

@@ -111,7 +111,7 @@ final class LiveRows {
     else { return }
     let query = try connection.prepare(
       "SELECT \(table.results) FROM \(keyed.sql) WHERE \(keyed.condition(from: 1))")
-    try Vouchers(on: connection).forEachKey(of: keyed, stream: state.stream, from: sender) { key in
+    try Vouchers(on: connection).forEach(of: keyed, stream: state.stream, from: sender) { key, _ in
       try key.withRawSpan { bytes in
         try keyed.bindKey(keyed.row(withKey: bytes), bytes, to: query)
         if try query.step() { table.add(query, isFromSeveral: isFromSeveral, countsUnkeyed: false) }

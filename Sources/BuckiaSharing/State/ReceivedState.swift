@@ -53,9 +53,7 @@ final class ReceivedState {
 
   /// - Parameter definition: The table as it travels; nil where the diff has no rows of it.
   private func begin(_ table: KeyedTable, _ definition: TableDefinition?, _ known: TableState?) throws {
-    let vouch = try VouchEntry.all(of: table.local, on: connection).first {
-      $0.stream == place.stream && $0.sender == sender
-    }
+    let vouch = try VouchEntry(of: table.local, stream: place.stream, from: sender, on: connection)
     let rows = try TranslatedTable(vouch, on: connection)
     translated[table.name] = rows
     if resent.coverAll(of: table.name) { try rows.removeAll(on: connection) }
@@ -96,12 +94,14 @@ final class ReceivedState {
         try rows.note(TranslatedRows.Row(local: row.local, hash: hash &+ shift), key, on: connection)
       }
     }
-    for (key, known) in try vouchers.hashes(of: table, stream: place.stream, from: sender) {
-      if !hidden.contains(key), !resent.cover(key, of: table.name) { state.restore(key, known &+ shift) }
-      guard shift != 0 else { continue }
+    var shifted: [(key: [UInt8], hash: UInt64)] = []
+    try vouchers.forEach(of: table, stream: place.stream, from: sender) { key, row in
+      if !hidden.contains(key), !resent.cover(key, of: table.name) { state.restore(key, row.hash &+ shift) }
+      if shift != 0 { shifted.append((key, row.hash &+ shift)) }
+    }
+    for (key, hash) in shifted {
       try key.withRawSpan { bytes in
-        let row = table.row(withKey: bytes)
-        try vouchers.set(known &+ shift, row, bytes, of: table, stream: place.stream, from: sender)
+        try vouchers.set(hash, table.row(withKey: bytes), bytes, of: table, stream: place.stream, from: sender)
       }
     }
   }
@@ -271,16 +271,5 @@ extension Remark {
   package init(of entry: StateEntry) {
     let count = entry.difference.map { $0.isEmpty ? "an unknown number" : "\($0.count)" } ?? "0"
     self.init(.stateDiffers, entry.table.text, count, entry.shortStream)
-  }
-}
-
-extension Vouchers {
-  /// The keys of the rows that a stream has brought, in the format of changesets, and their hashes.
-  func hashes(of table: KeyedTable, stream: [UInt8], from sender: String) throws -> [([UInt8], UInt64)] {
-    try keys(of: table, streams: [stream], from: sender).compactMap { key in
-      try key.withRawSpan { bytes in
-        try hash(table.row(withKey: bytes), bytes, of: table, streams: [stream], from: sender).map { (key, $0) }
-      }
-    }
   }
 }

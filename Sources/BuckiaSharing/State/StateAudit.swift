@@ -36,9 +36,8 @@ package enum StateAudit {
       if let hash = row.hash { state.replace(key, nil, by: hash) }
     }
     let hidden = Set(others.keys).union(others.values.map(\.local))
-    for (key, hash) in try vouchers.hashes(of: table, stream: state.entry.stream, from: sender)
-    where !hidden.contains(key) {
-      state.replace(key, nil, by: hash)
+    try vouchers.forEach(of: table, stream: state.entry.stream, from: sender) { key, row in
+      if !hidden.contains(key) { state.replace(key, nil, by: row.hash) }
     }
   }
 

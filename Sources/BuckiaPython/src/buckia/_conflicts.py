@@ -126,7 +126,11 @@ class ResolveReport:
     is_dry_run: bool
     """Whether nothing was changed."""
     conflicts: list[ResolvedConflict]
-    """Each conflict."""
+    """Each conflict; of all that a filter has chosen, the first 1,000 that were resolved, and the first 1,000 that were not."""
+    resolved_count: int
+    """How many were resolved."""
+    refused_count: int
+    """How many were not."""
     changed_tables: list[str]
     """The tables that were changed."""
     violations: list[str]
