@@ -36,8 +36,14 @@ struct RecoveredRow {
       for value in [sent?.values[place], mine, row?[place]] {
         if let value, !values.contains(value) { values.append(value) }
       }
+      var found = values.map { StreamRowHash(ofEncoded: $0, table.seeds[place]).value }
+      // A column that is NULL here may have come with another stream only: then it is no part of the version, either.
+      if here.slices[place].kind == .null, sent == nil {
+        values.append(mine)
+        found.append(0)
+      }
       choices.append(values)
-      hashes.append(values.map { StreamRowHash(ofEncoded: $0, table.seeds[place]).value })
+      hashes.append(found)
     }
     var chosen = [Int](repeating: 0, count: choices.count)
     var sum = hashes.reduce(sent?.otherColumns ?? 0) { $0 &+ $1[0] }
