@@ -48,7 +48,9 @@ extension DatabaseManager {
         let transaction = try SQLiteTransaction(on: connection)
         try Ledger.prepare(on: connection)
         let undone = UndoneRows()
-        if try !ShareEntry.all(on: connection).isEmpty { settings.observer = undone }
+        if try VouchEntry.exist(on: connection) || !ShareEntry.all(on: connection).isEmpty {
+          settings.observer = undone
+        }
         settings.retention = try LedgerSettings.retention(on: connection)
         let registration = ReplicaRegistration(of: connection, in: home)
         let remarks = options.isDryRun ? [] : try registration.settle(on: connection).remarks

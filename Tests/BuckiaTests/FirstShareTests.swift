@@ -135,6 +135,34 @@ import Testing
     for person in people { #expect(try person.notes == ["of ben|x", "one|x", "three|x"]) }
   }
 
+  @Test func `a row that an undo has removed before the first share stays at its author`() throws {
+    let people = try people()
+    let (anna, ben) = (people[0], people[1])
+    try anna.run("INSERT INTO note VALUES (1, 'a', 'anna')")
+    try anna.share(with: ben)
+    let diff = try #require(try ben.receive().first?.id)
+    _ = try ben.database.undo([.diff("\(diff)")], home: ben.home)
+    #expect(try ben.notes == [])
+    #expect(try ben.share(with: anna).tables.reduce(0) { $0 + $1.deleted } == 0)
+    try anna.receive()
+    #expect(try anna.notes == ["a|anna"])
+  }
+
+  @Test(arguments: [ConflictPolicy.takeIncoming, .latest])
+  func `a row of a third person is not taken for a deleted one that had its key`(policy: ConflictPolicy) throws {
+    let people = try people(["anna", "ben", "cara"], policy, hasClocks: true)
+    let (anna, ben, cara) = (people[0], people[1], people[2])
+    try ben.run("INSERT INTO note VALUES (1, 'b', 'ben')")
+    try ben.share(with: anna)
+    try ben.run("DELETE FROM note")
+    try cara.run("INSERT INTO note VALUES (1, 'c', 'cara')")
+    for _ in 0..<4 {
+      for person in people { for other in people where other.name != person.name { try person.share(with: other) } }
+      for person in people { try person.receive() }
+    }
+    for person in people { #expect(try person.notes == ["c|cara"]) }
+  }
+
   @Test func `a row that was never taken is not deleted at its author`() throws {
     let people = try people(key: "TEXT")
     let (anna, ben) = (people[0], people[1])

@@ -31,11 +31,11 @@ package struct RowNameEntry: Hashable, Sendable {
   package let key: Int64
   /// The row's key here.
   package let local: Int64
-  /// The key of the sender who says so, in hex, where that is not the replica itself; ``deleted`` where the replica has deleted the row since,
-  /// which is still here. In both cases the replica's key may be that of another row.
+  /// The key of the sender who says so, in hex, where that is not the replica itself; ``deleted`` where the row has been deleted since, here or
+  /// by the replica. In both cases the replica's key may be that of another row.
   package let claimant: String?
 
-  /// Stands for the replica itself, which has deleted the row.
+  /// Stands for the replica itself, where the row has been deleted.
   package static let deleted = "deleted"
 
   /// Says what a replica calls a row.
@@ -137,14 +137,15 @@ package struct RowNameEntry: Hashable, Sendable {
       local, claimant)
   }
 
-  /// Forgets what others call a row, which is gone here.
+  /// Notes that a row is gone here: others who have not heard of that may pass it on, and its replica may give its key to another one.
   ///
   /// - Throws: `SQLiteError`.
-  package static func remove(
+  package static func markDeleted(
     _ local: Int64, of table: TableName, on connection: borrowing SQLiteConnection
   ) throws {
     try connection.run(
-      cached: "DELETE FROM main.buckia_row_name WHERE table_name = ?1 AND local = ?2", table.text, local)
+      cached: "UPDATE main.buckia_row_name SET claimant = ?3 WHERE table_name = ?1 AND local = ?2", table.text, local,
+      deleted)
   }
 
   // MARK: Authors

@@ -13,6 +13,9 @@ package enum TakenBackRows {
     ) WITHOUT ROWID;
     """
 
+  /// Stands for shares that are not made yet.
+  package static let laterShares: Int64 = 0
+
   /// Notes a row for a share whose receivers have it.
   ///
   /// - Parameter key: The values of its key, in the format of changesets.

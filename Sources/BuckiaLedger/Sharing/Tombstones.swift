@@ -29,6 +29,16 @@ package enum Tombstones {
       Int64(bitPattern: hash))
   }
 
+  /// True if deleted rows of a table are known.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func exist(of table: TableName, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let query = try connection.cached("SELECT 1 FROM main.buckia_tombstone WHERE table_name = ?1 LIMIT 1")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.text, at: 0)
+    return try query.statement.step()
+  }
+
   /// The hash of a deleted row; nil where none is known by the key.
   ///
   /// - Throws: `SQLiteError`.

@@ -115,6 +115,13 @@ package struct VouchEntry: Hashable, Sendable {
     return found
   }
 
+  /// True if any stream has brought rows.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func exist(on connection: borrowing SQLiteConnection) throws -> Bool {
+    try connection.integer("SELECT 1 FROM main.buckia_vouch LIMIT 1") != nil
+  }
+
   /// The tables of which a stream has brought rows.
   ///
   /// - Throws: `SQLiteError`.

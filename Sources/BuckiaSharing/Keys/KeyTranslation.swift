@@ -112,6 +112,7 @@ final class KeyTranslation {
     while true {
       let before = found.mapValues(\.count)
       equal = []
+      taken = found.mapValues { Set($0.values) }
       try decideAll()
       // Only at first no row has a new key.
       if copies == .ask, let refusal = met.refusal { throw refusal }
@@ -143,6 +144,7 @@ final class KeyTranslation {
   /// Whether rows of a table may have the keys of others: those that are here, that came, or that others got from here.
   private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
     try vouchers.isHere(table) || vouchers.haveBrought(table) || told.greatest(of: table) != nil
+      || RowClocks.number(of: table.local, on: connection) != nil || Tombstones.exist(of: table.name, on: connection)
   }
 
   /// Finds out by which keys of this database the diff calls rows.
@@ -268,16 +270,23 @@ final class KeyTranslation {
   ) throws -> Bool {
     guard let (values, bytes) = row else { return true }
     if name.replica == own {
-      guard try vouchers.entries(withKey: local, of: table).contains(where: { $0.stream != place.stream }) else {
-        return true
-      }
+      let brought = try table.withRow(forKey: local) { try vouchers.found($0, $1, of: table) }
+        .filter { $0.entry.stream != place.stream }
+      guard !brought.isEmpty, !brought.contains(where: { $0.row.isOwn }) else { return true }
     } else {
       guard let claimant = try names.entry(of: name, in: table.name)?.claimant,
         name.replica != sender || !changes.claims.isSharedWith(claimant)
       else { return true }
     }
     let here = try table.withRow(forKey: local) { try LocalRow($0, $1, of: table, on: connection) }
-    guard let here else { return true }
+    guard let here else {
+      // Others may not have heard that it is gone. Its replica may have given its key to another row; of one that refers to others, the hash
+      // depends on the keys that these have here.
+      let refers = layouts[table.name]?.enumerated().contains { $1 != nil && !table.keyPlaces.contains($0) } ?? false
+      guard name.replica == sender, !refers else { return true }
+      let deleted = try Tombstones.hash(of: RowNames.encoded(local), in: table.name, on: connection)
+      return deleted.map { $0 == table.contentHash(values, bytes) } ?? true
+    }
     let equal = try equalPlaces(values, bytes, table, here)
     return equal.count == values.count - table.keyPlaces.count
       || equal.contains { values[$0].kind != .integer && values[$0].encoded.count > Self.commonLength }
@@ -335,10 +344,13 @@ final class KeyTranslation {
     }
   }
 
-  /// True if the clock of a table remembers that the row with a key was deleted: what is said of that would be taken for said of the next one.
+  /// True if it is remembered that the row with a key was deleted: what is said of that would be taken for said of the next one.
   private func wasDeleted(_ key: Int64, of table: KeyedTable) throws -> Bool {
-    guard let clock = try RowClocks.number(of: table.local, on: connection) else { return false }
-    return try RowClocks.deletion(of: RowNames.encoded(key), in: clock, on: connection) != nil
+    let bytes = RowNames.encoded(key)
+    guard let clock = try RowClocks.number(of: table.local, on: connection) else {
+      return try Tombstones.hash(of: bytes, in: table.name, on: connection) != nil
+    }
+    return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
   }
 
   /// A key that no row has, here or in the diff; nil when there are none left.

@@ -97,19 +97,19 @@ final class RowNames {
     return try RowNameEntry.all(of: local, in: table, on: connection)
   }
 
-  /// Forgets what others call a row that is gone.
-  func forget(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws {
+  /// Notes that a row is gone.
+  func markDeleted(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws {
     guard let key = table.integerKey(of: row, bytes), try hasEntries(of: table.name) else { return }
-    try RowNameEntry.remove(key, of: table.name, on: connection)
+    try RowNameEntry.markDeleted(key, of: table.name, on: connection)
   }
 
-  /// The same where it is gone.
-  func forget(
+  /// Notes that a row is gone, where that is so.
+  func markDeleted(
     _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, unlessHereOn connection: borrowing SQLiteConnection
   ) throws {
     guard try hasEntries(of: table.name) else { return }
     guard try !table.finds(table.lookup, row, bytes, on: connection) else { return }
-    try forget(row, bytes, of: table)
+    try markDeleted(row, bytes, of: table)
   }
 
   /// Notes that a row is still here that a replica has deleted. Others who pass it on have not heard of that; for the replica it is a new row.

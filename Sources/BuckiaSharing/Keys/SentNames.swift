@@ -74,7 +74,7 @@ package struct SentNames {
       }
       if change.operation == .delete, key != nil {
         // What is gone may give its key to another row.
-        try names.forget(row, bytes, of: table, unlessHereOn: connection)
+        try names.markDeleted(row, bytes, of: table, unlessHereOn: connection)
       } else if let key, referred.contains(name) {
         if let last = changed[name]?.last, last.upperBound < key, last.upperBound + 1 == key {
           changed[name]?.removeLast()

@@ -292,7 +292,7 @@ package final class InboundShares: SharingParticipant {
         }
         return
       }
-      try names.forget(reader.old, bytes, of: table)
+      try names.markDeleted(reader.old, bytes, of: table)
       guard isWithdrawal else { return }
       for (share, shadow) in others where try shadow.has(reader.old, bytes, of: table) {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)

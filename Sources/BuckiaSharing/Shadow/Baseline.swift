@@ -66,7 +66,9 @@ package struct Baseline {
         }
         // What was never taken is not known here, and what an undo has removed is no deletion.
         guard !isHere, !parked.contains(key),
-          try !TakenBackRows.contains(key, of: name, for: share.number, on: connection),
+          try ![share.number, TakenBackRows.laterShares].contains(where: {
+            try TakenBackRows.contains(key, of: name, for: $0, on: connection)
+          }),
           try brought.contains(where: {
             try UntakenRows(of: $0.number).version(of: key, on: connection) != UntakenRows.Version.none
           })

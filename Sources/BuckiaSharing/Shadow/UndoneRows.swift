@@ -53,14 +53,23 @@ package final class UndoneRows: RowEffectObserver {
   ///
   /// - Throws: `SQLiteError`.
   package func note(on connection: borrowing SQLiteConnection) throws {
-    let shares = rows.isEmpty ? [] : try ShareEntry.all(on: connection)
-    guard !shares.isEmpty else { return }
+    guard !rows.isEmpty else { return }
     let schema = try SchemaReader(connection)
     let names = Set(tables)
     let definitions = try schema.entries.filter { names.contains($0.name) && $0.kind == .table }
       .map { try schema.definition(of: $0) }
     let keyed = try KeyedTables(definitions, schema)
-    for share in shares {
+    // Those who have brought a row are told nothing of it when something is shared with them for the first time, either.
+    let vouchers = Vouchers(on: connection)
+    try forEachRow { name, key, isThere in
+      guard let table = keyed[name] else { return }
+      guard !isThere else {
+        return try TakenBackRows.remove(key, of: name, for: TakenBackRows.laterShares, on: connection)
+      }
+      let isBrought = try key.withRawSpan { try !vouchers.found(table.row(withKey: $0), $0, of: table).isEmpty }
+      if isBrought { try TakenBackRows.note(key, of: name, for: TakenBackRows.laterShares, on: connection) }
+    }
+    for share in try ShareEntry.all(on: connection) {
       let shadows = try ShadowEntry.all(of: share.number, on: connection)
       try forEachRow { name, key, isThere in
         guard let shadow = shadows.first(where: { $0.table == name }), let table = keyed[name] else { return }
