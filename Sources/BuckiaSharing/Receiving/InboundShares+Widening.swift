@@ -34,20 +34,30 @@ extension InboundShares {
   ///
   /// - Parameter shadows: Those of the shares that the sender gets.
   func noteWidening(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ place: StreamPlace,
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ stream: [UInt8]?,
     _ sender: String, sentIn shadows: [PeerShadow]
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
     guard change.operation != .delete, table.hasKey(row) else { return }
     func note(_ kind: WideningChanges.Kind) throws {
-      try WideningChanges.note(kind, table.key(row, bytes), of: table.name, by: sender, on: connection)
+      // The key as it is spelled here.
+      let here = try LocalRow(row, bytes, of: table, on: connection)
+      let key = here.map { row in table.keyPlaces.flatMap { row.encoded($0) } } ?? table.key(row, bytes)
+      try WideningChanges.note(kind, key, of: table.name, by: sender, on: connection)
     }
     guard change.operation == .update else {
       if let keys = contested[table.name], keys.contains(table.key(row, bytes)) { try note(.row) }
       return
     }
-    let isBrought = try vouchers.hash(row, bytes, of: table, streams: [place.stream], from: sender) != nil
+    let isBrought =
+      try stream.map { try vouchers.hash(row, bytes, of: table, streams: [$0], from: sender) != nil } ?? false
     if try !isBrought && !shadows.contains(where: { try $0.has(row, bytes, of: table) }) { return try note(.row) }
-    if table.referringPlaces.contains(where: { reader.new[$0].isDefined }) { try note(.reference) }
+    let declared = shadows.flatMap(\.scope.references).filter { $0.table == table.name }.flatMap(\.columns)
+    let refers = reader.new.indices.contains { place in
+      reader.new[place].isDefined
+        && (table.referringPlaces.contains(place)
+          || declared.contains { ASCIIName.matches($0, table.columns[place]) })
+    }
+    if refers { try note(.reference) }
   }
 }

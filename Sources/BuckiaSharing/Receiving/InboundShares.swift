@@ -271,8 +271,12 @@ package final class InboundShares: SharingParticipant {
           try UntoldRows.note(table.key(reader.new, bytes), of: table.name, for: share, on: connection)
         }
       }
+      // A recipient's diff outside of any stream changes rows, too.
+      if changes.place != nil || !untold.isEmpty {
+        try noteWidening(
+          change, reader, bytes, of: table, changes.place?.stream, changes.key.sender, sentIn: untold.map(\.shadow))
+      }
       if let place = changes.place {
-        try noteWidening(change, reader, bytes, of: table, place, changes.key.sender, sentIn: untold.map(\.shadow))
         try note(
           change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil,
           mayBeUntaken: mayBeUntaken)

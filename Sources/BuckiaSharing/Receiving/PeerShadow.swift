@@ -11,7 +11,7 @@ import SQLiteSchemas
 final class PeerShadow {
   private let connection: SQLiteConnection
   private let entries: [TableName: ShadowEntry]
-  private let scope: ShareScope
+  let scope: ShareScope
   private let share: Int64
   /// The columns that the shadow has: others may have come since the last share.
   private var present: [TableName: [String]] = [:]

@@ -55,10 +55,9 @@ extension ScopeRows {
     }
     let changed = try recipients.changed(.row, in: table.name)
     if table.rows == .condition, changed.isEmpty { return false }
-    let alias = table.rows == .gathered ? "c." : ""
-    let keys = table.definition.keySQL.map { "\(alias)\($0)" }
+    let keys = table.definition.keySQL.map { "c.\($0)" }
     let identity =
-      table.rows == .condition ? table.identity.indices.map { "buckia_k\($0)" } : table.identity.map { "c.\($0)" }
+      table.rows == .condition ? table.identity.indices.map { "c.buckia_k\($0)" } : table.identity.map { "c.\($0)" }
     let isOnlyReferredTo = table.rows == .gathered ? "s.level IS NULL" : "0"
     let isAsked = changed.isEmpty ? isOnlyReferredTo : "1"
     let query = try connection.prepare(
