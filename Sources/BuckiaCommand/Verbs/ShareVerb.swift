@@ -20,8 +20,8 @@ struct ShareVerb: Verb {
       cards (buckia contact add). One file can be encrypted for up to 64: where there are more, the folder of -o also has the folders \
       group-2, group-3 and so on. Each person needs the file of their group; --json says who is in which.
 
-      Rows of other tables that shared rows refer to go along, with their key alone; --table photo --where false shares all columns of \
-      the photos that others refer to.
+      Rows of other tables that shared rows refer to go along, with their key and what a row cannot be without; --table photo \
+      --where false shares all columns of the photos that others refer to.
 
       Example:
         buckia share notes.db --to anna --table note --where 'topic = 7' --exclude note.draft -o outbox
