@@ -30,7 +30,7 @@ package final class TemporaryFile {
   /// - Parameters:
   ///   - folder: Where it is made.
   ///   - shownPath: The name that errors give the file.
-  ///   - isPrivate: True if nobody but its owner may read it.
+  ///   - isPrivate: True if only its owner may read it.
   /// - Throws: `ByteStreamError`.
   package init(in folder: String, shownAs shownPath: String, isPrivate: Bool) throws(ByteStreamError) {
     var attempts = 0

@@ -2,7 +2,7 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// A recorded conflict that nobody has decided about, and which row it is about.
+/// A recorded conflict that is open, and which row it is about.
 package struct OpenConflict {
   /// Its number.
   package let id: Int64

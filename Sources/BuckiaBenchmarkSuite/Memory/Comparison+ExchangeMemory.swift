@@ -6,7 +6,7 @@ import SQLiteConnections
 
 /// Work on many rows that somebody else has sent.
 enum ExchangeWork: String, CaseIterable, ExpressibleByArgument {
-  /// Applying the rows once more, because their sender has begun anew.
+  /// Applying the rows once more, because their sender begins a new stream.
   case resync
   /// Sharing them with their sender for the first time.
   case answer
@@ -19,7 +19,7 @@ enum ExchangeWork: String, CaseIterable, ExpressibleByArgument {
 
   var title: String {
     switch self {
-    case .resync: "a share that begins anew"
+    case .resync: "a share that begins a new stream"
     case .answer: "answering a share"
     case .words: "the words for shared rows"
     case .undo: "taking back a diff"

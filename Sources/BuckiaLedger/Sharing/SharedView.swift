@@ -3,7 +3,7 @@ import SQLiteSchemas
 
 /// The view `buckia_shared`: the rows that are shared, and those that others have shared, by table and key.
 ///
-/// They are in tables of their own for each share, and for each table of which others have shared rows, so the view is made anew
+/// They are in tables of their own for each share, and for each table of which others have shared rows, so the view is replaced
 /// whenever there are others. No table that it
 /// reads may go without it: SQLite renames no table of the app as long as a view is broken.
 enum SharedView {

@@ -141,7 +141,7 @@ final class KeyTranslation {
     return Set(layouts.filter { $0.value.contains { target in target.map { moved.contains($0) } ?? false } }.keys)
   }
 
-  /// Whether rows of a table may have the keys of others: those that are here, that came, or that others got from here.
+  /// True if rows of a table may have the keys of others: those that are here, that came, or that others got from here.
   private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
     try vouchers.isHere(table) || vouchers.haveBrought(table) || told.greatest(of: table) != nil
       || RowClocks.number(of: table.local, on: connection) != nil || Tombstones.exist(of: table.name, on: connection)
@@ -404,11 +404,7 @@ final class KeyTranslation {
   private func implied(_ key: Int64, in table: TableName) throws -> Int64 {
     if let entry = try names.entry(of: RowNames.Name(replica: sender, key: key), in: table) { return entry.local }
     guard let row = try brought[table]?.row(RowNames.encoded(key), on: connection), row.hash != nil else { return key }
-    return row.local.withRawSpan { bytes in
-      var position = 0
-      let value = ValueSlice(verified: bytes, at: &position)
-      return value.kind == .integer && position == bytes.byteCount ? value.integer(in: bytes) : key
-    }
+    return RowNames.decoded(row.local) ?? key
   }
 
   /// The changes with the keys that their rows have here.
@@ -483,40 +479,5 @@ final class KeyTranslation {
   func finish() throws {
     for entry in entries { try entry.write(on: connection) }
     if !entries.isEmpty { names.reload() }
-  }
-}
-
-/// Goes through the names of the rows of a diff, change by change.
-struct NameRuns {
-  /// What a replica calls a row.
-  struct Name {
-    let replica: [UInt8]
-    /// Its integer key there, where it is another one than in the change.
-    let key: Int64?
-    /// The hash of the row as it was last taken from there; nil where it has not changed since.
-    let version: UInt64?
-    /// The counts of rows with its content; nil for a row with a key.
-    let copies: CopyCounts.Count?
-  }
-
-  private let runs: [RowNaming.Run]
-  private var index = 0
-  private var place = 0
-
-  init(_ runs: [RowNaming.Run]) { self.runs = runs }
-
-  /// What the row of the next change is called.
-  mutating func next() -> [Name] {
-    while index < runs.count, Int64(place) == runs[index].count {
-      index += 1
-      place = 0
-    }
-    guard index < runs.count else { return [] }
-    defer { place += 1 }
-    return runs[index].names.map {
-      Name(
-        replica: $0.replica, key: $0.keys.isEmpty ? nil : $0.keys[place],
-        version: $0.versions.isEmpty ? nil : $0.versions[place], copies: $0.copies)
-    }
   }
 }

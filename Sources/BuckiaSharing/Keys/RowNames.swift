@@ -81,6 +81,15 @@ final class RowNames {
     return writer.bytes
   }
 
+  /// The integer key that ``encoded(_:)`` has written; nil for any other key.
+  static func decoded(_ key: [UInt8]) -> Int64? {
+    key.withRawSpan { bytes in
+      var position = 0
+      let value = ValueSlice(verified: bytes, at: &position)
+      return value.kind == .integer && position == bytes.byteCount ? value.integer(in: bytes) : nil
+    }
+  }
+
   /// Whether what a stream has brought under a key here is called so by it. The key may have been that of another row of the stream's, and
   /// of which nobody calls anything any more.
   private func isImplied(_ key: Int64, by entry: VouchEntry) throws -> Bool {

@@ -40,7 +40,7 @@ extension InboundShares {
     let row = change.operation == .insert ? reader.new : reader.old
     guard change.operation != .delete, table.hasKey(row) else { return }
     func note(_ kind: WideningChanges.Kind) throws {
-      // The key as it is spelled here.
+      // The key in the spelling of the row here.
       let here = try LocalRow(row, bytes, of: table, on: connection)
       let key = here.map { row in table.keyPlaces.flatMap { row.encoded($0) } } ?? table.key(row, bytes)
       try WideningChanges.note(kind, key, of: table.name, by: sender, on: connection)
@@ -52,11 +52,10 @@ extension InboundShares {
     let isBrought =
       try stream.map { try vouchers.hash(row, bytes, of: table, streams: [$0], from: sender) != nil } ?? false
     if try !isBrought && !shadows.contains(where: { try $0.has(row, bytes, of: table) }) { return try note(.row) }
-    let declared = shadows.flatMap(\.scope.references).filter { $0.table == table.name }.flatMap(\.columns)
     let refers = reader.new.indices.contains { place in
       reader.new[place].isDefined
         && (table.referringPlaces.contains(place)
-          || declared.contains { ASCIIName.matches($0, table.columns[place]) })
+          || shadows.contains { $0.declaresReference(by: table.columns[place], of: table.name) })
     }
     if refers { try note(.reference) }
   }

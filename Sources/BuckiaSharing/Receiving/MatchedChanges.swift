@@ -364,7 +364,7 @@ final class MatchedChanges {
     let incoming = row.map { bytes.array($0.encoded) }
     guard let base = RecoveredRow(version, of: incoming, table, beside: here, try sentRow(row, bytes, of: table))
     else { return false }
-    Self.writeUpdate(of: base.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
+    writer.appendUpdate(of: base.changedPlaces(row, bytes, header), to: row, bytes, header) {
       if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.append(encoded: base.values[$0]) }
     }
     return true
@@ -421,7 +421,7 @@ final class MatchedChanges {
     into writer: inout ChangesetWriter
   ) {
     here.values.withRawSpan { mine in
-      Self.writeUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
+      writer.appendUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header) {
         $1.append(here.slices[$0], of: mine)
       }
     }
@@ -433,7 +433,7 @@ final class MatchedChanges {
     _ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, over here: LocalRow,
     into writer: inout ChangesetWriter
   ) {
-    Self.writeUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header, into: &writer) {
+    writer.appendUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header) {
       if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
     }
   }
@@ -443,26 +443,8 @@ final class MatchedChanges {
     _ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, into writer: inout ChangesetWriter
   ) {
     let places = row.indices.filter { !header.isKey($0) && row[$0].isDefined }
-    Self.writeUpdate(of: places, to: row, bytes, header, into: &writer) {
+    writer.appendUpdate(of: places, to: row, bytes, header) {
       if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
-    }
-  }
-
-  /// Writes an UPDATE of some columns to the values of a row; nothing where there are none.
-  ///
-  /// - Parameter old: Writes the old value of a column of the key, or of one that is changed.
-  static func writeUpdate(
-    of changed: [Int], to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, isIndirect: Bool = false,
-    into writer: inout ChangesetWriter, old: (Int, inout ChangesetWriter) -> Void
-  ) {
-    guard !changed.isEmpty else { return }
-    let isChanged = Set(changed)
-    writer.beginChange(.update, isIndirect: isIndirect)
-    for place in row.indices {
-      if header.isKey(place) || isChanged.contains(place) { old(place, &writer) } else { writer.appendUndefined() }
-    }
-    for place in row.indices {
-      if isChanged.contains(place) { writer.append(row[place], of: bytes) } else { writer.appendUndefined() }
     }
   }
 

@@ -104,9 +104,7 @@ final class OutdatedChanges {
       })
     guard !outdated.isEmpty else { return false }
     let left = other.filter { !outdated.contains($0) }
-    MatchedChanges.writeUpdate(
-      of: left, to: reader.new, bytes, header, isIndirect: change.isIndirect, into: &writer
-    ) { place, writer in
+    writer.appendUpdate(of: left, to: reader.new, bytes, header, isIndirect: change.isIndirect) { place, writer in
       // What was there before an INSERT is not known.
       if header.isKey(place) || change.operation == .update {
         writer.append(row[place], of: bytes)

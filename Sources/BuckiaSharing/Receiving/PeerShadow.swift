@@ -11,7 +11,7 @@ import SQLiteSchemas
 final class PeerShadow {
   private let connection: SQLiteConnection
   private let entries: [TableName: ShadowEntry]
-  let scope: ShareScope
+  private let scope: ShareScope
   private let share: Int64
   /// The columns that the shadow has: others may have come since the last share.
   private var present: [TableName: [String]] = [:]
@@ -175,6 +175,11 @@ final class PeerShadow {
       writer.append(column: index, of: prepared.statement)
       return writer.bytes
     }
+  }
+
+  /// True if the scope says that rows refer to others by a column.
+  func declaresReference(by column: String, of table: TableName) -> Bool {
+    scope.references.contains { $0.table == table && $0.columns.contains { ASCIIName.matches($0, column) } }
   }
 
   /// The places in a changeset of the columns that others get as they are here.

@@ -19,13 +19,4 @@ struct SentChange: Equatable {
       case .delete: 0
       }
   }
-
-  /// The key, where it is an integer.
-  var integerKey: Int64? {
-    key.withRawSpan { bytes in
-      var position = 0
-      let value = ValueSlice(verified: bytes, at: &position)
-      return value.kind == .integer && position == bytes.byteCount ? value.integer(in: bytes) : nil
-    }
-  }
 }
