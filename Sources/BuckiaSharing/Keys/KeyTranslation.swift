@@ -440,6 +440,7 @@ final class KeyTranslation {
     guard isChanged else { return nil }
     var result = try changes.replacing(changeset: output)
     result.withdrawals = changes.withdrawals
+    result.naming = changes.naming
     return result
   }
 

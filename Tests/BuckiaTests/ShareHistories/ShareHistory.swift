@@ -5,7 +5,8 @@ import TestSupport
 struct ShareHistory: Sendable {
   /// The tables that all people have.
   enum Schema: String, CaseIterable, Sendable {
-    case text, integer, unique, keyless, albums, textAlbums, cascading, settingNull, links, folders, nullKeys, caseless
+    case text, integer, unique, keyless, albums, textAlbums, cascading, settingNull, links, folders, nullKeys, caseless,
+      keylessPhotos
   }
 
   /// What all do about conflicts. Only `latestByClocks` has clocks before the first edit.
@@ -151,6 +152,11 @@ extension ShareHistory.Schema {
     case .textAlbums: Self.albums("TEXT", "")
     case .cascading: Self.albums("INTEGER", "ON DELETE CASCADE")
     case .settingNull: Self.albums("INTEGER", "ON DELETE SET NULL")
+    case .keylessPhotos:
+      """
+      CREATE TABLE album(id INTEGER PRIMARY KEY, a, b, topic);
+      CREATE TABLE photo(album INTEGER REFERENCES album(id), a, b, topic)
+      """
     case .links:
       """
       CREATE TABLE photo(id INTEGER PRIMARY KEY, a, b, topic); CREATE TABLE tag(id INTEGER PRIMARY KEY, a, b, topic);
@@ -176,6 +182,7 @@ extension ShareHistory.Schema {
     case .folders: [("folder", ["id", "folder", "a", "b", "topic"])]
     case .albums, .textAlbums, .cascading, .settingNull:
       [("album", ["id", "a", "b", "topic"]), ("photo", ["id", "album", "a", "b", "topic"])]
+    case .keylessPhotos: [("album", ["id", "a", "b", "topic"]), ("photo", ["album", "a", "b", "topic"])]
     case .links:
       [
         ("photo", ["id", "a", "b", "topic"]), ("tag", ["id", "a", "b", "topic"]),

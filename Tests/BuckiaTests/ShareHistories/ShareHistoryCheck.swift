@@ -53,7 +53,7 @@ struct ShareHistoryCheck {
         // Of a row that only its content identifies, two people make two rows when both edit it.
         let all = table.columns.joined(separator: ", ")
         let query =
-          [.keyless, .nullKeys].contains(history.schema)
+          [.keyless, .nullKeys, .keylessPhotos].contains(history.schema)
           ? "SELECT a FROM \(table.name) WHERE a LIKE 'v%' OR b LIKE 'v%' GROUP BY \(all) HAVING count(*) > 1"
           : """
           SELECT a FROM \(table.name) WHERE a LIKE 'v%' GROUP BY a HAVING count(*) > 1
