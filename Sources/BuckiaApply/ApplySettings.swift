@@ -73,6 +73,7 @@ package struct ApplySettings {
       on: connection, firesTriggers: firesTriggers, memoryLimit: memoryLimit, indexPolicy: indexPolicy)
     session.contentPolicy = contentPolicy
     session.keepsLedger = keepsLedger
+    session.sharing = sharing
     return session
   }
 }

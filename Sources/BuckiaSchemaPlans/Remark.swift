@@ -37,7 +37,7 @@ extension Remark {
     case replicaUnsettled, diffNotNoted
     // Shares.
     case recipientUnconfirmed, shareReplaced, shareBeside, newColumnShared, rowsWithoutParent, parentNotShared,
-      parentLeftOut, rowsHeldBack, parentColumnsLeftOut
+      parentLeftOut, rowsHeldBack, conditionFails, parentColumnsLeftOut
     // Snapshots.
     case sentNotNoted, sentBefore, snapshotIncomplete
     // Clocks of tables.
@@ -164,8 +164,12 @@ extension Remark {
       case .parentColumnsLeftOut:
         "rows of table \"$1\" go along where shared rows refer to them, without $2; name the table in the scope to share these columns, too"
       case .rowsHeldBack:
-        "table \"$1\": $2 of its rows are held back, such as the row $5: they would be shared only because a recipient has changed a row, or refers to "
+        "table \"$1\": $2 of its rows are held back, such as the row $5: they would be shared only because of a change by somebody who does not have "
           + "them; they are sent when you say so"
+
+      case .conditionFails:
+        "table \"$1\": $2 of its rows are not shared, such as the row $5: a condition of the scope fails for their values; mend them, or the "
+          + "condition"
 
       case .clocksNotKept:
         "$1: its clocks cannot note what was sent, so under the policy \"latest\" earlier diffs of others would win over it; send "

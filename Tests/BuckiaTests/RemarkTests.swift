@@ -145,7 +145,11 @@ struct RemarkTests {
     ),
     (
       .rowsHeldBack,
-      "table \"1\": 2 of its rows are held back, such as the row 5: they would be shared only because a recipient has changed a row, or refers to them; they are sent when you say so"
+      "table \"1\": 2 of its rows are held back, such as the row 5: they would be shared only because of a change by somebody who does not have them; they are sent when you say so"
+    ),
+    (
+      .conditionFails,
+      "table \"1\": 2 of its rows are not shared, such as the row 5: a condition of the scope fails for their values; mend them, or the condition"
     ),
     (
       .parentColumnsLeftOut,

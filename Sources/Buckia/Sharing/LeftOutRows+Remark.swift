@@ -12,6 +12,7 @@ extension LeftOutRows {
       case .parentNotShared: .parentNotShared
       case .parentLeftOut: .parentLeftOut
       case .heldBack: .rowsHeldBack
+      case .conditionFails: .conditionFails
       }
     let key = rows.first?.key.map { "\($0)" }.joined(separator: ", ") ?? ""
     return Remark(

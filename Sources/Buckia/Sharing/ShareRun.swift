@@ -70,13 +70,26 @@ struct ShareRun {
 
   /// - Returns: Whether anything was written: a dry run leaves nothing.
   private func make(_ report: inout ShareReport, on connection: borrowing SQLiteConnection) throws -> Bool {
+    let before = report
+    do { return try make(&report, leavingOutFailing: false, on: connection) } catch let error as SQLiteError
+      where error.primaryCode == 1 && scope.tables.contains(where: { $0.condition ?? $0.childCondition != nil })
+    {
+      // One row must not keep all others from being shared.
+      report = before
+      return try make(&report, leavingOutFailing: true, on: connection)
+    }
+  }
+
+  private func make(
+    _ report: inout ShareReport, leavingOutFailing: Bool, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
     let transaction = try SQLiteTransaction(.immediate, on: connection)
     // The pages are read before anything is written.
     let prints = try ScopePrints(
       of: scope, share: knownShare(on: connection)?.number, newKey: Self.randomBytes(PrintEntry.keyBytes),
       on: connection)
     try Ledger.prepare(on: connection)
-    try make(&report, prints, on: connection)
+    try make(&report, prints, leavingOutFailing: leavingOutFailing, on: connection)
     if options.isDryRun {
       transaction.rollback()
       return false
@@ -90,9 +103,10 @@ struct ShareRun {
     return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
   }
 
-  private func make(_ report: inout ShareReport, _ prints: ScopePrints, on connection: borrowing SQLiteConnection)
-    throws
-  {
+  private func make(
+    _ report: inout ShareReport, _ prints: ScopePrints, leavingOutFailing: Bool,
+    on connection: borrowing SQLiteConnection
+  ) throws {
     let registration = try ReplicaRegistration(of: connection, in: home).settle(on: connection)
     report.warnings = registration.remarks + sealing.remarks
     guard let replica = registration.replica else {
@@ -110,7 +124,8 @@ struct ShareRun {
     try KeyRanges.move(on: connection)
     let schema = try SchemaReader(connection)
     let rows = try ScopeRows(
-      scope, for: try mayWiden(share, on: connection) ? nil : (share.number, senders), on: connection, schema)
+      scope, for: try mayWiden(share, on: connection) ? nil : (share.number, senders),
+      leavesOutFailing: leavingOutFailing, on: connection, schema)
     let shadow = try Shadow(of: share.number, on: connection)
     let isSnapshot = share.sequence == 0 || options.resyncs
     let state = try SentState(of: share, on: connection)

@@ -31,6 +31,14 @@ package protocol SharingParticipant: AnyObject {
   ///   - key: The values of the row's key as the changes have them.
   ///   - table: Its table.
   func didKeep(_ key: [UInt8], of table: TableName)
+  /// Notes that the changes that were prepared last have written a row because of another one: by a foreign-key action, a trigger or a
+  /// conflict.
+  ///
+  /// - Parameters:
+  ///   - key: The values of the row's key as the local table has them, in the format of changesets.
+  ///   - table: Its table.
+  /// - Throws: `SQLiteError`; `LedgerError` when the ledger is damaged.
+  func didWriteIndirectly(_ key: [UInt8], of table: TableName) throws
   /// Notes what follows from the changes that were prepared last, once they have been applied.
   ///
   /// - Parameter counts: What was done with the changes.

@@ -58,6 +58,9 @@ package final class ApplySession {
   /// What the diffs of the transaction did to the rows here, which is written before it is committed.
   var effects = EffectQueue()
 
+  /// Is told of rows that are written because of others; nil for nothing.
+  var sharing: (any SharingParticipant)?
+
   /// The conflicts that were open when the transaction began; nil where they are not to be closed.
   var openConflicts: OpenConflicts?
 

@@ -70,7 +70,7 @@ struct ChangesetApplier {
     self.indexes = indexes
     self.rebuild = rebuild
     self.observer = observer
-    if rules.seesTriggers, observer != nil || effects != nil {
+    if rules.seesTriggers, observer != nil || effects != nil || session.sharing != nil {
       indirect = try IndirectEffects(wantsRows: effects != nil || observer?.wantsRows == true, session)
     }
     self.progress = progress
@@ -146,7 +146,10 @@ struct ChangesetApplier {
     }
     try contents.end()
     try rebuild?.finish { [progress, done] in try progress(done) }
-    try indirect?.report { [observer, effects] effect, table in
+    try indirect?.report { [observer, effects, session] effect, table in
+      if effect.cause == .indirect, effect.operation != .delete, !effect.key.isEmpty {
+        try session.sharing?.didWriteIndirectly(effect.key, of: effect.table)
+      }
       try observer?.didWrite(effect)
       try effects?.write(effect, of: table)
     }
@@ -209,7 +212,7 @@ struct ChangesetApplier {
     let applier = TableApplier(
       RowWriter(
         statements, table, keeping: indexes, searching: contents, reportingTo: isReportedOtherwise ? nil : observer,
-        gatheringInto: gathered),
+        gatheringInto: gathered, sharing: session.sharing),
       match, header: table, of: changeset, decider: decider, collisions, known,
       staying: collisions?.refused.references.staying(in: statements.name), waiting: waiting, clock: clock,
       exposing: exposed[statements.name], canBatch: canBatch,

@@ -40,12 +40,14 @@ final class RowWriter {
   /// Finds rows that only their content identifies.
   let contents: ContentSearches
   private let key: RowKey
+  private let sharing: (any SharingParticipant)?
 
   init(
     _ statements: TableStatements, _ header: ChangesetTable, keeping indexes: IndexMaintenance?,
     searching contents: ContentSearches, reportingTo observer: (any RowEffectObserver)?,
-    gatheringInto effects: EffectTable? = nil
+    gatheringInto effects: EffectTable? = nil, sharing: (any SharingParticipant)? = nil
   ) {
+    self.sharing = sharing
     self.effects = effects
     self.statements = statements
     self.indexes = indexes
@@ -146,6 +148,7 @@ final class RowWriter {
     case .update: counts.updated += 1
     case .delete: counts.deleted += 1
     }
+    if operation != .delete { try sharing?.didWriteIndirectly(key.bytes, of: statements.name) }
     if let effects, effects.isWanted { try effects.write(before: before, after: after) }
     guard let observer else { return }
     try observer.didWrite(
@@ -254,6 +257,9 @@ final class RowWriter {
     }
     try statements.connection.execute("RELEASE buckia_replace")
     try didWrite(.update, .replacement, bytes, before: local.record, isExact: false)
+    if let sharing, !change.hasNullKey {
+      try sharing.didWriteIndirectly(key.bytes(of: change, bytes), of: statements.name)
+    }
     return nil
   }
 

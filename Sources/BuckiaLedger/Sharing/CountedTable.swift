@@ -212,32 +212,17 @@ package final class CountedTable {
     return try query.statement.step()
   }
 
-  /// True if anybody else has, or has had, rows with a content.
+  /// Those who have, or have had, rows with a content, by the keys with which they sign.
   ///
   /// - Throws: `SQLiteError`.
-  package func isHeld(_ content: Content, byOthersThan holder: String) throws -> Bool {
+  package func holders(of content: Content) throws -> Set<String> {
     let query = try connection.cached(
-      "SELECT 1 FROM main.buckia_counted_holder WHERE content = ?1 AND holder <> ?2 AND holder NOT LIKE 'share:%'")
+      "SELECT holder FROM main.buckia_counted_holder WHERE content = ?1 AND holder NOT LIKE 'share:%'")
     defer { query.statement.reset() }
     try query.statement.bind(content.number, at: 0)
-    try query.statement.bind(holder, at: 1)
-    return try query.statement.step()
-  }
-
-  /// True if any of some holders have, or have had, a row.
-  ///
-  /// - Throws: `SQLiteError`.
-  package func hasContent(heldBy holders: Set<String>) throws -> Bool {
-    try holders.contains { holder in
-      let query = try connection.prepare(
-        """
-        SELECT 1 FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
-        WHERE h.holder = ?1 AND c.counted = ?2 LIMIT 1
-        """)
-      try query.bind(holder, at: 0)
-      try query.bind(number, at: 1)
-      return try query.step()
-    }
+    var found: Set<String> = []
+    while try query.statement.step() { found.insert(query.statement.text(at: 0) ?? "") }
+    return found
   }
 
   /// Gives the contents that somebody has, or has had, in the format of changesets.

@@ -1,9 +1,9 @@
 import SQLiteConnections
 import SQLiteSchemas
 
-/// The table `buckia_widening`: changes of others by which rows may come into what is shared with them.
+/// The table `buckia_widening`: changes of others by which rows may come into a share.
 ///
-/// A recipient of a share cannot give themselves rows by a change of their own: such rows are held back until a person says yes.
+/// A change by somebody who does not have a row sends it to no one: such rows are held back until a person says yes.
 package enum WideningChanges {
   static let definition = """
     CREATE TABLE main.buckia_widening(
@@ -11,7 +11,7 @@ package enum WideningChanges {
       table_name TEXT NOT NULL COLLATE NOCASE,
       key BLOB NOT NULL,
       kind TEXT NOT NULL,
-      PRIMARY KEY (sender, table_name, key, kind)
+      PRIMARY KEY (table_name, kind, key, sender)
     ) WITHOUT ROWID;
     """
 
@@ -19,7 +19,7 @@ package enum WideningChanges {
   package enum Kind: String, Sendable {
     /// It has changed a row that its sender was not known to have.
     case row
-    /// It has set what a row refers to.
+    /// It has set what a row refers to, which its sender has.
     case reference
   }
 
@@ -37,21 +37,20 @@ package enum WideningChanges {
       kind.rawValue)
   }
 
-  /// The keys of the rows of a table that some senders have changed so.
+  /// The keys of the rows of a table that were changed so, and who has changed them.
   ///
   /// - Throws: `SQLiteError`.
-  package static func keys(
-    _ kind: Kind, of table: TableName, by senders: Set<String>, on connection: borrowing SQLiteConnection
-  ) throws -> Set<[UInt8]> {
-    var found: Set<[UInt8]> = []
-    for sender in senders {
-      let query = try connection.cached(
-        "SELECT key FROM main.buckia_widening WHERE sender = ?1 AND table_name = ?2 AND kind = ?3")
-      defer { query.statement.reset() }
-      try query.statement.bind(sender, at: 0)
-      try query.statement.bind(table.text, at: 1)
-      try query.statement.bind(kind.rawValue, at: 2)
-      while try query.statement.step() { found.insert(query.statement.blob(at: 0)) }
+  package static func senders(
+    _ kind: Kind, of table: TableName, on connection: borrowing SQLiteConnection
+  ) throws -> [[UInt8]: Set<String>] {
+    let query = try connection.cached(
+      "SELECT key, sender FROM main.buckia_widening WHERE table_name = ?1 AND kind = ?2")
+    defer { query.statement.reset() }
+    try query.statement.bind(table.text, at: 0)
+    try query.statement.bind(kind.rawValue, at: 1)
+    var found: [[UInt8]: Set<String>] = [:]
+    while try query.statement.step() {
+      found[query.statement.blob(at: 0), default: []].insert(query.statement.text(at: 1) ?? "")
     }
     return found
   }

@@ -156,6 +156,26 @@ final class ContentTable {
     return found
   }
 
+  /// Those who have sent a row; empty where rows with its content were inserted here.
+  ///
+  /// - Parameters:
+  ///   - identity: The values that tell the row apart.
+  ///   - columns: The columns that have them, as SQL.
+  /// - Throws: As ``counted()``.
+  func senders(ofRow identity: [ChangesetValue], identifiedBy columns: [String]) throws -> Set<String> {
+    guard let source, let ledger = try counted() else { return [] }
+    let isSame = columns.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
+    let query = try connection.prepare("SELECT \(values.joined(separator: ", ")) FROM \(source) WHERE \(isSame)")
+    for (place, value) in identity.enumerated() { try query.bind(value, at: place) }
+    guard try query.step() else { return [] }
+    let row = Self.content(of: query, values.count)
+    guard let known = try ledger.content(row) else { return [] }
+    let own = try ReplicaIdentity.read(on: connection).map { known.counts.present(of: $0.incarnation) } ?? 0
+    let holders = try ledger.holders(of: known)
+    let isOwn = try counter.count(row) > known.counts.present - own || holders.contains(CopiedRows.datasetSender)
+    return isOwn ? [] : holders
+  }
+
   /// True if rows are known by their content, or were.
   ///
   /// - Throws: As ``counted()``.

@@ -38,6 +38,17 @@ final class ReceivedContents {
     self.connection = SQLiteConnection(sharing: connection)
   }
 
+  /// Notes a row that a diff inserts without saying how many there are: it is not one of those that were inserted here.
+  private func noteUncounted(_ content: [UInt8], in table: ContentTable) throws {
+    let ledger = try table.makeCounted()
+    let known = try ledger.content(content) ?? ledger.make(content)
+    var counted = known
+    let count = ReplicaIdentity.byteCount
+    counted.counts.insert(1, by: Array((Array(sender.utf8) + Array(repeating: 0, count: count)).prefix(count)))
+    try ledger.write(counted, over: known)
+    try ledger.note(counted, at: sender)
+  }
+
   /// What a diff says of the rows with a content; nil for a row that is known by its key.
   private func told(_ called: [NameRuns.Name]) -> CopyCounts? {
     let counts = called.compactMap { name in name.copies.map { (name.replica, $0) } }
@@ -78,7 +89,7 @@ final class ReceivedContents {
     let before = planned[table.name]?[content.hashValue] ?? rows
     var target: Int64
     if isWithdrawal {
-      let isOthers = try known.map { try ledger?.isHeld($0, byOthersThan: sender) ?? false } ?? false
+      let isOthers = try known.map { try ledger?.holders(of: $0).subtracting([sender]).isEmpty == false } ?? false
       let stay = isOthers ? rows : more + (own.map { counts.present(of: $0) } ?? 0)
       target = max(min(before, stay), before - 1)
       withdrawn[table.name, default: [:]][content, default: 0] += before - target
@@ -127,8 +138,12 @@ final class ReceivedContents {
     isWithdrawal: Bool, after before: ReceivedContents?, mayDiffer: Bool, in shares: [(number: Int64, isForOne: Bool)]
   ) throws -> Bool {
     let row = change.operation == .insert ? reader.new : reader.old
-    guard let table = tables.table(of: header, row), let told = told(called) else { return false }
+    guard let table = tables.table(of: header, row) else { return false }
     let content = table.content(row, bytes)
+    guard let told = told(called) else {
+      if change.operation == .insert { try noteUncounted(content, in: table) }
+      return false
+    }
     let ledger = try table.makeCounted()
     let known = try ledger.content(content) ?? ledger.make(content)
     var merged = known

@@ -1,11 +1,12 @@
 import BuckiaApply
 import BuckiaDiff
 import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Changes by which their senders could get more rows than are shared with them (``ScopeRows/holdBack(from:of:)``).
+/// Changes by which rows could come into shares (``ScopeRows/holdBack(from:of:)``).
 extension InboundShares {
   /// Those of some rows that are not shared with the author of a diff already, as far as that depends on each row alone.
   func outOfScope(
@@ -30,33 +31,154 @@ extension InboundShares {
     }
   }
 
-  /// Notes a change that may bring rows into what is shared with its sender.
+  /// Gets ready to find out which rows changes bring into shares.
+  ///
+  /// - Throws: `SQLiteError`, `ReplicationError`.
+  func watchScopes(_ changes: IncomingChanges, _ schema: SchemaReader) throws {
+    author = nil
+    let isNarrow = try hasNarrowShares(schema)
+    guard isNarrow || changes.place != nil, !isOwn(changes) else { return }
+    author = (changes.key.sender, try RowHolders(vouchers, on: connection), schema)
+    if isNarrow { try DependentScopes(schema, on: connection).begin() }
+  }
+
+  /// True if the person whose database it is has signed changes.
+  private func isOwn(_ changes: IncomingChanges) -> Bool {
+    if case .own = senders.standing(of: changes.key.sender) { true } else { false }
+  }
+
+  /// True if any share has not all rows of its tables: then a change can bring rows into it.
+  func hasNarrowShares(_ schema: SchemaReader) throws -> Bool {
+    if let known = areNarrow { return known }
+    let found = try ShareEntry.all(on: connection).contains { share in
+      do {
+        return try ScopeSchema(ShareScope(json: share.scope), schema, on: connection).tables.contains {
+          $0.rows != .all
+        }
+      } catch is ReplicationError {
+        // The schema has changed, and may yet become what it was.
+        return true
+      }
+    }
+    areNarrow = found
+    return found
+  }
+
+  package func didWriteIndirectly(_ key: [UInt8], of table: TableName) throws {
+    guard let author, let entry = author.schema.entry(named: table), entry.kind == .table else { return }
+    let local = try author.schema.definition(of: entry)
+    guard let table = KeyedTable(local, local) else { return }
+    let isTheirs = try author.holders.has(author.sender, key, of: table)
+    try WideningChanges.note(isTheirs ? .reference : .row, key, of: table.name, by: author.sender, on: connection)
+  }
+
+  /// Notes a change that may bring rows into a share.
   ///
   /// - Parameter shadows: Those of the shares that the sender gets.
   func noteWidening(
-    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, _ stream: [UInt8]?,
-    _ sender: String, sentIn shadows: [PeerShadow]
+    _ change: Change, _ reader: ChangesetReader, _ bytes: RawSpan, of table: KeyedTable, sentIn shadows: [PeerShadow]
   ) throws {
     let row = change.operation == .insert ? reader.new : reader.old
-    guard change.operation != .delete, table.hasKey(row) else { return }
+    guard let author, change.operation != .delete, table.hasKey(row) else { return }
     func note(_ kind: WideningChanges.Kind) throws {
       // The key in the spelling of the row here.
       let here = try LocalRow(row, bytes, of: table, on: connection)
       let key = here.map { row in table.keyPlaces.flatMap { row.encoded($0) } } ?? table.key(row, bytes)
-      try WideningChanges.note(kind, key, of: table.name, by: sender, on: connection)
+      try WideningChanges.note(kind, key, of: table.name, by: author.sender, on: connection)
     }
     guard change.operation == .update else {
       if let keys = contested[table.name], keys.contains(table.key(row, bytes)) { try note(.row) }
       return
     }
-    let isBrought =
-      try stream.map { try vouchers.hash(row, bytes, of: table, streams: [$0], from: sender) != nil } ?? false
-    if try !isBrought && !shadows.contains(where: { try $0.has(row, bytes, of: table) }) { return try note(.row) }
+    if try !author.holders.has(author.sender, table.key(row, bytes), of: table) { return try note(.row) }
     let refers = reader.new.indices.contains { place in
       reader.new[place].isDefined
         && (table.referringPlaces.contains(place)
           || shadows.contains { $0.declaresReference(by: table.columns[place], of: table.name) })
     }
     if refers { try note(.reference) }
+  }
+
+  /// Notes which rows the changes of a transaction have brought into scopes whose conditions look at other rows.
+  func noteDependentRows() throws {
+    guard let author else { return }
+    self.author = nil
+    guard areNarrow == true else { return }
+    try DependentScopes(SchemaReader(connection), on: connection).end { key, table in
+      if try !author.holders.has(author.sender, key, of: table) {
+        try WideningChanges.note(.row, key, of: table.name, by: author.sender, on: connection)
+      }
+    }
+  }
+}
+
+/// The shared tables with a condition that looks at other rows than the one in question: a row can meet it because another is written.
+///
+/// So the rows that do not meet it are gathered before a transaction, in TEMP tables of their keys, and looked at again afterwards.
+private final class DependentScopes {
+  private let connection: SQLiteConnection
+  private var tables: [(table: ScopeSchema.Table, shared: SharedTable, name: String)] = []
+
+  init(_ schema: SchemaReader, on connection: borrowing SQLiteConnection) throws {
+    self.connection = SQLiteConnection(sharing: connection)
+    for share in try ShareEntry.all(on: connection) {
+      guard let scope = try? ScopeSchema(ShareScope(json: share.scope), schema, on: connection) else { continue }
+      for (place, table) in scope.tables.enumerated() where !table.definition.isKeyedByRowID {
+        guard let shared = table.shared, shared.condition != nil, try Self.looksAtOthers(shared, table, on: connection)
+        else {
+          continue
+        }
+        let name = "temp.\(SQLiteConnection.temporaryPrefix)outside_\(share.number)_\(place)"
+        tables.append((table, shared, name))
+      }
+    }
+  }
+
+  /// True if the plan of a query with a condition has more steps than the table's own.
+  private static func looksAtOthers(
+    _ shared: SharedTable, _ table: ScopeSchema.Table, on connection: borrowing SQLiteConnection
+  ) throws -> Bool {
+    let plan = try connection.prepare(
+      "EXPLAIN QUERY PLAN SELECT 1 FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n)")
+    var steps = 0
+    while try plan.step() { steps += 1 }
+    return steps > 1
+  }
+
+  /// Gathers the rows that meet no condition, unless that is done.
+  func begin() throws {
+    for (table, shared, name) in tables {
+      let known = try connection.integer(
+        "SELECT 1 FROM temp.sqlite_schema WHERE name = ?1", binding: [String(name.dropFirst("temp.".count))])
+      guard known == nil else { continue }
+      let keys = table.identity.indices.map { "k\($0)" }.joined(separator: ", ")
+      try connection.execute("CREATE TABLE \(name)(\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID")
+      try run(
+        "INSERT INTO \(name) SELECT \(table.identity.joined(separator: ", ")) FROM \(table.sql) WHERE (\(shared.condition ?? "true")\n) IS NOT TRUE",
+        shared
+      ) { _ = try $0.step() }
+    }
+  }
+
+  /// Gives the key of each that meets a condition now, in the format of changesets.
+  func end(_ body: ([UInt8], KeyedTable) throws -> Void) throws {
+    for (table, shared, name) in tables {
+      let keys = table.definition.keySQL
+      let identity = table.identity.joined(separator: ", ")
+      guard let keyed = KeyedTable(table.definition, table.definition) else { continue }
+      try run(
+        "SELECT \(keys.joined(separator: ", ")) FROM \(table.sql) WHERE (\(identity)) IN (SELECT * FROM \(name)) AND (\(shared.condition ?? "true")\n)",
+        shared
+      ) { query in
+        while try query.step() { try body(ContentTable.content(of: query, keys.count), keyed) }
+      }
+      try connection.execute("DROP TABLE IF EXISTS \(name)")
+    }
+  }
+
+  private func run(_ sql: String, _ shared: SharedTable, _ body: (borrowing SQLiteStatement) throws -> Void) throws {
+    let query = try connection.prepare(sql)
+    try RowSelection(where: nil, shared.parameters).bindParameters(to: query)
+    try body(query)
   }
 }

@@ -46,6 +46,10 @@ package final class InboundShares: SharingParticipant {
   let settling: DeletionPruning.Candidates
   /// Whether anything is shared; nil until somebody has looked.
   private var shares: Bool?
+  /// True if any share has not all rows of its tables; nil until that was looked up.
+  var areNarrow: Bool?
+  /// Who has signed the changes that were prepared last, and who has which rows; nil where the changes bring no rows into shares.
+  var author: (sender: String, holders: RowHolders, schema: SchemaReader)?
 
   /// Takes part in applying diffs to a database, through a connection that must outlive it.
   ///
@@ -69,12 +73,17 @@ package final class InboundShares: SharingParticipant {
   }
 
   package func concerns(_ changes: IncomingChanges) throws -> Bool {
-    guard changes.definitions != nil else { return false }
-    if changes.place != nil || !changes.claims.acknowledgements.isEmpty || changes.claims.withdraws { return true }
+    if changes.definitions != nil,
+      changes.place != nil || !changes.claims.acknowledgements.isEmpty || changes.claims.withdraws
+    {
+      return true
+    }
     // Looked up once: a share that is made meanwhile has not been acknowledged.
     let sharesAnything = try shares ?? !ShareEntry.all(on: connection).isEmpty
     shares = sharesAnything
-    return try sharesAnything && !changes.sharesWithAuthor(senders, on: connection).isEmpty
+    guard sharesAnything else { return false }
+    return try hasNarrowShares(SchemaReader(connection))
+      || changes.definitions != nil && !changes.sharesWithAuthor(senders, on: connection).isEmpty
   }
 
   // MARK: Before
@@ -101,13 +110,19 @@ package final class InboundShares: SharingParticipant {
       changes.place, on: connection)
     vouchers.reload()
     names.reload()
-    guard let place = changes.place else { return changes }
     let schema = try SchemaReader(connection)
+    let naming = try changes.naming().runs
+    try watchScopes(changes, schema)
+    if author != nil || naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
+      let definitions = try changes.definitions ?? changes.localDefinitions(schema)
+      contents = try ReceivedContents(definitions, from: changes.key.sender, schema, on: connection)
+    }
+    guard let place = changes.place else { return changes }
     let tables = try KeyedTables(changes.definitions ?? [], schema)
     if let keys = try KeyTranslation(changes, schema, names, vouchers, copies, on: connection) {
       translation = (keys, try keys.translated())
     }
-    let (runs, naming) = (try changes.origins(), try changes.naming().runs)
+    let runs = try changes.origins()
     let changes = translation?.changes ?? changes
     let origins =
       try runs.isEmpty
@@ -117,9 +132,6 @@ package final class InboundShares: SharingParticipant {
       }
     self.origins = origins
     edits = EditsSinceShare(changes, tables, editHistory, senders, on: connection)
-    if naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
-      contents = try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
-    }
     outdated = try OutdatedChanges(policies, changes, senders, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
@@ -211,7 +223,7 @@ package final class InboundShares: SharingParticipant {
       try RowNameEntry.note(author: replica, of: place.stream, from: changes.key.sender, on: connection)
     }
     let schema = try SchemaReader(connection)
-    let tables = try KeyedTables(changes.definitions ?? [], schema)
+    let tables = try KeyedTables(changes.definitions ?? changes.localDefinitions(schema), schema)
     let shares = try changes.sharesWithAuthor(senders, on: connection)
     // What others may not have stays out of the shadow: the next share says it.
     let (peers, groups) = (try shares.filter { try $0.isForOne() }, try shares.filter { try !$0.isForOne() })
@@ -227,7 +239,8 @@ package final class InboundShares: SharingParticipant {
     var runs = WithdrawalRuns(try changes.withdrawals())
     var naming = NameRuns(contents == nil ? [] : try changes.naming().runs)
     let contentsNow = try contents.map { _ in
-      try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
+      try ReceivedContents(
+        changes.definitions ?? changes.localDefinitions(schema), from: changes.key.sender, schema, on: connection)
     }
     let hasTombstones = try connection.cachedInteger("SELECT 1 FROM main.buckia_tombstone LIMIT 1") != nil
     let told = try shares.map { (number: $0.number, isForOne: try $0.isForOne()) }
@@ -271,11 +284,7 @@ package final class InboundShares: SharingParticipant {
           try UntoldRows.note(table.key(reader.new, bytes), of: table.name, for: share, on: connection)
         }
       }
-      // A recipient's diff outside of any stream changes rows, too.
-      if changes.place != nil || !untold.isEmpty {
-        try noteWidening(
-          change, reader, bytes, of: table, changes.place?.stream, changes.key.sender, sentIn: untold.map(\.shadow))
-      }
+      try noteWidening(change, reader, bytes, of: table, sentIn: untold.map(\.shadow))
       if let place = changes.place {
         try note(
           change, reader, bytes, of: table, place, changes.key.sender, state, as: sent ?? nil,
@@ -314,6 +323,7 @@ package final class InboundShares: SharingParticipant {
   }
 
   package func settle(at time: Int64) throws {
+    try noteDependentRows()
     guard hasFinished else { return }
     hasFinished = false
     let silence = try LedgerSettings.silence(on: connection)

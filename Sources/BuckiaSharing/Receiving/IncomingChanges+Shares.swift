@@ -1,6 +1,8 @@
 import BuckiaApply
 import BuckiaLedger
+import BuckiaSchemaPlans
 import SQLiteConnections
+import SQLiteSchemas
 
 extension StreamClaims {
   /// The number up to which the author of a diff says that they have applied a share; 0 where they do not say.
@@ -11,6 +13,18 @@ extension StreamClaims {
 }
 
 extension IncomingChanges {
+  /// The tables of changes that have no definitions, as they are here.
+  ///
+  /// - Throws: `SQLiteError`; `ChangesetError` when the changes are damaged, `ByteStreamError` when they cannot be read.
+  func localDefinitions(_ schema: SchemaReader) throws -> [TableDefinition] {
+    try feed.summary().tables.compactMap { section in
+      let entry = schema.entry(named: TableName(section.table.name))
+      guard let entry, entry.kind == .table else { return nil }
+      let local = try schema.definition(of: entry)
+      return local.changesetColumns.count == section.table.columnCount ? local : nil
+    }
+  }
+
   /// What is shared with the author of a diff.
   ///
   /// A share counts whose recipients are known to sign with the diff's key. Where that is not known, it counts when the author has

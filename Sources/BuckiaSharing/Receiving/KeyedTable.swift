@@ -21,6 +21,10 @@ final class KeyedTable {
   private(set) lazy var referringPlaces = columns.indices.filter { place in
     local.foreignKeys.contains { $0.columns.contains { ASCIIName.matches($0, columns[place]) } }
   }
+  /// True if the changeset has each column that the table has here.
+  private(set) lazy var hasAllColumns = local.columns.allSatisfy { column in
+    columns.contains { ASCIIName.matches($0, column.name) }
+  }
   /// Where the hashes of the columns start.
   let seeds: [StreamRowHash.Seed]
   private let keySQL: [String]

@@ -217,7 +217,7 @@ final class MatchedChanges {
       return .unknown
     }
     let name = try known(called, row, bytes, of: table, isHere: here != nil)
-    if isInTheWay, name == nil, let here, here.hash != table.contentHash(row, bytes) {
+    if isInTheWay, name == nil, let here, !table.hasAllColumns || here.hash != table.contentHash(row, bytes) {
       contested[table.name, default: []].insert(table.key(row, bytes))
     }
     // A row whose key is spelled otherwise now is deleted and inserted.

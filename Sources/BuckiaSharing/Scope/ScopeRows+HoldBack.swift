@@ -5,14 +5,18 @@ import SQLiteChangesets
 import SQLiteConnections
 import SQLiteSchemas
 
-/// Rows that would come into a share only by a change of one of its recipients: by a row of theirs that refers to them, or by values that a
-/// recipient has set. They are left out until a person says yes, and so are the rows that refer to them.
+/// Rows that would come into a share only by a change of somebody who does not have them: by a row that refers to them, or by values that
+/// somebody else has set. They are left out until a person says yes, and so are the rows that refer to them.
+///
+/// The candidates are the rows that the recipients are not known to have and that are shared because others refer to them, or that somebody
+/// else has changed, and the children that come along with them. Then each shared row that is no candidate takes out those that it brings
+/// along, and so does each that is taken out. The candidates that are left are held back.
 extension ScopeRows {
   /// In the place of the number of a reference: rows that are held back.
   static let heldBack = -1
 
   private func candidatesName(_ place: Int) -> String {
-    "temp.\(SQLiteConnection.temporaryPrefix)candidates_\(place)"
+    "temp.\(SQLiteConnection.temporaryPrefix)held_back_\(place)"
   }
 
   /// Finds the rows that are held back.
@@ -22,18 +26,23 @@ extension ScopeRows {
   ///   - share: The number of the share.
   /// - Throws: `SQLiteError`.
   func holdBack(from readers: Set<String>, of share: Int64) throws {
-    let recipients = try HeldBackRows(readers, share, on: connection)
+    let holders = try RowHolders(Vouchers(on: connection), of: share, readBy: readers, on: connection)
+    guard try holders.mayWiden(schema) else { return }
     var candidates: Set<Int> = []
     for place in schema.tables.indices where schema.tables[place].rows != .all {
-      if try addCandidates(place, recipients) { candidates.insert(place) }
+      if try addCandidates(place, holders, &candidates) { candidates.insert(place) }
     }
-    var hasFound = !candidates.isEmpty
-    while hasFound {
-      hasFound = false
-      for (number, reference) in schema.references.enumerated() {
-        guard let parent = reference.parent, candidates.contains(parent) else { continue }
-        if try removeOwn(reference, number, parent, candidates, recipients) { hasFound = true }
-      }
+    try repeatForReferences { reference, number in
+      guard let parent = reference.parent, candidates.contains(parent), bringsRows(reference) else { return false }
+      return try addChildren(of: reference, number, holders, &candidates)
+    }
+    try repeatForReferences { reference, number in
+      guard let parent = reference.parent else { return false }
+      let hasParents = try candidates.contains(parent) && removeParents(of: reference, number, candidates, holders)
+      let hasChildren =
+        try candidates.contains(reference.child) && bringsRows(reference)
+        && removeChildren(of: reference, isCandidate: candidates.contains(parent))
+      return hasParents || hasChildren
     }
     for place in candidates.sorted() {
       let keys = Self.keys(of: schema.tables[place])
@@ -44,82 +53,175 @@ extension ScopeRows {
     }
   }
 
-  /// Lists the rows of a table that recipients are not known to have, and that are shared because others refer to them, or because a
-  /// recipient has changed them.
-  ///
-  /// - Returns: True if there are any.
-  private func addCandidates(_ place: Int, _ recipients: HeldBackRows) throws -> Bool {
-    let table = schema.tables[place]
-    guard let keyed = KeyedTable(table.definition, table.definition), try recipients.mayWiden(schema) else {
-      return false
+  /// Does something for each reference until it has no effect.
+  private func repeatForReferences(_ body: (ScopeSchema.Reference, Int) throws -> Bool) throws {
+    var hasFound = true
+    while hasFound {
+      hasFound = false
+      for (number, reference) in schema.references.enumerated() {
+        if try body(reference, number) { hasFound = true }
+      }
     }
-    let changed = try recipients.changed(.row, in: table.name)
+  }
+
+  /// True if rows of a gathered table are shared because they refer to others.
+  private func bringsRows(_ reference: ScopeSchema.Reference) -> Bool {
+    reference.bringsChildren && schema.tables[reference.child].rows == .gathered
+  }
+
+  /// Lists the rows of a table that recipients are not known to have, and that are shared because others refer to them, or because
+  /// somebody else has changed them.
+  ///
+  /// - Parameter parents: The rows, as a part of a FROM clause in which they are `c`, and what has its parameters; nil for all.
+  /// - Returns: True if there are any.
+  private func addCandidates(
+    _ place: Int, _ holders: RowHolders, _ candidates: inout Set<Int>,
+    among parents: (sql: String, binding: SharedTable?)? = nil
+  ) throws -> Bool {
+    let table = schema.tables[place]
+    guard let keyed = KeyedTable(table.definition, table.definition) else { return false }
+    let changed = try parents == nil ? holders.changed(.row, in: table.name) : [:]
     if table.rows == .condition, changed.isEmpty { return false }
     let keys = table.definition.keySQL.map { "c.\($0)" }
     let identity =
       table.rows == .condition ? table.identity.indices.map { "c.buckia_k\($0)" } : table.identity.map { "c.\($0)" }
     let isOnlyReferredTo = table.rows == .gathered ? "s.level IS NULL" : "0"
-    let isAsked = changed.isEmpty ? isOnlyReferredTo : "1"
+    var isAsked = changed.isEmpty ? isOnlyReferredTo : "1"
+    if let parents {
+      let list = "(\(Self.keys(of: table, as: "s")))"
+      isAsked = "s.level > 0 AND \(list) IN (SELECT \(Self.keys(of: table, as: "c")) FROM \(parents.sql))"
+      if candidates.contains(place) {
+        isAsked += " AND \(list) NOT IN (SELECT \(Self.keys(of: table)) FROM \(candidatesName(place)))"
+      }
+    }
     let query = try connection.prepare(
       """
       SELECT \((keys + identity).joined(separator: ", ")), \(isOnlyReferredTo) FROM \(source(of: place))
-      WHERE \(isAsked) AND \(try recipients.isUntold(keyed, keys))
+      WHERE \(isAsked) AND \(try holders.isUntold(keyed, keys))
       """)
-    if table.rows == .condition, let shared = table.shared {
+    if let shared = table.rows == .condition ? table.shared : parents?.binding {
       try RowSelection(where: nil, shared.parameters).bindParameters(to: query)
     }
     var found: [[ChangesetValue]] = []
     while try query.step() {
       let key = ContentTable.content(of: query, keys.count)
-      let isChanged = changed.contains(key)
-      guard isChanged || query.integer(at: keys.count + identity.count) == 1,
-        try !recipients.have(key, isChanged: isChanged, keyed)
+      let isChanged = changed[key] != nil
+      guard isChanged || parents != nil || query.integer(at: keys.count + identity.count) == 1,
+        try isChanged || !holders.haveSent(key, keyed)
       else { continue }
-      found.append(table.identity.indices.map { ChangesetValue(query, at: keys.count + $0) })
+      found.append(
+        table.identity.indices.map { ChangesetValue(query, at: keys.count + $0) } + [.integer(isChanged ? 1 : 0)])
     }
     if found.isEmpty { return false }
     query.reset()
     let name = candidatesName(place)
-    try connection.execute("DROP TABLE IF EXISTS \(name)")
-    try makeTable(name, of: table, [])
+    if !candidates.contains(place) {
+      try connection.execute("DROP TABLE IF EXISTS \(name)")
+      try makeTable(name, of: table, [("changed", "INTEGER NOT NULL")])
+      candidates.insert(place)
+    }
     try run(
-      "INSERT INTO \(name) VALUES (\(table.identity.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))", for: found)
+      "INSERT INTO \(name) VALUES (\((0...table.identity.count).map { "?\($0 + 1)" }.joined(separator: ", ")))",
+      for: found)
     return true
   }
 
-  /// Takes out those that a shared row refers to which is neither a recipient's nor in question itself.
+  /// Lists the children that come along with candidates.
+  ///
+  /// - Returns: True if there are any more.
+  private func addChildren(
+    of reference: ScopeSchema.Reference, _ number: Int, _ holders: RowHolders, _ candidates: inout Set<Int>
+  ) throws -> Bool {
+    guard let place = reference.parent else { return false }
+    let children = try join(
+      sharedChildren(of: reference, number), of: reference, number, to: place, candidatesName(place))
+    return try addCandidates(reference.child, holders, &candidates, among: children)
+  }
+
+  /// Takes out those that a shared row refers to which is no candidate, unless the row does so by a change of somebody who does not have
+  /// them.
   ///
   /// - Returns: True if there were any.
-  private func removeOwn(
-    _ reference: ScopeSchema.Reference, _ number: Int, _ place: Int, _ candidates: Set<Int>, _ recipients: HeldBackRows
+  private func removeParents(
+    of reference: ScopeSchema.Reference, _ number: Int, _ candidates: Set<Int>, _ holders: RowHolders
   ) throws -> Bool {
-    let child = schema.tables[reference.child]
-    let keyed = KeyedTable(child.definition, child.definition)
+    guard let place = reference.parent else { return false }
+    let (child, parent) = (schema.tables[reference.child], schema.tables[place])
+    guard let keyedParent = KeyedTable(parent.definition, parent.definition) else { return false }
+    let keyedChild = KeyedTable(child.definition, child.definition)
     let (join, binding) = try join(
       sharedChildren(of: reference, number), of: reference, number, to: place, candidatesName(place))
-    let parents = schema.tables[place].identity.indices.map { "s.k\($0)" }
-    let keys = child.definition.keySQL
-    let isOpen =
-      candidates.contains(reference.child)
-      ? "EXISTS (SELECT 1 FROM \(candidatesName(reference.child)) AS o WHERE "
-        + child.identity.indices.map { "o.k\($0) = c.k\($0)" }.joined(separator: " AND ") + ")" : "0"
-    let isChild = zip(child.identity, child.identity.indices).map { "t.\($0) = c.k\($1)" }.joined(separator: " AND ")
+    let parents = parent.identity.indices.map { "s.k\($0)" }
+    let parentKey = parent.definition.keySQL.map { "p.\($0)" }
+    let childKey = child.definition.keySQL.map { "t.\($0)" }
+    let childIdentity = child.identity.indices.map { "c.k\($0)" }
+    let isOpen = candidates.contains(reference.child) ? isCandidate(childIdentity, reference.child) : "0"
+    let isChild = zip(child.identity, childIdentity).map { "t.\($0) = \($1)" }.joined(separator: " AND ")
     let query = try connection.prepare(
       """
-      SELECT \((keys.map { "t.\($0)" } + parents).joined(separator: ", ")) FROM \(join) \
+      SELECT \((childKey + parentKey + childIdentity + parents).joined(separator: ", ")) FROM \(join) \
       CROSS JOIN \(child.sql) AS t ON \(isChild) WHERE NOT \(isOpen)
       """)
     if let binding { try RowSelection(where: nil, binding.parameters).bindParameters(to: query) }
     var own: [[ChangesetValue]] = []
     while try query.step() {
-      let key = keyed == nil ? nil : ContentTable.content(of: query, keys.count)
-      if try keyed.map({ try recipients.haveReferred(key ?? [], $0) }) ?? recipients.haveSent(child.name) { continue }
-      own.append(parents.indices.map { ChangesetValue(query, at: keys.count + $0) })
+      var place = 0
+      func next(_ count: Int) -> [ChangesetValue] {
+        defer { place += count }
+        return (0..<count).map { ChangesetValue(query, at: place + $0) }
+      }
+      let (key, parentKey) = (next(childKey.count), ChangesetValue.bytes(next(parentKey.count)))
+      let identity = next(childIdentity.count)
+      let senders =
+        if let keyedChild, !key.contains(.null) {
+          try holders.senders(ofReferences: ChangesetValue.bytes(key), in: keyedChild)
+        } else {
+          try holders.senders(ofContent: identity, in: child)
+        }
+      guard try senders.isEmpty || senders.contains(where: { try holders.has($0, parentKey, of: keyedParent) }) else {
+        continue
+      }
+      own.append(next(parents.count))
     }
     query.reset()
     let isOwn = parents.indices.map { "k\($0) = ?\($0 + 1)" }.joined(separator: " AND ")
     try run("DELETE FROM \(candidatesName(place)) WHERE \(isOwn)", for: own)
     return !own.isEmpty
+  }
+
+  /// Takes out those that nobody else has changed, and that refer to a shared row which is no candidate.
+  ///
+  /// - Parameter isCandidate: True if rows of the parent may be candidates.
+  /// - Returns: True if there were any.
+  private func removeChildren(of reference: ScopeSchema.Reference, isCandidate: Bool) throws -> Bool {
+    guard let place = reference.parent else { return false }
+    let (child, parent) = (schema.tables[reference.child], schema.tables[place])
+    let isChild = zip(child.identity, child.identity.indices).map { "c.\($0) = o.k\($1)" }.joined(separator: " AND ")
+    let identity =
+      parent.rows == .condition ? parent.identity.indices.map { "p.buckia_k\($0)" } : parent.identity.map { "p.\($0)" }
+    // The parent is found by its key.
+    let source =
+      parent.rows == .gathered
+      ? "\(parent.sql) AS p ON \(match(reference)) CROSS JOIN \(Self.name(place)) AS s ON \(isGathered(parent, as: "p"))"
+      : "\(self.source(of: place, as: "p")) ON \(match(reference))"
+    let terms = [
+      "NOT o.changed", parent.rows == .gathered ? "s.level IS NOT NULL" : nil,
+      isCandidate ? "NOT \(self.isCandidate(identity, place, as: "q"))" : nil,
+    ]
+    let keys = Self.keys(of: child)
+    let removed = try run(
+      """
+      DELETE FROM \(candidatesName(reference.child)) WHERE (\(keys)) IN (SELECT \(Self.keys(of: child, as: "o")) \
+      FROM \(candidatesName(reference.child)) AS o CROSS JOIN \(child.sql) AS c ON \(isChild) CROSS JOIN \(source) \
+      WHERE \(terms.compactMap { $0 }.joined(separator: " AND ")))
+      """, binding: parent.rows == .condition ? parent.shared : nil)
+    return removed > 0
+  }
+
+  /// True for a row that is a candidate, as SQL.
+  private func isCandidate(_ identity: [String], _ place: Int, as alias: String = "o") -> String {
+    let isSame = identity.enumerated().map { "\(alias).k\($0) = \($1)" }.joined(separator: " AND ")
+    return "EXISTS (SELECT 1 FROM \(candidatesName(place)) AS \(alias) WHERE \(isSame))"
   }
 
   /// Runs a statement for some keys.
@@ -129,79 +231,5 @@ extension ScopeRows {
       for (index, value) in values.enumerated() { try statement.bind(value, at: index) }
       try statement.run()
     }
-  }
-}
-
-/// What the recipients of a share have, and what they have done.
-private final class HeldBackRows {
-  private let readers: Set<String>
-  private let vouchers: Vouchers
-  private let connection: SQLiteConnection
-  private let shadows: [TableName: ShadowEntry]
-  private var changes: [String: Set<[UInt8]>] = [:]
-  private var sent: [TableName: Bool] = [:]
-  private var widens: Bool?
-
-  init(_ readers: Set<String>, _ share: Int64, on connection: borrowing SQLiteConnection) throws {
-    self.readers = readers
-    vouchers = Vouchers(on: connection)
-    self.connection = SQLiteConnection(sharing: connection)
-    let found = try ShadowEntry.all(of: share, on: connection)
-    shadows = Dictionary(found.map { ($0.table, $0) }) { first, _ in first }
-  }
-
-  /// True if the recipients have sent any rows of the tables, or changed any.
-  func mayWiden(_ schema: ScopeSchema) throws -> Bool {
-    if let widens { return widens }
-    let found = try schema.tables.contains { table in
-      if let keyed = KeyedTable(table.definition, table.definition) {
-        return try vouchers.haveBrought(keyed) || !changed(.row, in: table.name).isEmpty
-          || !changed(.reference, in: table.name).isEmpty
-      }
-      return try haveSent(table.name)
-    }
-    widens = found
-    return found
-  }
-
-  func changed(_ kind: WideningChanges.Kind, in table: TableName) throws -> Set<[UInt8]> {
-    let name = "\(kind.rawValue) \(ASCIIName.folded(table.text))"
-    if let known = changes[name] { return known }
-    let found = try WideningChanges.keys(kind, of: table, by: readers, on: connection)
-    changes[name] = found
-    return found
-  }
-
-  /// Chooses rows that were not sent to the recipients, as SQL.
-  ///
-  /// - Parameter keys: The columns of their key, as SQL.
-  func isUntold(_ table: KeyedTable, _ keys: [String]) throws -> String {
-    guard let shadow = shadows[table.name] else { return "1" }
-    let isSame = zip(table.local.keySQL, keys).map { "o.\($0) = \($1)" }.joined(separator: " AND ")
-    return "NOT EXISTS (SELECT 1 FROM main.\(shadow.name.quoted) AS o WHERE \(isSame))"
-  }
-
-  /// True if recipients are known to have a row that was not sent to them: they have sent it themselves.
-  func have(_ key: [UInt8], isChanged: Bool, _ table: KeyedTable) throws -> Bool {
-    if isChanged { return false }
-    return try key.withRawSpan { bytes in
-      try vouchers.found(table.row(withKey: bytes), bytes, of: table).contains { readers.contains($0.entry.sender) }
-    }
-  }
-
-  /// True if a row refers to what it does because recipients have said so.
-  func haveReferred(_ key: [UInt8], _ table: KeyedTable) throws -> Bool {
-    if try changed(.reference, in: table.name).contains(key) || changed(.row, in: table.name).contains(key) {
-      return true
-    }
-    return try key.withRawSpan { try vouchers.brought(table.row(withKey: $0), $0, of: table, by: readers) }
-  }
-
-  /// True if recipients have sent rows of a table without a key.
-  func haveSent(_ table: TableName) throws -> Bool {
-    if let known = sent[table] { return known }
-    let found = try CountedTable(table, on: connection)?.hasContent(heldBy: readers) ?? false
-    sent[table] = found
-    return found
   }
 }

@@ -14,7 +14,36 @@ extension ScopeRows {
 
   static func leftOutName(_ place: Int) -> String { "temp.\(SQLiteConnection.temporaryPrefix)left_out_\(place)" }
 
+  /// In the place of the number of a reference: rows for which a condition fails.
+  private static let failing = -2
+
   // MARK: Finding
+
+  /// Leaves out the rows of a table for which a condition fails: a value of theirs is not what the condition takes.
+  ///
+  /// - Returns: How many there are.
+  func leaveOutFailing(_ conditions: [String], _ place: Int) throws -> Int {
+    let table = schema.tables[place]
+    let isRow = table.identity.enumerated().map { "\($1) = :buckia_k\($0)" }.joined(separator: " AND ")
+    let terms = conditions.map { "(\($0)\n)" }.joined(separator: ", ")
+    let condition = try connection.prepare("SELECT \(terms) FROM \(table.sql) WHERE \(isRow)")
+    var failing: [[ChangesetValue]] = []
+    try connection.forEachRow(of: "SELECT \(table.identity.joined(separator: ", ")) FROM \(table.sql)") { row in
+      let key = table.identity.indices.map { ChangesetValue(row, at: $0) }
+      var parameters = table.shared?.parameters ?? [:]
+      for (place, value) in key.enumerated() { parameters["buckia_k\(place)"] = value }
+      try RowSelection(where: nil, parameters).bindParameters(to: condition)
+      defer { condition.reset() }
+      do { _ = try condition.step() } catch let error as SQLiteError where error.primaryCode == 1 {
+        failing.append(key)
+      }
+    }
+    for key in failing {
+      let values = key.map { "\($0)" }.joined(separator: ", ")
+      try insert("\(values), 0, \(Self.failing)", into: place, binding: nil)
+    }
+    return failing.count
+  }
 
   /// Finds the rows that are left out.
   ///
@@ -151,7 +180,7 @@ extension ScopeRows {
       ) { groups.append((Int($0.integer(at: 0)), $0.integer(at: 1) == 1, Int($0.integer(at: 2)))) }
       let keys = table.definition.keySQL
       for group in groups {
-        let reference = group.number == Self.heldBack ? nil : schema.references[group.number]
+        let reference = group.number < 0 ? nil : schema.references[group.number]
         let columns = keys + (reference?.columns ?? []).map { SQLText.identifier($0) }
         var rows: [LeftOutRows.Row] = []
         try connection.forEachRow(
@@ -168,7 +197,7 @@ extension ScopeRows {
         }
         let reason: LeftOutRows.Reason =
           reference == nil
-          ? .heldBack
+          ? group.number == Self.failing ? .conditionFails : .heldBack
           : reference?.parent == nil ? .parentNotShared : group.isParentLeftOut ? .parentLeftOut : .noParent
         found.append(
           LeftOutRows(
@@ -181,7 +210,7 @@ extension ScopeRows {
   }
 }
 
-/// Rows of a table that are left out of a share, since by some columns they refer to rows that its receivers would not have.
+/// Rows of a table that are left out of a share, mostly since by some columns they refer to rows that its receivers would not have.
 public struct LeftOutRows: Equatable, Sendable {
   /// Why the receivers would not have the rows that are referred to.
   public enum Reason: String, Sendable {
@@ -193,6 +222,8 @@ public struct LeftOutRows: Equatable, Sendable {
     case parentLeftOut
     /// They would have the rows themselves, but only by a change of a receiver's own.
     case heldBack
+    /// A condition of the scope fails for the rows, by a value that it does not take.
+    case conditionFails
   }
 
   /// One of the rows.

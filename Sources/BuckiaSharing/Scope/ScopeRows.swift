@@ -11,7 +11,7 @@ import SQLiteSchemas
 /// In each round the rows of the last one bring what they refer to, and those of the last level their children. Then rows that refer to
 /// one which is not shared are left out (`ScopeRows+LeftOut.swift`).
 package final class ScopeRows {
-  let schema: ScopeSchema
+  private(set) var schema: ScopeSchema
   let connection: SQLiteConnection
   /// The places of the tables that have rows which are left out.
   var leftOutPlaces: Set<Int> = []
@@ -24,15 +24,17 @@ package final class ScopeRows {
   ///   - scope: The scope.
   ///   - recipient: The share that the rows are for, and the keys with which its recipients sign: rows that would come in by their own changes
   ///     are held back.
+  ///   - leavesOutFailing: True to leave out the rows for which a condition fails, which takes a look at each row by itself.
   /// - Throws: `ReplicationError` as ``ScopeSchema``; `SQLiteError`.
   package init(
-    _ scope: ShareScope, for recipient: (share: Int64, readers: Set<String>)? = nil,
+    _ scope: ShareScope, for recipient: (share: Int64, readers: Set<String>)? = nil, leavesOutFailing: Bool = false,
     on connection: borrowing SQLiteConnection, _ reader: SchemaReader
   ) throws {
     schema = try ScopeSchema(scope, reader, on: connection)
     self.connection = SQLiteConnection(sharing: connection)
     do {
       try makeTables()
+      if leavesOutFailing { try leaveOutFailing() }
       try gather()
       if let recipient { try holdBack(from: recipient.readers, of: recipient.share) }
       try leaveOutRows()
@@ -90,6 +92,22 @@ package final class ScopeRows {
       }
     }
     for name in childTables.keys { try connection.execute("DROP TABLE IF EXISTS \(name)") }
+  }
+
+  /// Leaves out the rows for which a condition fails.
+  private func leaveOutFailing() throws {
+    for (place, table) in schema.tables.enumerated() {
+      guard var shared = table.shared else { continue }
+      let conditions = [shared.condition, shared.childCondition].compactMap { $0 }
+      if try !conditions.isEmpty && leaveOutFailing(conditions, place) == 0 { continue }
+      let keys =
+        "(\(table.identity.joined(separator: ", "))) IN (SELECT \(Self.keys(of: table)) FROM \(Self.leftOutName(place)))"
+      func guarded(_ condition: String) -> String { "CASE WHEN \(keys) THEN 0 ELSE (\(condition)\n) END" }
+      shared.condition = shared.condition.map(guarded)
+      shared.childCondition = shared.childCondition.map(guarded)
+      schema.tables[place].shared = shared
+      schema.tables[place].selected = shared
+    }
   }
 
   // MARK: Tables of keys

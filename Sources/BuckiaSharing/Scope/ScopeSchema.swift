@@ -20,9 +20,9 @@ struct ScopeSchema {
   struct Table {
     let definition: TableDefinition
     /// What the scope says of it; nil where it takes part only because others refer to it.
-    let shared: SharedTable?
+    var shared: SharedTable?
     /// Its columns that are shared.
-    let selected: SharedTable
+    var selected: SharedTable
     /// What tells its rows apart, as SQL: the rowid, or the key of a WITHOUT ROWID table.
     let identity: [String]
     var rows: Rows
@@ -52,7 +52,7 @@ struct ScopeSchema {
     let bringsChildren: Bool
   }
 
-  private(set) var tables: [Table] = []
+  var tables: [Table] = []
   private(set) var references: [Reference] = []
   private var places: [TableName: Int] = [:]
   /// The columns, folded, by which rows refer to those of tables that the scope does not name.

@@ -152,9 +152,11 @@ package final class Shadow {
         try entries[name]?.remove(on: connection)
         let entry = try ShadowEntry.make(for: name, columns: columns, of: share, on: connection)
         entries[name] = entry
-        guard let local = schema.entry(named: name) else { continue }
-        try (selections[name] ?? RowSelection()).copyRows(
-          of: schema.definition(of: local), into: entry.name, on: connection)
+        guard let local = try schema.entry(named: name).map({ try schema.definition(of: $0) }) else { continue }
+        // New columns beyond the limit go with a later share.
+        var selection = selections[name] ?? RowSelection()
+        selection.omittedColumns += local.columns.map(\.name).filter { table.definition.column(named: $0) == nil }
+        try selection.copyRows(of: local, into: entry.name, on: connection)
         let writer = ShadowWriter(entry.name, table.definition, on: connection)
         try held.forEach(of: name) { try writer.insert($0, $1) }
       }
