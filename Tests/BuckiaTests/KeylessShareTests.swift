@@ -159,6 +159,27 @@ import Testing
     #expect(try notes(ben) == ["a|2", "b|1"])
   }
 
+  @Test func `two people have the same words where only one shares a table without a key`() throws {
+    let tables = "CREATE TABLE note(title, body); CREATE TABLE thing(id TEXT PRIMARY KEY)"
+    let (anna, ben) = (try HostileContact("anna", in: folder, tables), try HostileContact("ben", in: folder, tables))
+    try anna.meet(ben)
+    func words(_ person: HostileContact) throws -> [[String]] {
+      try DatabaseManager(person.path).status(home: person.home, includesWords: true).words.map(\.words)
+    }
+    try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1)")
+    try ben.run("INSERT INTO note VALUES ('b', 1), ('mine', 1); INSERT INTO thing VALUES ('t')")
+    for _ in 0..<2 {
+      try anna.share(Self.all, with: ben)
+      try ben.receive()
+      #expect(try words(ben) == words(anna))
+      try ben.share(ShareScope(name: "things") { SharedTable("thing") }, with: anna)
+      try anna.receive()
+      #expect(try words(ben) == words(anna))
+    }
+    try ben.run("DELETE FROM note WHERE title = 'a'")
+    #expect(try words(ben) != words(anna))
+  }
+
   @Test func `copies of a dataset have the same rows`() throws {
     let anna = try people(["anna"])[0]
     try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1), ('c', 1)")

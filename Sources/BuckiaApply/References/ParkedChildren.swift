@@ -12,7 +12,7 @@ final class ParkedChildren {
   private let indexes: IndexMaintenance?
   private let entry: Int64
   /// The rows that are in their tables meanwhile.
-  private var returned: [TableName: [[UInt8]]] = [:]
+  private var returned: [TableName: Set<[UInt8]>] = [:]
   /// The keys of those rows.
   private(set) var written: [TableName: KeyStore] = [:]
 
@@ -50,7 +50,7 @@ final class ParkedChildren {
           continue
         }
         guard try rows.write(row.record(in: table), to: key) == nil else { continue }
-        returned[name, default: []].append(row.key)
+        returned[name, default: []].insert(row.key)
         try key.bind(to: insert, from: 0)
         try insert.run()
         try decisions.noteNew(row.key, of: table, on: connection)
@@ -76,9 +76,7 @@ final class ParkedChildren {
         ParkedRows.Row(table: name, key: key, entry: entry, columns: table.changesetColumns, values: row),
         on: connection)
     }
-    let place = returned[name]?.firstIndex(of: key)
-    if let place { returned[name]?.remove(at: place) }
-    return (row, place != nil)
+    return (row, wasParked: returned[name]?.remove(key) != nil)
   }
 
   /// Keeps what the clock says of a row that is taken out: it says something of rows in a run only while they are there.
@@ -101,7 +99,7 @@ final class ParkedChildren {
       guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
       let table = try schema.definition(of: entry)
       let rows = TableRows(table, keeping: indexes, in: connection)
-      for key in keys {
+      for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
         try ParkedRows.remove(key, of: name, on: connection)
         if let row = try rows.row(ClockKeyRecord(bytes: key)) { try didReturn(table, key, row) }
       }

@@ -225,6 +225,21 @@ package final class CountedTable {
     return found
   }
 
+  /// The tables of which somebody has, or has had, rows.
+  ///
+  /// - Throws: `SQLiteError`.
+  package static func names(heldBy holder: String, on connection: borrowing SQLiteConnection) throws -> [TableName] {
+    let query = try connection.prepare(
+      """
+      SELECT DISTINCT t.table_name FROM main.buckia_counted_holder AS h JOIN main.buckia_counted_row AS c USING (content)
+      JOIN main.buckia_counted_table AS t USING (counted) WHERE h.holder = ?1 ORDER BY 1
+      """)
+    try query.bind(holder, at: 0)
+    var found: [TableName] = []
+    while try query.step() { found.append(TableName(query.text(at: 0) ?? "")) }
+    return found
+  }
+
   /// Gives the contents that somebody has, or has had, in the format of changesets.
   ///
   /// - Throws: `SQLiteError`; what `body` throws.

@@ -100,10 +100,10 @@ final class ContentTable {
     return writer.bytes
   }
 
-  /// The content that the first columns of a row have, in the format of changesets.
-  static func content(of row: borrowing SQLiteStatement, _ count: Int) -> [UInt8] {
+  /// The content that some columns of a row have, the first ones or those from a place on, in the format of changesets.
+  static func content(of row: borrowing SQLiteStatement, _ count: Int, from start: Int = 0) -> [UInt8] {
     var writer = ChangesetWriter()
-    for place in 0..<count { writer.append(column: place, of: row) }
+    for place in start..<(start + count) { writer.append(column: place, of: row) }
     return writer.bytes
   }
 
@@ -174,6 +174,32 @@ final class ContentTable {
     let holders = try ledger.holders(of: known)
     let isOwn = try counter.count(row) > known.counts.present - own || holders.contains(CopiedRows.datasetSender)
     return isOwn ? [] : holders
+  }
+
+  /// Gives the rows that somebody has: as many of equal ones as others have inserted.
+  ///
+  /// - Parameter results: The columns that are wanted, as SQL.
+  /// - Throws: As ``counted()``; what `body` throws.
+  func forEachRow(
+    _ results: String, heldBy holder: String, _ body: (borrowing SQLiteStatement) throws -> Void
+  ) throws {
+    guard let source, let ledger = try counted() else { return }
+    let own = try ReplicaIdentity.read(on: connection)?.incarnation
+    var left: [Int: Int64] = [:]
+    let count = try connection.prepare("SELECT \(results) FROM \(source)").columnCount
+    let query = try connection.prepare(
+      "SELECT \(results), \(values.joined(separator: ", ")) FROM \(source)\(condition.map { " WHERE \($0)" } ?? "")")
+    while try query.step() {
+      let row = Self.content(of: query, values.count, from: count)
+      let hash = row.hashValue
+      if left[hash] == nil {
+        let known = try ledger.content(row).flatMap { try ledger.isHeld($0, by: holder) ? $0.counts : nil }
+        left[hash] = known.map { counts in counts.present - (own.map { counts.present(of: $0) } ?? 0) } ?? 0
+      }
+      guard let rows = left[hash], rows > 0 else { continue }
+      left[hash] = rows - 1
+      try body(query)
+    }
   }
 
   /// True if rows are known by their content, or were.

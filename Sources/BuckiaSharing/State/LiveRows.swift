@@ -16,8 +16,6 @@ final class LiveRows {
   private let key: [UInt8]
   /// True if a row can come twice.
   private let isFromSeveral: Bool
-  /// True if both replicas share rows with each other: only then both know which rows without a key these are.
-  private let goesBothWays: Bool
   /// The columns that the streams have of each table, in lower case.
   private var columns: [TableName: Set<String>] = [:]
   private var tables: [TableName: LiveTable] = [:]
@@ -31,7 +29,6 @@ final class LiveRows {
     self.connection = SQLiteConnection(sharing: connection)
     key = exchange.streams.first ?? []
     isFromSeveral = exchange.streams.count > 1
-    goesBothWays = !exchange.shares.isEmpty && !(exchange.states.isEmpty && exchange.brought.isEmpty)
     let links = try exchange.shares.flatMap { try ShareScope(json: $0.scope).keyLinks }
     var known = exchange.states
     for share in exchange.shares {
@@ -45,9 +42,11 @@ final class LiveRows {
     for share in exchange.shares {
       names.formUnion(try ScopeSchema(ShareScope(json: share.scope), schema, on: connection).tables.map(\.name))
     }
-    try makeTables(names, links)
+    let counted = try exchange.sender.map { try CountedTable.names(heldBy: $0, on: connection) } ?? []
+    try makeTables(names.union(counted), links)
     for share in exchange.shares { try add(share) }
     for state in exchange.states { try add(state) }
+    for name in counted { try add(rowsOf: name, heldBy: exchange.sender ?? "") }
     try addParents()
   }
 
@@ -98,7 +97,7 @@ final class LiveRows {
       guard let table = tables[name] else { continue }
       try (rows.selections[name] ?? RowSelection()).forEachRow(
         of: table.definition, table.identity + table.columns, on: connection
-      ) { row in table.add(row, isFromSeveral: isFromSeveral, countsUnkeyed: goesBothWays) }
+      ) { row in table.add(row, isFromSeveral: isFromSeveral) }
       table.endSource()
     }
     try rows.removeTables()
@@ -114,9 +113,20 @@ final class LiveRows {
     try Vouchers(on: connection).forEach(of: keyed, stream: state.stream, from: sender) { key, _ in
       try key.withRawSpan { bytes in
         try keyed.bindKey(keyed.row(withKey: bytes), bytes, to: query)
-        if try query.step() { table.add(query, isFromSeveral: isFromSeveral, countsUnkeyed: false) }
+        if try query.step() { table.add(query, isFromSeveral: isFromSeveral) }
         query.reset()
       }
+    }
+    table.endSource()
+  }
+
+  /// Adds the rows of a table that only their content identifies, as far as a sender has them.
+  private func add(rowsOf name: TableName, heldBy sender: String) throws {
+    guard let table = tables[name] else { return }
+    let scopes = try ShareEntry.all(on: connection).map { try ShareScope(json: $0.scope) }
+    let contents = try ContentTable(table.definition, table.definition, scopes, on: connection)
+    try contents?.forEachRow(table.results, heldBy: sender) {
+      table.add($0, isFromSeveral: isFromSeveral)
     }
     table.endSource()
   }
@@ -136,7 +146,7 @@ final class LiveRows {
         for key in missing.sorted() {
           try query.bind(key, at: 0)
           if try query.step() {
-            table.add(query, isFromSeveral: true, countsUnkeyed: false)
+            table.add(query, isFromSeveral: true)
             hasFound = true
           }
           query.reset()

@@ -69,7 +69,7 @@ final class LiveTable {
     state = TableState(.share(0), stream: key, name, columns: columns)
   }
 
-  /// The columns of a query for its rows, as ``add(_:isFromSeveral:countsUnkeyed:)`` wants them.
+  /// The columns of a query for its rows, as ``add(_:isFromSeveral:)`` wants them.
   var results: String { (identity + columns).map { SQLText.identifier($0) }.joined(separator: ", ") }
 
   var nodes: [LiveNodes] { [keyed, others] }
@@ -91,10 +91,8 @@ final class LiveTable {
   /// - Parameters:
   ///   - row: The columns of its identity, and those that count.
   ///   - isFromSeveral: True if it may have come before.
-  ///   - countsUnkeyed: True if rows count that have no key, or NULL in it.
-  func add(_ row: borrowing SQLiteStatement, isFromSeveral: Bool, countsUnkeyed: Bool) {
+  func add(_ row: borrowing SQLiteStatement, isFromSeveral: Bool) {
     let hasKey = keyCount > 0 && !(0..<keyCount).contains { row.isNull(at: $0) }
-    guard hasKey || countsUnkeyed else { return }
     let isOwn = ownKey != nil && row.storageClass(at: 0) == .integer
     if isOwn, isReferredTo {
       let key = row.integer(at: 0)
