@@ -116,11 +116,13 @@ package final class InboundShares: SharingParticipant {
         try RowOrigins(runs, of: changes.changeset, id, knowing: changes.feed.summary())
       }
     self.origins = origins
-    edits = EditsSinceShare(changes, tables, editHistory, senders, on: connection)
+    let crossing =
+      policies.usesLatest || policies.usesTakeIncoming ? try CrossingShares(changes, senders, on: connection) : nil
+    edits = EditsSinceShare(changes, tables, editHistory, senders, crossing, on: connection)
     if naming.contains(where: { $0.names.contains { $0.copies != nil } }) {
       contents = try ReceivedContents(changes.definitions ?? [], from: changes.key.sender, schema, on: connection)
     }
-    outdated = try OutdatedChanges(policies, changes, senders, on: connection)
+    outdated = try OutdatedChanges(policies, changes, senders, crossing, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
@@ -136,7 +138,8 @@ package final class InboundShares: SharingParticipant {
       resent, place, from: changes.key.sender, of: changes.claims.replica, tables, vouchers, names,
       sent: sent(to: changes),
       identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, contents, outdated, here: own, repeatsRows: repeatsRows, WithdrawalRuns(withdrawals),
+      returned, runs, naming, contents, outdated, crossing, here: own, repeatsRows: repeatsRows,
+      WithdrawalRuns(withdrawals),
       keySets, on: connection)
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)
