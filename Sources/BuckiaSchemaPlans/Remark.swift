@@ -45,7 +45,7 @@ extension Remark {
     // Merges of databases.
     case renumberedRows, schemaNotMerged
     // Rows that came.
-    case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
+    case keyChanged, lastKeys, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
     case heldNotApplied
     case noOldValues
     // Streams: the table, how many of 256 parts, and the stream.
@@ -189,6 +189,8 @@ extension Remark {
           + "who adopt the schema"
       case .rowsKeptByTriggers:
         "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"
+      case .lastKeys:
+        "table \"$1\": a row that came has the key $2, one of the last that there are: as long as it is there, SQLite gives new rows random keys"
       case .rowsOfExternalContent:
         "the rows that came for the virtual table \"$1\" were not written: here it indexes \"$2\""
       case .rowsOfSQLite:

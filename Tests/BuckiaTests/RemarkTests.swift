@@ -180,6 +180,10 @@ struct RemarkTests {
       .keyChanged,
       "the changes of table \"1\" were not written: its author has given it another primary key, which only those get who adopt the schema"
     ),
+    (
+      .lastKeys,
+      "table \"1\": a row that came has the key 2, one of the last that there are: as long as it is there, SQLite gives new rows random keys"
+    ),
     (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
     (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
     (
