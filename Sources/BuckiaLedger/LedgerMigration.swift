@@ -186,7 +186,8 @@ enum LedgerMigration {
       diff TEXT NOT NULL,
       operation TEXT NOT NULL,
       columns BLOB NOT NULL,
-      is_own INTEGER NOT NULL
+      is_own INTEGER NOT NULL,
+      carrier TEXT
     );
     CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
     """
