@@ -72,6 +72,7 @@ package struct ReceiverGate: Sendable {
     case .recorded: return .alreadyRecorded
     case .equivocation: return .refused(.equivocation)
     }
+    if let snapshot = try snapshot(after: changes, on: connection) { return .contained(in: snapshot) }
     if let refusal = refusal(of: changes.key.sender, isRaw: changes.key.isRaw) { return .refused(refusal) }
     if let refusal = try refusal(ofDataset: changes.dataset, on: connection) { return .refused(refusal) }
     let seconds = time / 1_000
@@ -185,6 +186,16 @@ package struct ReceiverGate: Sendable {
   private func isBehind(
     _ changes: IncomingChanges, at place: StreamPlace, on connection: borrowing SQLiteConnection
   ) throws -> Bool {
+  /// The snapshot that holds what changes say which were signed with a key that has been replaced since, and were on their way then; nil where
+  /// none has been applied.
+  private func snapshot(after changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> KSUID? {
+    let keys = senders.otherKeys(of: changes.key.sender)
+    guard hasLedger, !keys.isEmpty, let place = changes.place, let id = changes.key.id,
+      let snapshot = try StreamEntries.snapshot(replacing: place.stream, signedBy: keys, on: connection), id < snapshot
+    else { return nil }
+    return snapshot
+  }
+
     guard try ForgottenDeletions.exist(on: connection) else { return false }
     let sender = changes.key.sender
     return try ForgottenDeletions.requirements(
