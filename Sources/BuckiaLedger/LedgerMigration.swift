@@ -342,6 +342,7 @@ enum LedgerMigration {
       replica BLOB NOT NULL,
       PRIMARY KEY (sender, stream)
     ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_stream_author_replica ON buckia_stream_author(replica);
     """
 
   /// It is known who has signed what was sent last, and a diff may be several files.

@@ -130,6 +130,7 @@ struct InboundFileProcessor {
       }
       return .done(outcome)
     }
+    let changes = admitted.changes
     let participant = try concernsStreams(changes) ? settings.sharing : nil
     if let participant {
       // It looks at the rows, so what came before is written before.

@@ -21,6 +21,7 @@ package struct RowNameEntry: Hashable, Sendable {
       replica BLOB NOT NULL,
       PRIMARY KEY (sender, stream)
     ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_stream_author_replica ON buckia_stream_author(replica);
     """
 
   /// The table.
@@ -123,8 +124,8 @@ package struct RowNameEntry: Hashable, Sendable {
       "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 AND local < ?2 ORDER BY local DESC LIMIT 1")
     defer { query.statement.reset() }
     try query.statement.bind(table.text, at: 0)
-    return try query.statement.step() ? query.statement.integer(at: 0) : nil
     try query.statement.bind(limit, at: 1)
+    return try query.statement.step() ? query.statement.integer(at: 0) : nil
   }
 
   // MARK: Writing

@@ -1,5 +1,6 @@
 import BuckiaApply
 import BuckiaByteStreams
+import BuckiaJSON
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -99,6 +100,9 @@ package final class InboundShares: SharingParticipant {
   private func prepared(_ changes: IncomingChanges) throws -> IncomingChanges {
     try ReplacedKeys(senders.keys(before: changes.key.sender), by: changes.key.sender).handOver(
       changes.place, on: connection)
+    if let replica = changes.claims.replica {
+      try ReplicaSigners.settle(replica, of: changes.key.sender, senders, on: connection)
+    }
     vouchers.reload()
     names.reload()
     guard let place = changes.place else { return changes }
@@ -313,7 +317,15 @@ package final class InboundShares: SharingParticipant {
     }
     try vouchers.flush()
     own = [:]
-    return try state?.finish(changes.claims.states) ?? []
+    return try remarks(onSenderOf: changes) + (state?.finish(changes.claims.states) ?? [])
+  }
+
+  /// What is to be said where a diff claims the replica of somebody else.
+  private func remarks(onSenderOf changes: IncomingChanges) -> [Remark] {
+    guard let signer = changes.claims.firstSigner, let replica = changes.claims.replica,
+      let claimed = ReplicaSigners.claimed(by: replica)
+    else { return [] }
+    return [Remark(.replicaOfAnother, HexText.lowercase(claimed), senders.shown(signer))]
   }
 
   package func settle(at time: Int64) throws {
