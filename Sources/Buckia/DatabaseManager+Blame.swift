@@ -59,14 +59,21 @@ extension DatabaseManager {
   private static func source(
     of stamp: RowStamp, _ senders: KnownSenders, on connection: borrowing SQLiteConnection
   ) throws -> RowOrigin.Source {
-    let source = try RowClocks.source(of: stamp.number, on: connection)
-    if source == .own {
+    switch try RowClocks.source(of: stamp.number, on: connection) {
+    case .own:
       return RowOrigin.Source(
-        diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), appliedAt: nil)
+        diff: stamp.diff, sender: LedgerEntries.shown(sender: LedgerEntries.ownSender), isClaimed: false,
+        appliedAt: nil)
+    case .claimed(let carrier):
+      // Anybody can say that a change comes from a diff of somebody else's, so the sender of the diff that says so is named.
+      let entry = try carrier.flatMap { try LedgerEntries.applied($0, on: connection) }
+      return RowOrigin.Source(
+        diff: stamp.diff, sender: senders.shown(entry?.sender ?? LedgerEntries.ownSender), isClaimed: true,
+        appliedAt: entry?.time)
+    case .applied, nil:
+      let entry = try LedgerEntries.applied(stamp.diff, on: connection)
+      return RowOrigin.Source(
+        diff: stamp.diff, sender: senders.shown(entry?.sender ?? ""), isClaimed: false, appliedAt: entry?.time)
     }
-    // Anybody can say that a change comes from a diff of somebody else's.
-    let entry = try source == .claimed ? nil : LedgerEntries.applied(stamp.diff, on: connection)
-    return RowOrigin.Source(
-      diff: stamp.diff, sender: senders.shown(entry?.sender ?? ""), appliedAt: entry?.time)
   }
 }

@@ -6,11 +6,13 @@ public struct RowOrigin: Sendable {
   public struct Source: Sendable, Equatable {
     /// The diff's id. It stays the same however often the change is passed on.
     public let diff: KSUID
-    /// Its sender, for people: "unsigned", "key …" with the verified key, or "this database" where the diff was made
-    /// from it. A diff that only another one has named, as the one that a change was passed on from, counts as unsigned.
+    /// The sender, for people: a contact's name, "unsigned", "key …" with the verified key, or "this database" where the diff
+    /// was made from it. Where ``isClaimed`` is true, the sender of the diff that names ``diff`` as the origin of the change.
     public let sender: String
-    /// When it was applied here, in milliseconds since 1970; nil for a diff that was made from this database, or
-    /// reached it through another.
+    /// True if only another diff, which was applied here, says that the change comes from ``diff``: its sender may have
+    /// passed it on, or made it up.
+    public let isClaimed: Bool
+    /// When the diff of the sender was applied here, in milliseconds since 1970; nil for one that was made from this database.
     public let appliedAt: Int64?
   }
 

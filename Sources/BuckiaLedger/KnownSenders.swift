@@ -24,6 +24,8 @@ package struct KnownSenders: Sendable {
   /// By the key in hex.
   private let standings: [String: Standing]
   private let replaced: [String: [String]]
+  /// The key that has replaced another, by that one.
+  private let present: [String: String]
 
   /// - Parameters:
   ///   - standings: What is known, by the key in hex.
@@ -31,12 +33,35 @@ package struct KnownSenders: Sendable {
   package init(_ standings: [String: Standing], replaced: [String: [String]] = [:]) {
     self.standings = standings
     self.replaced = replaced
+    present = Dictionary(replaced.flatMap { key, before in before.map { ($0, key) } }) { first, _ in first }
   }
 
   /// The keys that a sender had before, if it is confirmed that this one has replaced them.
   ///
   /// - Parameter sender: The verified key in hex, as the ledger has it.
   package func keys(before sender: String) -> [String] { replaced[sender] ?? [] }
+
+  /// The keys of the sender whose key has been replaced, but for that one: the present one first. Empty for a key that counts.
+  package func otherKeys(of replaced: String) -> [String] {
+    present[replaced].map { key in [key] + keys(before: key).filter { $0 != replaced } } ?? []
+  }
+
+  /// True if two keys are one person's: a key and one that has replaced it, or two that the same one has replaced.
+  func areOne(_ key: String, _ other: String) -> Bool { (present[key] ?? key) == (present[other] ?? other) }
+
+  /// True if a key is, or was, the person's own.
+  func isOwn(_ sender: String) -> Bool {
+    if case .own = standing(of: present[sender] ?? sender) { true } else { false }
+  }
+
+  /// How much the word of a sender counts beside that of another one, when both say the same of themselves.
+  func weight(of sender: String) -> Int {
+    switch standing(of: sender) {
+    case .removed: 0
+    case .stranger, .seen: sender.isEmpty ? 1 : 2
+    case .trusted, .own, .replaced: 3
+    }
+  }
 
   /// Whether nothing is taken any more that a key has signed.
   ///

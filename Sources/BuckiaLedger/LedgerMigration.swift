@@ -186,7 +186,8 @@ enum LedgerMigration {
       diff TEXT NOT NULL,
       operation TEXT NOT NULL,
       columns BLOB NOT NULL,
-      is_own INTEGER NOT NULL
+      is_own INTEGER NOT NULL,
+      carrier TEXT
     );
     CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
     """
@@ -341,6 +342,7 @@ enum LedgerMigration {
       replica BLOB NOT NULL,
       PRIMARY KEY (sender, stream)
     ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_stream_author_replica ON buckia_stream_author(replica);
     """
 
   /// It is known who has signed what was sent last, and a diff may be several files.

@@ -102,6 +102,18 @@ package enum StreamEntries {
 
   // MARK: Looking
 
+  /// The snapshot that has taken the place of a stream and was signed with one of some keys; nil where none was applied.
+  ///
+  /// - Throws: `SQLiteError` when the ledger cannot be read.
+  package static func snapshot(
+    replacing stream: [UInt8], signedBy keys: [String], on connection: borrowing SQLiteConnection
+  ) throws -> KSUID? {
+    for key in keys {
+      if let snapshot = try applied("AND s.replaces = ?2", key, stream, on: connection) { return snapshot.id }
+    }
+    return nil
+  }
+
   /// Looks up what the place of a diff means.
   ///
   /// - Parameters:

@@ -45,11 +45,13 @@ extension Remark {
     // Merges of databases.
     case renumberedRows, schemaNotMerged
     // Rows that came.
-    case keyChanged, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
+    case keyChanged, lastKeys, rowsKeptByTriggers, rowsOfExternalContent, rowsOfSQLite, alteredText, heldAppliedFirst
     case heldNotApplied
     case noOldValues
     // Streams: the table, how many of 256 parts, and the stream.
     case stateDiffers
+    // Who sends: the replica, and who has signed as it first.
+    case replicaOfAnother
     // Indexes: the module, the name and the table come first.
     case indexIncomplete, indexToRebuild, indexNotRebuilt, indexRebuilt, indexRebuiltWithoutFunctions,
       indexRebuiltWithoutOtherRows, functionsKept
@@ -191,6 +193,8 @@ extension Remark {
       case .keyChanged:
         "the changes of table \"$1\" were not written: its author has given it another primary key, which only those get "
           + "who adopt the schema"
+      case .lastKeys:
+        "table \"$1\": a row that came has the key $2, one of the last that there are: as long as it is there, SQLite gives new rows random keys"
       case .rowsKeptByTriggers:
         "the rows that came for the virtual table \"$1\" were not written: triggers keep it here"
       case .rowsOfExternalContent:
@@ -209,6 +213,10 @@ extension Remark {
       case .stateDiffers:
         "table \"$1\": what has come by the stream $3 is not what its sender has sent: $2 of 256 parts of the keys differ; it is mended "
           + "by the next files that both share with each other, or when they share everything anew"
+
+      case .replicaOfAnother:
+        "its sender claims the replica $1, as which $2 has signed first: its rows are taken as those of another replica. A replica belongs to "
+          + "one person, so one of the two is not who they say; when the wrong one is removed from the contacts, the other is believed"
 
       case .indexIncomplete: "the $1 index \"$2\" over \"$3\" $4"
       case .indexToRebuild: "the $1 index \"$2\" over \"$3\" $4: rebuild it"

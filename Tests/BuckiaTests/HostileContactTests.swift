@@ -40,12 +40,6 @@ import Testing
     try DatabaseManager(anna.path).keepClocks()
   }
 
-  /// The replica of a person.
-  private func replica(of person: HostileContact) throws -> ReplicaID {
-    let id = try #require(try DatabaseManager(person.path).status(home: person.home).replica).id
-    return try #require(ReplicaID(hex: id))
-  }
-
   @Test func `a stream is acknowledged only by those whom it is for`() throws {
     try anna.share(Self.everything, with: ben)
     let (stream, incarnation) = try streamToBen()
@@ -82,7 +76,7 @@ import Testing
   ) throws {
     try anna.share(Self.topic7, with: mallory)
     try mallory.receive()
-    let annas = try replica(of: anna)
+    let annas = try anna.replica()
     try mallory.run("INSERT INTO note VALUES (50, 7, 'evil')")
     try mallory.share(Self.topic7, with: anna) {
       $0.annotations = Annotations(
@@ -96,7 +90,7 @@ import Testing
   @Test func `a contact's row that claims another person's key does not get that person's comments`() throws {
     try ben.run("INSERT INTO note VALUES (7, 7, 'of ben'); INSERT INTO comment VALUES ('c', NULL, 7, 'on ben''s note')")
     try DatabaseManager(ben.path).initialize(home: ben.home)
-    let bens = try replica(of: ben)
+    let bens = try ben.replica()
     try mallory.run("INSERT INTO note VALUES (60, 7, 'evil')")
     try mallory.share(Self.topic7, with: anna) {
       $0.annotations = Annotations(
@@ -192,7 +186,7 @@ import Testing
     try anna.run("INSERT INTO note VALUES (5, 7, 'shared')")
     try anna.share(Self.topic7, with: mallory)
     try mallory.receive()
-    let annas = try replica(of: anna)
+    let annas = try anna.replica()
     let changes = ChangesetWriter(
       "note", key: [1, 0, 0], [(.update, old: [.integer(1), .integer(1), nil], new: [nil, .integer(7), nil])])
     try mallory.share(Self.topic7, with: anna, changes: changes) {
@@ -222,5 +216,23 @@ import Testing
     #expect(try anna.receive(.latest).map(\.state) == [.applied])
     let origin = try DatabaseManager(anna.path).origin(ofRowIn: "person", key: ["id": .text("m")], home: anna.home)
     #expect(origin.exists && origin.columns.allSatisfy { $0.source?.sender != "ben" })
+  }
+
+  @Test(arguments: [ConflictPolicies.keepLocal, .takeIncoming, .latest])
+  func `a diff that names an origin which never came is said to come from its sender, who claims it`(
+    _ policies: ConflictPolicies
+  ) throws {
+    try mallory.run("INSERT INTO person VALUES ('m', 'of mallory')")
+    try mallory.share(Self.everything, with: anna) {
+      let count = $0.manifest.tables.reduce(0) { $0 + $1.inserted + $1.updated + $1.deleted }
+      $0.annotations = Annotations(
+        origins: [try #require(KSUID("0ujtsYcgvSTl8PAuAdqWYSMnLOv"))], runs: [Annotations.Run(count: count, origin: 0)],
+        keys: $0.annotations?.keys)
+    }
+    #expect(try anna.receive(policies).map(\.state) == [.applied])
+    let origin = try DatabaseManager(anna.path).origin(ofRowIn: "person", key: ["id": .text("m")], home: anna.home)
+    let sources = [origin.source] + origin.columns.map(\.source)
+    #expect(sources.map { $0?.sender } == ["mallory", "mallory", "mallory"], "\(sources)")
+    #expect(sources.allSatisfy { $0?.isClaimed == true && $0?.appliedAt != nil })
   }
 }

@@ -184,6 +184,10 @@ struct RemarkTests {
       .keyChanged,
       "the changes of table \"1\" were not written: its author has given it another primary key, which only those get who adopt the schema"
     ),
+    (
+      .lastKeys,
+      "table \"1\": a row that came has the key 2, one of the last that there are: as long as it is there, SQLite gives new rows random keys"
+    ),
     (.rowsKeptByTriggers, "the rows that came for the virtual table \"1\" were not written: triggers keep it here"),
     (.rowsOfExternalContent, "the rows that came for the virtual table \"1\" were not written: here it indexes \"2\""),
     (
@@ -203,6 +207,10 @@ struct RemarkTests {
     (
       .stateDiffers,
       "table \"1\": what has come by the stream 3 is not what its sender has sent: 2 of 256 parts of the keys differ; it is mended by the next files that both share with each other, or when they share everything anew"
+    ),
+    (
+      .replicaOfAnother,
+      "its sender claims the replica 1, as which 2 has signed first: its rows are taken as those of another replica. A replica belongs to one person, so one of the two is not who they say; when the wrong one is removed from the contacts, the other is believed"
     ),
     (.indexIncomplete, "the 1 index \"2\" over \"3\" 4"),
     (.indexToRebuild, "the 1 index \"2\" over \"3\" 4: rebuild it"),

@@ -158,6 +158,21 @@ import Testing
     #expect(try bench.apply(home: other) == [])
   }
 
+  @Test func `a share that is the first command in a copy with a home of its own says only that it is a copy`() throws {
+    let bench = try ReplicaBench()
+    try bench.apply()
+    let copy = try bench.folder.copy(bench.path, to: "copy.sqlite")
+    let other = BuckiaHome(path: bench.folder.file("other"))
+    try other.makeIdentity(named: "ben")
+    try TestDatabases.run("CREATE TABLE shared(id TEXT PRIMARY KEY); INSERT INTO shared VALUES ('a')", on: copy)
+    var options = ShareOptions()
+    options.isUnencrypted = true
+    let report = try DatabaseManager(copy).share(
+      ShareScope(name: "all") { SharedTable("shared") }, to: [ShareRecipient("anna")],
+      output: .folder(bench.folder.file("outbox")), options: options, signedBy: other.identity(), home: other)
+    #expect(report.warnings == [Remark(.replicaUnknown)])
+  }
+
   @Test("A copy that its home does not know becomes a replica of its own")
   func unknownCopy() throws {
     let bench = try ReplicaBench()

@@ -96,6 +96,25 @@ import Testing
     #expect(streams.map(\.isEnded) == [false, true])
   }
 
+  @Test func `a file that is on its way when its sender gets new keys is settled by the next share`() throws {
+    try share()
+    try receive(trust: .known)
+    try run("UPDATE note SET text = 'on its way' WHERE id = 'a'; DELETE FROM note WHERE id = 'd'")
+    #expect(try share().sequence == 2)
+    _ = try home("anna").rotateIdentity()
+    try confirm("anna", by: "ben")
+    let early = try receive()
+    #expect(early.map(\.code) == [.endedKey])
+    #expect(early.allSatisfy { $0.reason?.contains("`buckia share`") == true }, "\(early)")
+    // Nothing has changed since, and there is a share all the same.
+    #expect(try share().isSnapshot)
+    let settled = try receive()
+    #expect(settled.map(\.state) == [.alreadyApplied, .applied], "\(settled)")
+    #expect(try rows() == ["a|on its way", "b|two", "c|three"])
+    #expect(try receive().isEmpty)
+    #expect(try rows("ben", "SELECT count(*) FROM buckia_refused") == ["0"])
+  }
+
   @Test func `whoever has stolen the old key cannot go on with its stream, nor end the new one`() throws {
     let stolen = try home("anna").identity()
     try share()

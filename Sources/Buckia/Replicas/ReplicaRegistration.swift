@@ -136,11 +136,12 @@ struct ReplicaRegistration {
   /// - Returns: A remark when it could not be noted.
   /// - Throws: `SQLiteError` when the database cannot be read.
   func noteProgress(on connection: borrowing SQLiteConnection) throws -> Remark? {
-    guard let path else { return nil }
-    guard connection.isInTransaction else { return try noteCommittedProgress(on: connection) }
+    guard let path, let replica = try Replica.read(on: connection) else { return nil }
+    guard connection.isInTransaction else { return try noteCommittedProgress(of: replica, on: connection) }
     do {
       // What this transaction has written another connection does not see.
       return try noteCommittedProgress(
+        of: replica,
         on: SQLiteConnection(opening: path, as: .readOnly, busyTimeout: 0, with: connection.library))
     } catch {
       // Nothing is read while the transaction keeps all others out: the next call does it.
@@ -148,8 +149,13 @@ struct ReplicaRegistration {
     }
   }
 
-  private func noteCommittedProgress(on connection: borrowing SQLiteConnection) throws -> Remark? {
-    guard let replica = try Replica.read(on: connection) else { return nil }
+  private func noteCommittedProgress(
+    of replica: Replica, on connection: borrowing SQLiteConnection
+  ) throws -> Remark? {
+    // What was committed is of another replica, where this transaction has begun one.
+    guard let committed = try Replica.read(on: connection), committed.id == replica.id,
+      committed.incarnation == replica.incarnation
+    else { return nil }
     let progress = try LedgerProgress.read(on: connection)
     let isNoted = home.note(progress, of: replica.id, in: replica.incarnation)
     return isNoted ? nil : Remark(.replicaNotKept, home.replicaFolder)

@@ -21,6 +21,9 @@ package final class StampedRows {
     package fileprivate(set) var deletion: Setter?
     /// What has set columns, by the name of the column in lower case.
     package fileprivate(set) var columns: [String: Setter] = [:]
+
+    /// Nothing is known of the row.
+    package init() {}
   }
 
   private let number: Int64

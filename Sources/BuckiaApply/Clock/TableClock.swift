@@ -402,7 +402,7 @@ final class TableClock {
     if let latest, latest.operation == operation, latest.mask == mask, latest.diff == diff { return latest.stamp }
     var columns = ColumnSet()
     for column in positions.indices where mask.contains(column) && !isKey[column] { columns.insert(positions[column]) }
-    let source: RowClocks.Source = diff == self.diff ? isOwn ? .own : .applied : .claimed
+    let source: RowClocks.Source = diff == self.diff ? isOwn ? .own : .applied : .claimed(in: self.diff)
     let stamp = try RowClocks.stamp(in: number, by: diff, operation, columns, source, on: connection)
     known[stamp.number] = stamp
     latest = (diff, operation, mask, stamp)

@@ -109,6 +109,7 @@ struct InboundFileProcessor {
       return .done(outcome)
     case .contained(let snapshot):
       note(.contained(in: snapshot))
+      try RefusedFiles.remove(digest: file.digest(), on: session.connection)
       try LedgerEntries.record(
         changes.key, placed: changes.place, state: .applied, file: changes.file, reason: outcome.reason,
         at: settings.time, on: session.connection)
@@ -129,6 +130,7 @@ struct InboundFileProcessor {
       }
       return .done(outcome)
     }
+    let changes = admitted.changes
     let participant = try concernsStreams(changes) ? settings.sharing : nil
     if let participant {
       // It looks at the rows, so what came before is written before.

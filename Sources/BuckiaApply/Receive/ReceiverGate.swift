@@ -72,6 +72,7 @@ package struct ReceiverGate: Sendable {
     case .recorded: return .alreadyRecorded
     case .equivocation: return .refused(.equivocation)
     }
+    if let snapshot = try snapshot(after: changes, on: connection) { return .contained(in: snapshot) }
     if let refusal = refusal(of: changes.key.sender, isRaw: changes.key.isRaw) { return .refused(refusal) }
     if let refusal = try refusal(ofDataset: changes.dataset, on: connection) { return .refused(refusal) }
     let seconds = time / 1_000
@@ -79,6 +80,7 @@ package struct ReceiverGate: Sendable {
       return .refused(.waiting(seconds: id.unixSeconds - seconds))
     }
     if let refusal = try refusal(ofAncient: changes, on: connection) { return .refused(refusal) }
+    let changes = try believed(changes, on: connection)
     guard let place = changes.place else { return .admitted(AdmittedChanges(changes)) }
     return try admit(changes, at: place, on: connection)
   }
@@ -147,6 +149,20 @@ package struct ReceiverGate: Sendable {
     return own == dataset ? nil : .dataset(dataset, insteadOf: own)
   }
 
+  /// The changes as said by the replica as which their sender is believed.
+  private func believed(
+    _ changes: IncomingChanges, on connection: borrowing SQLiteConnection
+  ) throws -> IncomingChanges {
+    // An unsigned diff that belongs to no stream says nothing of its sender that counts.
+    let counts =
+      !changes.key.sender.isEmpty || changes.place != nil || !changes.claims.acknowledgements.isEmpty
+    guard hasLedger, counts, let claimed = changes.claims.replica else { return changes }
+    var changes = changes
+    (changes.claims.replica, changes.claims.firstSigner) = try ReplicaSigners.believed(
+      claimed, from: changes.key.sender, senders, on: connection)
+    return changes
+  }
+
   /// Decides about changes that may be applied as far as they themselves go: a diff comes after those it builds on.
   private func admit(
     _ changes: IncomingChanges, at place: StreamPlace, on connection: borrowing SQLiteConnection
@@ -168,6 +184,16 @@ package struct ReceiverGate: Sendable {
     case .otherPredecessor(let id): .refused(.otherPredecessor(id))
     case .ended(let snapshot): .refused(.ended(by: snapshot))
     }
+  }
+
+  /// The snapshot that holds what changes say which were signed with a key that has been replaced since, and were on their way then; nil where
+  /// none has been applied.
+  private func snapshot(after changes: IncomingChanges, on connection: borrowing SQLiteConnection) throws -> KSUID? {
+    let keys = senders.otherKeys(of: changes.key.sender)
+    guard hasLedger, !keys.isEmpty, let place = changes.place, let id = changes.key.id,
+      let snapshot = try StreamEntries.snapshot(replacing: place.stream, signedBy: keys, on: connection), id < snapshot
+    else { return nil }
+    return snapshot
   }
 
   // MARK: Deletions that are forgotten

@@ -115,8 +115,9 @@ extension Refusal {
     Refusal(
       .rejected, code: .endedKey,
       reason:
-        "it is signed with a key that the contact \(EscapedText.quoted(name)) has replaced; ask them to send it again, signed "
-        + "with the new one")
+        "it is signed with a key that the contact \(EscapedText.quoted(name)) has replaced, and whoever has that may have made it since; "
+        + "their next share, signed with the new key, holds what it says: ask them for one (`buckia share`, with `--resync` if it "
+        + "was made already)")
   }
 }
 

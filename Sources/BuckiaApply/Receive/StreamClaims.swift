@@ -19,8 +19,10 @@ package struct StreamClaims: Sendable {
     }
   }
 
-  /// The sender's replica: 16 bytes; nil where the diff does not say.
+  /// The sender's replica; nil where the diff does not say. 16 bytes, or more where the diff claims a replica that another key has signed as.
   package var replica: [UInt8]?
+  /// The key, as the ledger has it, that has first signed as the replica which the diff claims; nil where that is its sender's.
+  package var firstSigner: String?
   /// What its sender has applied.
   package var acknowledgements: [Acknowledgement] = []
   /// What its stream holds of a table after it.

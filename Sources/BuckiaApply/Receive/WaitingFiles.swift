@@ -25,12 +25,13 @@ struct WaitingFiles {
     switch outcome.state {
     case .waiting where [.missingPredecessor, .forkedStream, .forgottenDeletions].contains(outcome.code):
       waiting[index] = (stream, place.sequence)
+    // Whose key was replaced: a snapshot that is signed with the new one settles it.
+    case .rejected where outcome.code == .endedKey: waiting[index] = (stream, place.sequence)
     case .applied, .held:
       guard !waiting.isEmpty else { return }
-      let replaced = place.replaces.map { Stream(sender: changes.key.sender, stream: $0) }
       for (index, file) in waiting {
         let isReached = file.stream == stream && (place.isSnapshot || place.sequence < file.sequence)
-        if isReached || file.stream == replaced { ready.insert(index) }
+        if isReached || file.stream.stream == place.replaces { ready.insert(index) }
       }
     default: return
     }

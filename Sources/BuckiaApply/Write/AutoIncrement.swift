@@ -7,10 +7,10 @@ import SQLiteSchemas
 /// refused row (`OR FAIL`), nor for a row that was updated, replaced where it stood, or left out. The author of an INSERT has used
 /// its id all the same. A change that meets no row moves no counter: anybody can name any id. See
 /// <https://sqlite.org/autoinc.html>.
-enum AutoIncrement {
+package enum AutoIncrement {
   /// The greatest id that an INSERT may bring into a table. An INSERT of a greater one would leave the table too few ids for new rows:
   /// once the last is used, SQLite refuses every INSERT without an id, also when the row is deleted.
-  static let greatestIncomingID = Int64.max - (1 << 32)
+  package static let greatestIncomingID = Int64.max - (1 << 32)
 
   /// Makes sure that the next id of a table is greater than one that has travelled.
   ///

@@ -284,6 +284,9 @@ struct ChangesetApplier {
     }
     if applier.statements.match.local.isAutoIncrement {
       try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: session.connection)
+    } else if applier.greatestRowID > AutoIncrement.greatestIncomingID, applier.counts.inserted > 0 {
+      if rules.endsAtRefusals { throw Refused() }
+      warnings.append(Remark(.lastKeys, applier.statements.name.text, "\(applier.greatestRowID)"))
     }
     try applier.settleDisplaced()
     try applier.clock?.flush()

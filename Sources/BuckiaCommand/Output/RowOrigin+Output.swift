@@ -29,7 +29,8 @@ extension RowOrigin {
       let source = column.source
       list.add([
         .init(column.name.escaped(limit: 40)), .init(column.value?.shown(limit: style.isFull ? .max : 24) ?? ""),
-        .init(source?.diff.description ?? "–"), .init(source?.sender.escaped(limit: 24) ?? "", .faint),
+        .init(source.map { $0.isClaimed ? "\($0.diff) *" : "\($0.diff)" } ?? "–"),
+        .init(source?.sender.escaped(limit: 24) ?? "", .faint),
         .init(source?.appliedAt.map { "\(Moment(unixMilliseconds: $0))" } ?? ""),
       ])
     }
@@ -37,6 +38,10 @@ extension RowOrigin {
     if columns.contains(where: { $0.source == nil }) {
       lines += style.wrapped(
         style("–: no diff that is known here; it was so from the beginning, or was changed here and not sent.", .faint))
+    }
+    if columns.contains(where: { $0.source?.isClaimed == true }) {
+      lines += style.wrapped(
+        style("*: the sender says that the change comes from this diff, which did not bring it here itself.", .faint))
     }
     return lines
   }
@@ -47,9 +52,13 @@ extension RowOrigin.Source {
     [
       "diff": .string(diff.description),
       "sender": .string(sender),
+      "isClaimed": .bool(isClaimed),
       "appliedAt": .text(appliedAt.map { Moment(unixMilliseconds: $0).rfc3339 }),
     ]
   }
 
-  fileprivate var words: String { "\(diff) (\(sender.escaped(limit: 80)))" }
+  fileprivate var words: String {
+    let sender = sender.escaped(limit: 80)
+    return isClaimed ? "\(diff) (so \(sender) says)" : "\(diff) (\(sender))"
+  }
 }

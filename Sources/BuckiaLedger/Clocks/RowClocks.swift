@@ -28,7 +28,8 @@ package enum RowClocks {
       diff TEXT NOT NULL,
       operation TEXT NOT NULL,
       columns BLOB NOT NULL,
-      is_own INTEGER NOT NULL
+      is_own INTEGER NOT NULL,
+      carrier TEXT
     );
     CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
     """
@@ -158,21 +159,41 @@ package enum RowClocks {
   }
 
   /// How a clock knows what a diff has done.
-  package enum Source: Int64, Sendable {
+  package enum Source: Equatable, Sendable {
     /// The diff itself was applied here.
     case applied
     /// The diff was made from this database.
     case own
-    /// Another diff has said so, which was applied here: anybody can say that.
-    case claimed
+    /// Another diff has said so, the carrier: anybody can say that. nil where the ledger does not know which.
+    case claimed(in: KSUID?)
+
+    /// The number that the table has for it.
+    fileprivate var number: Int64 {
+      switch self {
+      case .applied: 0
+      case .own: 1
+      case .claimed: 2
+      }
+    }
+
+    fileprivate var carrier: String? {
+      if case .claimed(let carrier) = self { carrier?.description } else { nil }
+    }
   }
 
   /// How what a stamp says is known; nil for one that is not there.
   package static func source(of number: Int64, on connection: borrowing SQLiteConnection) throws -> Source? {
-    let query = try connection.cached("SELECT is_own FROM main.buckia_stamp WHERE stamp = ?1")
+    let hasCarriers = try (Ledger.format(on: connection) ?? 0) >= Ledger.recipientFormat
+    let query = try connection.cached(
+      "SELECT is_own, \(hasCarriers ? "carrier" : "NULL") FROM main.buckia_stamp WHERE stamp = ?1")
     defer { query.statement.reset() }
     try query.statement.bind(number, at: 0)
-    return try query.statement.step() ? Source(rawValue: query.statement.integer(at: 0)) : nil
+    guard try query.statement.step() else { return nil }
+    return switch query.statement.integer(at: 0) {
+    case 0: .applied
+    case 1: .own
+    default: .claimed(in: query.statement.text(at: 1).flatMap { KSUID($0) })
+    }
   }
 
   /// The stamp of a diff for what it did, which is recorded now unless it was before.
@@ -185,21 +206,23 @@ package enum RowClocks {
     let query = try connection.cached(
       """
       SELECT stamp FROM main.buckia_stamp
-      WHERE clock = ?1 AND diff = ?2 AND operation = ?3 AND columns = ?4 AND is_own = ?5
+      WHERE clock = ?1 AND diff = ?2 AND operation = ?3 AND columns = ?4 AND is_own = ?5 AND carrier IS ?6
       """)
     defer { query.statement.reset() }
     try query.statement.bind(clock, at: 0)
     try query.statement.bind(diff.description, at: 1)
     try query.statement.bind(operation.word, at: 2)
     try query.statement.bind(columns.bytes, at: 3)
-    try query.statement.bind(source.rawValue, at: 4)
+    try query.statement.bind(source.number, at: 4)
+    try query.statement.bind(source.carrier, at: 5)
     if try query.statement.step() {
       return RowStamp(
         number: query.statement.integer(at: 0), diff: diff, operation: operation, columns: columns)
     }
     try connection.run(
-      cached: "INSERT INTO main.buckia_stamp(clock, diff, operation, columns, is_own) VALUES (?1, ?2, ?3, ?4, ?5)",
-      clock, diff.description, operation.word, columns.bytes, source.rawValue)
+      cached:
+        "INSERT INTO main.buckia_stamp(clock, diff, operation, columns, is_own, carrier) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      clock, diff.description, operation.word, columns.bytes, source.number, source.carrier)
     return RowStamp(
       number: try connection.cachedInteger("SELECT last_insert_rowid()") ?? 0, diff: diff, operation: operation,
       columns: columns)

@@ -21,6 +21,7 @@ package struct RowNameEntry: Hashable, Sendable {
       replica BLOB NOT NULL,
       PRIMARY KEY (sender, stream)
     ) WITHOUT ROWID;
+    CREATE INDEX main.buckia_stream_author_replica ON buckia_stream_author(replica);
     """
 
   /// The table.
@@ -113,16 +114,17 @@ package struct RowNameEntry: Hashable, Sendable {
     return found
   }
 
-  /// The greatest key here that an entry of a table names; nil for none.
+  /// The greatest key here below a limit that an entry of a table names; nil for none.
   ///
   /// - Throws: `SQLiteError`.
   package static func greatest(
-    in table: TableName, on connection: borrowing SQLiteConnection
+    below limit: Int64, in table: TableName, on connection: borrowing SQLiteConnection
   ) throws -> Int64? {
     let query = try connection.cached(
-      "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 ORDER BY local DESC LIMIT 1")
+      "SELECT local FROM main.buckia_row_name WHERE table_name = ?1 AND local < ?2 ORDER BY local DESC LIMIT 1")
     defer { query.statement.reset() }
     try query.statement.bind(table.text, at: 0)
+    try query.statement.bind(limit, at: 1)
     return try query.statement.step() ? query.statement.integer(at: 0) : nil
   }
 

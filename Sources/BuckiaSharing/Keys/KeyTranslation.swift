@@ -36,8 +36,8 @@ final class KeyTranslation {
   /// Keys of this database by which the diff calls rows. Where such a row is gone here, it gets its key again, and no other row does.
   private var recalled: [TableName: Set<Int64>] = [:]
   private let told: ToldKeys
-  private var greatest: [TableName: Int64]?
-  private var next: [TableName: Int64] = [:]
+  private let newKeys: NewKeys
+  private var greatest: [TableName: (regular: Int64, any: Int64)]?
   /// What is done about the first diff of a copy; nil where this is none.
   private let copies: CopyPolicy?
   private var met = MetKeys()
@@ -65,6 +65,7 @@ final class KeyTranslation {
     self.changes = changes
     self.connection = SQLiteConnection(sharing: connection)
     told = ToldKeys(on: connection)
+    newKeys = NewKeys(told, seed: changes.key.digest, on: connection)
     self.own = try ReplicaIdentity.read(on: connection)?.replica
     naming = try changes.naming()
     let authors = changes.definitions ?? []
@@ -101,7 +102,9 @@ final class KeyTranslation {
     let mayMeet = try changes.claims.ownKeys.contains { name in
       try tables[name].map { try mayMeetOthers(in: $0) } ?? false
     }
-    guard mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty else { return changes }
+    guard try mayMeet || !known.isEmpty || !naming.runs.isEmpty || !naming.references.isEmpty || reachEnd() else {
+      return changes
+    }
     try recall()
     let referred = try referredKeys()
     for row in naming.references
@@ -143,7 +146,7 @@ final class KeyTranslation {
 
   /// True if rows of a table may have the keys of others: those that are here, that came, or that others got from here.
   private func mayMeetOthers(in table: KeyedTable) throws -> Bool {
-    try vouchers.isHere(table) || vouchers.haveBrought(table) || told.greatest(of: table) != nil
+    try vouchers.isHere(table) || vouchers.haveBrought(table) || told.exist(of: table)
       || RowClocks.number(of: table.local, on: connection) != nil || Tombstones.exist(of: table.name, on: connection)
   }
 
@@ -212,7 +215,10 @@ final class KeyTranslation {
       let row = change.operation == .insert ? reader.new : reader.old
       guard let key = table.integerKey(of: row, bytes) else { return }
       // Where nothing is, nothing is in the way.
-      guard try !naming.runs.isEmpty || self.known.contains(table.name) || mayMeetOthers(in: table) else { return }
+      guard
+        try !naming.runs.isEmpty || self.known.contains(table.name) || key > AutoIncrement.greatestIncomingID
+          || mayMeetOthers(in: table)
+      else { return }
       let known = called.map { RowNames.Name(replica: $0.replica, key: $0.key ?? key) }
       try decide(key, known, change.operation == .insert ? (row, bytes) : nil, table)
     }
@@ -250,7 +256,7 @@ final class KeyTranslation {
       chosen = candidate
       break
     }
-    guard let local = try chosen ?? newKey(in: table) else { return }
+    let local = try chosen ?? newKey(in: table)
     if !naming.runs.isEmpty || local != key { taken[table.name, default: []].insert(local) }
     try note(key, is: local, in: table.name)
     for name in others.prefix(RowNames.limit) where name.replica != sender && name.replica != own {
@@ -309,6 +315,7 @@ final class KeyTranslation {
       return (true, try LocalRow(own, keyBytes, of: table, on: connection))
     }
     guard here.isHere else {
+      guard key <= AutoIncrement.greatestIncomingID else { return false }
       return try isMeant
         || !told.contain(key, of: table) && !wasDeleted(key, of: table)
           && vouchers.entries(withKey: key, of: table).isEmpty
@@ -353,42 +360,44 @@ final class KeyTranslation {
     return try RowClocks.deletion(of: bytes, in: clock, on: connection) != nil
   }
 
-  /// A key that no row has, here or in the diff; nil when there are none left.
-  private func newKey(in table: KeyedTable) throws -> Int64? {
-    let last: Int64
-    if let known = next[table.name] {
-      last = known
-    } else {
-      let column = table.local.keySQL[0]
-      let mine = try connection.cachedInteger("SELECT max(\(column)) FROM \(table.sql)") ?? 0
-      var sequence: Int64 = 0
-      if table.local.isAutoIncrement {
-        let query = "SELECT seq FROM main.sqlite_sequence WHERE name = ?1 COLLATE NOCASE"
-        try connection.forEachRow(ofCached: query, binding: [table.local.name]) { sequence = $0.integer(at: 0) }
-      }
-      let named = try RowNameEntry.greatest(in: table.name, on: connection) ?? 0
-      let others = max(try told.greatest(of: table) ?? 0, recalled[table.name]?.max() ?? 0)
-      last = max(0, mine, sequence, named, others, try greatestIncoming()[table.name] ?? 0)
-    }
-    guard last < Int64.max else { return nil }
-    next[table.name] = last + 1
-    return last + 1
+  /// A key that no row has, here or in the diff.
+  private func newKey(in table: KeyedTable) throws -> Int64 {
+    try newKeys.next(
+      in: table,
+      behind: {
+        [try greatestIncoming()[table.name]?.regular ?? 0]
+          + (recalled[table.name] ?? []).filter { $0 < NewKeys.limit }
+      },
+      unless: { key in try taken[table.name]?.contains(key) == true || !isUnused(key, in: table) })
   }
 
-  /// The greatest key of each table that the diff names.
-  private func greatestIncoming() throws -> [TableName: Int64] {
+  /// True if no row has, or had, a key, as far as that is known.
+  private func isUnused(_ key: Int64, in table: KeyedTable) throws -> Bool {
+    let isHere = try table.withRow(forKey: key) { try table.finds(table.lookup, $0, $1, on: connection) }
+    return try !isHere && !told.contain(key, of: table) && !wasDeleted(key, of: table)
+      && vouchers.entries(withKey: key, of: table).isEmpty
+  }
+
+  /// The greatest key of each table in the diff, and the greatest below ``NewKeys/limit``.
+  private func greatestIncoming() throws -> [TableName: (regular: Int64, any: Int64)] {
     if let greatest { return greatest }
-    var found: [TableName: Int64] = [:]
-    var runs = NameRuns(naming.runs)
+    var found: [TableName: (regular: Int64, any: Int64)] = [:]
     try Changesets.forEachChange(of: changes.changeset, knowing: changes.feed.summary()) { change, reader, bytes in
-      let others = runs.next()
       guard let table = reader.table.flatMap({ tables.table(of: $0) }),
         let key = table.integerKey(of: change.operation == .insert ? reader.new : reader.old, bytes)
       else { return }
-      found[table.name] = others.reduce(max(found[table.name] ?? key, key)) { max($0, $1.key ?? $0) }
+      let known = found[table.name] ?? (0, key)
+      found[table.name] = (key < NewKeys.limit ? max(known.regular, key) : known.regular, max(known.any, key))
     }
     greatest = found
     return found
+  }
+
+  /// True if a row of a table that is keyed by this database has a key behind which too few are left.
+  private func reachEnd() throws -> Bool {
+    try changes.claims.ownKeys.contains {
+      try greatestIncoming()[$0].map { $0.any > AutoIncrement.greatestIncomingID } ?? false
+    }
   }
 
   // MARK: Rewriting

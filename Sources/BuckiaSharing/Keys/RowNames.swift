@@ -177,9 +177,19 @@ final class RowNames {
   /// The names that are sent: one of each replica.
   private static func best(_ names: [Sent], for readers: [[UInt8]]) -> [Sent] {
     var seen: Set<[UInt8]> = []
-    let once = names.filter { seen.insert($0.name.replica).inserted }
+    let once = names.filter { seen.insert($0.name.replica).inserted }.compactMap { told($0, to: readers) }
     return Array(
       (once.filter { readers.contains($0.name.replica) } + once.filter { !readers.contains($0.name.replica) })
         .prefix(limit))
+  }
+
+  /// A name as readers know it; nil where it tells them nothing. A reader who is not believed to be the replica that they claim to be knows
+  /// their own names under that replica, and those of the other who is under none.
+  private static func told(_ sent: Sent, to readers: [[UInt8]]) -> Sent? {
+    guard let claimed = ReplicaSigners.claimed(by: sent.name.replica) else {
+      return readers.contains { ReplicaSigners.claimed(by: $0) == sent.name.replica } ? nil : sent
+    }
+    guard readers.contains(sent.name.replica) else { return nil }
+    return Sent(name: Name(replica: claimed, key: sent.name.key), version: sent.version)
   }
 }

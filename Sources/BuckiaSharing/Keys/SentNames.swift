@@ -46,7 +46,9 @@ package struct SentNames {
     }
     guard !named.isEmpty || !contents.isEmpty else { return }
     let versions = TakenVersions(on: connection)
-    let readers = try AcknowledgementEntry.all(of: share.number, on: connection).map(\.replica)
+    let readers =
+      try AcknowledgementEntry.all(of: share.number, on: connection).map(\.replica)
+      + ReplicaSigners.apart(readersOf: share.number, on: connection)
     let layouts = Dictionary(
       definitions.map { table in
         let name = TableName(table.name)

@@ -6,8 +6,11 @@ import SQLiteSchemas
 /// shares have told of that.
 final class ToldKeys {
   private struct Shadow {
-    let lookup: String
+    let name: String
+    let column: String
     let greatest: Int64
+
+    var lookup: String { "SELECT 1 FROM \(name) WHERE \(column) = ?1" }
   }
 
   private let connection: SQLiteConnection
@@ -25,10 +28,21 @@ final class ToldKeys {
     return false
   }
 
-  /// The greatest of a table; nil for none.
+  /// True if others have got rows of a table.
   ///
   /// - Throws: `SQLiteError`.
-  func greatest(of table: KeyedTable) throws -> Int64? { try shadows(of: table).map(\.greatest).max() }
+  func exist(of table: KeyedTable) throws -> Bool { try !shadows(of: table).isEmpty }
+
+  /// The greatest of a table below a limit; nil for none.
+  ///
+  /// - Throws: `SQLiteError`.
+  func greatest(below limit: Int64, of table: KeyedTable) throws -> Int64? {
+    try shadows(of: table).compactMap { shadow in
+      guard shadow.greatest >= limit else { return shadow.greatest }
+      return try connection.cachedInteger(
+        "SELECT max(\(shadow.column)) FROM \(shadow.name) WHERE \(shadow.column) < \(limit)")
+    }.max()
+  }
 
   /// The shadows that have rows of a table.
   private func shadows(of table: KeyedTable) throws -> [Shadow] {
@@ -42,7 +56,7 @@ final class ToldKeys {
         guard try entry.hasColumn(column, on: connection) else { continue }
         let shadow = "main.\(entry.name.quoted)"
         if let greatest = try connection.cachedInteger("SELECT max(\(name)) FROM \(shadow)") {
-          found.append(Shadow(lookup: "SELECT 1 FROM \(shadow) WHERE \(name) = ?1", greatest: greatest))
+          found.append(Shadow(name: shadow, column: name, greatest: greatest))
         }
       }
     }

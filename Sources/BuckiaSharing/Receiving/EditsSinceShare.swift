@@ -9,13 +9,14 @@ import SQLiteSchemas
 ///
 /// Under the policy `latest` such an edit counts as later than what arrives, because the share that tells of it will be. A value counts as
 /// edited here where that is certain: it is another than the author was told, and neither what the diff of somebody else has made it nor
-/// what another share has told.
+/// what another share has told. A value that no diff is known to have set counts, too, where ``CrossingShares`` say so.
 final class EditsSinceShare {
   private let tables: KeyedTables
   private let history: EditHistory
   private let connection: SQLiteConnection
   private let changes: IncomingChanges
   private let senders: KnownSenders
+  private let crossing: CrossingShares?
   private lazy var shadows = Result {
     try changes.sharesWithAuthor(senders, on: connection).filter { try $0.isForOne() }
       .map { try PeerShadow(of: $0, on: connection) }
@@ -30,14 +31,16 @@ final class EditsSinceShare {
   ///   - tables: Its tables.
   ///   - history: What is known of where values come from.
   ///   - senders: Knows which keys have replaced others.
+  ///   - crossing: What the author has changed without knowing what is here; nil for nothing.
   init(
     _ changes: IncomingChanges, _ tables: KeyedTables, _ history: EditHistory, _ senders: KnownSenders,
-    on connection: borrowing SQLiteConnection
+    _ crossing: CrossingShares?, on connection: borrowing SQLiteConnection
   ) {
     self.changes = changes
     self.tables = tables
     self.senders = senders
     self.history = history
+    self.crossing = crossing
     self.connection = SQLiteConnection(sharing: connection)
   }
 
@@ -58,17 +61,23 @@ final class EditsSinceShare {
         told.append(values)
         places.formIntersection(shadow.placesSentAsTheyAre(of: table))
       }
-      guard let first = told.first else { return [:] }
       var before: [String: [UInt8]] = [:]
-      for place in places {
+      func note(_ column: String, toldAs value: [UInt8], setBy setter: KSUID?) {
+        before[column] = value
+        found[name, default: [:]][key, default: [:]][column] = .some(setter)
+      }
+      for place in told.isEmpty ? [] : places {
         let value = row.encoded(place)
-        guard let known = first[place], told.allSatisfy({ $0[place] != nil && $0[place] != value }),
+        guard let known = told[0][place], told.allSatisfy({ $0[place] != nil && $0[place] != value }),
           try history.isEdited(place, of: row.slices, bytes, key, table)
         else { continue }
         let column = ASCIIName.folded(table.columns[place])
-        before[column] = known
-        found[name, default: [:]][key, default: [:]][column] = .some(
-          try history.setter(of: column, inRow: key, of: table))
+        note(column, toldAs: known, setBy: try history.setter(of: column, inRow: key, of: table))
+      }
+      for place in crossing?.places(ofRow: key, in: name) ?? [] {
+        let column = ASCIIName.folded(table.columns[place])
+        guard try history.setter(of: column, inRow: key, of: table) == nil else { continue }
+        note(column, toldAs: row.encoded(place), setBy: nil)
       }
       return before
     }

@@ -1,5 +1,6 @@
 import BuckiaApply
 import BuckiaByteStreams
+import BuckiaJSON
 import BuckiaLedger
 import BuckiaSchemaPlans
 import SQLiteChangesets
@@ -108,6 +109,9 @@ package final class InboundShares: SharingParticipant {
   private func prepared(_ changes: IncomingChanges) throws -> IncomingChanges {
     try ReplacedKeys(senders.keys(before: changes.key.sender), by: changes.key.sender).handOver(
       changes.place, on: connection)
+    if let replica = changes.claims.replica {
+      try ReplicaSigners.settle(replica, of: changes.key.sender, senders, on: connection)
+    }
     vouchers.reload()
     names.reload()
     let schema = try SchemaReader(connection)
@@ -131,8 +135,10 @@ package final class InboundShares: SharingParticipant {
         try RowOrigins(runs, of: changes.changeset, id, knowing: changes.feed.summary())
       }
     self.origins = origins
-    edits = EditsSinceShare(changes, tables, editHistory, senders, on: connection)
-    outdated = try OutdatedChanges(policies, changes, senders, on: connection)
+    let crossing =
+      policies.usesLatest || policies.usesTakeIncoming ? try CrossingShares(changes, senders, on: connection) : nil
+    edits = EditsSinceShare(changes, tables, editHistory, senders, crossing, on: connection)
+    outdated = try OutdatedChanges(policies, changes, senders, crossing, on: connection)
     let withdrawals = try changes.withdrawals()
     var staying: Set<Int64> = []
     if try !withdrawals.isEmpty || tables.contains(where: { try vouchers.isHere($0) }) {
@@ -148,7 +154,8 @@ package final class InboundShares: SharingParticipant {
       resent, place, from: changes.key.sender, of: changes.claims.replica, tables, vouchers, names,
       sent: sent(to: changes),
       identified: resent.isEmpty ? [] : identified, sentKeys: translation?.keys.sentKeys ?? [:], staying: staying,
-      returned, runs, naming, contents, outdated, here: own, repeatsRows: repeatsRows, WithdrawalRuns(withdrawals),
+      returned, runs, naming, contents, outdated, crossing, here: own, repeatsRows: repeatsRows,
+      WithdrawalRuns(withdrawals),
       keySets, on: connection)
     var result = try matched.changes(of: changes, schema) ?? changes
     contested = try outOfScope(matched.contested, tables, changes)
@@ -319,7 +326,15 @@ package final class InboundShares: SharingParticipant {
     }
     try vouchers.flush()
     own = [:]
-    return try state?.finish(changes.claims.states) ?? []
+    return try remarks(onSenderOf: changes) + (state?.finish(changes.claims.states) ?? [])
+  }
+
+  /// What is to be said where a diff claims the replica of somebody else.
+  private func remarks(onSenderOf changes: IncomingChanges) -> [Remark] {
+    guard let signer = changes.claims.firstSigner, let replica = changes.claims.replica,
+      let claimed = ReplicaSigners.claimed(by: replica)
+    else { return [] }
+    return [Remark(.replicaOfAnother, HexText.lowercase(claimed), senders.shown(signer))]
   }
 
   package func settle(at time: Int64) throws {

@@ -44,6 +44,7 @@ final class MatchedChanges {
   private let naming: [RowNaming.Run]
   private let contents: ReceivedContents?
   private let outdated: OutdatedChanges?
+  private let crossing: CrossingShares?
   /// The keys of the rows that the diff inserts, and that are here.
   private let rowsHere: [TableName: KeySet]
   /// True if the diff inserts a row that its sender has brought already.
@@ -67,6 +68,7 @@ final class MatchedChanges {
   ///   - naming: What other replicas call the rows.
   ///   - contents: What they say of rows that only their content identifies.
   ///   - outdated: Finds changes that are older than what is here.
+  ///   - crossing: Is told of the changes that may be; nil where none is.
   ///   - here: The keys of the rows that the diff inserts, and that are here.
   ///   - repeatsRows: True if the diff inserts a row that its sender has brought already.
   ///   - withdrawals: Which changes are of rows that are not shared any more.
@@ -77,7 +79,8 @@ final class MatchedChanges {
     _ names: RowNames, sent: [PeerShadow], identified: Set<TableName>,
     sentKeys: [TableName: [[UInt8]: [UInt8]]] = [:], staying: Set<Int64> = [], _ returned: ReturnedChanges? = nil,
     _ origins: [OriginRun] = [], _ naming: [RowNaming.Run] = [], _ contents: ReceivedContents? = nil,
-    _ outdated: OutdatedChanges? = nil, here: [TableName: KeySet] = [:], repeatsRows: Bool = false,
+    _ outdated: OutdatedChanges? = nil, _ crossing: CrossingShares? = nil, here: [TableName: KeySet] = [:],
+    repeatsRows: Bool = false,
     _ withdrawals: WithdrawalRuns = WithdrawalRuns([]), _ keySets: KeySets, on connection: borrowing SQLiteConnection
   ) throws {
     self.sentKeys = sentKeys
@@ -96,6 +99,7 @@ final class MatchedChanges {
     self.naming = naming
     self.contents = contents
     self.outdated = outdated
+    self.crossing = crossing
     rowsHere = here
     self.repeatsRows = repeatsRows
     self.keySets = keySets
@@ -118,7 +122,7 @@ final class MatchedChanges {
     brought = brought.filter { resent.concern($0) }
     let isAsItIs =
       brought.isEmpty && identified.isEmpty && naming.isEmpty && staying.isEmpty && returned == nil && outdated == nil
-      && rowsHere.isEmpty && !repeatsRows
+      && crossing == nil && rowsHere.isEmpty && !repeatsRows
     if isAsItIs { return nil }
     let result = incoming.changeset.makeEmpty()
     var present: [TableName: KeySet] = [:]
@@ -148,6 +152,8 @@ final class MatchedChanges {
             try present.insert(key, of: table.name, in: keySets)
           }
           let met = try meet(row, bytes, of: table, isAnew: isAnew, called)
+          try crossing?.look(
+            at: change, reader, bytes, of: table, changing: changedPlaces(row, bytes, of: table, header, met))
           isDecided =
             try outdated?.write(change, reader, bytes, of: table, header, origin, into: &writer) == true
             || write(row, bytes, of: table, header, met, isRelayed: !called.isEmpty, into: &writer)
@@ -155,6 +161,9 @@ final class MatchedChanges {
           try writeDeletion(row, bytes, of: table, called, into: &writer)
           isDecided = true
         case .delete, .update:
+          if change.operation == .update {
+            try crossing?.look(at: change, reader, bytes, of: table, changing: Set(row.indices))
+          }
           isDecided =
             try !isWithdrawal
             && outdated?.write(change, reader, bytes, of: table, header, origin, into: &writer) == true
@@ -225,6 +234,23 @@ final class MatchedChanges {
     return .local(here, name, said: said)
   }
 
+  /// The places of the columns that the author of an INSERT has changed since the version of the row that they have taken from here, and that
+  /// are not as in that version; all where the version is not known.
+  private func changedPlaces(
+    _ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable, _ header: ChangesetTable, _ met: MetRow
+  ) throws -> Set<Int> {
+    switch met {
+    case .unknown, .local(_, nil, said: nil): return Set(row.indices)
+    case .local(let here?, let name?, _):
+      guard let version = name.version else { return [] }
+      let base = RecoveredRow(
+        version, of: row.map { bytes.array($0.encoded) }, table, beside: here, try sentRow(row, bytes, of: table))
+      guard let base else { return Set(row.indices) }
+      return Set(base.changedPlaces(row, bytes, header).filter { base.values[$0] != here.encoded($0) })
+    case .brought, .local: return []
+    }
+  }
+
   /// Writes what an INSERT changes here.
   ///
   /// - Parameters:
@@ -249,7 +275,7 @@ final class MatchedChanges {
         return true
       }
       guard identified.contains(table.name) else { return false }
-      writeUnknown(row, bytes, header, over: here, into: &writer)
+      writer.appendUpdate(ofUnknown: here, to: row, bytes, header)
       return true
     case .local(nil, nil, _):
       guard isRelayed, try !followsClock(table) else { return false }
@@ -268,17 +294,17 @@ final class MatchedChanges {
       // It was deleted here, unless it was never taken. An edit of it is a conflict.
       let isHere = try table.finds(table.lookup, row, bytes, on: connection)
       if try isHere || !wasTaken(row, bytes, of: table) { return false }
-      if known != table.contentHash(row, bytes) { writeEdit(row, bytes, header, into: &writer) }
+      if known != table.contentHash(row, bytes) { writer.appendUpdate(ofMissing: row, bytes, header) }
       return true
     }
     // What has been edited here since is for the next share from here to say.
     if known == table.contentHash(row, bytes) { return true }
     guard here.hash == known else {
       guard identified.contains(table.name) else { return false }
-      writeUnknown(row, bytes, header, over: here, into: &writer)
+      writer.appendUpdate(ofUnknown: here, to: row, bytes, header)
       return true
     }
-    writeUpdate(of: here, to: row, bytes, header, into: &writer)
+    writer.appendUpdate(of: here, to: row, bytes, header)
     return true
   }
 
@@ -341,7 +367,7 @@ final class MatchedChanges {
     }
     guard let here else {
       if !isOwn, follows { return false }
-      writeEdit(row, bytes, header, into: &writer)
+      writer.appendUpdate(ofMissing: row, bytes, header)
       return true
     }
     if try writeDifference(row, bytes, of: table, header, over: here, since: version, into: &writer) { return true }
@@ -349,7 +375,7 @@ final class MatchedChanges {
     if let said, try writeDifference(row, bytes, of: table, header, over: here, since: said, into: &writer) {
       return true
     }
-    writeUnknown(row, bytes, header, over: here, into: &writer)
+    writer.appendUpdate(ofUnknown: here, to: row, bytes, header)
     return true
   }
 
@@ -412,39 +438,6 @@ final class MatchedChanges {
       } else {
         writer.appendNull()
       }
-    }
-  }
-
-  /// Writes an UPDATE of a row that is here to the values of another.
-  private func writeUpdate(
-    of here: LocalRow, to row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable,
-    into writer: inout ChangesetWriter
-  ) {
-    here.values.withRawSpan { mine in
-      writer.appendUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header) {
-        $1.append(here.slices[$0], of: mine)
-      }
-    }
-  }
-
-  /// Writes how a row differs from the one here that it is known to be, where it is not known what was there: where something is, it is a
-  /// conflict.
-  private func writeUnknown(
-    _ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, over here: LocalRow,
-    into writer: inout ChangesetWriter
-  ) {
-    writer.appendUpdate(of: here.changedPlaces(row, bytes, header), to: row, bytes, header) {
-      if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
-    }
-  }
-
-  /// Writes the edit of a row that is gone here: a conflict.
-  private func writeEdit(
-    _ row: [ValueSlice], _ bytes: RawSpan, _ header: ChangesetTable, into writer: inout ChangesetWriter
-  ) {
-    let places = row.indices.filter { !header.isKey($0) && row[$0].isDefined }
-    writer.appendUpdate(of: places, to: row, bytes, header) {
-      if header.isKey($0) { $1.append(row[$0], of: bytes) } else { $1.appendNull() }
     }
   }
 

@@ -15,6 +15,7 @@ final class OutdatedChanges {
   private let policies: ConflictPolicies
   private let id: KSUID
   private let connection: SQLiteConnection
+  private let crossing: CrossingShares?
   /// The shares that the sender gets, and how far they had applied them; none where no conflict was resolved here.
   private let shares: [(number: Int64, through: Int64)]
   private var stamps: [TableName: StampedRows?] = [:]
@@ -35,10 +36,11 @@ final class OutdatedChanges {
   ///   - policies: What is done about conflicts.
   ///   - changes: Those of the stream.
   ///   - senders: Knows which keys have replaced others.
+  ///   - crossing: What their author has changed without knowing what is here; nil for nothing.
   /// - Returns: nil where nothing here can be later.
   /// - Throws: `SQLiteError`; `LedgerError`.
   init?(
-    _ policies: ConflictPolicies, _ changes: IncomingChanges, _ senders: KnownSenders,
+    _ policies: ConflictPolicies, _ changes: IncomingChanges, _ senders: KnownSenders, _ crossing: CrossingShares?,
     on connection: borrowing SQLiteConnection
   ) throws {
     guard let id = changes.key.id else { return nil }
@@ -47,6 +49,7 @@ final class OutdatedChanges {
     shares =
       try isDecided
       ? changes.sharesWithAuthor(senders, on: connection).map { ($0.number, changes.claims.acknowledged($0)) } : []
+    self.crossing = crossing
     self.policies = policies
     self.id = id
     self.connection = SQLiteConnection(sharing: connection)
@@ -69,11 +72,13 @@ final class OutdatedChanges {
     _ origin: OriginRun?, into writer: inout ChangesetWriter
   ) throws -> Bool {
     if try crosses(change, reader, bytes, of: table, header) { return true }
-    guard policies.policy(for: table.name) == .takeIncoming, let stamps = try stamps(of: table) else { return false }
+    guard policies.policy(for: table.name) == .takeIncoming else { return false }
+    let stamps = try stamps(of: table)
+    guard stamps != nil || crossing != nil else { return false }
     let row = change.operation == .insert ? reader.new : reader.old
     let key = table.key(row, bytes)
     let here = try LocalRow(row, bytes, of: table, on: connection)
-    let stamped = try stamps.row(key, isHere: here != nil)
+    let stamped = try stamps?.row(key, isHere: here != nil) ?? StampedRows.Row()
     let origin = origin ?? OriginRun(count: 1, diff: id)
     func note(_ leftOut: LeftOut) -> Bool {
       found[table.name, default: [:]][key] = leftOut
@@ -95,10 +100,11 @@ final class OutdatedChanges {
       reader.new[place].isDefined && !header.isKey(place)
         && here.encoded(place) != bytes.array(reader.new[place].encoded)
     }
+    let told = crossing?.places(ofRow: key, in: table.name) ?? []
     let outdated = Set(
       other.filter { place in
         guard let setter = stamped.columns[ASCIIName.folded(table.columns[place])] ?? stamped.insertion else {
-          return false
+          return told.contains(place)
         }
         return setter.diff > origin.diff(of: place, change.operation)
       })

@@ -135,6 +135,11 @@ final class PeerShadow {
     return try table.finds(lookup, row, bytes, on: connection)
   }
 
+  /// What the stream of the share has said of a row; nil where that is what the shadow has.
+  func aside(_ row: [ValueSlice], _ bytes: RawSpan, of table: KeyedTable) throws -> AsideRows.Row? {
+    try AsideRows(of: share, table.name).row(table.key(row, bytes), on: connection)
+  }
+
   /// A row as it was sent.
   struct SentRow {
     /// Its values in the columns of a changeset, in its format: nil for those that were not sent.

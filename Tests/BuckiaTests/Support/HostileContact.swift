@@ -15,6 +15,8 @@ final class HostileContact {
   let path: String
   let home: BuckiaHome
   private let folder: TemporaryFolder
+  /// The last file that was altered for each recipient: the next one follows that, and not the file that the database has written.
+  private var altered: [String: Manifest.Chain.Predecessor] = [:]
 
   init(_ name: String, in folder: TemporaryFolder, _ sql: String) throws {
     self.name = name
@@ -34,6 +36,12 @@ final class HostileContact {
     }
   }
 
+  /// The replica that the database is.
+  func replica() throws -> ReplicaID {
+    let id = try #require(try DatabaseManager(path).status(home: home).replica).id
+    return try #require(ReplicaID(hex: id))
+  }
+
   func run(_ sql: String) throws { try TestDatabases.run(sql, on: path) }
   func rows(_ query: String) throws -> [String] { try TestDatabases.texts(query, on: path) }
 
@@ -50,7 +58,7 @@ final class HostileContact {
   ) throws -> ShareReport {
     let recipient = try ShareRecipient(home.contact(named: other.name))
     let outbox = folder.file("for \(other.name)")
-    guard changes != nil || alter != nil else {
+    guard changes != nil || alter != nil || altered[other.name] != nil else {
       var options = ShareOptions()
       options.widening = widening
       return try DatabaseManager(path).share(
@@ -68,16 +76,19 @@ final class HostileContact {
     // Sums would only show that the rows are not those of the share.
     draft.manifest.states = []
     if changes != nil, draft.manifest.kind == .ack { draft.manifest.kind = .delta }
+    if draft.manifest.chain?.follows != nil, let last = altered[other.name] { draft.manifest.chain?.follows = last }
     try alter?(&draft)
     var writer = DiffFileWriter()
     writer.replacesExisting = true
     writer.signer = try ManifestSigner(home.identity())
-    let plain = folder.file("altered")
+    let plain = folder.file("\(draft.manifest.id).bdiff")
     if let changes {
       try writer.write(draft, changeset: TemporaryBuffer(changes.bytes), to: plain)
     } else {
       try writer.write(draft, changeset: diff.changeset, to: plain)
     }
+    altered[other.name] = Manifest.Chain.Predecessor(
+      id: draft.manifest.id, manifestSHA256: try DiffFile.verified(at: plain).manifestDigest)
     try FileEncryption(to: [#require(recipient.key)]).encrypt(
       plain, to: "\(outbox)/\(DiffFileName.encrypted(draft.manifest.id))")
     return report

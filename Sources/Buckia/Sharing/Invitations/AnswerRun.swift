@@ -257,7 +257,9 @@ struct AnswerRun {
       stream: entry.stream, incarnation: entry.incarnation, name: scope.name, scope: entry.scope, audience: audience)
     try share.write(on: connection)
     guard let replica = acceptance.replica else { return }
-    try AcknowledgementEntry.note(0, of: share.number, by: acceptance.card.key, replica, on: connection)
+    let key = acceptance.card.key
+    let believed = try ReplicaSigners.believed(replica, from: key, home.knownSenders(), on: connection)
+    try AcknowledgementEntry.note(0, of: share.number, by: key, believed.replica, on: connection)
   }
 
   private func newID(on connection: borrowing SQLiteConnection) throws -> KSUID {
