@@ -457,7 +457,8 @@ enum LedgerMigration {
   ///
   /// These tables are as they are defined now. When one of them changes, its definition of this format has to stand here.
   private static let toFormatWithRecipientKeys = [
-    toStampsWithCarriers, RecipientKey.definition, UntoldRows.definition, UntakenRows.definition, ParkedRows.definition, KeptRows.definition,
+    toStampsWithCarriers, RecipientKey.definition, UntoldRows.definition, UntakenRows.definition, ParkedRows.definition,
+    KeptRows.definition,
     CountedTable.definition, WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
   ].joined(separator: "\n")
 }
