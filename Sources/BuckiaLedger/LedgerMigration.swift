@@ -186,8 +186,7 @@ enum LedgerMigration {
       diff TEXT NOT NULL,
       operation TEXT NOT NULL,
       columns BLOB NOT NULL,
-      is_own INTEGER NOT NULL,
-      carrier TEXT
+      is_own INTEGER NOT NULL
     );
     CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
     """
@@ -342,7 +341,6 @@ enum LedgerMigration {
       replica BLOB NOT NULL,
       PRIMARY KEY (sender, stream)
     ) WITHOUT ROWID;
-    CREATE INDEX main.buckia_stream_author_replica ON buckia_stream_author(replica);
     """
 
   /// It is known who has signed what was sent last, and a diff may be several files.
@@ -434,12 +432,33 @@ enum LedgerMigration {
     ) WITHOUT ROWID;
     """
 
+  /// A stamp says which diff has named the one that it is of as an origin. The streams of a replica are found by an index.
+  private static let toStampsWithCarriers = """
+    CREATE TEMP TABLE buckia_migration AS SELECT * FROM main.buckia_stamp;
+    DROP TABLE main.buckia_stamp;
+    CREATE TABLE main.buckia_stamp(
+      stamp INTEGER PRIMARY KEY,
+      clock INTEGER NOT NULL,
+      diff TEXT NOT NULL,
+      operation TEXT NOT NULL,
+      columns BLOB NOT NULL,
+      is_own INTEGER NOT NULL,
+      carrier TEXT
+    );
+    CREATE INDEX main.buckia_stamp_diff ON buckia_stamp(clock, diff);
+    INSERT INTO main.buckia_stamp
+      SELECT stamp, clock, diff, operation, columns, is_own, NULL FROM temp.buckia_migration;
+    DROP TABLE temp.buckia_migration;
+    CREATE INDEX IF NOT EXISTS main.buckia_stream_author_replica ON buckia_stream_author(replica);
+    """
+
   /// A share knows the keys of its recipients, and which rows of theirs it has not sent yet; a stream, which of its changes were not taken.
   /// Rows wait for those that they refer to, and rows that others refer to are kept. Rows without a key are counted by their content.
   ///
   /// These tables are as they are defined now. When one of them changes, its definition of this format has to stand here.
   private static let toFormatWithRecipientKeys = [
-    RecipientKey.definition, UntoldRows.definition, UntakenRows.definition, ParkedRows.definition, KeptRows.definition,
+    toStampsWithCarriers, RecipientKey.definition, UntoldRows.definition, UntakenRows.definition, ParkedRows.definition,
+    KeptRows.definition,
     CountedTable.definition, WideningChanges.definition, Tombstones.definition, DecidedRows.definition,
   ].joined(separator: "\n")
 }

@@ -102,6 +102,15 @@ import Testing
     #expect(try exchange.rows("SELECT count(*) FROM t") == ["0"])
   }
 
+  @Test func `a row with one of the last keys goes into a table without AUTOINCREMENT, and is named`() throws {
+    let exchange = try Exchange("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
+    try exchange.send("INSERT INTO t VALUES (9223372036854775806, 1)")
+    try exchange.send("INSERT INTO t VALUES (7, 2)")
+    let report = try exchange.apply()
+    #expect(report.diffs.map(\.warnings) == [[Remark(.lastKeys, "t", "9223372036854775806")], []])
+    #expect(try exchange.rows("SELECT count(*) FROM t") == ["2"])
+  }
+
   @Test("It follows all files of a folder, whatever is in between")
   func manyFiles() throws {
     let exchange = try Exchange(Self.table)

@@ -284,7 +284,9 @@ struct ChangesetApplier {
     }
     if applier.statements.match.local.isAutoIncrement {
       try AutoIncrement.raise(applier.statements.name, to: applier.greatestRowID, on: session.connection)
-    } else if applier.greatestRowID > AutoIncrement.greatestIncomingID, applier.counts.inserted > 0 {
+    } else if applier.statements.match.local.module == nil, !applier.statements.match.local.isKeyedByRowID,
+      applier.counts.inserted > 0, applier.greatestRowID > AutoIncrement.greatestIncomingID
+    {
       if rules.endsAtRefusals { throw Refused() }
       warnings.append(Remark(.lastKeys, applier.statements.name.text, "\(applier.greatestRowID)"))
     }
