@@ -1,3 +1,4 @@
+import BuckiaKSUID
 import BuckiaLedger
 import SQLiteConnections
 
@@ -61,6 +62,29 @@ extension DatabaseManager {
         entries[name] = try LedgerEntries.last(of: id, file: name, naming: senders, on: connection)
       }
       return entries
+    }
+  }
+
+  /// By which digests the ledger knows files that are in the database: applied, or held for an upgrade.
+  ///
+  /// - Parameter files: Their names, without folders, and the ids that they go by.
+  /// - Returns: The digests of each name in hexadecimal; several where senders have used one id.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  package func settledDigests(ofFiles files: [(name: String, id: KSUID)]) throws -> [String: Set<String>] {
+    guard !files.isEmpty else { return [:] }
+    return try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [:] }
+      var digests: [String: Set<String>] = [:]
+      for (name, id) in files {
+        let query = """
+          SELECT lower(hex(digest)) FROM main.buckia_ledger
+          WHERE state IN ('applied', 'held') AND (diff = ?1 OR raw AND file = ?2)
+          """
+        try connection.forEachRow(of: query, binding: [id.description, name]) { row in
+          digests[name, default: []].insert(row.text(at: 0) ?? "")
+        }
+      }
+      return digests
     }
   }
 }

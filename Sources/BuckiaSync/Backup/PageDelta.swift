@@ -117,6 +117,18 @@ struct PageDelta {
     return pageSize
   }
 
+  /// Whether a copy of a database is not all there, by the number of pages that its header names.
+  ///
+  /// - Parameters:
+  ///   - header: Its first 100 bytes, or all where it has fewer.
+  ///   - byteCount: Its size in bytes.
+  static func isBeginning(_ header: [UInt8], of byteCount: Int64) -> Bool {
+    guard header.starts(with: Array("SQLite format 3\0".utf8).prefix(header.count)) else { return false }
+    guard header.count == 100 else { return true }
+    let size = number(header[16..<18])
+    return byteCount < Int64(size == 1 ? 65_536 : size) * Int64(number(header[28..<32]))
+  }
+
   static func bigEndian(_ number: UInt64, _ count: Int) -> [UInt8] {
     (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * UInt64($0))) }
   }
