@@ -30,6 +30,13 @@ enum Servers {
       transport: transport.get())
   }
 
+  /// A folder of its own, of WsgiDAV.
+  static func wsgidavFolder() throws -> WebDAVFolder {
+    try WebDAVFolder(
+      WebDAVConfiguration(address: "\(TestServer.wsgidav.get().address)/test-\(UInt64.random(in: 0...UInt64.max))"),
+      transport: transport.get())
+  }
+
   /// A folder of its own, of rclone.
   static func rcloneFolder() throws -> WebDAVFolder {
     var configuration = WebDAVConfiguration(
@@ -58,6 +65,11 @@ struct ConformanceTests {
 
   @Test("WebDAV, against rclone") func rclone() async throws {
     let found = try await faults(of: Servers.rcloneFolder())
+    #expect(found == [])
+  }
+
+  @Test("WebDAV, against WsgiDAV") func wsgidav() async throws {
+    let found = try await faults(of: Servers.wsgidavFolder())
     #expect(found == [])
   }
 

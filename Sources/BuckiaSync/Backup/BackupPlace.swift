@@ -26,21 +26,20 @@ struct BackupPlace: Sendable {
     return "\(usual[..<dot])-\(device)\(usual[dot...])"
   }
 
-  /// The backup in a folder that was written to last, by the storage's times; nil where there is none.
-  static func newest(_ usual: String, in folder: RemotePath, of storage: any StorageProvider) async throws -> BackupPlace? {
+  /// The backups in a folder, by the storage's times: first the one that was written to last.
+  static func all(_ usual: String, in folder: RemotePath, of storage: any StorageProvider) async throws -> [BackupPlace] {
     let objects = try await storage.listAll(folder).objects
     let parts = name(usual, of: "\0").split(separator: "\0", omittingEmptySubsequences: false)
-    var newest: (place: BackupPlace, at: Int64)?
+    var found: [(place: BackupPlace, at: Int64)] = []
     for whole in objects where whole.path.folder == folder {
       let name = whole.path.name
       guard name == usual || name.hasPrefix(parts[0]) && name.hasSuffix(parts[1]) else { continue }
       let place = BackupPlace(folder: folder, name: name)
       let history = try place.history
       let times = objects.filter { $0.path.folder == history }.compactMap(\.modifiedAt) + [whole.modifiedAt ?? 0]
-      let last = times.max() ?? 0
-      if newest.map({ last > $0.at || last == $0.at && name == usual }) ?? true { newest = (place, last) }
+      found.append((place, times.max() ?? 0))
     }
-    return newest?.place
+    return found.sorted { $0.at > $1.at || $0.at == $1.at && $0.place.name == usual }.map(\.place)
   }
 
   /// Makes the newest state of the backup into a file of a folder of this device.
@@ -50,7 +49,8 @@ struct BackupPlace: Sendable {
   ///
   /// - Parameter temporary: The folder, which becomes empty first.
   /// - Returns: The file, its SHA-256, and how many deltas were put on the whole copy.
-  /// - Throws: `StorageError`: `notFound` where there is no backup, `damaged` when it is not as it has to be.
+  /// - Throws: `StorageError`: `notFound` where there is no backup, `truncated` where a broken upload has left a part of one, `damaged` when it is not
+  ///   as it has to be.
   func restore(
     from storage: any StorageProvider, in temporary: String
   ) async throws -> (file: String, digest: [UInt8], deltaCount: Int) {
@@ -69,6 +69,9 @@ struct BackupPlace: Sendable {
     let files = deltas
     return try await CancellationFlag.onThreadOfItsOwn { _ in
       do {
+        guard try !PageDelta.isBeginning(ofFile: database) else {
+          throw StorageError(.truncated, "it is the beginning of a backup only: its upload was broken off", path: try whole)
+        }
         var digest = try PageDelta.digest(of: database)
         let bases = try files.map { try PageDelta.base(of: $0) }
         var first = 0

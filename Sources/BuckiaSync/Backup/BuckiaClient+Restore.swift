@@ -29,7 +29,7 @@ extension BuckiaClient {
   ///
   /// - Parameters:
   ///   - path: The file. One of that name is never replaced.
-  ///   - name: The name of the backup, where a person has several; nil for the one that was written to last.
+  ///   - name: The name of the backup, where a person has several; nil for the one that was written to last, and is whole.
   /// - Returns: What was made.
   /// - Throws: `StorageError`: `notFound` when there is no backup, `alreadyExists` when there is a file of that name, `damaged` when the backup is not as it has
   ///   to be.
@@ -43,13 +43,24 @@ extension BuckiaClient {
     let storage = storages[0]
     let folder = try RemotePath(configuration.userID)
     let usual = BackupPlace(folder: folder, name: configuration.folders.backup)
-    let place =
-      if let name { BackupPlace(folder: folder, name: name) } else {
-        try await BackupPlace.newest(usual.name, in: folder, of: storage) ?? usual
-      }
+    var places = [BackupPlace(folder: folder, name: name ?? usual.name)]
+    if name == nil {
+      let all = try await BackupPlace.all(usual.name, in: folder, of: storage)
+      if !all.isEmpty { places = all }
+    }
     let temporary = "\(path).buckia-restore"
     do {
-      let (file, _, count) = try await place.restore(from: storage, in: temporary)
+      var (place, restored) = (places[0], (file: "", digest: [UInt8](), deltaCount: 0))
+      for (number, candidate) in places.enumerated() {
+        do {
+          (place, restored) = (candidate, try await candidate.restore(from: storage, in: temporary))
+          break
+        } catch let error as StorageError where error.code == .truncated && number < places.count - 1 {
+          // What a broken upload has left is no backup.
+        }
+      }
+      let (file, count) = (restored.file, restored.deltaCount)
+      try await BackupCopies.require(file, restoringTo: path)
       try FileManager.default.moveItem(atPath: file, toPath: path)
       try BackupPlace.clear(temporary)
       return RestoredBackup(

@@ -129,6 +129,14 @@ struct PageDelta {
     return byteCount < Int64(size == 1 ? 65_536 : size) * Int64(number(header[28..<32]))
   }
 
+  /// The same of a file of this device.
+  static func isBeginning(ofFile path: String) throws(ByteStreamError) -> Bool {
+    let file = try PosixFile(reading: path)
+    var header: [UInt8] = []
+    try fill(&header, from: file, at: 0, 100)
+    return isBeginning(header, of: file.initialByteCount)
+  }
+
   static func bigEndian(_ number: UInt64, _ count: Int) -> [UInt8] {
     (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * UInt64($0))) }
   }

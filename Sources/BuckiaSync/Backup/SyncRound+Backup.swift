@@ -255,15 +255,32 @@ struct BackupCopies: Sendable {
         try database.backupDatabase(to: newer)
         let digest = try PageDelta.digest(of: newer)
         if try FileIdentity.current(at: last) != nil, try PageDelta.digest(of: last) == digest { return digest }
-        let found = try SQLiteConnection(opening: newer, as: .immutable).text("PRAGMA quick_check(1)") ?? ""
-        guard found == "ok" else {
+        if let fault = try Self.fault(in: newer) {
           throw BuckiaError(
             .damagedDatabase,
-            "the database is damaged, and no backup is made of it (\(found)); put the newest backup in its place, which the storage has, or repair it with `.recover` in the sqlite3 shell",
+            "the database is damaged, and no backup is made of it (\(fault)); put the newest backup in its place, which the storage has, or repair it with `.recover` in the sqlite3 shell",
             path: database.path)
         }
         return digest
       } catch { throw BuckiaError.wrapped(error) }
+    }
+  }
+
+  /// What SQLite finds to be wrong with a copy, which nobody changes; nil for nothing.
+  private static func fault(in copy: String) throws -> String? {
+    let found = try SQLiteConnection(opening: copy, as: .immutable).text("PRAGMA quick_check(1)")
+    return found == "ok" ? nil : found ?? "it cannot be checked"
+  }
+
+  /// Makes sure that what was restored is a database that can be used.
+  ///
+  /// - Throws: `StorageError` with `damaged`.
+  static func require(_ file: String, restoringTo path: String) async throws {
+    let found: String? = try await CancellationFlag.onThreadOfItsOwn { _ in
+      do { return try fault(in: file) } catch { return "\(error)" }
+    }
+    if let fault = found {
+      throw StorageError(.damaged, "the backup leads to a damaged database (\(fault)), so \(path) was not made")
     }
   }
 

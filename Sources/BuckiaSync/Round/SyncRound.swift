@@ -58,7 +58,9 @@ struct SyncRound {
     let (storage, listing) = try await listInbound()
     result.storage = storage.name
     let inbound = try await InboundStep(listing, from: storage, of: self)
-    if try await inbound.takePart(&result) { try await inbound.download(&result) }
+    // Others must know of this device before they can set one up from its backup, too.
+    let takesPart = try await inbound.takePart(&result)
+    if takesPart { try await inbound.download(&result) }
     if !options.isDryRun {
       step(.applying)
       try await inbound.apply(&result)
@@ -66,7 +68,7 @@ struct SyncRound {
     if !result.isCutShort {
       // What the ledger says now is in a copy that is made from here on.
       let settled = options.isDryRun ? [] : try await inbound.settled()
-      if try await isSafe(in: storage, !settled.isEmpty), !settled.isEmpty {
+      if takesPart, try await isSafe(in: storage, !settled.isEmpty), !settled.isEmpty {
         step(.dropping)
         try await inbound.drop(settled, &result)
       }
