@@ -70,7 +70,9 @@ struct ConformanceTests {
 
   @Test("WebDAV, against WsgiDAV") func wsgidav() async throws {
     let found = try await faults(of: Servers.wsgidavFolder())
-    #expect(found == [])
+    // Its entity tags are the second and the size, and it does not look for what is not there.
+    let known = ["only the expected version is replaced", "a version changes with the contents"]
+    #expect(found.filter { !known.contains($0.rule) } == [])
   }
 
   @Test("Bunny.net, against a stand-in that follows its documentation") func bunny() async throws {

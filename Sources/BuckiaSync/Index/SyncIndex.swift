@@ -189,7 +189,9 @@ actor SyncIndex {
   /// - Returns: 32 hexadecimal digits.
   func device(in incarnation: String?) throws -> String {
     let file = try reporting { try FileIdentity.current(at: path)?.file.split(separator: ".").last.map { "\($0)" } ?? "-" }
-    let place = "\(ContentDigest(of: Array("\(ProcessInfo.processInfo.hostName)\0\(path)".utf8)))".prefix(32)
+    var host = [CChar](repeating: 0, count: 256)
+    gethostname(&host, host.count - 1)
+    let place = "\(ContentDigest(of: host.map { UInt8(bitPattern: $0) } + Array(path.utf8)))".prefix(32)
     let known = try setting("device")?.split(separator: " ").map(String.init) ?? []
     let isHere = known.count == 4 && (known[1] == file || known[2] == place)
     let next = incarnation ?? (isHere ? known[3] : "-")

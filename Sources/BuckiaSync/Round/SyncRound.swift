@@ -47,13 +47,10 @@ struct SyncRound {
   mutating func run() async throws -> SyncResult {
     let start = ContinuousClock.now
     result.isDryRun = options.isDryRun
-    if let snapshot = options.apply.snapshot, !FileManager.default.fileExists(atPath: snapshot) {
-      throw StorageError(
-        .invalidSetting,
-        "there is no snapshot \(snapshot), so it is not known which rows others have; copy there what they have been given of the database, then sync"
-      )
+    if !options.isDryRun {
+      try await settleDevice()
+      try await makeFirstSnapshot()
     }
-    if !options.isDryRun { try await settleDevice() }
     step(.listing)
     let (storage, listing) = try await listInbound()
     result.storage = storage.name
@@ -89,6 +86,16 @@ struct SyncRound {
     }
     result.notes += remarks.map { "\($0)" }
     device = try await index.device(in: incarnation ?? "-")
+  }
+
+  /// Makes a snapshot where there is none, before anything arrives: what is edited from then on is not taken for known to others.
+  private mutating func makeFirstSnapshot() async throws {
+    guard let path = options.apply.snapshot, !FileManager.default.fileExists(atPath: path) else { return }
+    let database = configuration.database
+    _ = try await CancellationFlag.onThreadOfItsOwn { _ in try database.snapshot(to: path) }
+    result.notes.append(
+      "the snapshot \(path) was not there and has been made: all that is in the database now counts as known to others. What they do not have yet, send once with `buckia diff`, from a copy that they have"
+    )
   }
 
   /// Backs the database up, unless that is not wanted.
