@@ -8,7 +8,7 @@ public struct StorageListing: Sendable, Equatable {
 
 extension StorageListing {
   /// How many objects a listing has at most, and as many pages: what goes on is a server at fault, and not a folder.
-  static let limit = 1_000_000
+  static let limit = 500_000
 }
 
 extension StorageProvider {
