@@ -67,21 +67,20 @@ extension DatabaseManager {
 
   /// By which digests the ledger knows files that are in the database: applied, or held for an upgrade.
   ///
-  /// - Parameter files: Their names, without folders, and the ids that they go by.
-  /// - Returns: The digests of each name in hexadecimal; several where senders have used one id.
+  /// - Parameter ids: The ids that they go by.
+  /// - Returns: The digests of each in hexadecimal; several where senders have used one id.
   /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
-  package func settledDigests(ofFiles files: [(name: String, id: KSUID)]) throws -> [String: Set<String>] {
-    guard !files.isEmpty else { return [:] }
+  package func settledDigests(of ids: [KSUID]) throws -> [KSUID: Set<String>] {
+    guard !ids.isEmpty else { return [:] }
     return try withReader { connection in
       guard try Ledger.exists(on: connection) else { return [:] }
-      var digests: [String: Set<String>] = [:]
-      for (name, id) in files {
+      var digests: [KSUID: Set<String>] = [:]
+      for id in ids {
         let query = """
-          SELECT lower(hex(digest)) FROM main.buckia_ledger
-          WHERE state IN ('applied', 'held') AND (diff = ?1 OR raw AND file = ?2)
+          SELECT lower(hex(digest)) FROM main.buckia_ledger WHERE state IN ('applied', 'held') AND diff = ?1
           """
-        try connection.forEachRow(of: query, binding: [id.description, name]) { row in
-          digests[name, default: []].insert(row.text(at: 0) ?? "")
+        try connection.forEachRow(of: query, binding: [id.description]) { row in
+          digests[id, default: []].insert(row.text(at: 0) ?? "")
         }
       }
       return digests

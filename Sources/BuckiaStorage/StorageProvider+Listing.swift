@@ -42,7 +42,8 @@ extension StorageProvider {
       guard let continuation = page.continuation else { break }
       guard listing.objects.count < StorageListing.limit, seen.count < StorageListing.limit else {
         throw StorageError(
-          .invalidAnswer, "\(name) lists more than \(StorageListing.limit) objects and does not end; nothing was done with it")
+          .invalidAnswer,
+          "\(name) lists more than \(StorageListing.limit) objects and does not end; nothing was done with it")
       }
       guard seen.insert(continuation).inserted else {
         throw StorageError(.invalidAnswer, "\(name) lists the same page again and again; nothing was done with it")

@@ -35,7 +35,9 @@ struct WebDAVTests {
 
   @Test(
     "An entity tag names one version however a server writes it",
-    arguments: ["abc", "\"abc\"", "W/\"abc\"", "W/abc", "\"abc-gzip\"", "W/\"abc--gzip\"", "\"abc;gzip\"", "\"abc-br\""])
+    arguments: [
+      "abc", "\"abc\"", "W/\"abc\"", "W/abc", "\"abc-gzip\"", "W/\"abc--gzip\"", "\"abc;gzip\"", "\"abc-br\"",
+    ])
   func entityTags(text: String) { #expect(ObjectVersion(entityTag: text).text == "\"abc\"") }
 
   @Test("A server that answers with other paths than it was asked for is told, and not taken for empty")

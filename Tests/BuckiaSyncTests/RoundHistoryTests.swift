@@ -107,7 +107,9 @@ private struct RoundHistory {
       if FileManager.default.fileExists(atPath: index) { try FileManager.default.removeItem(atPath: index) }
       // Diffs wait for the device that it was, until a person lets that be forgotten.
       if isSeveral[device.user] == true { waiting.insert(device.user) }
-    case 19, 20 where !isStorageReplaced: return
+    case 19,
+      20 where !isStorageReplaced:
+      return
     case 20 where generator.oneIn(2): try replaceStorage(with: [:], "emptied")
     case 20: if let state = states.randomElement(using: &generator) { try replaceStorage(with: state, "put back") }
     case 21:
@@ -185,7 +187,9 @@ private struct RoundHistory {
     let device = devices[number]
     guard let copy = device.copies.randomElement(using: &generator) else { return }
     script.append("\(device.person.name): restore \((copy as NSString).lastPathComponent)")
-    for suffix in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: device.person.database + suffix) }
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      try? FileManager.default.removeItem(atPath: device.person.database + suffix)
+    }
     try FileManager.default.copyItem(atPath: copy, toPath: device.person.database)
     let has = try rows(device.person.database)
     var backups: Set<Int>?
@@ -236,7 +240,8 @@ private struct RoundHistory {
     try addDevice(of: user, from: "backup")
     let device = devices[devices.count - 1]
     storage.begin()
-    do { try await BuckiaClient(configuration(device)).restoreBackup(to: device.person.database) } catch let error as StorageError
+    do { try await BuckiaClient(configuration(device)).restoreBackup(to: device.person.database) } catch let error
+      as StorageError
     {
       script.append("\(device.person.name): joins -> \(error)")
       waiting.insert(user)
@@ -325,7 +330,8 @@ private struct RoundHistory {
 
 @Suite("Histories of rounds")
 struct RoundHistoryTests {
-  @Test("Whatever happens, each diff is applied by all devices that it is for, or is on its way", arguments: Seeds.shards)
+  @Test(
+    "Whatever happens, each diff is applied by all devices that it is for, or is on its way", arguments: Seeds.shards)
   func roundHistories(shard: Int) async throws {
     for seed in Seeds.range(100, shard: shard) {
       do {

@@ -42,6 +42,25 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound") == [bad])
   }
 
+  @Test("A changeset that was applied under another name goes from the storage, too")
+  func sameChangeset() async throws {
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
+    try anna.run("INSERT INTO note VALUES (1,'x')")
+    var options = DiffOptions()
+    options.isRaw = true
+    let file = try #require(
+      try await DatabaseManager(anna.database).createDatabaseDiff(
+        since: anna.shared, output: .folder(anna.outbox), options: options, home: anna.home
+      ).path)
+    let bytes = try fileBytes(file)
+    for name in [(file as NSString).lastPathComponent, "3MOszSZz3uTLnb7JQCqVqYrLuuY.changeset"] {
+      try await bench.local.put(StorageContents(bytes), to: RemotePath("ben/inbound/\(name)"), .none)
+    }
+    try await ben.sync()
+    #expect(try ben.notes().count == 1)
+    #expect(try await bench.objects("ben/inbound").isEmpty)
+  }
+
   @Test("Rounds with a refused file write nothing, here and there")
   func idleWithRefused() async throws {
     let ben = try bench.person("ben")
@@ -57,7 +76,8 @@ struct RoundLossTests {
     #expect(try fileBytes(ben.database) == before)
   }
 
-  @Test("A database put back from an older copy gets the diffs that are still in the storage", arguments: [false, true])
+  @Test(
+    "A database put back from an older copy gets the diffs that are still in the storage", arguments: [false, true])
   func olderCopy(hasLedger: Bool) async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
     try await laptop.sync()
@@ -121,7 +141,9 @@ struct RoundLossTests {
     #expect(!bench.watched.calls.contains { $0.hasPrefix("get") })
   }
 
-  @Test("A device that somebody has removed from the storage, or that is silent, is waited for until a person says it is gone")
+  @Test(
+    "A device that somebody has removed from the storage, or that is silent, is waited for until a person says it is gone"
+  )
   func silentDevice() async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
     try await phone.sync()
@@ -131,9 +153,12 @@ struct RoundLossTests {
     let file = try await send(1)
     #expect(try await phone.sync().notes.isEmpty)
     try FileManager.default.setAttributes(
-      [.modificationDate: Date(timeIntervalSinceNow: -101 * 86_400)], ofItemAtPath: bench.folder.file("storage/\(mark)"))
+      [.modificationDate: Date(timeIntervalSinceNow: -101 * 86_400)], ofItemAtPath: bench.folder.file("storage/\(mark)")
+    )
     let name = try #require(mark.split(separator: "/").dropLast().last.map(String.init))
-    #expect(try await phone.sync().notes.filter { $0.contains("--forget-device \(name)") && $0.contains("100 days") }.count == 1)
+    #expect(
+      try await phone.sync().notes.filter { $0.contains("--forget-device \(name)") && $0.contains("100 days") }.count
+        == 1)
     try await bench.local.deleteAll(in: RemotePath("ben/devices"))
     #expect(try await phone.sync().notes.filter { $0.contains("--forget-device \(name)") }.count == 1)
     #expect(try await bench.objects("ben/inbound") == [file])
@@ -207,7 +232,9 @@ struct RoundLossTests {
 
   // MARK: Deliveries
 
-  @Test("A delivery that the storage has cut stays here, and takes the place of its own beginning", arguments: [false, true])
+  @Test(
+    "A delivery that the storage has cut stays here, and takes the place of its own beginning",
+    arguments: [false, true])
   func cutDelivery(isTold: Bool) async throws {
     let storage = ModelStorage()
     var anna = try bench.person("anna")

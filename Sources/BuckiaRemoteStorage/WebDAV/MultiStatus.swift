@@ -67,7 +67,8 @@ struct MultiStatus {
     guard foreign == 0 || foreign < items.count else {
       throw StorageError(
         .invalidAnswer,
-        "the server answers with other paths than it was asked for, such as \(items[0].text(of: "href") ?? ""): a proxy before it rewrites them; use an address of which the server knows the path")
+        "the server answers with other paths than it was asked for, such as \(items[0].text(of: "href") ?? ""): a proxy before it rewrites them; use an address of which the server knows the path"
+      )
     }
   }
 

@@ -27,7 +27,8 @@ struct BackupPlace: Sendable {
   }
 
   /// The backups in a folder, by the storage's times: first the one that was written to last.
-  static func all(_ usual: String, in folder: RemotePath, of storage: any StorageProvider) async throws -> [BackupPlace] {
+  static func all(_ usual: String, in folder: RemotePath, of storage: any StorageProvider) async throws -> [BackupPlace]
+  {
     let objects = try await storage.listAll(folder).objects
     let parts = name(usual, of: "\0").split(separator: "\0", omittingEmptySubsequences: false)
     var found: [(place: BackupPlace, at: Int64)] = []
@@ -70,7 +71,8 @@ struct BackupPlace: Sendable {
     return try await CancellationFlag.onThreadOfItsOwn { _ in
       do {
         guard try !PageDelta.isBeginning(ofFile: database) else {
-          throw StorageError(.truncated, "it is the beginning of a backup only: its upload was broken off", path: try whole)
+          throw StorageError(
+            .truncated, "it is the beginning of a backup only: its upload was broken off", path: try whole)
         }
         var digest = try PageDelta.digest(of: database)
         let bases = try files.map { try PageDelta.base(of: $0) }

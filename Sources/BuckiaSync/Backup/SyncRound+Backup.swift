@@ -198,7 +198,8 @@ extension SyncRound {
         if header.count < 100 { header += chunk.prefix(100 - header.count) }
       }
       let isOwn = digests.contains(HexText.lowercase(hash.finalize()))
-      return isOwn || PageDelta.isBeginning(header, of: download.object.byteCount) ? .some(download.object.version) : nil
+      return isOwn || PageDelta.isBeginning(header, of: download.object.byteCount)
+        ? .some(download.object.version) : nil
     } catch let error as StorageError where error.code == .notFound {
       return .some(nil)
     }

@@ -32,6 +32,7 @@ actor SyncIndex {
   init(at path: String) throws {
     self.path = path
     do {
+      if try FileIdentity.current(at: path) == nil { _ = try PosixFile(creating: path, isPrivate: true) }
       connection = try SQLiteConnection(opening: path, as: .create, busyTimeout: 10_000)
       try Self.prepare(connection)
       // Only a write-ahead log survives a loss of power that way (<https://sqlite.org/pragma.html#pragma_synchronous>).
@@ -188,7 +189,9 @@ actor SyncIndex {
   /// - Parameter incarnation: The life of the database, `-` where it has none yet; nil for any.
   /// - Returns: 32 hexadecimal digits.
   func device(in incarnation: String?) throws -> String {
-    let file = try reporting { try FileIdentity.current(at: path)?.file.split(separator: ".").last.map { "\($0)" } ?? "-" }
+    let file = try reporting {
+      try FileIdentity.current(at: path)?.file.split(separator: ".").last.map { "\($0)" } ?? "-"
+    }
     var host = [CChar](repeating: 0, count: 256)
     gethostname(&host, host.count - 1)
     let place = "\(ContentDigest(of: host.map { UInt8(bitPattern: $0) } + Array(path.utf8)))".prefix(32)
@@ -207,7 +210,8 @@ actor SyncIndex {
     try durably {
       // What was noted of the storage is about another life.
       try connection.execute("BEGIN; DELETE FROM inbound; DELETE FROM setting WHERE name LIKE 'backup %'")
-      try connection.run(cached: "INSERT OR REPLACE INTO setting VALUES ('device', ?1)", "\(device) \(file) \(place) \(next)")
+      try connection.run(
+        cached: "INSERT OR REPLACE INTO setting VALUES ('device', ?1)", "\(device) \(file) \(place) \(next)")
       if isHere { try connection.run(cached: "INSERT OR REPLACE INTO setting VALUES ('former device', ?1)", known[0]) }
       try connection.execute("COMMIT")
     }

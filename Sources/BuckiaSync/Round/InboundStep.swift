@@ -16,7 +16,8 @@ import BuckiaStorage
 struct InboundStep {
   /// How large a diff file may be that is downloaded unasked, in bytes: anybody who may write to the folder can fill this disk.
   static let sizeLimit: Int64 = 4 << 30
-  /// What is noted instead of digests of an answer to an invitation that was taken.
+  /// What is noted instead of digests of what the ledger does not know by its id: an answer to an invitation that was taken, and a changeset that was
+  /// applied under another name.
   private static let taken: Set<String> = ["taken"]
 
   private let storage: any StorageProvider
@@ -86,10 +87,11 @@ struct InboundStep {
     return sent + settled.map(\.object)
   }
 
-  /// By which digests the ledger knows files that are in the database.
+  /// By which digests the ledger knows files that are in the database, by their names.
   private func digests(of names: [String]) throws -> [String: Set<String>] {
-    try round.configuration.database.settledDigests(
-      ofFiles: names.compactMap { name in InboundFileName.id(name).map { (name, $0) } })
+    let ids = names.compactMap { name in InboundFileName.id(name).map { (name, $0) } }
+    let known = try round.configuration.database.settledDigests(of: ids.map(\.1))
+    return Dictionary(ids.compactMap { name, id in known[id].map { (name, $0) } }) { first, _ in first }
   }
 
   /// Downloads what is neither in the database nor here.
@@ -217,8 +219,9 @@ struct InboundStep {
     let inbound = try round.remote.appending(round.folders.structure.inbound)
     let names = report.diffs.filter { [.applied, .alreadyApplied, .held].contains($0.state) }
       .map { String($0.path.split(separator: "/").last ?? "") }
-    for (name, digests) in try digests(of: names) {
-      try await round.index.note(digests, of: inbound.appending(name), from: storage.name)
+    let known = try digests(of: names)
+    for name in names where InboundFileName.isOne(name) {
+      try await round.index.note(known[name] ?? Self.taken, of: inbound.appending(name), from: storage.name)
     }
     for answer in report.answers where [.accepted, .alreadyAccepted].contains(answer.state) {
       let name = String(answer.path.split(separator: "/").last ?? "")
@@ -238,7 +241,8 @@ struct InboundStep {
         marksOfFiles = settlement.free
         settled.removeAll { marksOfFiles[$0.path.name] == nil }
         for (device, days) in settlement.silent {
-          let heard = days.map { "was last heard of \($0) days before the others" } ?? "the storage has nothing of any more"
+          let heard =
+            days.map { "was last heard of \($0) days before the others" } ?? "the storage has nothing of any more"
           result.notes.append(
             "diffs wait for the device \(device), which \(heard); if it is gone for good, let it be forgotten: buckia sync --forget-device \(device)"
           )

@@ -124,7 +124,8 @@ extension StorageError {
   /// one object.
   var stopsRound: Bool {
     [
-      .unreachable, .interrupted, .timedOut, .tooManyRequests, .unavailable, .untrustedServer, .unauthorized, .clockSkew,
+      .unreachable, .interrupted, .timedOut, .tooManyRequests, .unavailable, .untrustedServer, .unauthorized,
+      .clockSkew,
       .fullDisk, .unwritable,
     ].contains(code)
   }
