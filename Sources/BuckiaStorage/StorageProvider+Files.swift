@@ -41,7 +41,7 @@ extension StorageProvider {
   ///   - path: The object.
   ///   - file: The file; one of that name is replaced.
   ///   - expectation: What must be true of it.
-  ///   - isPrivate: Whether nobody but the owner of the file may read it.
+  ///   - isPrivate: True if only its owner may read the file.
   ///   - attempts: How often to try in a row: without a single further byte, or from the beginning.
   ///   - progress: Is told how many bytes have come, whenever some have.
   /// - Returns: The object.

@@ -135,7 +135,7 @@ public final class BuckiaClient: Sendable {
     return try await round.run()
   }
 
-  /// Takes the folders that storages are as they are now, where one was emptied, exchanged or begun anew on purpose.
+  /// Takes the folders that storages are as they are now, where one was emptied or exchanged on purpose.
   ///
   /// - Throws: `StorageError` when the folder around one does not exist.
   public func adoptFolders() async throws {

@@ -252,7 +252,7 @@ struct SyncVerbTests {
     #expect(applied == ["6"])
   }
 
-  @Test("A folder that was emptied is taken for one that is not mounted, until somebody says that it is meant")
+  @Test("A folder that was emptied counts as one that is not mounted until a person adopts it")
   func emptied() throws {
     #expect(try sync().status == 0)
     try FileManager.default.removeItem(atPath: bench.path("storage"))

@@ -38,7 +38,7 @@ struct BackupSafetyTests {
   }
 
   @Test(
-    "Damage in the history is found where the storage is looked through, and the backup is made anew",
+    "Damage in the history is found where the storage is looked through, and the backup is made again",
     arguments: [0, 1])
   func damagedHistory(delta: Int) async throws {
     try anna.run("INSERT INTO note VALUES (0, hex(randomblob(300000)))")
@@ -55,7 +55,7 @@ struct BackupSafetyTests {
     anna.options.looksThroughStorage = true
     let result = try await anna.sync()
     #expect(result.backedUp)
-    #expect(result.notes.contains { $0.contains("made anew") })
+    #expect(result.notes.contains { $0.contains("made again") })
     #expect(try await names() == ["anna/backup.sqlite"])
     #expect(try await anna.sync().isIdle)
     let restored = folder.file("restored.sqlite")
@@ -63,7 +63,7 @@ struct BackupSafetyTests {
     #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: anna.database))
   }
 
-  @Test("A backup that somebody has removed is made anew before anything is dropped because of it")
+  @Test("A backup that was removed is made again before anything is dropped because of it")
   func removedBackup() async throws {
     let ben = try SyncPerson("ben", in: folder, local)
     try await ben.sync()

@@ -142,7 +142,7 @@ struct RoundLossTests {
   }
 
   @Test(
-    "A device that somebody has removed from the storage, or that is silent, is waited for until a person says it is gone"
+    "A device that is silent, or removed from the storage, is waited for until a person lets it be forgotten"
   )
   func silentDevice() async throws {
     let (phone, laptop) = (try device("phone"), try device("laptop"))
@@ -219,7 +219,7 @@ struct RoundLossTests {
     }
     #expect(try laptop.notes().count == 1)
     #expect(try await bench.objects("ben/inbound").isEmpty)
-    // Where there is one device, it is somebody's mistake, and the only copy.
+    // With one device it is a mistake, and may be the only copy.
     phone.change = { $0.userID = "ben" }
     try phone.run("INSERT INTO note VALUES (2,'again')")
     try phone.write()

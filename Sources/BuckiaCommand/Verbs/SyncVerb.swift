@@ -47,7 +47,7 @@ struct SyncVerb: Verb {
   @Flag(help: "Look through the storage for what should be there, instead of believing what was noted.")
   var check = false
 
-  @Flag(help: "Take folders that are storages as they are now: one was emptied, exchanged or begun anew on purpose.")
+  @Flag(help: "Take folders that are storages as they are now: one was emptied or exchanged on purpose.")
   var adoptFolders = false
 
   @Option(help: ArgumentHelp("Let another of your devices be forgotten, which is gone for good.", valueName: "device"))

@@ -15,7 +15,7 @@ package struct DiffFileWriter: Sendable {
   package var level = 1
   /// Whether a file of that name is replaced; else it is an error.
   package var replacesExisting = false
-  /// Whether nobody but its owner may read the file.
+  /// True if only its owner may read the file.
   package var isPrivate = false
   /// Who signs. The manifest's `sender.identity` becomes the signer's; without one it must name none.
   package var signer: ManifestSigner?

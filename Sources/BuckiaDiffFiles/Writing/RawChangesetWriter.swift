@@ -9,7 +9,7 @@ package enum RawChangesetWriter {
   ///   - changeset: The bytes.
   ///   - path: The file. For an inbound folder it must be called `<KSUID>.changeset`.
   ///   - replacing: Whether a file of that name is replaced; else it is an error.
-  ///   - isPrivate: Whether nobody but its owner may read the file.
+  ///   - isPrivate: True if only its owner may read the file.
   /// - Returns: The size of the file in bytes.
   /// - Throws: `DiffFileError` with code `alreadyExists`, `fullDisk` or `unwritable`, or for a temporary file.
   ///   Nothing is left behind.

@@ -40,7 +40,7 @@ struct PageDelta {
     do throws(ByteStreamError) {
       let (old, new) = (try PosixFile(reading: base), try PosixFile(reading: newer))
       guard let pageSize = try Self.pageSize(of: old), try Self.pageSize(of: new) == pageSize else { return nil }
-      let file = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
+      let file = try AtomicFileOutput(at: path, replacing: true, isPrivate: !new.isReadableByAll())
       let output = try ZstdOutput(file, level: compressionLevel)
       try output.write(
         Header(pageSize: pageSize, byteCount: new.initialByteCount, base: digests.base, result: digests.newer).bytes)

@@ -109,9 +109,9 @@ extension SyncRound {
       let place = BackupPlace(folder: remote, name: state.path.name)
       let found = try await HexText.lowercase(place.restore(from: storage, in: temporary).digest)
       if found == state.newest { return true }
-      result.notes.append("the backup in \(storage.name) did not lead to its newest state, and is made anew")
+      result.notes.append("the backup in \(storage.name) did not lead to its newest state, and is made again")
     } catch let error as StorageError where [.damaged, .truncated, .notFound, .changed].contains(error.code) {
-      result.notes.append("the backup in \(storage.name) was damaged, and is made anew: \(error)")
+      result.notes.append("the backup in \(storage.name) was damaged, and is made again: \(error)")
     }
     return false
   }
@@ -250,7 +250,7 @@ struct BackupCopies: Sendable {
         guard try PosixFile(reading: database.path).initialByteCount > 0 else {
           throw BuckiaError(
             .damagedDatabase,
-            "the database is an empty file, and no backup is made of that; put the newest backup in its place, which the storage has, or remove it if you mean to begin anew",
+            "the database is an empty file, and no backup is made of that; put the newest backup in its place, which the storage has, or remove it to begin with another database",
             path: database.path)
         }
         try database.backupDatabase(to: newer)
@@ -267,7 +267,7 @@ struct BackupCopies: Sendable {
     }
   }
 
-  /// What SQLite finds to be wrong with a copy, which nobody changes; nil for nothing.
+  /// What SQLite finds wrong with a copy that is not in use; nil where it finds nothing.
   private static func fault(in copy: String) throws -> String? {
     let found = try SQLiteConnection(opening: copy, as: .immutable).text("PRAGMA quick_check(1)")
     return found == "ok" ? nil : found ?? "it cannot be checked"

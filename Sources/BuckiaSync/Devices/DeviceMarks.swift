@@ -4,7 +4,7 @@ import BuckiaStorage
 /// from the inbound folder when all have it.
 ///
 /// ```
-/// <user-id>/devices/<device>/device          takes part; written anew once a day
+/// <user-id>/devices/<device>/device          takes part; written again once a day
 /// <user-id>/devices/<device>/<file>.done     has applied the file of that name
 /// <user-id>/devices/<device>/gone            is gone for good, as a person has said
 /// ```
@@ -42,7 +42,7 @@ struct DeviceMarks {
     let setting = "took part \(device) \(storage.name)"
     let last = try await index.setting(setting).flatMap { Int64($0) } ?? 0
     let marks = names.isEmpty ? nil : try await Marks(storage.listAll(folder))
-    // Somebody may have emptied the storage.
+    // The storage may have been emptied.
     let isThere =
       if let marks { marks.devices[device] != nil } else { try await storage.exists(object("device")) }
     if !isThere || now - last >= Self.day || now < last {
@@ -81,7 +81,7 @@ struct DeviceMarks {
     Set(try await index.setting(setting)?.split(separator: " ").map(String.init) ?? [])
   }
 
-  /// The devices that are waited for: those in the storage, and those that were there before somebody emptied it, until one is said to be gone.
+  /// The devices that are waited for: those in the storage, and those that were there before it was emptied, until a person says that one is gone.
   private func others(_ marks: Marks) async throws -> [String] {
     let known = try await known()
     let others = known.union(marks.devices.keys).subtracting(marks.gone).subtracting([device])
@@ -89,7 +89,7 @@ struct DeviceMarks {
     return others.sorted()
   }
 
-  /// Files that nobody needs any more, each with its marks, which go when the file has gone; and devices that others wait for in vain.
+  /// Files that all devices have applied, each with its marks, which are deleted after the file; and devices that files wait for.
   struct Settlement {
     var free: [String: [RemotePath]] = [:]
     /// When each was last heard of, in days before the newest mark; nil where the storage has nothing of it any more.
@@ -156,7 +156,7 @@ extension BuckiaClient {
     try await DeviceMarks(of: index.device(in: nil), in: RemotePath(configuration.userID), storages[0], index)
   }
 
-  /// Takes part as one of the person's devices. Whoever restores a backup does that first, so that what arrives meanwhile is kept for it.
+  /// Takes part as one of the person's devices. Restoring a backup begins with this, so that files which arrive meanwhile are kept for the device.
   func takePart() async throws {
     if configuration.hasSeveralDevices { try await marks().takePart(at: SyncRound.now) }
   }

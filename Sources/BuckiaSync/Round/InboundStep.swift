@@ -82,7 +82,7 @@ struct InboundStep {
     let settled = noted.filter { object, digests in
       digests == Self.taken || digests.isSubset(of: known[object.path.name] ?? [])
     }
-    // What was sent to this device alone by itself is somebody's mistake, and its only copy.
+    // A file that the only device has sent to itself is a mistake, and may be the only copy.
     let sent = marks == nil ? [] : objects.filter { own.contains($0.path) }
     return sent + settled.map(\.object)
   }
@@ -144,7 +144,7 @@ struct InboundStep {
         try await round.index.noteDownload(object, from: storage.name)
         result.downloaded.append(transfer(object))
       case .success(false):
-        result.notes.append("\(object.path): somebody has replaced or removed it meanwhile")
+        result.notes.append("\(object.path): it has been replaced or removed meanwhile")
       case .failure(let error):
         if (error as? StorageError)?.stopsRound == true { result.isCutShort = true }
         result.failures.append(

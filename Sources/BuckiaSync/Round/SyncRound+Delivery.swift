@@ -52,7 +52,7 @@ extension SyncRound {
     do {
       try await storage.putConfirmed(contents, to: path, .ifAbsent, readsBack: true)
     } catch let error as StorageError where error.code == .alreadyExists {
-      // A round that was stopped has brought it there before, or a part of it; or somebody has put another file in its place.
+      // A round that was stopped has brought it there before, or a part of it; or another file has its place.
       guard let found = try await contents.objectWithBeginning(at: path, in: storage) else {
         throw StorageError(
           .alreadyExists, "another file has the name of this diff in the recipient's folder; it was left alone",
