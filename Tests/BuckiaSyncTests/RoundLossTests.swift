@@ -230,6 +230,33 @@ struct RoundLossTests {
     #expect(try await bench.objects("ben/inbound").count == 1)
   }
 
+  @Test("A device that is known from the storage is waited for in the fallback, too")
+  func fallbackDevices() async throws {
+    let fallback = LocalFolder(bench.folder.file("fallback"))
+    var (phone, laptop) = (try device("phone"), try device("laptop"))
+    let change = phone.change
+    @Sendable func withFallback(_ configuration: inout BuckiaConfiguration) {
+      change(&configuration)
+      configuration.fallback = StorageAccount(.custom(fallback))
+    }
+    phone.change = { withFallback(&$0) }
+    laptop.change = { withFallback(&$0) }
+    try await phone.sync()
+    try await laptop.sync()
+    try await send(1)
+    try await phone.sync()
+    try await laptop.sync()
+    let file = try await send(2)
+    try await fallback.put(
+      StorageContents(try fileBytes(bench.folder.file("storage/\(file)"))), to: RemotePath(file), .none)
+    try await bench.local.delete(RemotePath(file))
+    bench.watched.fail { _, _ in StorageError(.unreachable, "nobody listens") }
+    #expect(try await phone.sync().applied?.applied.count == 1)
+    #expect(try await fallback.exists(RemotePath(file)))
+    try await laptop.sync()
+    #expect(try laptop.notes().count == 2)
+  }
+
   // MARK: Deliveries
 
   @Test(

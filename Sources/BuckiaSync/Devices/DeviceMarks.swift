@@ -75,17 +75,18 @@ struct DeviceMarks {
     for object in objects where object.path.name != "gone" { try await storage.delete(object.path) }
   }
 
-  private var setting: String { "devices \(storage.name)" }
+  /// The other devices that were seen, in whichever storage: a fallback has the same ones.
+  private static let setting = "devices"
 
   private func known() async throws -> Set<String> {
-    Set(try await index.setting(setting)?.split(separator: " ").map(String.init) ?? [])
+    Set(try await index.setting(Self.setting)?.split(separator: " ").map(String.init) ?? [])
   }
 
   /// The devices that are waited for: those in the storage, and those that were there before it was emptied, until a person says that one is gone.
   private func others(_ marks: Marks) async throws -> [String] {
     let known = try await known()
     let others = known.union(marks.devices.keys).subtracting(marks.gone).subtracting([device])
-    if others != known { try await index.set(setting, to: others.sorted().joined(separator: " ")) }
+    if others != known { try await index.set(Self.setting, to: others.sorted().joined(separator: " ")) }
     return others.sorted()
   }
 
