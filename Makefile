@@ -54,7 +54,7 @@ STRIPPED := $(if $(filter Darwin,$(shell uname -s)),-Xlinker -dead_strip -Xlinke
 SEEDS ?= 10000
 FROM ?= 0
 # The properties of applying, comparing and exchanging that it tries.
-SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|ContentIndexTests.sameRows|likeANewLook|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting|goodFileFollows|promisesHold|instantNetwork|SimulationTests.convergence|UpgradeTests.(upgrades|trust)|ConvergenceTests.randomHistories|anyOrder|anyChanges|MergePropertyTests|RebasePropertyTests|CollidingSharePropertyTests|shareHistories|PrintedShareTests|RelayTests.ring|ForgottenDeletionPropertyTests|UnsentEditTests
+SOAKED := sameAsStock|equalEdits|resolvesCycles|againstSQLite|OwnTransactionTests.failure|OptimisticBatchTests.likeOneByOne|ContentIndexTests.sameRows|likeANewLook|likeRows|likeFilteredCopies|likeCommitted|asIfUpgradedBefore|tenVersions|VirtualMirrorTests|likeCounting|goodFileFollows|promisesHold|instantNetwork|SimulationTests.convergence|UpgradeTests.(upgrades|trust)|ConvergenceTests.randomHistories|anyOrder|anyChanges|MergePropertyTests|RebasePropertyTests|CollidingSharePropertyTests|shareHistories|PrintedShareTests|RelayTests.ring|ForgottenDeletionPropertyTests|UnsentEditTests|roundHistories
 # A test that starts or passes is not worth a line, nor are the others of its line when its name has several; failures, suites
 # and the closing line are.
 INTERESTING := /^(✘|✔ Test run) / { rest = 0; print; fflush(); next } \

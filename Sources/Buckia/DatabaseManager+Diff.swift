@@ -131,7 +131,7 @@ extension DatabaseManager {
     try report.add(
       write(
         difference, id: id, kind: kind, from: origin.sender, of: Dataset.read(on: newer.connection), signer, to: output,
-        isRaw: options.isRaw))
+        isRaw: options.isRaw, isPrivate: newer.attachablePath.map { !FileSystem.isReadableByAll($0) } ?? false))
     if let remark = stamp(difference, by: id, in: newer) { report.warnings.append(remark) }
     // Chosen columns of a row are no change of the row as the snapshot knows it: they are sent again with the rest.
     if options.selections.isEmpty, isSnapshot {
@@ -186,13 +186,17 @@ extension DatabaseManager {
   private static func write(
     _ difference: DatabaseDifference, id: KSUID, kind: Manifest.Kind, from sender: Manifest.Sender?,
     of dataset: Dataset?,
-    _ signer: ManifestSigner?, to output: DiffOutput, isRaw: Bool
+    _ signer: ManifestSigner?, to output: DiffOutput, isRaw: Bool, isPrivate: Bool
   ) throws -> (id: KSUID, path: String?, bytes: Int64) {
     let file = try output.file(named: isRaw ? DiffFileName.changeset(id) : DiffFileName.diff(id))
     if isRaw {
       switch file {
       case .path(let path, let replacing):
-        return (id, path, try RawChangesetWriter.write(difference.changeset, to: path, replacing: replacing))
+        return (
+          id, path,
+          try RawChangesetWriter.write(
+            difference.changeset, to: path, replacing: replacing, isPrivate: isPrivate)
+        )
       case .stream(let body):
         try difference.changeset.forEachPiece { try body($0) }
         return (id, nil, Int64(difference.changeset.count))
@@ -208,6 +212,7 @@ extension DatabaseManager {
       tablesInKeyOrder: Set(difference.tables.map { TableName($0.definition.name) }))
     var writer = DiffFileWriter()
     writer.signer = signer
+    writer.isPrivate = isPrivate
     let written = try writer.write(draft, changeset: difference.changeset, to: file)
     return (id, file.path, written)
   }

@@ -1,3 +1,4 @@
+import BuckiaKSUID
 import BuckiaLedger
 import SQLiteConnections
 
@@ -61,6 +62,28 @@ extension DatabaseManager {
         entries[name] = try LedgerEntries.last(of: id, file: name, naming: senders, on: connection)
       }
       return entries
+    }
+  }
+
+  /// By which digests the ledger knows files that are in the database: applied, or held for an upgrade.
+  ///
+  /// - Parameter ids: The ids that they go by.
+  /// - Returns: The digests of each in hexadecimal; several where senders have used one id.
+  /// - Throws: `BuckiaError` when the database cannot be read, or has a newer ledger.
+  package func settledDigests(of ids: [KSUID]) throws -> [KSUID: Set<String>] {
+    guard !ids.isEmpty else { return [:] }
+    return try withReader { connection in
+      guard try Ledger.exists(on: connection) else { return [:] }
+      var digests: [KSUID: Set<String>] = [:]
+      for id in ids {
+        let query = """
+          SELECT lower(hex(digest)) FROM main.buckia_ledger WHERE state IN ('applied', 'held') AND diff = ?1
+          """
+        try connection.forEachRow(of: query, binding: [id.description]) { row in
+          digests[id, default: []].insert(row.text(at: 0) ?? "")
+        }
+      }
+      return digests
     }
   }
 }

@@ -41,6 +41,12 @@ package enum FileSystem {
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
   }
 
+  /// Whether everybody may read a file, as its permissions say; so too for one that is not there.
+  static func isReadableByAll(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) != 0 || status.st_mode & 0o004 != 0
+  }
+
   /// When a file was last written, in seconds since 1970; 0 when there is none.
   static func modificationTime(of path: String) -> Int {
     var status = stat()

@@ -193,6 +193,13 @@ package final class PosixFile: RandomAccessInput, ByteOutput {
     return status.st_mode & 0o077 == 0 ? .isPrivate : .isOpenToOthers
   }
 
+  /// Whether everybody may read the file, as its permissions say.
+  package func isReadableByAll() throws(ByteStreamError) -> Bool {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw error("examined", .unreadable) }
+    return status.st_mode & 0o004 != 0
+  }
+
   // MARK: Writing
 
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ByteStreamError) {

@@ -12,6 +12,8 @@ public struct StorageContents: Sendable {
   public let byteCount: Int64
   /// The SHA-256 of the bytes in lower-case hexadecimal, where it is known already: it need not be computed then.
   public var sha256: String?
+  /// Whether they are a file that others may not read: what is made of it here must not be more open.
+  package private(set) var isPrivate = false
   /// Sees the bytes whenever all of them are read; nil for nobody.
   private var watcher: (any ContentsWatcher)?
 
@@ -38,6 +40,7 @@ public struct StorageContents: Sendable {
     source = .file(path, identity)
     byteCount = file.initialByteCount
     self.sha256 = sha256
+    do { isPrivate = try !file.isReadableByAll() } catch { throw StorageError(error) }
   }
 
   /// The bytes in a range, in pieces. Each reader has its own position.
@@ -74,31 +77,48 @@ public struct StorageContents: Sendable {
       }
     case .file(let path, let identity):
       return ByteChunks {
-        var file: PosixFile?
+        // One thread after the other uses it.
+        nonisolated(unsafe) var file: PosixFile?
         var offset = range.lowerBound
         return {
-          do {
-            let open = try file ?? PosixFile(reading: path)
-            file = open
-            guard open.identity == identity else { throw Self.changed(path) }
-            let count = Int(Swift.min(Int64(Self.chunkBytes), range.upperBound - offset))
-            guard count > 0 else {
-              // What was written while it was read shows in the file of that name now.
-              let present = try PosixFile(reading: path)
-              guard present.identity == identity else { throw Self.changed(path) }
-              return nil
-            }
-            let chunk = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-              initialized = try open.read(into: UnsafeMutableRawBufferPointer(buffer), at: Int(offset))
-            }
-            guard chunk.count == count else { throw Self.changed(path) }
-            offset += Int64(count)
-            return chunk
-          } catch let error as ByteStreamError {
-            throw StorageError(error)
+          let (start, open) = (offset, file)
+          nonisolated(unsafe) let known = open
+          let (found, chunk) = try await BlockingWork.run {
+            try Self.chunk(of: path, identity, known, from: start, upTo: range.upperBound)
           }
+          file = found.file
+          offset += Int64(chunk?.count ?? 0)
+          return chunk
         }
       }
+    }
+  }
+
+  /// A file on its way from one thread to the next, one of which uses it at a time.
+  private struct OpenFile: @unchecked Sendable {
+    let file: PosixFile
+  }
+
+  /// The next bytes of a file; nil at the end.
+  private static func chunk(
+    of path: String, _ identity: FileIdentity, _ known: PosixFile?, from offset: Int64, upTo end: Int64
+  ) throws -> (OpenFile, [UInt8]?) {
+    do {
+      let open = try known ?? PosixFile(reading: path)
+      guard open.identity == identity else { throw changed(path) }
+      let count = Int(min(Int64(chunkBytes), end - offset))
+      guard count > 0 else {
+        // What was written while it was read shows in the file of that name now.
+        guard try PosixFile(reading: path).identity == identity else { throw changed(path) }
+        return (OpenFile(file: open), nil)
+      }
+      let chunk = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+        initialized = try open.read(into: UnsafeMutableRawBufferPointer(buffer), at: Int(offset))
+      }
+      guard chunk.count == count else { throw changed(path) }
+      return (OpenFile(file: open), chunk)
+    } catch let error as ByteStreamError {
+      throw StorageError(error)
     }
   }
 

@@ -41,6 +41,7 @@ extension StorageProvider {
   ///   - path: The object.
   ///   - file: The file; one of that name is replaced.
   ///   - expectation: What must be true of it.
+  ///   - isPrivate: True if only its owner may read the file.
   ///   - attempts: How often to try in a row: without a single further byte, or from the beginning.
   ///   - progress: Is told how many bytes have come, whenever some have.
   /// - Returns: The object.
@@ -48,9 +49,9 @@ extension StorageProvider {
   @discardableResult
   public func download(
     _ path: RemotePath, to file: String, expecting expectation: DownloadExpectation = DownloadExpectation(),
-    attempts: Int = 3, progress: (@Sendable (Int64) -> Void)? = nil
+    isPrivate: Bool = false, attempts: Int = 3, progress: (@Sendable (Int64) -> Void)? = nil
   ) async throws -> StoredObject {
-    var transfer = FileTransfer(path, to: file, expectation)
+    var transfer = FileTransfer(path, to: file, expectation, isPrivate)
     var failures = 0
     while true {
       let before = transfer.received
@@ -62,7 +63,7 @@ extension StorageProvider {
         // What has to begin anew each time would never end.
         failures = goesOn && transfer.received > before ? 0 : failures + 1
         guard failures < attempts else { throw error.about(path) }
-        if !goesOn { transfer = FileTransfer(path, to: file, expectation) }
+        if !goesOn { transfer = FileTransfer(path, to: file, expectation, isPrivate) }
         try await Task.sleep(for: .milliseconds(100 << failures))
       } catch let error as StorageError {
         throw error.about(path)
@@ -76,11 +77,13 @@ private struct FileTransfer {
   private let path: RemotePath
   private let file: String
   private let expectation: DownloadExpectation
+  private let isPrivate: Bool
   private var output: AtomicFileOutput?
   private var object: StoredObject?
   private(set) var received: Int64 = 0
 
-  init(_ path: RemotePath, to file: String, _ expectation: DownloadExpectation) {
+  init(_ path: RemotePath, to file: String, _ expectation: DownloadExpectation, _ isPrivate: Bool) {
+    self.isPrivate = isPrivate
     self.path = path
     self.file = file
     self.expectation = expectation
@@ -107,7 +110,7 @@ private struct FileTransfer {
         throw StorageError(.truncated, "more than the announced \(found.byteCount) bytes came", path: path)
       }
       do {
-        let output = try output ?? AtomicFileOutput(at: file, replacing: true)
+        let output = try output ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
         self.output = output
         try output.write(chunk)
       } catch let error as ByteStreamError { throw StorageError(error) }
@@ -118,7 +121,8 @@ private struct FileTransfer {
       throw StorageError(.truncated, "only \(received) of \(found.byteCount) bytes came", path: path)
     }
     do {
-      try (output ?? AtomicFileOutput(at: file, replacing: true)).publish()
+      nonisolated(unsafe) let output = try output ?? AtomicFileOutput(at: file, replacing: true, isPrivate: isPrivate)
+      try await BlockingWork.run { try output.publish() }
     } catch let error as ByteStreamError { throw StorageError(error) }
     return found
   }

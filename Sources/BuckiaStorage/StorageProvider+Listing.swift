@@ -6,6 +6,11 @@ public struct StorageListing: Sendable, Equatable {
   public var unusableNames: Int
 }
 
+extension StorageListing {
+  /// How many objects a listing has at most, and as many pages: what goes on is a server at fault, and not a folder.
+  static let limit = 500_000
+}
+
 extension StorageProvider {
   /// Lists all objects of a folder, page by page.
   ///
@@ -35,6 +40,11 @@ extension StorageProvider {
         listing.objects.append(object)
       }
       guard let continuation = page.continuation else { break }
+      guard listing.objects.count < StorageListing.limit, seen.count < StorageListing.limit else {
+        throw StorageError(
+          .invalidAnswer,
+          "\(name) lists more than \(StorageListing.limit) objects and does not end; nothing was done with it")
+      }
       guard seen.insert(continuation).inserted else {
         throw StorageError(.invalidAnswer, "\(name) lists the same page again and again; nothing was done with it")
       }

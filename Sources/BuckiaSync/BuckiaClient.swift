@@ -33,7 +33,11 @@ public final class BuckiaClient: Sendable {
     let index = index
     func provider(_ account: StorageAccount) throws -> any StorageProvider {
       let provider = try account.provider(transport: transport)
-      return account.type.isServer ? ProbedStorage(provider, index) : provider
+      return switch account.type {
+      case .localFolder(let path): MarkedFolder(provider, at: path, index)
+      case .custom: provider
+      case .s3, .webDAV, .bunny: ProbedStorage(provider, index)
+      }
     }
     storages = try accounts.map { try provider($0) }
     let main = storages[0]
@@ -90,28 +94,52 @@ public final class BuckiaClient: Sendable {
   public func sync(_ options: SyncOptions = SyncOptions(), observing state: SyncState? = nil) async throws -> SyncResult
   {
     await state?.begin()
+    // In their order, and none behind the end of the round.
+    let (steps, sender) = AsyncStream.makeStream(of: SyncProgress.self, bufferingPolicy: .bufferingNewest(1))
+    let telling = state.map { state in
+      Task { @MainActor in
+        for await step in steps { state.progress = step }
+      }
+    }
+    func end(_ result: SyncResult?, _ failure: String?) async {
+      sender.finish()
+      await telling?.value
+      await state?.end(result, failure)
+    }
+    do {
+      let result = try await round(options) { sender.yield($0) }
+      await end(result, nil)
+      return result
+    } catch {
+      await end(nil, "\(error)")
+      throw error
+    }
+  }
+
+  private func round(
+    _ options: SyncOptions, _ report: @escaping @Sendable (SyncProgress) -> Void
+  ) async throws -> SyncResult {
     let lock = try roundLock()
     defer { withExtendedLifetime(lock) {} }
     let observers = observers
-    do {
-      let main = storages[0]
-      let fallback = configuration.fallback == nil ? nil : storages[1]
-      let mirrors = Array(storages.dropFirst(configuration.fallback == nil ? 1 : 2))
-      var round = try SyncRound(
-        configuration, options, try await options.isDryRun ? foundFolders() : folders(), index, main: main,
-        fallback: fallback, mirrors: mirrors,
-        deliveries: deliveryStorages
-      ) { progress in
-        observers.send(progress)
-        if let state { Task { @MainActor in state.progress = progress } }
-      }
-      let result = try await round.run()
-      await state?.end(result, nil)
-      return result
-    } catch {
-      await state?.end(nil, "\(error)")
-      throw error
+    let main = storages[0]
+    let fallback = configuration.fallback == nil ? nil : storages[1]
+    let mirrors = Array(storages.dropFirst(configuration.fallback == nil ? 1 : 2))
+    var round = try SyncRound(
+      configuration, options, try await options.isDryRun ? foundFolders() : folders(), index, main: main,
+      fallback: fallback, mirrors: mirrors, deliveries: deliveryStorages
+    ) { progress in
+      observers.send(progress)
+      report(progress)
     }
+    return try await round.run()
+  }
+
+  /// Takes the folders that storages are as they are now, where one was emptied or exchanged on purpose.
+  ///
+  /// - Throws: `StorageError` when the folder around one does not exist.
+  public func adoptFolders() async throws {
+    for case let folder as MarkedFolder in storages + deliveryStorages { try await folder.adopt() }
   }
 
   /// Keeps a second round for the same database and person from beginning.

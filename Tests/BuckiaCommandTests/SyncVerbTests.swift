@@ -252,6 +252,26 @@ struct SyncVerbTests {
     #expect(applied == ["6"])
   }
 
+  @Test("A folder that was emptied counts as one that is not mounted until a person adopts it")
+  func emptied() throws {
+    #expect(try sync().status == 0)
+    try FileManager.default.removeItem(atPath: bench.path("storage"))
+    let outcome = try sync()
+    #expect(outcome.status == 1)
+    #expect(outcome.diagnostics.contains("--adopt-folders"))
+    #expect(!FileManager.default.fileExists(atPath: bench.path("storage")))
+    #expect(try sync("--adopt-folders", "--check").status == 0)
+    #expect(FileManager.default.fileExists(atPath: bench.path("storage/anna/backup.sqlite")))
+    #expect(try sync("--adopt-folders", "--dry-run").status == 64)
+  }
+
+  @Test("A device that is not known cannot be forgotten")
+  func unknownDevice() throws {
+    let outcome = try sync("--forget-device", "7f3a")
+    #expect(outcome.status == 1)
+    #expect(outcome.diagnostics.contains("no such device"))
+  }
+
   @Test("A file that is not there is named")
   func missing() throws {
     let outcome = try sync("--config", "none.yaml")

@@ -66,6 +66,25 @@ struct BunnyStorageTests {
     #expect(transport.statuses.last == 416)
   }
 
+  @Test("A whole object of a certain version is one request, and another version ends with an error")
+  func versions() async throws {
+    let server = try await BunnyStandIn()
+    let transport = WatchedTransport(try Servers.transport.get())
+    let storage = try storage(server, transport)
+    let path = try RemotePath("folder/object")
+    try await storage.put(StorageContents(Array("first".utf8)), to: path, .none)
+    let version = try #require(try await storage.stat(path)?.version)
+    transport.forget()
+    let download = try await storage.get(path, GetRequest(version: version))
+    #expect(try await download.chunks.bytes(upTo: 100) == Array("first".utf8))
+    #expect(transport.requests.count == 1)
+    try await storage.put(StorageContents(Array("other".utf8)), to: path, .none)
+    let error = try await #require(throws: StorageError.self) {
+      _ = try await storage.get(path, GetRequest(version: version)).chunks.bytes(upTo: 100)
+    }
+    #expect(error.code == .changed)
+  }
+
   /// The hosts are those of <https://docs.bunny.net/storage/http>.
   @Test(
     "Each region has an address of its own",

@@ -33,6 +33,33 @@ struct WebDAVTests {
     for text in ["\(credentials)", String(reflecting: credentials), dumped] { #expect(!text.contains("secret")) }
   }
 
+  @Test(
+    "An entity tag names one version however a server writes it",
+    arguments: [
+      "abc", "\"abc\"", "W/\"abc\"", "W/abc", "\"abc-gzip\"", "W/\"abc--gzip\"", "\"abc;gzip\"", "\"abc-br\"",
+    ])
+  func entityTags(text: String) { #expect(ObjectVersion(entityTag: text).text == "\"abc\"") }
+
+  @Test("A server that answers with other paths than it was asked for is told, and not taken for empty")
+  func rewrittenPaths() async throws {
+    let server = try await FaultServer { _ in
+      let body = """
+        <d:multistatus xmlns:d="DAV:"><d:response><d:href>/backend/anna/</d:href><d:propstat><d:prop><d:resourcetype>
+        <d:collection/></d:resourcetype></d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>
+        """
+      return .answer(207, body: Array(body.utf8))
+    }
+    let storage = try WebDAVFolder(
+      WebDAVConfiguration(address: "\(server.address)/dav"), transport: Servers.transport.get())
+    for look in [{ _ = try await storage.listAll($0) }, { _ = try await storage.stat($0) }]
+      as [(RemotePath) async throws -> Void]
+    {
+      let error = try await #require(throws: StorageError.self) { try await look(RemotePath("anna")) }
+      #expect(error.code == .invalidAnswer)
+      #expect(error.message.contains("/backend/anna/"))
+    }
+  }
+
   @Test("A folder of the name of an object is not deleted with all that is in it")
   func foldersStay() async throws {
     for storage in try [Servers.apacheFolder(), Servers.rcloneFolder()] {

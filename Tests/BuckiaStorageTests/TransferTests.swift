@@ -51,6 +51,18 @@ struct TransferTests {
     #expect(listing.objects[0].byteCount == 1)
   }
 
+  @Test("A listing that goes on and on is given up, with objects and without", arguments: [0, 50_000])
+  func unbounded(objects: Int) async throws {
+    var storage = ScriptedStorage()
+    let page = Array(repeating: try object("f/a"), count: objects)
+    storage.pages = { request in
+      ListPage(objects: page, continuation: "\((request.continuation.flatMap { Int($0) } ?? 0) + 1)")
+    }
+    let error = try await #require(throws: StorageError.self) { try await storage.listAll(nil) }
+    #expect(error.code == .invalidAnswer)
+    #expect(error.message.contains("does not end"))
+  }
+
   @Test("A listing that never ends is given up")
   func endless() async throws {
     var storage = ScriptedStorage()

@@ -7,7 +7,7 @@ import TestSupport
 /// A place of a test's own at one of the servers, and the requests that go there.
 struct ServerPlace {
   /// Which server.
-  enum Kind: String, CaseIterable, Sendable { case s3, apache, rclone, bunny }
+  enum Kind: String, CaseIterable, Sendable { case s3, apache, rclone, wsgidav, bunny }
 
   let account: StorageAccount
   let transport: WatchedTransport
@@ -33,6 +33,9 @@ struct ServerPlace {
       standIn = nil
     case .rclone:
       account = StorageAccount(.webDAV(address: "\(try TestServer.rclone.get().address)/\(name)"))
+      standIn = nil
+    case .wsgidav:
+      account = StorageAccount(.webDAV(address: "\(try TestServer.wsgidav.get().address)/\(name)"))
       standIn = nil
     case .bunny:
       let server = try await BunnyStandIn()

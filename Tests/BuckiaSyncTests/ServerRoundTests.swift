@@ -104,6 +104,22 @@ struct ServerRoundTests {
     #expect(try await names(storage) == ["anna/backup.sqlite", path.text])
   }
 
+  @Test("What a broken delivery has left is replaced by the whole diff", arguments: ServerPlace.Kind.allCases)
+  func brokenDelivery(kind: ServerPlace.Kind) async throws {
+    let place = try await ServerPlace(kind)
+    defer { withExtendedLifetime(place) {} }
+    let anna = try place.person("anna", in: folder)
+    let name = try write(anna)
+    let bytes = try fileBytes("\(anna.outbox)/\(name)")
+    let path = try RemotePath("ben/inbound/\(name)")
+    let storage = try place.storage()
+    try await storage.put(StorageContents(Array(bytes.prefix(100))), to: path, .none)
+    let result = try await place.sync(anna, to: ["ben"])
+    #expect(result.failures.isEmpty, "\(result.failures)")
+    #expect(result.delivered.map(\.path) == [path])
+    #expect(try await storage.get(path, GetRequest()).chunks.bytes(upTo: bytes.count + 1) == bytes)
+  }
+
   @Test(
     "The backup of another device is not overwritten, whatever a server makes of conditions",
     arguments: ServerPlace.Kind.allCases)

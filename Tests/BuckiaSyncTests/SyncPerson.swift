@@ -35,6 +35,13 @@ struct SyncPerson {
     return device
   }
 
+  /// A person whose folder is there already.
+  init(existing name: String, in folder: TemporaryFolder, _ storage: any StorageProvider) {
+    self.name = name
+    self.folder = folder
+    self.storage = storage
+  }
+
   var database: String { folder.file("\(name)/notes.sqlite") }
   /// What others know of the database.
   var shared: String { folder.file("\(name)/shared.sqlite") }

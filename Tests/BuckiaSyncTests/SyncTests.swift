@@ -139,7 +139,7 @@ struct SyncTests {
     bench.watched.fail(nil)
     try await anna.sync(to: ["ben"])
     bench.watched.forgetCalls()
-    bench.watched.fail { _, call in call.hasPrefix("get") ? StorageError(.truncated, "cut off") : nil }
+    bench.watched.fail { _, call in call.hasPrefix("get") ? StorageError(.interrupted, "cut off") : nil }
     let result = try await ben.sync()
     #expect(result.isCutShort)
     #expect(result.failures.count == 1)
@@ -150,8 +150,8 @@ struct SyncTests {
   }
 
   @Test(
-    "A download that fails for good leads to no upload and no deletion either",
-    arguments: [.forbidden, .unwritable, .fullDisk, .invalidAnswer] as [StorageError.Code])
+    "A download that fails because of this device or the whole storage leads to no upload and no deletion either",
+    arguments: [.unauthorized, .unwritable, .fullDisk] as [StorageError.Code])
   func lastingDownloadFault(code: StorageError.Code) async throws {
     let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
     for number in 1...2 {
@@ -173,6 +173,35 @@ struct SyncTests {
     #expect(try await ben.sync().failures.isEmpty)
     #expect(try ben.notes().count == 2)
     #expect(try await bench.objects("ben") == ["ben/backup.sqlite", "ben/originals/a.mp4"])
+  }
+
+  @Test(
+    "One object that cannot be read is told, and the rest is done",
+    arguments: [.forbidden, .notFound, .truncated, .invalidAnswer, .unsupported] as [StorageError.Code])
+  func unreadableObject(code: StorageError.Code) async throws {
+    let (anna, ben) = (try bench.person("anna"), try bench.person("ben"))
+    for number in 1...2 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try anna.write()
+    }
+    try await anna.sync(to: ["ben"])
+    try ben.addMedia([1], "originals/a.mp4")
+    try ben.run("INSERT INTO note VALUES (9,'from Ben')")
+    try ben.write()
+    let bad = try #require(try await bench.objects("ben/inbound").first)
+    bench.watched.fail { _, call in call == "get \(bad)" ? StorageError(code, "no") : nil }
+    for round in 1...2 {
+      let result = try await ben.sync(to: ["anna"])
+      #expect(!result.isCutShort)
+      #expect(result.failures.map(\.step) == [.downloading])
+      #expect(result.delivered.count == (round == 1 ? 1 : 0))
+    }
+    #expect(try ben.notes().count == 2)
+    #expect(try await bench.objects("ben") == ["ben/backup.sqlite", bad, "ben/originals/a.mp4"])
+    bench.watched.fail(nil)
+    #expect(try await ben.sync().failures.isEmpty)
+    #expect(try ben.notes().count == 3)
+    #expect(try await bench.objects("ben/inbound").isEmpty)
   }
 
   @Test("Whatever call fails, the next round ends as if none had", arguments: 0..<12)

@@ -52,6 +52,8 @@ extension TestServer {
   public static let s3 = Result { try TestServer("s3") }
   /// Apache's WebDAV: each test has a folder of its own.
   public static let apache = Result { try TestServer("apache") }
+  /// WsgiDAV: each test has a folder of its own.
+  public static let wsgidav = Result { try TestServer("wsgidav") }
   /// rclone's WebDAV: each test has a folder of its own.
   public static let rclone = Result { try TestServer("rclone") }
 }

@@ -55,6 +55,7 @@ python_with() {
 
 # What the servers of PyPI run in.
 s3_python() { python_with s3 'moto[server]==5.2.1'; }
+wsgidav_python() { python_with wsgidav 'WsgiDAV==4.3.3' 'cheroot==10.0.1'; }
 # A Python with another version of SQLite than the system's, which tests of the loadable extension use as a host.
 apsw_python() { python_with apsw 'apsw==3.54.1.0'; }
 # axe-core, which tests of pages run in a browser; what else the package could do would need another browser.

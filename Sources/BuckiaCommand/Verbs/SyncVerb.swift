@@ -47,12 +47,21 @@ struct SyncVerb: Verb {
   @Flag(help: "Look through the storage for what should be there, instead of believing what was noted.")
   var check = false
 
+  @Flag(help: "Take folders that are storages as they are now: one was emptied or exchanged on purpose.")
+  var adoptFolders = false
+
+  @Option(help: ArgumentHelp("Let another of your devices be forgotten, which is gone for good.", valueName: "device"))
+  var forgetDevice: String?
+
   @OptionGroup var home: HomeOptions
 
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
     if watch && dryRun { throw ValidationError("--watch and --dry-run contradict each other.") }
+    if dryRun && (adoptFolders || forgetDevice != nil) {
+      throw ValidationError("--dry-run changes nothing, and --adopt-folders and --forget-device do.")
+    }
     guard every >= 1, every <= 86_400 else { throw ValidationError("--every takes 1 to 86400 seconds.") }
   }
 
@@ -62,6 +71,8 @@ struct SyncVerb: Verb {
     options.isDryRun = dryRun
     options.looksThroughStorage = check
     let client = try BuckiaClient(file.configuration)
+    if adoptFolders { try AwaitedTask.run { try await client.adoptFolders() } }
+    if let forgetDevice { try AwaitedTask.run { try await client.forgetDevice(forgetDevice) } }
     var status: ExitStatus
     repeat {
       do {

@@ -15,6 +15,8 @@ package struct DiffFileWriter: Sendable {
   package var level = 1
   /// Whether a file of that name is replaced; else it is an error.
   package var replacesExisting = false
+  /// True if only its owner may read the file.
+  package var isPrivate = false
   /// Who signs. The manifest's `sender.identity` becomes the signer's; without one it must name none.
   package var signer: ManifestSigner?
   /// Bounds that a reader will set, so that nothing is written that could not be read.
@@ -43,7 +45,7 @@ package struct DiffFileWriter: Sendable {
       let prepared = try prepare(draft, changeset: changeset)
       let file: AtomicFileOutput
       do throws(ByteStreamError) {
-        file = try AtomicFileOutput(at: path, replacing: replacesExisting)
+        file = try AtomicFileOutput(at: path, replacing: replacesExisting, isPrivate: isPrivate)
       } catch {
         throw DiffFileError(error)
       }

@@ -165,21 +165,40 @@ public struct BunnyStorage: StorageProvider {
 
   // MARK: Reading and writing
 
-  /// Downloads an object. A wanted version is looked up first.
+  /// Downloads an object. A wanted version is a digest: of the whole it is checked at its end, and of a part it is looked up first.
   public func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
-    if let wanted = request.version, let found = try await stat(path), found.version != wanted {
+    let isWhole = request.offset == 0 && request.count == nil
+    if !isWhole, let wanted = request.version, let found = try await stat(path), found.version != wanted {
       throw StorageError.changed(path)
     }
     var sent = HTTPTransportRequest("GET", url(path))
     let ranged = try RangedRead(request, &sent.headers)
     let response = try await exchange.perform(sent, about: path, accepting: [200, 206, 416]).response
-    return try ranged.download(response, path) { headers, byteCount in
+    let download = try ranged.download(response, path) { headers, byteCount in
       guard let byteCount = byteCount ?? headers["Content-Length"].flatMap({ Int64($0) }) else {
         throw StorageError(.invalidAnswer, "the server does not say how large it is", path: path)
       }
       return StoredObject(
         path: path, byteCount: byteCount, version: request.version,
         modifiedAt: headers["Last-Modified"].flatMap { HTTPDate.milliseconds($0) })
+    }
+    guard isWhole, let wanted = request.version else { return download }
+    return StorageDownload(object: download.object, chunks: Self.checked(download.chunks, wanted, path))
+  }
+
+  /// The bytes, which end with an error where they are not of a version.
+  private static func checked(_ chunks: ByteChunks, _ version: ObjectVersion, _ path: RemotePath) -> ByteChunks {
+    ByteChunks {
+      var iterator = chunks.makeAsyncIterator()
+      var hash = SHA256()
+      return {
+        if let chunk = try await iterator.next() {
+          hash.update(data: chunk)
+          return chunk
+        }
+        guard version.text == "\"\(HexText.lowercase(hash.finalize()))\"" else { throw StorageError.changed(path) }
+        return nil
+      }
     }
   }
 

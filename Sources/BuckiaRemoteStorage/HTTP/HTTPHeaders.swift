@@ -1,3 +1,5 @@
+import BuckiaStorage
+
 /// The header fields of a request or an answer, in their order. Names are compared without regard to case (RFC 9110, section 5.1).
 public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// The fields.
@@ -36,4 +38,21 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   }
 
   private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}
+
+extension ObjectVersion {
+  /// What follows the tag where a server compresses its answers: Apache's modules, Jetty and others.
+  private static let encodings = ["--gzip", "-gzip", ";gzip", "-br"]
+
+  /// Takes an entity tag as servers really send it: without quotation marks in listings, as a weak one in its first second or where the answer is
+  /// compressed. All of these name one version.
+  init(entityTag text: String) {
+    var tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+    if tag.utf8.count > 1, tag.first == "\"", tag.last == "\"" { tag = tag.dropFirst().dropLast() }
+    for encoding in Self.encodings where tag.hasSuffix(encoding) {
+      tag = tag.dropLast(encoding.count)
+      break
+    }
+    self.init("\"\(tag)\"")
+  }
 }

@@ -82,7 +82,7 @@ public struct S3Bucket: StorageProvider {
       let tag = entry.text(of: "ETag")
       page.objects.append(
         StoredObject(
-          path: path, byteCount: byteCount, version: tag.map { ObjectVersion($0) },
+          path: path, byteCount: byteCount, version: tag.map { ObjectVersion(entityTag: $0) },
           modifiedAt: entry.text(of: "LastModified").flatMap { ISOTime.milliseconds($0) },
           checksums: tag.flatMap { Self.checksum($0) }.map { [$0] } ?? []))
     }
@@ -128,7 +128,7 @@ public struct S3Bucket: StorageProvider {
     }
     let tag = headers["ETag"]
     return StoredObject(
-      path: path, byteCount: byteCount, version: tag.map { ObjectVersion($0) },
+      path: path, byteCount: byteCount, version: tag.map { ObjectVersion(entityTag: $0) },
       modifiedAt: headers["Last-Modified"].flatMap { HTTPDate.milliseconds($0) },
       checksums: tag.flatMap { Self.checksum($0) }.map { [$0] } ?? [])
   }

@@ -172,7 +172,7 @@ struct S3MultipartUpload: Sendable {
     }
     if let document {
       let tag = document.text(of: "ETag")
-      return StoredObject(path: path, byteCount: contents.byteCount, version: tag.map { ObjectVersion($0) })
+      return StoredObject(path: path, byteCount: contents.byteCount, version: tag.map { ObjectVersion(entityTag: $0) })
     }
     // An earlier attempt may have completed it, and only its answer was lost.
     if attempts > 1, let found = try await bucket.stat(path), found.byteCount == contents.byteCount { return found }

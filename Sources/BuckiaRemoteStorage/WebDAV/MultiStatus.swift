@@ -33,13 +33,19 @@ struct MultiStatus {
   /// - Throws: `StorageError`.
   init(_ document: XMLTree, below base: HTTPAddress) throws {
     let prefix = Self.segments(base.path) ?? []
-    for item in document.all("response") {
+    let items = document.all("response")
+    var foreign = 0
+    for item in items {
       guard let reference = item.text(of: "href"), !Self.isFailure(item.text(of: "status")),
         let properties = item.all("propstat").first(where: { !Self.isFailure($0.text(of: "status")) })?["prop"]
       else { continue }
-      guard let segments = Self.segments(Self.path(of: reference)), segments.count > prefix.count,
+      guard let segments = Self.segments(Self.path(of: reference)),
         segments.prefix(prefix.count).elementsEqual(prefix, by: { $0.utf8.elementsEqual($1.utf8) })
-      else { continue }
+      else {
+        foreign += 1
+        continue
+      }
+      guard segments.count > prefix.count else { continue }
       let path: RemotePath
       do { path = try RemotePath(segments.dropFirst(prefix.count).joined(separator: "/")) } catch {
         unusableNames += 1
@@ -56,6 +62,13 @@ struct MultiStatus {
         version: properties.text(of: "getetag").flatMap { $0.isEmpty ? nil : ObjectVersion(entityTag: $0) },
         modifiedAt: properties.text(of: "getlastmodified").flatMap { HTTPDate.milliseconds($0) })
       entries.append(WebDAVEntry(object: object, isFolder: isFolder))
+    }
+    // What was asked for is among the answers itself. If none is below the address, there is no knowing what is there.
+    guard foreign == 0 || foreign < items.count else {
+      throw StorageError(
+        .invalidAnswer,
+        "the server answers with other paths than it was asked for, such as \(items[0].text(of: "href") ?? ""): a proxy before it rewrites them; use an address of which the server knows the path"
+      )
     }
   }
 
@@ -81,9 +94,4 @@ struct MultiStatus {
     }
     return segments
   }
-}
-
-extension ObjectVersion {
-  /// What a WebDAV server calls the present contents. Apache calls a version weak in its first second, and strong after that: both are the same one.
-  init(entityTag text: String) { self.init(text.hasPrefix("W/") ? String(text.dropFirst(2)) : text) }
 }

@@ -204,7 +204,10 @@ public struct WebDAVFolder: StorageProvider {
     }
     if answer.response.status == 412 {
       // What an earlier attempt has put there is ours, if only its answer was lost.
-      if answer.attempts > 1, try await contents.isEqual(to: path, in: self), let found = try await stat(path) {
+      if answer.attempts > 1,
+        try await contents.objectWithBeginning(at: path, in: self)?.byteCount == contents.byteCount,
+        let found = try await stat(path)
+      {
         return found
       }
       // In the first second of a version Apache has none that a condition could name.

@@ -37,10 +37,15 @@ public struct LocalFolder: StorageProvider {
   /// Lists files, those in folders too. Links, hidden and unfinished files are left out.
   public func list(_ request: ListRequest) async throws -> ListPage {
     var page = ListPage(objects: [])
-    try walk(request.folder) { entry in
-      switch entry {
-      case .object(let object): page.objects.append(object)
-      case .unusable: page.unusableNames += 1
+    var folders = [request.folder]
+    while let folder = folders.popLast() {
+      try Task.checkCancellation()
+      for entry in try await BlockingWork.run({ try entries(of: folder) }) {
+        switch entry {
+        case .folder(let path): folders.append(path)
+        case .object(let object): page.objects.append(object)
+        case .unusable: page.unusableNames += 1
+        }
       }
     }
     page.objects.sort { $0.path < $1.path }
@@ -54,30 +59,25 @@ public struct LocalFolder: StorageProvider {
   }
 
   private enum Entry {
+    case folder(RemotePath)
     case object(StoredObject)
     case unusable
   }
 
-  /// Goes through the files in a folder and in its folders, in no order.
-  private func walk(_ folder: RemotePath?, _ found: (Entry) -> Void) throws {
-    var folders = [folder]
-    while let folder = folders.popLast() {
-      try Task.checkCancellation()
-      let directory = folder.map { file($0) } ?? root
-      guard let names = try Self.names(in: directory) else { continue }
-      for name in names where !PartialFiles.include(name) {
-        var status = FileStatus()
-        // What has gone meanwhile is not there.
-        guard lstat("\(directory)/\(name)", &status) == 0 else { continue }
-        let isFolder = status.st_mode & S_IFMT == S_IFDIR
-        guard isFolder || status.st_mode & S_IFMT == S_IFREG else { continue }
-        let path: RemotePath
-        do { path = try folder?.appending(name) ?? RemotePath(name) } catch {
-          found(.unusable)
-          continue
-        }
-        if isFolder { folders.append(path) } else { found(.object(StoredObject(path, status))) }
-      }
+  /// What is in a folder itself, in no order.
+  private func entries(of folder: RemotePath?) throws -> [Entry] {
+    let directory = folder.map { file($0) } ?? root
+    let names = try Self.names(in: directory) ?? []
+    return names.filter { !PartialFiles.include($0) }.compactMap { name -> Entry? in
+      var status = FileStatus()
+      // What has gone meanwhile is not there.
+      guard lstat("\(directory)/\(name)", &status) == 0 else { return nil }
+      let isFolder = status.st_mode & S_IFMT == S_IFDIR
+      guard isFolder || status.st_mode & S_IFMT == S_IFREG else { return nil }
+      do {
+        let path = try folder?.appending(name) ?? RemotePath(name)
+        return isFolder ? .folder(path) : .object(StoredObject(path, status))
+      } catch { return .unusable }
     }
   }
 
@@ -125,19 +125,24 @@ public struct LocalFolder: StorageProvider {
   ) async throws -> StoredObject {
     do {
       try makeFolders(around: path)
-      let output = try AtomicFileOutput(at: file(path), replacing: true)
+      // One thread after the other uses it.
+      nonisolated(unsafe) let output = try AtomicFileOutput(
+        at: file(path), replacing: true, isPrivate: contents.isPrivate)
       var written: Int64 = 0
       for try await chunk in contents.chunks() {
-        try output.write(chunk)
+        try await BlockingWork.run { try output.write(chunk) }
         written += Int64(chunk.count)
       }
       guard written == contents.byteCount else {
         throw StorageError(.sourceChanged, "\(written) of \(contents.byteCount) bytes could be read", path: path)
       }
-      return try whileLocked(condition != .none) {
-        try condition.require(of: look(at: path), at: path)
-        try output.publish()
-        return try look(at: path) ?? StoredObject(path: path, byteCount: written)
+      let count = written
+      return try await BlockingWork.run {
+        try whileLocked(condition != .none) {
+          try condition.require(of: look(at: path), at: path)
+          try output.publish()
+          return try look(at: path) ?? StoredObject(path: path, byteCount: count)
+        }
       }
     } catch let error as ByteStreamError {
       throw StorageError(error).about(path)

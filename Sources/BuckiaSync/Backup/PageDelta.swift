@@ -40,7 +40,7 @@ struct PageDelta {
     do throws(ByteStreamError) {
       let (old, new) = (try PosixFile(reading: base), try PosixFile(reading: newer))
       guard let pageSize = try Self.pageSize(of: old), try Self.pageSize(of: new) == pageSize else { return nil }
-      let file = try AtomicFileOutput(at: path, replacing: true, isPrivate: true)
+      let file = try AtomicFileOutput(at: path, replacing: true, isPrivate: !new.isReadableByAll())
       let output = try ZstdOutput(file, level: compressionLevel)
       try output.write(
         Header(pageSize: pageSize, byteCount: new.initialByteCount, base: digests.base, result: digests.newer).bytes)
@@ -115,6 +115,26 @@ struct PageDelta {
       return nil
     }
     return pageSize
+  }
+
+  /// Whether a copy of a database is not all there, by the number of pages that its header names.
+  ///
+  /// - Parameters:
+  ///   - header: Its first 100 bytes, or all where it has fewer.
+  ///   - byteCount: Its size in bytes.
+  static func isBeginning(_ header: [UInt8], of byteCount: Int64) -> Bool {
+    guard header.starts(with: Array("SQLite format 3\0".utf8).prefix(header.count)) else { return false }
+    guard header.count == 100 else { return true }
+    let size = number(header[16..<18])
+    return byteCount < Int64(size == 1 ? 65_536 : size) * Int64(number(header[28..<32]))
+  }
+
+  /// The same of a file of this device.
+  static func isBeginning(ofFile path: String) throws(ByteStreamError) -> Bool {
+    let file = try PosixFile(reading: path)
+    var header: [UInt8] = []
+    try fill(&header, from: file, at: 0, 100)
+    return isBeginning(header, of: file.initialByteCount)
   }
 
   static func bigEndian(_ number: UInt64, _ count: Int) -> [UInt8] {

@@ -5,25 +5,29 @@ import BuckiaKSUID
 import BuckiaRemoteStorage
 import BuckiaStorage
 import Crypto
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Foundation
+import SQLiteConnections
 
 extension SyncRound {
   /// Copies the database and uploads the copy, to the storage and its mirrors: whole, or what has changed in it since the last time.
   ///
+  /// - Parameter looks: Whether the storage is asked for the backup although nothing has changed: what it has is relied upon next.
   /// - Returns: Whether the storage has the database as it is now.
-  /// - Throws: `BuckiaError` when the database cannot be copied; `CancellationError`.
-  mutating func backUp(to storage: any StorageProvider) async throws -> Bool {
+  /// - Throws: `BuckiaError` when the database is busy; `CancellationError`.
+  mutating func backUp(to storage: any StorageProvider, looking looks: Bool) async throws -> Bool {
     // Looked at before it is copied: what changes meanwhile shows the next time.
     let state = try Self.state(of: configuration.database.path)
     var behind: [any StorageProvider] = []
     for target in [storage] + mirrors {
       let known = try await known(in: target)
-      if options.looksThroughStorage || known?.databaseState != state { behind.append(target) }
+      if options.looksThroughStorage || known?.databaseState != state {
+        behind.append(target)
+      } else if looks, target.name == storage.name, let known {
+        do { if try await !isThere(known, in: target) { behind.append(target) } } catch let error as StorageError {
+          note(error, in: .backingUp, about: target.name)
+          return false
+        }
+      }
     }
     guard !behind.isEmpty else { return true }
     if options.isDryRun {
@@ -31,9 +35,11 @@ extension SyncRound {
       return false
     }
     let copy = BackupCopies(in: folders)
-    try await configuration.database.backUp(to: copy.newer)
     let digest: [UInt8]
-    do { digest = try PageDelta.digest(of: copy.newer) } catch { throw StorageError(error) }
+    do { digest = try await copy.make(of: configuration.database) } catch let error as BuckiaError where !error.isBusy {
+      note(error, in: .backingUp, about: configuration.database.path)
+      return false
+    }
     var isSafe = !behind.contains { $0.name == storage.name }
     for target in behind {
       do {
@@ -67,44 +73,58 @@ extension SyncRound {
   ) async throws {
     let newest = HexText.lowercase(digest)
     var known = try await known(in: storage)
-    if options.looksThroughStorage, let state = known, try await !isThere(state, in: storage) { known = nil }
+    if let state = known, try await !isThere(state, in: storage) { known = nil }
+    if options.looksThroughStorage, let state = known, try await !isWhole(state, in: storage) { known = nil }
     if var state = known, state.newest == newest {
       state.databaseState = databaseState
       return try await remember(state, in: storage)
     }
-    result.backedUp = true
     if let state = known, let next = try await addDelta(to: state, copy, digest, in: storage) {
       var next = next
       next.databaseState = databaseState
-      return try await remember(next, in: storage)
+      try await remember(next, in: storage)
+    } else {
+      let state = try await putWhole(copy, newest, databaseState, replacing: known, in: storage)
+      try await remember(state, in: storage)
     }
-    let state = try await putWhole(copy, newest, databaseState, replacing: known, in: storage)
-    try await remember(state, in: storage)
+    result.backedUp = true
   }
 
-  /// Whether a storage still has what was noted.
+  /// Whether a storage still has what was noted, as far as it lists it.
   private func isThere(_ state: BackupState, in storage: any StorageProvider) async throws -> Bool {
     guard let object = try await storage.stat(state.path), object.byteCount == state.byteCount,
       state.version == nil || object.version == nil || object.version?.text == state.version
     else { return false }
+    guard state.deltas > 0 else { return true }
     let place = BackupPlace(folder: remote, name: state.path.name)
-    return try await Int64(storage.listAll(place.history).objects.count) >= state.deltas
+    let deltas = try await storage.listAll(place.history).objects
+    return Int64(deltas.count) >= state.deltas && deltas.reduce(0) { $0 + $1.byteCount } >= state.deltaBytes
+  }
+
+  /// Whether what a storage has leads to the newest state: restores it to see.
+  private mutating func isWhole(_ state: BackupState, in storage: any StorageProvider) async throws -> Bool {
+    let temporary = "\(folders.path)/.buckia-check"
+    defer { cleanUp(temporary) }
+    do {
+      let place = BackupPlace(folder: remote, name: state.path.name)
+      let found = try await HexText.lowercase(place.restore(from: storage, in: temporary).digest)
+      if found == state.newest { return true }
+      result.notes.append("the backup in \(storage.name) did not lead to its newest state, and is made again")
+    } catch let error as StorageError where [.damaged, .truncated, .notFound, .changed].contains(error.code) {
+      result.notes.append("the backup in \(storage.name) was damaged, and is made again: \(error)")
+    }
+    return false
+  }
+
+  private mutating func cleanUp(_ folder: String) {
+    do { try BackupPlace.clear(folder) } catch { note(error, in: .backingUp, about: folder) }
   }
 
   /// Uploads the pages that have changed, if the last copy is here and the difference is small enough.
   private mutating func addDelta(
     to known: BackupState, _ copy: BackupCopies, _ digest: [UInt8], in storage: any StorageProvider
   ) async throws -> BackupState? {
-    guard let earlier = try copy.digestOfLast(), HexText.lowercase(earlier) == known.newest else { return nil }
-    let written = try PageDelta.write(
-      from: copy.last, to: copy.newer, digests: (earlier, digest), at: copy.delta)
-    guard let bytes = written, known.takes(deltaOf: bytes) else { return nil }
-    // Somebody else's copy is no base for it.
-    if let object = try await storage.stat(known.path) {
-      guard object.byteCount == known.byteCount,
-        known.version == nil || object.version == nil || object.version?.text == known.version
-      else { return nil }
-    } else {
+    guard let bytes = try await copy.writeDelta(from: known.newest, to: digest), known.takes(deltaOf: bytes) else {
       return nil
     }
     let place = BackupPlace(folder: remote, name: known.path.name)
@@ -119,52 +139,73 @@ extension SyncRound {
     return next
   }
 
+  /// How many of the copies that this device has sent are told by their digests.
+  private static let sentLimit = 100
+
   /// Uploads the whole copy, and removes the deltas of the one before.
+  ///
+  /// It goes to where it was; else to the usual name, or to this device's own where another device's copy, or one of an earlier life of this
+  /// device, has that: neither is overwritten. What this device has sent itself, and of which a stop or a storage that was put back has left nothing noted,
+  /// is told by its digest.
   private mutating func putWhole(
     _ copy: BackupCopies, _ newest: String, _ databaseState: String, replacing known: BackupState?,
-    in storage: any StorageProvider, isFirstTry: Bool = true
+    in storage: any StorageProvider
   ) async throws -> BackupState {
-    var place = BackupPlace(folder: remote, name: known?.path.name ?? folders.structure.backup)
-    let condition = known.map { $0.version.map { .ifVersion(ObjectVersion($0)) } ?? PutCondition.none } ?? .ifAbsent
-    var object: StoredObject
-    // A stop behind the upload leaves a copy in the storage of which nothing is noted: by this it is known as one's own.
-    let intent = "backup begun \(storage.name)"
-    let begun = try await index.setting(intent)
-    try await index.set(intent, to: newest)
-    do {
-      object = try await put(copy.newer, newest, to: place.whole, condition, in: storage)
-    } catch let error as StorageError where [.alreadyExists, .changed].contains(error.code) {
-      if isFirstTry, let begun, let version = try await version(of: place.whole, in: storage, ifDigestIs: begun) {
-        let state = BackupState(
-          path: try place.whole, version: version.text, byteCount: 0, newest: begun, databaseState: databaseState)
-        return try await putWhole(copy, newest, databaseState, replacing: state, in: storage, isFirstTry: false)
+    let setting = "backup sent \(storage.name)"
+    let sent = try await index.setting(setting)?.split(separator: " ").map(String.init) ?? []
+    try await index.set(setting, to: (sent.suffix(Self.sentLimit) + [newest]).joined(separator: " "))
+    let usual = folders.structure.backup
+    var names = [usual, BackupPlace.name(usual, of: device)]
+    if let known, let place = names.firstIndex(of: known.path.name) { names = [names.remove(at: place)] + names }
+    for name in names {
+      let place = BackupPlace(folder: remote, name: name)
+      let whole = try place.whole
+      var object: StoredObject?
+      do {
+        let condition =
+          known?.path == whole ? known?.version.map { .ifVersion(ObjectVersion($0)) } ?? PutCondition.none : .ifAbsent
+        object = try await put(copy.newer, newest, to: whole, condition, in: storage)
+      } catch let error as StorageError where [.alreadyExists, .changed].contains(error.code) {
+        if let found = try await version(of: whole, in: storage, ifBrokenOrIn: sent + [newest]) {
+          object = try await put(copy.newer, newest, to: whole, found.map { .ifVersion($0) } ?? .none, in: storage)
+        }
       }
-      // Another device's copy, or one of an earlier life of this device: neither is overwritten.
-      let replica = try configuration.database.status(home: configuration.home).replica?.id ?? "device"
-      let other = BackupPlace(folder: remote, name: BackupPlace.name(folders.structure.backup, of: replica))
-      result.notes.append(
-        "\(try place.whole) in \(storage.name) is the backup of another device or of an earlier database, and was left alone; this one is \(try other.whole)"
-      )
-      place = other
-      object = try await put(copy.newer, newest, to: place.whole, .none, in: storage)
+      guard let object else { continue }
+      if name != usual, known?.path != whole {
+        result.notes.append(
+          "\(usual) in \(storage.name) is the backup of another device or of an earlier database, and was left alone; this one is \(whole)"
+        )
+      }
+      for former in try await storage.listAll(place.history).objects { try await storage.delete(former.path) }
+      return BackupState(
+        path: whole, version: object.version?.text, byteCount: object.byteCount, newest: newest,
+        databaseState: databaseState)
     }
-    for former in try await storage.listAll(place.history).objects { try await storage.delete(former.path) }
-    return BackupState(
-      path: try place.whole, version: object.version?.text, byteCount: object.byteCount, newest: newest,
-      databaseState: databaseState)
+    throw StorageError(.alreadyExists, "another backup has the name of this device's", path: remote)
   }
 
-  /// The version of an object, if its contents have a digest.
+  /// The version of a whole copy that may be replaced: one whose digest is one of some, or of which a broken upload has left the beginning only.
+  /// The version itself may be nil, too.
   private func version(
-    of path: RemotePath, in storage: any StorageProvider, ifDigestIs digest: String
-  ) async throws -> ObjectVersion? {
-    let download = try await storage.get(path, GetRequest())
-    var hash = SHA256()
-    for try await chunk in download.chunks { hash.update(data: chunk) }
-    return HexText.lowercase(hash.finalize()) == digest ? download.object.version : nil
+    of path: RemotePath, in storage: any StorageProvider, ifBrokenOrIn digests: [String]
+  ) async throws -> ObjectVersion?? {
+    do {
+      let download = try await storage.get(path, GetRequest())
+      var hash = SHA256()
+      var header: [UInt8] = []
+      for try await chunk in download.chunks {
+        hash.update(data: chunk)
+        if header.count < 100 { header += chunk.prefix(100 - header.count) }
+      }
+      let isOwn = digests.contains(HexText.lowercase(hash.finalize()))
+      return isOwn || PageDelta.isBeginning(header, of: download.object.byteCount)
+        ? .some(download.object.version) : nil
+    } catch let error as StorageError where error.code == .notFound {
+      return .some(nil)
+    }
   }
 
-  /// Uploads a file and asks whether it is there.
+  /// Uploads a file and confirms that it is there.
   ///
   /// - Parameter sha256: The digest of the file, where it is known.
   @discardableResult
@@ -174,29 +215,19 @@ extension SyncRound {
   ) async throws -> StoredObject {
     var contents = try StorageContents(file: file)
     if let sha256 { contents.sha256 = sha256 } else { contents.sha256 = try await contents.digest(SHA256.self) }
-    try await storage.putChecked(contents, to: path, condition)
-    guard let object = try await storage.stat(path), object.byteCount == contents.byteCount else {
-      throw StorageError(
-        .damaged, "the storage has taken it, and does not have it whole; nothing was removed because of it", path: path)
-    }
-    for checksum in object.checksums {
-      let own = try await contents.digest(of: checksum.algorithm)
-      guard checksum.hex == own else {
-        throw StorageError(
-          .damaged, "the storage has other bytes than were sent; nothing was removed because of it", path: path)
-      }
-    }
+    let object = try await storage.putConfirmed(contents, to: path, condition)
     result.uploaded.append(
       SyncResult.Transfer(path: path, byteCount: contents.byteCount, storage: storage.name))
     return object
   }
 }
 
-/// The copies of a database in a person's folder: the last one that was uploaded, and the one that is to be.
+/// The copies of a database in a person's folder: the last one that was uploaded, and the one that is to be. All of it takes long for a large
+/// database, and is done on threads of its own.
 struct BackupCopies: Sendable {
   private let folder: String
   /// The last one.
-  let last: String
+  private let last: String
 
   init(in folders: LocalFolders) {
     folder = folders.path
@@ -208,40 +239,77 @@ struct BackupCopies: Sendable {
   /// What is different.
   var delta: String { "\(folder)/.buckia-backup.pages" }
 
-  /// The SHA-256 of the last copy; nil where there is none.
-  func digestOfLast() throws -> [UInt8]? {
-    do {
-      guard try FileIdentity.current(at: last) != nil else { return nil }
-      return try PageDelta.digest(of: last)
-    } catch { throw StorageError(error) }
+  /// Makes the newer copy, if the database is worth it.
+  ///
+  /// - Returns: Its SHA-256.
+  /// - Throws: `BuckiaError`: `damaged` for a database that is empty or damaged; as ``DatabaseManager/backupDatabase(to:)``.
+  func make(of database: DatabaseManager) async throws -> [UInt8] {
+    let (newer, last) = (newer, last)
+    return try await CancellationFlag.onThreadOfItsOwn { _ in
+      do {
+        guard try PosixFile(reading: database.path).initialByteCount > 0 else {
+          throw BuckiaError(
+            .damagedDatabase,
+            "the database is an empty file, and no backup is made of that; put the newest backup in its place, which the storage has, or remove it to begin with another database",
+            path: database.path)
+        }
+        try database.backupDatabase(to: newer)
+        let digest = try PageDelta.digest(of: newer)
+        if try FileIdentity.current(at: last) != nil, try PageDelta.digest(of: last) == digest { return digest }
+        if let fault = try Self.fault(in: newer) {
+          throw BuckiaError(
+            .damagedDatabase,
+            "the database is damaged, and no backup is made of it (\(fault)); put the newest backup in its place, which the storage has, or repair it with `.recover` in the sqlite3 shell",
+            path: database.path)
+        }
+        return digest
+      } catch { throw BuckiaError.wrapped(error) }
+    }
+  }
+
+  /// What SQLite finds wrong with a copy that is not in use; nil where it finds nothing.
+  private static func fault(in copy: String) throws -> String? {
+    let found = try SQLiteConnection(opening: copy, as: .immutable).text("PRAGMA quick_check(1)")
+    return found == "ok" ? nil : found ?? "it cannot be checked"
+  }
+
+  /// Makes sure that what was restored is a database that can be used.
+  ///
+  /// - Throws: `StorageError` with `damaged`.
+  static func require(_ file: String, restoringTo path: String) async throws {
+    let found: String? = try await CancellationFlag.onThreadOfItsOwn { _ in
+      do { return try fault(in: file) } catch { return "\(error)" }
+    }
+    if let fault = found {
+      throw StorageError(.damaged, "the backup leads to a damaged database (\(fault)), so \(path) was not made")
+    }
+  }
+
+  /// Writes how the newer copy differs from the last one.
+  ///
+  /// - Parameters:
+  ///   - base: The SHA-256 that the last one has to have, in hexadecimal.
+  ///   - digest: That of the newer one.
+  /// - Returns: The size in bytes; nil where the last one is not here, or cannot be compared.
+  func writeDelta(from base: String, to digest: [UInt8]) async throws -> Int64? {
+    let (last, newer, delta) = (last, newer, delta)
+    return try await CancellationFlag.onThreadOfItsOwn { _ in
+      do {
+        guard try FileIdentity.current(at: last) != nil else { return nil }
+        let earlier = try PageDelta.digest(of: last)
+        guard HexText.lowercase(earlier) == base else { return nil }
+        return try PageDelta.write(from: last, to: newer, digests: (earlier, digest), at: delta)
+      } catch let error as ByteStreamError { throw StorageError(error) }
+    }
   }
 
   /// Lets the newer copy take the place of the last one.
   func keep() throws {
-    do {
-      if FileManager.default.fileExists(atPath: delta) { try FileManager.default.removeItem(atPath: delta) }
-      if FileManager.default.fileExists(atPath: last) { try FileManager.default.removeItem(atPath: last) }
-      try FileManager.default.moveItem(atPath: newer, toPath: last)
-    } catch {
-      throw StorageError(.unwritable, "the backup cannot be kept as \(last): \(error)", cause: error)
+    do { try BackupPlace.clear(delta) } catch {
+      throw StorageError(.unwritable, "\(delta) cannot be removed: \(error)", cause: error)
     }
-  }
-}
-
-extension StorageContents {
-  /// The digest of the bytes in lower-case hexadecimal.
-  fileprivate func digest(of algorithm: ContentChecksum.Algorithm) async throws -> String {
-    switch algorithm {
-    case .md5: try await digest(Insecure.MD5.self)
-    case .sha1: try await digest(Insecure.SHA1.self)
-    case .sha256: try await digest(SHA256.self)
+    guard rename(newer, last) == 0 else {
+      throw StorageError(.unwritable, "the backup cannot be kept as \(last): \(String(cString: strerror(errno)))")
     }
-  }
-}
-
-extension DatabaseManager {
-  /// Copies the database on a thread of its own.
-  fileprivate func backUp(to path: String) async throws {
-    _ = try await Task.detached { try self.backupDatabase(to: path) }.value
   }
 }

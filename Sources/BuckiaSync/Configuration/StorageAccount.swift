@@ -16,16 +16,6 @@ public enum StorageProviderType: Sendable {
   case custom(any StorageProvider)
 }
 
-extension StorageProviderType {
-  /// Whether it is a server of somebody else's: those are tried out before their word is taken for anything.
-  var isServer: Bool {
-    switch self {
-    case .localFolder, .custom: false
-    case .s3, .webDAV, .bunny: true
-    }
-  }
-}
-
 /// Who asks a storage. Secrets are never printed.
 public enum AuthenticationConfiguration: Sendable, CustomStringConvertible, CustomReflectable {
   /// Nobody in particular.

@@ -1,20 +1,15 @@
 import BuckiaStorage
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// What the several devices of one person tell each other through their storage: who takes part, and which diffs each has applied. A diff goes
 /// from the inbound folder when all have it.
 ///
 /// ```
-/// <user-id>/devices/<replica>/device          takes part; written anew once a day
-/// <user-id>/devices/<replica>/<file>.done     has applied the file of that name
+/// <user-id>/devices/<device>/device          takes part; written again once a day
+/// <user-id>/devices/<device>/<file>.done     has applied the file of that name
+/// <user-id>/devices/<device>/gone            is gone for good, as a person has said
 /// ```
 struct DeviceMarks {
-  /// For how long a device that is not heard of is waited for, in milliseconds: 90 days. After that it has to restore a backup, or be shared with anew.
+  /// After how long a device that is not heard of is named, in milliseconds of the storage's time: 90 days.
   static let patience: Int64 = 90 * 86_400_000
   private static let day: Int64 = 86_400_000
 
@@ -22,54 +17,119 @@ struct DeviceMarks {
   private let folder: RemotePath
   private let device: String
   private let index: SyncIndex
-  private let now: Int64
 
   /// - Parameters:
-  ///   - device: This device: its replica.
+  ///   - device: This device: see ``SyncIndex/device(in:)``.
   ///   - user: The person's folder.
-  ///   - now: The present time, in milliseconds since 1970.
   init(
-    of device: String, in user: RemotePath, _ storage: any StorageProvider, _ index: SyncIndex, now: Int64
+    of device: String, in user: RemotePath, _ storage: any StorageProvider, _ index: SyncIndex
   ) throws(StorageError) {
     self.storage = storage
     self.device = device
     self.index = index
-    self.now = now
     folder = try user.appending("devices")
   }
 
-  /// Takes part, which the others see.
-  func takePart() async throws {
-    let name = "device \(storage.name)"
-    if let last = try await index.setting(name).flatMap({ Int64($0) }), now - last < Self.day, now >= last { return }
-    try await storage.put(StorageContents([]), to: folder.appending("\(device)/device"), .none)
-    try await index.set(name, to: "\(now)")
+  private func object(_ name: String) throws -> RemotePath { try folder.appending("\(device)/\(name)") }
+
+  /// Takes part, which the others see. Nothing is downloaded before.
+  ///
+  /// - Parameters:
+  ///   - now: The present time, in milliseconds since 1970.
+  ///   - names: The names of the inbound files.
+  ///   - settled: Those that the database has. A mark of any other is from a life of the database that was forgotten, and is withdrawn.
+  func takePart(at now: Int64, inbound names: [String] = [], settled: Set<String> = []) async throws {
+    let setting = "took part \(device) \(storage.name)"
+    let last = try await index.setting(setting).flatMap { Int64($0) } ?? 0
+    let marks = names.isEmpty ? nil : try await Marks(storage.listAll(folder))
+    // The storage may have been emptied.
+    let isThere =
+      if let marks { marks.devices[device] != nil } else { try await storage.exists(object("device")) }
+    if !isThere || now - last >= Self.day || now < last {
+      try await storage.put(StorageContents([]), to: object("device"), .none)
+      if marks?.gone.contains(device) ?? true { try await storage.delete(object("gone")) }
+      try await index.set(setting, to: "\(now)")
+    }
+    if let former = try await index.setting("former device") {
+      try await retire(former)
+      try await index.set("former device", to: nil)
+    }
+    guard let marks else { return }
+    _ = try await others(marks)
+    for name in names where marks.has(device, done: name) && !settled.contains(name) {
+      try await storage.delete(object("\(name).done"))
+    }
+  }
+
+  /// Says of another device that it is gone for good.
+  ///
+  /// - Parameter isKnown: Whether something has to be known of it.
+  /// - Throws: `StorageError`: `notFound` where nothing is.
+  func retire(_ other: String, whereKnown isKnown: Bool = false) async throws {
+    let folder = try folder.appending(other)
+    let objects = try await storage.listAll(folder).objects
+    if isKnown, objects.isEmpty, try await !known().contains(other) {
+      throw StorageError(.notFound, "there is no such device", path: folder)
+    }
+    try await storage.put(StorageContents([]), to: folder.appending("gone"), .none)
+    for object in objects where object.path.name != "gone" { try await storage.delete(object.path) }
+  }
+
+  /// The other devices that were seen, in whichever storage: a fallback has the same ones.
+  private static let setting = "devices"
+
+  private func known() async throws -> Set<String> {
+    Set(try await index.setting(Self.setting)?.split(separator: " ").map(String.init) ?? [])
+  }
+
+  /// The devices that are waited for: those in the storage, and those that were there before it was emptied, until a person says that one is gone.
+  private func others(_ marks: Marks) async throws -> [String] {
+    let known = try await known()
+    let others = known.union(marks.devices.keys).subtracting(marks.gone).subtracting([device])
+    if others != known { try await index.set(Self.setting, to: others.sorted().joined(separator: " ")) }
+    return others.sorted()
+  }
+
+  /// Files that all devices have applied, each with its marks, which are deleted after the file; and devices that files wait for.
+  struct Settlement {
+    var free: [String: [RemotePath]] = [:]
+    /// When each was last heard of, in days before the newest mark; nil where the storage has nothing of it any more.
+    var silent: [(device: String, days: Int64?)] = []
   }
 
   /// Says that this device has applied files, and finds those that all devices have applied.
   ///
+  /// How long a device has been silent is told by the storage's times alone, and only told: a person decides that it is gone.
+  ///
   /// - Parameter names: The names of the files.
-  /// - Returns: Those that nobody needs any more, each with its marks, which go when the file has gone.
-  func settle(_ names: [String]) async throws -> [String: [RemotePath]] {
-    guard !names.isEmpty else { return [:] }
-    var listing = try await Marks(storage.listAll(folder))
-    for name in names where !listing.has(device, done: name) {
-      try await storage.put(StorageContents([]), to: folder.appending("\(device)/\(name).done"), .none)
+  func settle(_ names: [String]) async throws -> Settlement {
+    guard !names.isEmpty else { return Settlement() }
+    var marks = try await Marks(storage.listAll(folder))
+    for name in names where !marks.has(device, done: name) {
+      try await storage.put(StorageContents([]), to: object("\(name).done"), .none)
     }
     // Looked at behind the own marks: of two devices that do this at the same time, one at least sees the marks of both.
-    listing = try await Marks(storage.listAll(folder))
-    let others = listing.devices.filter { $0.key != device && ($0.value ?? now) > now - Self.patience }.keys
-    let free = names.filter { name in others.allSatisfy { listing.has($0, done: name) } }
-    let marks = try free.map { name in
-      try (name, listing.owners(of: name).map { try folder.appending("\($0)/\(name).done") })
+    marks = try await Marks(storage.listAll(folder))
+    let others = try await others(marks)
+    var settlement = Settlement()
+    for name in names where others.allSatisfy({ marks.has($0, done: name) }) {
+      settlement.free[name] = try marks.owners(of: name).map { try folder.appending("\($0)/\(name).done") }
     }
-    return Dictionary(marks) { first, _ in first }
+    let newest = marks.devices.values.compactMap { $0 }.max() ?? 0
+    for other in others where names.contains(where: { !marks.has(other, done: $0) }) {
+      let heard = marks.devices[other] ?? nil
+      if let heard, newest - heard <= Self.patience { continue }
+      settlement.silent.append((other, heard.map { (newest - $0) / Self.day }))
+    }
+    return settlement
   }
 
   /// What the folder holds.
   private struct Marks {
     /// The devices, and when each was last heard of, in milliseconds since 1970.
     private(set) var devices: [String: Int64?] = [:]
+    /// Those that are said to be gone for good.
+    private(set) var gone: Set<String> = []
     private var done: Set<String> = []
 
     init(_ listing: StorageListing) {
@@ -77,6 +137,8 @@ struct DeviceMarks {
         guard let device = object.path.folder?.name else { continue }
         if object.path.name == "device" {
           devices[device] = .some(object.modifiedAt)
+        } else if object.path.name == "gone" {
+          gone.insert(device)
         } else {
           done.insert("\(device)/\(object.path.name)")
         }
@@ -88,4 +150,21 @@ struct DeviceMarks {
     /// The devices that have marked a file.
     func owners(of name: String) -> [String] { devices.keys.filter { has($0, done: name) } }
   }
+}
+
+extension BuckiaClient {
+  private func marks() async throws -> DeviceMarks {
+    try await DeviceMarks(of: index.device(in: nil), in: RemotePath(configuration.userID), storages[0], index)
+  }
+
+  /// Takes part as one of the person's devices. Restoring a backup begins with this, so that files which arrive meanwhile are kept for the device.
+  func takePart() async throws {
+    if configuration.hasSeveralDevices { try await marks().takePart(at: SyncRound.now) }
+  }
+
+  /// Lets another device of the person be forgotten, which is gone for good: diffs do not wait for it any more.
+  ///
+  /// - Parameter device: Its id, as a round names it.
+  /// - Throws: `StorageError`: `notFound` when there is no such device.
+  public func forgetDevice(_ device: String) async throws { try await marks().retire(device, whereKnown: true) }
 }

@@ -1,5 +1,8 @@
 import Buckia
+import BuckiaByteStreams
+import BuckiaDiffFiles
 import BuckiaStorage
+import Foundation
 import SQLiteConnections
 
 /// What is known of a storage without asking it: what was uploaded there, and from which file; what was downloaded.
@@ -9,6 +12,7 @@ import SQLiteConnections
 /// done again.
 actor SyncIndex {
   private let connection: SQLiteConnection
+  private let path: String
   /// How far changes wait for the disk.
   private let usualSynchronization: String
 
@@ -26,7 +30,9 @@ actor SyncIndex {
   ///
   /// - Throws: `BuckiaError` when it cannot be opened, or a newer version has made it.
   init(at path: String) throws {
+    self.path = path
     do {
+      if try FileIdentity.current(at: path) == nil { _ = try PosixFile(creating: path, isPrivate: true) }
       connection = try SQLiteConnection(opening: path, as: .create, busyTimeout: 10_000)
       try Self.prepare(connection)
       // Only a write-ahead log survives a loss of power that way (<https://sqlite.org/pragma.html#pragma_synchronous>).
@@ -45,7 +51,7 @@ actor SyncIndex {
     }
   }
 
-  private static let format: Int64 = 1
+  private static let format: Int64 = 2
 
   private static func prepare(_ connection: borrowing SQLiteConnection) throws {
     let found = try connection.integer("PRAGMA user_version") ?? 0
@@ -57,13 +63,14 @@ actor SyncIndex {
     try connection.execute(
       """
       BEGIN IMMEDIATE;
+      DROP TABLE IF EXISTS inbound;
       CREATE TABLE IF NOT EXISTS upload(
         storage TEXT NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL, version TEXT, sha256 TEXT NOT NULL,
         state TEXT NOT NULL, PRIMARY KEY(storage, path)) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS inbound(
-        storage TEXT NOT NULL, path TEXT NOT NULL, version TEXT, bytes INTEGER NOT NULL, PRIMARY KEY(storage, path)) WITHOUT ROWID;
+      CREATE TABLE inbound(
+        storage TEXT NOT NULL, path TEXT NOT NULL, version TEXT, bytes INTEGER NOT NULL, digests TEXT, PRIMARY KEY(storage, path)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS setting(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-      PRAGMA user_version = 1;
+      PRAGMA user_version = 2;
       COMMIT
       """)
   }
@@ -118,25 +125,37 @@ actor SyncIndex {
 
   // MARK: Inbound files
 
-  /// Whether an inbound object, as a listing has it, was downloaded before.
-  func hasDownloaded(_ object: StoredObject, from storage: String) throws -> Bool {
+  /// What is known of an inbound object that was downloaded as a listing has it; nil where it was not.
+  ///
+  /// - Returns: The digests by which the ledger knew it when it had been applied; none before that.
+  func download(of object: StoredObject, from storage: String) throws -> Set<String>? {
     try reporting {
       let query = try connection.cached(
-        "SELECT 1 FROM inbound WHERE storage = ?1 AND path = ?2 AND version IS ?3 AND bytes = ?4")
+        "SELECT digests FROM inbound WHERE storage = ?1 AND path = ?2 AND version IS ?3 AND bytes = ?4")
       defer { query.statement.reset() }
       try query.statement.bind(storage, at: 0)
       try query.statement.bind(object.path.text, at: 1)
       try query.statement.bind(object.version?.text, at: 2)
       try query.statement.bind(object.byteCount, at: 3)
-      return try query.statement.step()
+      guard try query.statement.step() else { return nil }
+      return Set((query.statement.text(at: 0) ?? "").split(separator: " ").map(String.init))
     }
   }
 
   func noteDownload(_ object: StoredObject, from storage: String) throws {
     try reporting {
       try connection.run(
-        cached: "INSERT OR REPLACE INTO inbound VALUES (?1, ?2, ?3, ?4)", storage, object.path.text,
+        cached: "INSERT OR REPLACE INTO inbound VALUES (?1, ?2, ?3, ?4, NULL)", storage, object.path.text,
         object.version?.text, object.byteCount)
+    }
+  }
+
+  /// Notes the digests by which the ledger knows an object that was downloaded.
+  func note(_ digests: Set<String>, of path: RemotePath, from storage: String) throws {
+    try reporting {
+      try connection.run(
+        cached: "UPDATE inbound SET digests = ?3 WHERE storage = ?1 AND path = ?2", storage, path.text,
+        digests.sorted().joined(separator: " "))
     }
   }
 
@@ -160,6 +179,43 @@ actor SyncIndex {
         try connection.run(cached: "DELETE FROM inbound WHERE storage = ?1 AND path = ?2", storage, path)
       }
     }
+  }
+
+  // MARK: The device
+
+  /// This device, as the person's other devices and the names of backups know it: this index in this home, in one life of the database. A copy of
+  /// the home, which is another file at another path or on another machine, and a database that was restored are others.
+  ///
+  /// - Parameter incarnation: The life of the database, `-` where it has none yet; nil for any.
+  /// - Returns: 32 hexadecimal digits.
+  func device(in incarnation: String?) throws -> String {
+    let file = try reporting {
+      try FileIdentity.current(at: path)?.file.split(separator: ".").last.map { "\($0)" } ?? "-"
+    }
+    var host = [CChar](repeating: 0, count: 256)
+    gethostname(&host, host.count - 1)
+    let place = "\(ContentDigest(of: host.map { UInt8(bitPattern: $0) } + Array(path.utf8)))".prefix(32)
+    let known = try setting("device")?.split(separator: " ").map(String.init) ?? []
+    let isHere = known.count == 4 && (known[1] == file || known[2] == place)
+    let next = incarnation ?? (isHere ? known[3] : "-")
+    if isHere, known[3] == "-" || known[3] == next {
+      let kept = "\(known[0]) \(file) \(place) \(next)"
+      if kept != known.joined(separator: " ") { try set("device", to: kept) }
+      return known[0]
+    }
+    let device = (0..<2).map { _ in
+      let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
+      return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }.joined()
+    try durably {
+      // What was noted of the storage is about another life.
+      try connection.execute("BEGIN; DELETE FROM inbound; DELETE FROM setting WHERE name LIKE 'backup %'")
+      try connection.run(
+        cached: "INSERT OR REPLACE INTO setting VALUES ('device', ?1)", "\(device) \(file) \(place) \(next)")
+      if isHere { try connection.run(cached: "INSERT OR REPLACE INTO setting VALUES ('former device', ?1)", known[0]) }
+      try connection.execute("COMMIT")
+    }
+    return device
   }
 
   // MARK: Settings

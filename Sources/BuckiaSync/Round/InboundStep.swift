@@ -10,11 +10,15 @@ import BuckiaStorage
 
 /// What others have sent: downloaded, applied, and dropped from the storage when all of it is safe.
 ///
-/// A file is downloaded under its name, complete, and noted in the index. While it lies in the local folder, it is not downloaded again; it goes from there
-/// when all it holds is in the database, which is how it is told that it can go from the storage, too.
+/// What becomes of an object is decided by the ledger of the database as it is now. It is in the index by which digests the ledger knew it when it was
+/// applied; as long as the ledger has these, it is settled, and can go from the storage behind a backup. Anything else is downloaded, unless it
+/// lies in the local folder already: cleared folders, other folders and databases that were restored lose nothing so.
 struct InboundStep {
   /// How large a diff file may be that is downloaded unasked, in bytes: anybody who may write to the folder can fill this disk.
   static let sizeLimit: Int64 = 4 << 30
+  /// What is noted instead of digests of what the ledger does not know by its id: an answer to an invitation that was taken, and a changeset that was
+  /// applied under another name.
+  private static let taken: Set<String> = ["taken"]
 
   private let storage: any StorageProvider
   private let folder: String
@@ -22,27 +26,81 @@ struct InboundStep {
   /// The objects that are diff files, changesets or answers by their names.
   private let objects: [StoredObject]
   private let otherCount: Int
+  /// What this device has sent to itself and the person's other devices: it has that without applying it.
+  private let own: Set<RemotePath>
+  /// What the person's devices tell each other; nil where there is one device.
+  private let marks: DeviceMarks?
 
-  init(_ listing: StorageListing, from storage: any StorageProvider, of round: SyncRound) throws {
+  init(_ listing: StorageListing, from storage: any StorageProvider, of round: SyncRound) async throws {
     self.storage = storage
     self.round = round
     folder = round.folders.inbound
     let inbound = try round.remote.appending(round.folders.structure.inbound)
-    objects = listing.objects.filter { $0.path.folder == inbound && InboundFileName.isOne($0.path.name) }
+    let objects = listing.objects.filter { $0.path.folder == inbound && InboundFileName.isOne($0.path.name) }
+    self.objects = objects
     otherCount = listing.objects.count - objects.count + listing.unusableNames
+    let made = objects.isEmpty ? [] : try round.configuration.database.outgoingIDs(home: round.configuration.home)
+    own = Set(objects.map(\.path).filter { path in InboundFileName.id(path.name).map { made.contains($0) } ?? false })
+    marks =
+      if round.configuration.hasSeveralDevices, !round.options.isDryRun {
+        try DeviceMarks(of: round.device, in: round.remote, storage, round.index)
+      } else { nil }
+    if !round.options.isDryRun {
+      try await round.index.forgetDownloads(except: objects.map(\.path), from: storage.name)
+    }
   }
-
-  private func file(_ object: StoredObject) -> String { "\(folder)/\(object.path.name)" }
 
   private func isHere(_ object: StoredObject) throws -> Bool {
-    do { return try FileIdentity.current(at: file(object)) != nil } catch { throw StorageError(error) }
+    do { return try FileIdentity.current(at: "\(folder)/\(object.path.name)") != nil } catch {
+      throw StorageError(error)
+    }
   }
 
-  /// Downloads what is not here yet.
+  /// Takes part as one of the person's devices, before anything is downloaded.
+  ///
+  /// - Returns: Whether anything may be downloaded.
+  func takePart(_ result: inout SyncResult) async throws -> Bool {
+    guard let marks else { return true }
+    do {
+      try await marks.takePart(
+        at: SyncRound.now, inbound: objects.map(\.path.name), settled: Set(try await settled().map(\.path.name)))
+      return true
+    } catch let error as StorageError {
+      result.failures.append(SyncResult.Failure(step: .listing, subject: storage.name, error: error))
+      return false
+    }
+  }
+
+  /// What the database has, as its ledger says now.
+  func settled() async throws -> [StoredObject] {
+    var noted: [(object: StoredObject, digests: Set<String>)] = []
+    for object in objects where !own.contains(object.path) {
+      let digests = try await round.index.download(of: object, from: storage.name) ?? []
+      if !digests.isEmpty { noted.append((object, digests)) }
+    }
+    let known = try digests(of: noted.map(\.object.path.name))
+    let settled = noted.filter { object, digests in
+      digests == Self.taken || digests.isSubset(of: known[object.path.name] ?? [])
+    }
+    // A file that the only device has sent to itself is a mistake, and may be the only copy.
+    let sent = marks == nil ? [] : objects.filter { own.contains($0.path) }
+    return sent + settled.map(\.object)
+  }
+
+  /// By which digests the ledger knows files that are in the database, by their names.
+  private func digests(of names: [String]) throws -> [String: Set<String>] {
+    let ids = names.compactMap { name in InboundFileName.id(name).map { (name, $0) } }
+    let known = try round.configuration.database.settledDigests(of: ids.map(\.1))
+    return Dictionary(ids.compactMap { name, id in known[id].map { (name, $0) } }) { first, _ in first }
+  }
+
+  /// Downloads what is neither in the database nor here.
   func download(_ result: inout SyncResult) async throws {
     result.inboundCount = objects.count + otherCount
+    let settled = Set(try await settled().map(\.path))
     var wanted: [StoredObject] = []
-    for object in objects where try await round.index.hasDownloaded(object, from: storage.name) == false {
+    for object in objects where !settled.contains(object.path) && !own.contains(object.path) {
+      if try await round.index.download(of: object, from: storage.name) != nil, try isHere(object) { continue }
       guard object.byteCount <= Self.sizeLimit else {
         let error = StorageError(
           .unsupported,
@@ -53,6 +111,11 @@ struct InboundStep {
         continue
       }
       wanted.append(object)
+    }
+    if marks == nil {
+      for path in own.sorted() {
+        result.notes.append("\(path) was made from this database, and was left alone; move it to where it is to go")
+      }
     }
     guard !wanted.isEmpty else { return }
     if round.options.isDryRun {
@@ -66,18 +129,24 @@ struct InboundStep {
     let storage = storage
     let folder = folder
     try await forEachConcurrently(wanted, limit: round.concurrency(of: storage)) { object in
-      try await storage.download(
-        object.path, to: "\(folder)/\(object.path.name)", expecting: DownloadExpectation(object))
+      do {
+        try await storage.download(
+          object.path, to: "\(folder)/\(object.path.name)", expecting: DownloadExpectation(object), isPrivate: true)
+        return true
+      } catch let error as StorageError where error.code == .notFound || error.code == .changed {
+        // Another device has taken it, or its sender has replaced it: the next round sees. What the storage says of it has changed then, too.
+        guard let found = try await storage.stat(object.path), found.version == object.version else { return false }
+        throw error
+      }
     } finish: { object, outcome in
       switch outcome {
-      case .success:
+      case .success(true):
         try await round.index.noteDownload(object, from: storage.name)
         result.downloaded.append(transfer(object))
-      case .failure(let error as StorageError) where error.code == .notFound || error.code == .changed:
-        // Another device has taken it, or its sender has replaced it: the next round sees.
-        result.notes.append("\(object.path): \(error.message)")
+      case .success(false):
+        result.notes.append("\(object.path): it has been replaced or removed meanwhile")
       case .failure(let error):
-        result.isCutShort = true
+        if (error as? StorageError)?.stopsRound == true { result.isCutShort = true }
         result.failures.append(
           SyncResult.Failure(step: .downloading, subject: object.path.text, error: error))
       }
@@ -92,6 +161,8 @@ struct InboundStep {
     SyncResult.Transfer(path: object.path, byteCount: object.byteCount, storage: storage.name)
   }
 
+  // MARK: Applying
+
   /// Applies everything in the local folder: what has just come, and what waits there from before.
   func apply(_ result: inout SyncResult) async throws {
     let names: [String]
@@ -99,32 +170,83 @@ struct InboundStep {
       throw StorageError(.unreadable, "the folder \(folder) cannot be read: \(error)", cause: error)
     }
     guard names.contains(where: { InboundFileName.isOne($0) }) else { return }
-    var options = round.options.apply
-    options.keepsFiles = false
-    options.isDryRun = false
-    let report = try await round.configuration.database.processInboundChanges(
-      [folder], options: options, home: round.configuration.home)
+    var report: ApplyReport?
+    if result.downloaded.isEmpty {
+      // What was refused or waited is tried, and nothing is written where that is so still.
+      let rehearsal = try await apply(isDryRun: true)
+      if try isKnown(rehearsal) { report = rehearsal }
+    }
+    if report == nil {
+      let applied = try await apply(isDryRun: false)
+      report = applied
+      try await note(applied)
+    }
     result.applied = report
-    for outgoing in report.outgoingFolders {
+    for outgoing in report?.outgoingFolders ?? [] {
       result.notes.append(
         "\(outgoing) holds files that were made from this database, so nothing was removed there; move these to where they are to go"
       )
     }
   }
 
-  /// Drops from the storage what is in the database now, and in those of the person's other devices.
-  func drop(_ result: inout SyncResult) async throws {
-    try await round.index.forgetDownloads(except: objects.map(\.path), from: storage.name)
-    var settled: [StoredObject] = []
-    for object in objects where try !isHere(object) {
-      if try await round.index.hasDownloaded(object, from: storage.name) { settled.append(object) }
+  private func apply(isDryRun: Bool) async throws -> ApplyReport {
+    var options = round.options.apply
+    options.keepsFiles = false
+    options.isDryRun = isDryRun
+    return try await round.configuration.database.processInboundChanges(
+      [folder], options: options, home: round.configuration.home)
+  }
+
+  /// Whether all files are refused or wait as the database has recorded it before.
+  private func isKnown(_ report: ApplyReport) throws -> Bool {
+    let files =
+      report.diffs.map { (path: $0.path, state: $0.state, reason: $0.reason) }
+      + report.answers.filter { $0.state != .notOurs }.map { answer in
+        (path: answer.path, state: answer.state == .refused ? .rejected : .applied, reason: answer.reason)
+      }
+    let names = files.map { String($0.path.split(separator: "/").last ?? "") }
+    let entries = try round.configuration.database.lastLogEntries(
+      ofFiles: names.compactMap { name in InboundFileName.id(name).map { (name, $0) } }, home: round.configuration.home)
+    return zip(files, names).allSatisfy { file, name in
+      guard let entry = entries[name] else { return false }
+      return ![.applied, .alreadyApplied, .held].contains(file.state) && entry.state == file.state
+        && entry.reason == file.reason
     }
-    var marks: [String: [RemotePath]] = [:]
+  }
+
+  /// Notes by which digests the ledger knows what was applied.
+  private func note(_ report: ApplyReport) async throws {
+    let inbound = try round.remote.appending(round.folders.structure.inbound)
+    let names = report.diffs.filter { [.applied, .alreadyApplied, .held].contains($0.state) }
+      .map { String($0.path.split(separator: "/").last ?? "") }
+    let known = try digests(of: names)
+    for name in names where InboundFileName.isOne(name) {
+      try await round.index.note(known[name] ?? Self.taken, of: inbound.appending(name), from: storage.name)
+    }
+    for answer in report.answers where [.accepted, .alreadyAccepted].contains(answer.state) {
+      let name = String(answer.path.split(separator: "/").last ?? "")
+      try await round.index.note(Self.taken, of: inbound.appending(name), from: storage.name)
+    }
+  }
+
+  // MARK: Dropping
+
+  /// Drops from the storage what is in the database, and in those of the person's other devices.
+  func drop(_ settled: [StoredObject], _ result: inout SyncResult) async throws {
+    var settled = settled
+    var marksOfFiles: [String: [RemotePath]] = [:]
     do {
-      if let devices = try deviceMarks() {
-        try await devices.takePart()
-        marks = try await devices.settle(settled.map(\.path.name))
-        settled.removeAll { marks[$0.path.name] == nil }
+      if let marks {
+        let settlement = try await marks.settle(settled.map(\.path.name))
+        marksOfFiles = settlement.free
+        settled.removeAll { marksOfFiles[$0.path.name] == nil }
+        for (device, days) in settlement.silent {
+          let heard =
+            days.map { "was last heard of \($0) days before the others" } ?? "the storage has nothing of any more"
+          result.notes.append(
+            "diffs wait for the device \(device), which \(heard); if it is gone for good, let it be forgotten: buckia sync --forget-device \(device)"
+          )
+        }
       }
     } catch let error as StorageError {
       result.failures.append(SyncResult.Failure(step: .dropping, subject: storage.name, error: error))
@@ -133,10 +255,10 @@ struct InboundStep {
     guard !settled.isEmpty else { return }
     var progress = SyncProgress(step: .dropping)
     progress.fileCount = settled.count
-    let (storage, marksOfFiles) = (storage, marks)
+    let (storage, marks) = (storage, marksOfFiles)
     try await forEachConcurrently(settled, limit: round.concurrency(of: storage)) { object in
       try await storage.delete(object.path)
-      for mark in marksOfFiles[object.path.name] ?? [] { try await storage.delete(mark) }
+      for mark in marks[object.path.name] ?? [] { try await storage.delete(mark) }
     } finish: { object, outcome in
       switch outcome {
       case .success:
@@ -149,23 +271,16 @@ struct InboundStep {
       round.report(progress)
     }
   }
-
-  /// What the devices of the person tell each other; nil where there is one device.
-  private func deviceMarks() throws -> DeviceMarks? {
-    guard round.configuration.hasSeveralDevices else { return nil }
-    guard let replica = try round.configuration.database.status(home: round.configuration.home).replica?.id else {
-      return nil
-    }
-    return try DeviceMarks(
-      of: replica, in: round.remote, storage, round.index, now: Int64(Date().timeIntervalSince1970 * 1000))
-  }
 }
 
 /// The names of what is taken from an inbound folder: an id, and what the file is.
 enum InboundFileName {
   private static let endings = [".bdiff", ".bdiff.age", ".changeset", ".accept"]
 
-  static func isOne(_ name: String) -> Bool {
-    endings.contains { ending in name.hasSuffix(ending) && KSUID(String(name.dropLast(ending.count))) != nil }
+  static func isOne(_ name: String) -> Bool { id(name) != nil }
+
+  /// The id in a name; nil for the names of other files.
+  static func id(_ name: String) -> KSUID? {
+    endings.lazy.filter { name.hasSuffix($0) }.compactMap { KSUID(String(name.dropLast($0.count))) }.first
   }
 }

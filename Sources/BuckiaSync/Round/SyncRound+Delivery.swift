@@ -1,5 +1,7 @@
 import BuckiaByteStreams
+import BuckiaRemoteStorage
 import BuckiaStorage
+import Crypto
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -8,12 +10,16 @@ import BuckiaStorage
 #endif
 
 extension SyncRound {
-  /// Brings the diffs for others into their inbound folders. A file that is there is removed here.
+  /// Brings the diffs for others into their inbound folders. A file that is certainly there is removed here.
   mutating func deliver() async throws {
     for (delivery, storage) in zip(configuration.deliveries, deliveries) {
       let target = try RemotePath(delivery.userID).appending(folders.structure.inbound)
       let files: [StoredObject]
       do {
+        guard FileManager.default.fileExists(atPath: delivery.folder) else {
+          throw StorageError(
+            .notFound, "there is no such folder to deliver from; correct the setting, or make the folder")
+        }
         files = try await LocalFolder(delivery.folder).listAll(nil).objects.filter {
           $0.path.folder == nil && InboundFileName.isOne($0.path.name)
         }
@@ -35,8 +41,7 @@ extension SyncRound {
           result.delivered.append(transfer)
         } catch let error as StorageError {
           note(error, in: .delivering, about: file.path.name)
-          // What follows would only wait for it there.
-          break
+          if error.stopsRound { break }
         }
       }
     }
@@ -45,13 +50,17 @@ extension SyncRound {
   private static func deliver(_ file: String, to path: RemotePath, in storage: any StorageProvider) async throws {
     let contents = try StorageContents(file: file)
     do {
-      try await storage.putChecked(contents, to: path, .ifAbsent)
+      try await storage.putConfirmed(contents, to: path, .ifAbsent, readsBack: true)
     } catch let error as StorageError where error.code == .alreadyExists {
-      // A round that was stopped has brought it there before; or somebody has put another file in its place.
-      guard try await contents.isEqual(to: path, in: storage) else {
+      // A round that was stopped has brought it there before, or a part of it; or another file has its place.
+      guard let found = try await contents.objectWithBeginning(at: path, in: storage) else {
         throw StorageError(
           .alreadyExists, "another file has the name of this diff in the recipient's folder; it was left alone",
           path: path)
+      }
+      if found.byteCount < contents.byteCount {
+        try await storage.putConfirmed(
+          contents, to: path, found.version.map { .ifVersion($0) } ?? .none, readsBack: true)
       }
     }
     do { try FileManager.default.removeItem(atPath: file) } catch {
@@ -59,5 +68,65 @@ extension SyncRound {
         .unwritable, "\(file) was delivered and cannot be removed: \(error); remove it yourself", path: path,
         cause: error)
     }
+  }
+}
+
+extension StorageProvider {
+  /// Writes an object, and confirms that the storage has it: by its size and the digests that the storage tells.
+  ///
+  /// - Parameter readsBack: Whether it is read back where the storage tells no digest.
+  /// - Returns: The object as the storage has it.
+  /// - Throws: `StorageError`: as ``putChecked(_:to:_:)``; `damaged` when the storage has something else.
+  @discardableResult
+  func putConfirmed(
+    _ contents: StorageContents, to path: RemotePath, _ condition: PutCondition, readsBack: Bool = false
+  ) async throws -> StoredObject {
+    let sent = try await putChecked(contents, to: path, condition)
+    let found: StoredObject?
+    do { found = try await stat(path) } catch let error as StorageError
+      where error.code == .forbidden && capabilities.checksums.contains(.sha256)
+    {
+      // Who may only write there has to be content that the storage has checked it on arrival.
+      return sent
+    }
+    guard let found, found.byteCount == contents.byteCount else {
+      throw StorageError(
+        .damaged, "the storage has taken it, and does not have it whole; nothing was removed because of it", path: path)
+    }
+    var isSame = true
+    for checksum in found.checksums where isSame {
+      isSame = try await checksum.hex == contents.digest(of: checksum.algorithm)
+    }
+    if found.checksums.isEmpty, readsBack {
+      isSame = try await contents.objectWithBeginning(at: path, in: self)?.byteCount == contents.byteCount
+    }
+    guard isSame else {
+      throw StorageError(
+        .damaged, "the storage has other bytes than were sent; nothing was removed because of it", path: path)
+    }
+    return found
+  }
+}
+
+extension StorageContents {
+  /// The digest of the bytes in lower-case hexadecimal.
+  fileprivate func digest(of algorithm: ContentChecksum.Algorithm) async throws -> String {
+    switch algorithm {
+    case .md5: try await digest(Insecure.MD5.self)
+    case .sha1: try await digest(Insecure.SHA1.self)
+    case .sha256: try await digest(SHA256.self)
+    }
+  }
+}
+
+extension StorageError {
+  /// Whether nothing else would fare better: the storage is not there or does not know who asks, or this device has no room. Anything else is about
+  /// one object.
+  var stopsRound: Bool {
+    [
+      .unreachable, .interrupted, .timedOut, .tooManyRequests, .unavailable, .untrustedServer, .unauthorized,
+      .clockSkew,
+      .fullDisk, .unwritable,
+    ].contains(code)
   }
 }

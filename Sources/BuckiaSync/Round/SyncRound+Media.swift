@@ -43,7 +43,13 @@ extension SyncRound {
 
   private mutating func upload(_ files: [MediaFile], to storage: any StorageProvider, isMirror: Bool) async throws {
     var wanted: [(file: MediaFile, known: SyncIndex.Upload?)] = []
-    let present = options.looksThroughStorage ? try await self.present(in: storage, for: files) : nil
+    let present: [RemotePath: StoredObject]?
+    do { present = options.looksThroughStorage ? try await self.present(in: storage) : nil } catch let error
+      as StorageError
+    {
+      // A mirror that is down stops neither the others nor what comes behind.
+      return note(error, in: .uploading, about: storage.name)
+    }
     for file in files {
       var known = try await index.upload(file.path, in: storage.name)
       if let present, present[file.path]?.byteCount != known?.byteCount { known = nil }
@@ -120,9 +126,7 @@ extension SyncRound {
   }
 
   /// What a storage really has of the folders that files go to.
-  private func present(
-    in storage: any StorageProvider, for files: [MediaFile]
-  ) async throws -> [RemotePath: StoredObject] {
+  private func present(in storage: any StorageProvider) async throws -> [RemotePath: StoredObject] {
     var found: [RemotePath: StoredObject] = [:]
     for folder in [folders.structure.originals, folders.structure.reworked] {
       for object in try await storage.listAll(remote.appending(folder)).objects { found[object.path] = object }

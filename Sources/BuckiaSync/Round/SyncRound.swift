@@ -1,6 +1,12 @@
 import Buckia
 import BuckiaStorage
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// One round of sync, step by step. Each step leaves what the next one needs; a stop between any two loses nothing.
 struct SyncRound {
   let configuration: BuckiaConfiguration
@@ -15,6 +21,8 @@ struct SyncRound {
   var result = SyncResult()
   /// The person's folder in the storage.
   let remote: RemotePath
+  /// This device, as the person's others know it; empty in a dry run.
+  private(set) var device = ""
 
   init(
     _ configuration: BuckiaConfiguration, _ options: SyncOptions, _ folders: LocalFolders, _ index: SyncIndex,
@@ -33,40 +41,70 @@ struct SyncRound {
     remote = try RemotePath(configuration.userID)
   }
 
+  /// The present time, in milliseconds since 1970.
+  static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
+
   mutating func run() async throws -> SyncResult {
     let start = ContinuousClock.now
     result.isDryRun = options.isDryRun
+    if !options.isDryRun {
+      try await settleDevice()
+      try await makeFirstSnapshot()
+    }
     step(.listing)
     let (storage, listing) = try await listInbound()
     result.storage = storage.name
-    let inbound = try InboundStep(listing, from: storage, of: self)
-    try await inbound.download(&result)
+    let inbound = try await InboundStep(listing, from: storage, of: self)
+    // Others must know of this device before they can set one up from its backup, too.
+    let takesPart = try await inbound.takePart(&result)
+    if takesPart { try await inbound.download(&result) }
     if !options.isDryRun {
       step(.applying)
       try await inbound.apply(&result)
     }
-    if result.isCutShort {
-      step(.done)
-      result.seconds = (ContinuousClock.now - start) / .seconds(1)
-      return result
+    if !result.isCutShort {
+      // What the ledger says now is in a copy that is made from here on.
+      let settled = options.isDryRun ? [] : try await inbound.settled()
+      if takesPart, try await isSafe(in: storage, !settled.isEmpty), !settled.isEmpty {
+        step(.dropping)
+        try await inbound.drop(settled, &result)
+      }
+      try await uploadMedia(to: storage)
+      step(.delivering)
+      try await deliver()
     }
-    let isSafe: Bool
-    if options.backsUp {
-      step(.backingUp)
-      isSafe = try await backUp(to: storage)
-    } else {
-      isSafe = true
-    }
-    if isSafe, !options.isDryRun {
-      step(.dropping)
-      try await inbound.drop(&result)
-    }
-    try await uploadMedia(to: storage)
-    step(.delivering)
-    try await deliver()
     step(.done)
     result.seconds = (ContinuousClock.now - start) / .seconds(1)
     return result
+  }
+
+  /// Finds out which life of the database this is, before anything is done in its name.
+  private mutating func settleDevice() async throws {
+    let (database, home) = (configuration.database, configuration.home)
+    let (incarnation, remarks) = try await CancellationFlag.onThreadOfItsOwn { _ in
+      try database.settleReplica(home: home)
+    }
+    result.notes += remarks.map { "\($0)" }
+    device = try await index.device(in: incarnation ?? "-")
+  }
+
+  /// Makes a snapshot where there is none, before anything arrives: what is edited from then on is not taken for known to others.
+  private mutating func makeFirstSnapshot() async throws {
+    guard let path = options.apply.snapshot, !FileManager.default.fileExists(atPath: path) else { return }
+    let database = configuration.database
+    _ = try await CancellationFlag.onThreadOfItsOwn { _ in try database.snapshot(to: path) }
+    result.notes.append(
+      "the snapshot \(path) was not there and has been made: all that is in the database now counts as known to others. What they do not have yet, send once with `buckia diff`, from a copy that they have"
+    )
+  }
+
+  /// Backs the database up, unless that is not wanted.
+  ///
+  /// - Returns: Whether what the ledger says is there to stay.
+  private mutating func isSafe(in storage: any StorageProvider, _ looks: Bool) async throws -> Bool {
+    guard options.backsUp else { return true }
+    step(.backingUp)
+    return try await backUp(to: storage, looking: looks)
   }
 
   /// Lists the inbound folder: of the storage, or of its fallback where that cannot be reached.

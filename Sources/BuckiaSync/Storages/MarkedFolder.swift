@@ -1,0 +1,107 @@
+import BuckiaByteStreams
+import BuckiaStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A folder of this machine that is told from what is at its place while its volume is not mounted: by a file in it, `.buckia-storage`, whose
+/// contents the index has.
+///
+/// The file is made with the first object. From then on a folder without it, or with another one, is not reached until a person says that it is meant.
+struct MarkedFolder: StorageProvider {
+  static let markerName = ".buckia-storage"
+
+  private let inner: any StorageProvider
+  private let path: String
+  private let index: SyncIndex
+
+  init(_ folder: any StorageProvider, at path: String, _ index: SyncIndex) {
+    inner = folder
+    self.path = path
+    self.index = index
+  }
+
+  private var setting: String { "marker \(path)" }
+  private var marker: String { "\(path)/\(Self.markerName)" }
+
+  /// What the file says; nil where there is none.
+  private func found() -> String? {
+    FileManager.default.contents(atPath: marker).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Makes sure that the folder is what it was.
+  ///
+  /// - Parameter isWritten: Whether something is about to be put into it, which makes the file where nothing is known of the folder yet.
+  private func require(toWrite isWritten: Bool = false) async throws {
+    let known = try await index.setting(setting)
+    let found = found()
+    if found != nil, found == known { return }
+    guard let known else {
+      if let found { return try await index.set(setting, to: found) }
+      if isWritten { try await adopt() }
+      return
+    }
+    throw StorageError(
+      .unreachable,
+      "\(path) is not the folder that was synced with before: \(found == nil ? "its file \(Self.markerName) is missing" : "another storage is there") (\(known.prefix(8))). Connect the volume; or if the folder was emptied, exchanged or moved on purpose, say so: buckia sync --adopt-folders"
+    )
+  }
+
+  /// Takes the folder as it is now.
+  func adopt() async throws {
+    if let found = found() { return try await index.set(setting, to: found) }
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    guard FileManager.default.fileExists(atPath: parent) else {
+      throw StorageError(
+        .unreachable, "\(parent) does not exist, so \(path) was not made there; connect the volume, or make the folder")
+    }
+    do {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+      let output = try AtomicFileOutput(at: marker, replacing: false)
+      try output.write(Array("\(UUID().uuidString.lowercased())\n".utf8))
+      try output.publish()
+    } catch let error as ByteStreamError where error.code == .alreadyExists {
+      // Another process was faster.
+    } catch { throw StorageError(.unwritable, "\(path) cannot be made: \(error)", cause: error) }
+    try await index.set(setting, to: found())
+  }
+
+  // MARK: As a storage
+
+  var name: String { inner.name }
+  var capabilities: StorageCapabilities { inner.capabilities }
+
+  func list(_ request: ListRequest) async throws -> ListPage {
+    try await require()
+    return try await inner.list(request)
+  }
+
+  func stat(_ path: RemotePath) async throws -> StoredObject? {
+    try await require()
+    return try await inner.stat(path)
+  }
+
+  func get(_ path: RemotePath, _ request: GetRequest) async throws -> StorageDownload {
+    try await require()
+    return try await inner.get(path, request)
+  }
+
+  func put(_ contents: StorageContents, to path: RemotePath, _ condition: PutCondition) async throws -> StoredObject {
+    try await require(toWrite: true)
+    return try await inner.put(contents, to: path, condition)
+  }
+
+  func delete(_ path: RemotePath) async throws {
+    try await require()
+    try await inner.delete(path)
+  }
+
+  func move(_ path: RemotePath, to newPath: RemotePath, replacing isReplacing: Bool) async throws {
+    try await require(toWrite: true)
+    try await inner.move(path, to: newPath, replacing: isReplacing)
+  }
+}

@@ -1,0 +1,216 @@
+import BuckiaSync
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Backups and storages that accidents happen to")
+struct BackupSafetyTests {
+  private let folder: TemporaryFolder
+  private let local: LocalFolder
+  private let anna: SyncPerson
+
+  init() throws {
+    folder = try TemporaryFolder()
+    local = LocalFolder(folder.file("storage"))
+    anna = try SyncPerson("anna", in: folder, local)
+  }
+
+  private func names() async throws -> [String] {
+    try await local.listAll(nil).objects.map(\.path.text)
+  }
+
+  @Test("Rounds that are killed one after the other at any call keep one backup, which is the newest", arguments: 1...9)
+  func killedAgain(call: Int) async throws {
+    let storage = ModelStorage()
+    var anna = anna
+    anna.storage = storage
+    for number in 0..<4 {
+      try anna.run("INSERT INTO note VALUES (\(number), hex(randomblob(20000)))")
+      storage.begin((call: call + number / 2, what: .kill(isDone: true)))
+      do { try await anna.sync() } catch is CancellationError {}
+    }
+    storage.begin()
+    try await anna.sync()
+    #expect(storage.objects.keys.filter { $0.segments.count == 2 }.map(\.text) == ["anna/backup.sqlite"])
+    let restored = folder.file("restored.sqlite")
+    try await BuckiaClient(anna.configuration()).restoreBackup(to: restored)
+    #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: anna.database))
+  }
+
+  @Test(
+    "Damage in the history is found where the storage is looked through, and the backup is made again",
+    arguments: [0, 1])
+  func damagedHistory(delta: Int) async throws {
+    try anna.run("INSERT INTO note VALUES (0, hex(randomblob(300000)))")
+    try await anna.sync()
+    for number in 1...2 {
+      try anna.run("INSERT INTO note VALUES (\(number),'x')")
+      try await anna.sync()
+    }
+    let history = try await local.listAll(RemotePath("anna/history")).objects
+    var bytes = try await local.get(history[delta].path, GetRequest()).chunks.bytes(upTo: 1 << 20)
+    bytes[bytes.count / 2] ^= 1
+    try await local.put(StorageContents(bytes), to: history[delta].path, .none)
+    var anna = anna
+    anna.options.looksThroughStorage = true
+    let result = try await anna.sync()
+    #expect(result.backedUp)
+    #expect(result.notes.contains { $0.contains("made again") })
+    #expect(try await names() == ["anna/backup.sqlite"])
+    #expect(try await anna.sync().isIdle)
+    let restored = folder.file("restored.sqlite")
+    try await BuckiaClient(anna.configuration()).restoreBackup(to: restored)
+    #expect(try TestDatabases.content(of: restored) == TestDatabases.content(of: anna.database))
+  }
+
+  @Test("A backup that was removed is made again before anything is dropped because of it")
+  func removedBackup() async throws {
+    let ben = try SyncPerson("ben", in: folder, local)
+    try await ben.sync()
+    try anna.run("INSERT INTO note VALUES (1,'x')")
+    try anna.write()
+    try await anna.sync(to: ["ben"])
+    let watched = WatchedStorage(local)
+    var careful = ben
+    careful.storage = watched
+    watched.fail { _, call in call.hasPrefix("delete ben/inbound") ? StorageError(.forbidden, "no") : nil }
+    try await careful.sync()
+    try await local.deleteAll(in: RemotePath("ben/history"))
+    try await local.delete(RemotePath("ben/backup.sqlite"))
+    watched.fail { _, call in call == "put ben/backup.sqlite" ? StorageError(.fullStorage, "full") : nil }
+    #expect(try await careful.sync().dropped.isEmpty)
+    watched.fail(nil)
+    #expect(try await careful.sync().dropped.count == 1)
+    #expect(try await names().contains("ben/backup.sqlite"))
+  }
+
+  @Test(
+    "A database that is an empty file, or has damaged pages, does not replace its backup", arguments: [true, false])
+  func unusableDatabase(isEmpty: Bool) async throws {
+    try anna.run("INSERT INTO note VALUES (0, hex(randomblob(300000)))")
+    try await anna.sync()
+    let backup = try await local.stat(RemotePath("anna/backup.sqlite"))
+    var bytes = try fileBytes(anna.database)
+    if isEmpty { bytes = [] } else { for index in 4096..<4196 { bytes[index] = 0xFF } }
+    try Data(bytes).write(to: URL(fileURLWithPath: anna.database))
+    try FileManager.default.createDirectory(atPath: anna.outbox, withIntermediateDirectories: true)
+    let diff = "3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"
+    try Data([1, 2, 3]).write(to: URL(fileURLWithPath: "\(anna.outbox)/\(diff)"))
+    let result = try await anna.sync(to: ["ben"])
+    #expect(result.failures.map(\.step) == [.backingUp])
+    #expect(!result.backedUp)
+    #expect("\(try #require(result.failures.first).error)".contains("newest backup"))
+    #expect(result.delivered.count == 1)
+    #expect(try await local.stat(RemotePath("anna/backup.sqlite")) == backup)
+    #expect(try await names() == ["anna/backup.sqlite", "ben/inbound/\(diff)"])
+  }
+
+  @Test("A backup whose upload failed was not made")
+  func failedUpload() async throws {
+    let watched = WatchedStorage(local)
+    var anna = anna
+    anna.storage = watched
+    watched.fail { _, call in call.hasPrefix("put") ? StorageError(.fullStorage, "full") : nil }
+    #expect(try await !anna.sync().backedUp)
+    watched.fail(nil)
+    #expect(try await anna.sync().backedUp)
+  }
+
+  @Test("The rest of a broken upload is no backup of anybody's")
+  func brokenUpload() async throws {
+    try anna.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")
+    let other = try SyncPerson("other", in: folder, local)
+    try other.run("INSERT INTO note VALUES (0, hex(randomblob(30000)))")
+    try await local.put(
+      StorageContents(Array(try fileBytes(other.database).dropLast(1))), to: RemotePath("anna/backup.sqlite"), .none)
+    let error = try await #require(throws: StorageError.self) {
+      try await BuckiaClient(anna.configuration()).restoreBackup(to: folder.file("restored.sqlite"))
+    }
+    #expect(error.code == .truncated)
+    try await anna.sync()
+    #expect(try await names() == ["anna/backup.sqlite"])
+  }
+
+  // MARK: Folders as storages
+
+  private func atFolder(_ path: String) -> SyncPerson {
+    var anna = anna
+    anna.change = { $0.storage = StorageAccount(.localFolder(path)) }
+    return anna
+  }
+
+  @Test("A storage on a volume that is not mounted is not made on another one")
+  func unmounted() async throws {
+    let stick = folder.file("stick")
+    let anna = atFolder("\(stick)/buckia")
+    // Its volume is not there the first time.
+    #expect(try await anna.sync().failures.map(\.step) == [.backingUp])
+    #expect(!folder.has("stick"))
+    try folder.makeFolder("stick")
+    #expect(try await anna.sync().failures.isEmpty)
+    #expect(folder.has("stick/buckia/.buckia-storage"))
+    // What is mounted there is gone, and its mount point left.
+    try FileManager.default.moveItem(atPath: stick, toPath: folder.file("unplugged"))
+    try folder.makeFolder("stick")
+    let error = try await #require(throws: StorageError.self) { try await anna.sync() }
+    #expect(error.code == .unreachable)
+    #expect(error.message.contains("--adopt-folders"))
+    #expect(try folder.names(in: "stick").isEmpty)
+    // Another stick is another storage.
+    try folder.makeFolder("stick/buckia")
+    try folder.write(Array("another\n".utf8), to: "stick/buckia/.buckia-storage")
+    await #expect(throws: StorageError.self) { try await anna.sync() }
+    try FileManager.default.removeItem(atPath: stick)
+    try FileManager.default.moveItem(atPath: folder.file("unplugged"), toPath: stick)
+    #expect(try await anna.sync().failures.isEmpty)
+    // It was emptied on purpose.
+    try FileManager.default.removeItem(atPath: "\(stick)/buckia")
+    await #expect(throws: StorageError.self) { try await anna.sync() }
+    try await BuckiaClient(anna.configuration()).adoptFolders()
+    var checking = anna
+    checking.options.looksThroughStorage = true
+    #expect(try await checking.sync().backedUp)
+  }
+
+  // MARK: Permissions
+
+  /// Whether others may read a file.
+  private func isOpen(_ path: String) throws -> Bool {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return try #require(attributes[.posixPermissions] as? Int) & 0o077 != 0
+  }
+
+  @Test("Nothing that is made of a private database or diff can be read by others")
+  func permissions() async throws {
+    let ben = try SyncPerson("ben", in: folder, local)
+    for person in [anna, ben] {
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: person.database)
+    }
+    try anna.run("INSERT INTO note VALUES (0, hex(randomblob(300000)))")
+    let diff = try #require(try anna.write().path)
+    #expect(try !isOpen(diff))
+    try await local.put(
+      StorageContents(Array("no diff".utf8)), to: RemotePath("ben/inbound/3MOszSZz3uTLnb7JQCqVqYrLuuY.bdiff"), .none)
+    try await anna.sync(to: ["ben"])
+    let delivered = try #require(try await names().first { $0.hasSuffix((diff as NSString).lastPathComponent) })
+    #expect(try !isOpen(folder.file("storage/\(delivered)")))
+    try await ben.sync()
+    try ben.run("INSERT INTO note VALUES (1,'x')")
+    try await ben.sync()
+    for name in try await names() where !name.contains("inbound") {
+      #expect(try !isOpen(folder.file("storage/\(name)")), "\(name)")
+    }
+    #expect(try await names().contains { $0.hasSuffix(".pages") })
+    #expect(try !isOpen("\(ben.place)/backup.sqlite"))
+    // What was refused is here still.
+    for name in try FileManager.default.contentsOfDirectory(atPath: "\(ben.place)/inbound") {
+      #expect(try !isOpen("\(ben.place)/inbound/\(name)"), "\(name)")
+    }
+    let restored = folder.file("restored.sqlite")
+    try await BuckiaClient(ben.configuration()).restoreBackup(to: restored)
+    #expect(try !isOpen(restored))
+    for name in try folder.names(in: "ben/home/sync") where name.hasSuffix(".sqlite") {
+      #expect(try !isOpen(folder.file("ben/home/sync/\(name)")), "\(name)")
+    }
+  }
+}
