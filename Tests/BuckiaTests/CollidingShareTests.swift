@@ -214,6 +214,26 @@ import Testing
     #expect(try ben.album() == ["of anna|nice", "of ben|nice"])
   }
 
+  @Test(arguments: [
+    "text TEXT PRIMARY KEY, photo INTEGER REFERENCES photo(id)", "text, photo INTEGER REFERENCES photo(id)",
+  ])
+  func `a row whose table has no integer key finds its parent, sent by itself`(columns: String) throws {
+    let tables = "CREATE TABLE photo(id INTEGER PRIMARY KEY, title); CREATE TABLE comment(\(columns));"
+    let anna = try Person("anna", in: folder, "\(tables) INSERT INTO photo VALUES (1, 'of anna')")
+    let ben = try Person("ben", in: folder, "\(tables) INSERT INTO photo VALUES (1, 'of ben')")
+    let scope = ShareScope(name: "all") {
+      SharedTable("photo")
+      SharedTable("comment")
+    }
+    try ben.share(scope, with: anna)
+    try anna.receive()
+    try anna.run("DELETE FROM photo WHERE title = 'of anna'")
+    try anna.run("INSERT INTO comment(text, photo) SELECT 'nice', id FROM photo WHERE title = 'of ben'")
+    try anna.share(scope, with: ben)
+    try ben.receive()
+    #expect(try ben.rows("SELECT title, text FROM comment JOIN photo ON id = photo") == ["of ben|nice"])
+  }
+
   @Test func `self references and cycles of foreign keys follow`() throws {
     let schema = """
       CREATE TABLE folder(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES folder(id), cover INTEGER REFERENCES item(id), name TEXT);

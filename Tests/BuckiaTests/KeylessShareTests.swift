@@ -159,6 +159,45 @@ import Testing
     #expect(try notes(ben) == ["a|2", "b|1"])
   }
 
+  @Test(arguments: [
+    "photo(album INTEGER REFERENCES album(id), title)", "photo(title TEXT PRIMARY KEY, album REFERENCES album(id))",
+  ])
+  func `an album that one of three people deletes comes back for the photo that another adds`(table: String) throws {
+    let people = try ["anna", "ben", "cara"].map {
+      try HostileContact($0, in: folder, "CREATE TABLE album(id INTEGER PRIMARY KEY, name); CREATE TABLE \(table)")
+    }
+    for (place, person) in people.enumerated() { for other in people.dropFirst(place + 1) { try person.meet(other) } }
+    let scope = ShareScope(name: "albums") {
+      SharedTable("album")
+      SharedTable("photo")
+    }
+    func share(_ person: HostileContact) throws {
+      let others = people.filter { $0.name != person.name }
+      let sent = try DatabaseManager(person.path).share(
+        scope, to: others.map { try ShareRecipient(person.home.contact(named: $0.name)) },
+        output: .folder(folder.file("of all")), signedBy: person.home.identity(), home: person.home)
+      guard let path = sent.path else { return }
+      for other in others {
+        _ = try folder.write(fileBytes(path), to: "for \(other.name)/\(path.split(separator: "/").last ?? "")")
+      }
+    }
+    try people[0].run("INSERT INTO album VALUES (1, 'summer')")
+    try share(people[0])
+    for person in people { #expect(try person.receive(.latest).allSatisfy { $0.state == .applied }) }
+    try people[1].run("INSERT INTO photo(album, title) VALUES (1, 'beach')")
+    try people[2].run("DELETE FROM album")
+    for _ in 0..<4 {
+      for person in people { try share(person) }
+      for person in people {
+        try person.receive(.latest)
+        #expect(try person.rows("PRAGMA foreign_key_check") == [])
+      }
+    }
+    for person in people {
+      #expect(try person.rows("SELECT album.name, title FROM photo JOIN album ON album.id = album") == ["summer|beach"])
+    }
+  }
+
   @Test func `two people have the same words where only one shares a table without a key`() throws {
     let tables = "CREATE TABLE note(title, body); CREATE TABLE thing(id TEXT PRIMARY KEY)"
     let (anna, ben) = (try HostileContact("anna", in: folder, tables), try HostileContact("ben", in: folder, tables))

@@ -11,8 +11,8 @@ final class ParkedChildren {
   private let connection: SQLiteConnection
   private let indexes: IndexMaintenance?
   private let entry: Int64
-  /// The rows that are in their tables meanwhile.
-  private var returned: [TableName: Set<[UInt8]>] = [:]
+  /// The keys of the rows that are in their tables meanwhile, and the keys by which they are parked: rows without a key have any number.
+  private var returned: [TableName: [[UInt8]: [UInt8]]] = [:]
   /// The keys of those rows.
   private(set) var written: [TableName: KeyStore] = [:]
 
@@ -43,20 +43,26 @@ final class ParkedChildren {
       let insert = try store.insertion(on: connection)
       written[name] = store
       for row in try ParkedRows.all(of: name, on: connection) {
-        let key = ClockKeyRecord(bytes: row.key)
         // A row that somebody has inserted here since takes its place.
-        guard try rows.row(key) == nil else {
+        guard try table.isKeyedByRowID || rows.row(ClockKeyRecord(bytes: row.key)) == nil else {
           try ParkedRows.remove(row.key, of: name, on: connection)
           continue
         }
-        guard try rows.write(row.record(in: table), to: key) == nil else { continue }
-        returned[name, default: []].insert(row.key)
-        try key.bind(to: insert, from: 0)
+        guard try rows.write(row.record(in: table), to: ClockKeyRecord(bytes: row.key)) == nil else { continue }
+        let key = try table.isKeyedByRowID ? greatestRowID(of: table) : row.key
+        returned[name, default: [:]][key] = row.key
+        try ClockKeyRecord(bytes: key).bind(to: insert, from: 0)
         try insert.run()
-        try decisions.noteNew(row.key, of: table, on: connection)
+        try decisions.noteNew(key, of: table, on: connection)
       }
     }
     try session.noteTriedParked()
+  }
+
+  /// The key of the row that was inserted last into a table without one.
+  private func greatestRowID(of table: TableDefinition) throws -> [UInt8] {
+    let query = "SELECT max(\(table.keySQL[0])) FROM main.\(TableName(table.name).quoted)"
+    return ChangesetValue.bytes([.integer(try connection.cachedInteger(query) ?? 0)])
   }
 
   /// Takes a row out of its table until the row comes that it refers to.
@@ -71,12 +77,16 @@ final class ParkedChildren {
     guard let row = try rows.row(record) else { return nil }
     try holdStamps(of: record, in: table)
     guard try rows.write(nil, to: record) == nil, try rows.row(record) == nil else { return nil }
+    let parked = returned[name]?.removeValue(forKey: key)
     if session.keepsLedger {
+      // The rowid is free for others meanwhile.
+      let number = ChangesetValue.bytes([.integer(Int64.random(in: Int64.min..<0))])
+      let key = parked ?? (table.isKeyedByRowID ? number : key)
       try ParkedRows.add(
         ParkedRows.Row(table: name, key: key, entry: entry, columns: table.changesetColumns, values: row),
         on: connection)
     }
-    return (row, wasParked: returned[name]?.remove(key) != nil)
+    return (row, wasParked: parked != nil)
   }
 
   /// Keeps what the clock says of a row that is taken out: it says something of rows in a run only while they are there.
@@ -99,8 +109,8 @@ final class ParkedChildren {
       guard let entry = schema.entry(named: name), entry.kind == .table else { continue }
       let table = try schema.definition(of: entry)
       let rows = TableRows(table, keeping: indexes, in: connection)
-      for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-        try ParkedRows.remove(key, of: name, on: connection)
+      for (key, parked) in keys.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+        try ParkedRows.remove(parked, of: name, on: connection)
         if let row = try rows.row(ClockKeyRecord(bytes: key)) { try didReturn(table, key, row) }
       }
     }
@@ -109,13 +119,15 @@ final class ParkedChildren {
 }
 
 extension ParkedRows.Row {
-  /// The row in the columns that its table has now, undefined where it says nothing of a column.
+  /// The row in the columns that its table has now, undefined where it says nothing of a column, and without a rowid.
   fileprivate func record(in table: TableDefinition) throws -> [UInt8] {
     let row = try RowCopy(record: values)
     var writer = ChangesetWriter()
     values.withRawSpan { bytes in
       for name in table.changesetColumns {
-        if let place = columns.firstIndex(where: { ASCIIName.matches($0, name) }), row.values.indices.contains(place) {
+        if !table.isKeyedByRowID || name != TableDefinition.rowIDColumn,
+          let place = columns.firstIndex(where: { ASCIIName.matches($0, name) }), row.values.indices.contains(place)
+        {
           writer.append(row.values[place], of: bytes)
         } else {
           writer.appendUndefined()

@@ -38,6 +38,8 @@ final class ReferenceDecisions {
   private var staying: [TableName: StayingRows] = [:]
   /// The rows that the diff inserts and that were not there before it, by table; empty for the first run.
   private(set) var new: [TableName: KeyStore] = [:]
+  /// The greatest rowid before the diff of each table into which it inserts rows without a key: theirs are greater.
+  private var lastRowIDs: [TableName: Int64] = [:]
   /// How many rows referred to nothing that have been mended before this run.
   var count: Int { asked.count - old.count }
 
@@ -81,6 +83,7 @@ final class ReferenceDecisions {
   ) throws {
     for rows in staying.values { rows.beginRun() }
     new = [:]
+    lastRowIDs = [:]
     guard runs > 0 else { return }
     if runs >= Self.runLimit { try keepAll(matches, in: session) }
     let sections = try sections()
@@ -113,6 +116,9 @@ final class ReferenceDecisions {
 
   /// True if a row was not in its table before the diff.
   func isNew(_ key: [UInt8], of table: TableName, on connection: borrowing SQLiteConnection) throws -> Bool {
+    if let last = lastRowIDs[table], case .integer(let rowID)? = try ChangesetValue.record(key).first, rowID > last {
+      return true
+    }
     guard let store = new[table] else { return false }
     let lookup = try store.lookup(on: connection)
     try ClockKeyRecord(bytes: key).bind(to: lookup, from: 0)
@@ -136,7 +142,13 @@ final class ReferenceDecisions {
         WHERE NOT EXISTS (SELECT 1 FROM main.\(name.quoted) WHERE \(equal))
         """, isPersistent: true)
       try sections.forEachChange(of: name) { change, bytes in
-        guard change.operation == .insert, !change.hasNullKey else { return }
+        guard change.operation == .insert else { return }
+        if change.hasNullKey {
+          guard local.isKeyedByRowID, lastRowIDs[name] == nil else { return }
+          let greatest = "SELECT max(\(local.keySQL[0])) FROM main.\(name.quoted)"
+          lastRowIDs[name] = try session.connection.integer(greatest) ?? 0
+          return
+        }
         for (index, place) in places.enumerated() { try insert.bind(change.new(place), in: bytes, at: index) }
         try insert.run()
       }

@@ -81,6 +81,28 @@ final class ContentTable {
     condition = local.hasNullKeySQL
     counter = ContentCounter(of: source, values, where: condition, on: connection)
     self.connection = SQLiteConnection(sharing: connection)
+    if local.isKeyedByRowID { counter.parked = try parkedContents() }
+  }
+
+  /// How many rows with each content wait for a row that they refer to, by its hash: they are here, too.
+  private func parkedContents() throws -> [Int: Int64] {
+    var found: [Int: Int64] = [:]
+    for row in try ParkedRows.all(of: name, on: connection) {
+      try row.values.withRawSpan { bytes in
+        var position = 0
+        let values = row.columns.map { _ in ValueSlice(verified: bytes, at: &position) }
+        var writer = ChangesetWriter()
+        for column in definitions {
+          if let place = row.columns.firstIndex(where: { ASCIIName.matches($0, column.name) }) {
+            writer.append(values[place], of: bytes)
+          } else {
+            writer.append(encoded: try column.encodedAddedValue(isStrict: isStrict))
+          }
+        }
+        found[writer.bytes.hashValue, default: 0] += 1
+      }
+    }
+    return found
   }
 
   /// Counts the rows that a selection chooses.
@@ -319,6 +341,8 @@ final class ContentCounter {
   private let connection: SQLiteConnection
   private var counts: [Int: Int64] = [:]
   private var isComplete: Bool
+  /// How many more there are of each content, by its hash.
+  fileprivate(set) var parked: [Int: Int64] = [:]
 
   /// - Parameters:
   ///   - table: The table, as SQL; nil for one without rows.
@@ -349,6 +373,10 @@ final class ContentCounter {
   ///
   /// - Throws: `SQLiteError`.
   func count(_ content: [UInt8]) throws -> Int64 {
+    try inTable(content) + (parked[content.hashValue] ?? 0)
+  }
+
+  private func inTable(_ content: [UInt8]) throws -> Int64 {
     let hash = content.hashValue
     if let known = counts[hash] { return known }
     if isComplete { return 0 }

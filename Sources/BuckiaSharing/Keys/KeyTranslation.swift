@@ -54,7 +54,8 @@ final class KeyTranslation {
     brought = try VouchEntry.numbers(of: place.stream, from: changes.key.sender, on: connection)
       .mapValues { TranslatedRows(of: $0) }.filter { try $0.value.exist(on: connection) }
     let known = try RowNameEntry.tables(of: sender, on: connection).union(brought.keys)
-    guard !changes.claims.ownKeys.isEmpty || !known.isEmpty else { return nil }
+    naming = try changes.naming()
+    guard !changes.claims.ownKeys.isEmpty || !known.isEmpty || !naming.references.isEmpty else { return nil }
     self.sender = sender
     self.place = place
     let isFirst = try place.isSnapshot && !RowNameEntry.hasStream(of: sender, on: connection)
@@ -67,7 +68,6 @@ final class KeyTranslation {
     told = ToldKeys(on: connection)
     newKeys = NewKeys(told, seed: changes.key.digest, on: connection)
     self.own = try ReplicaIdentity.read(on: connection)?.replica
-    naming = try changes.naming()
     let authors = changes.definitions ?? []
     let here = try schema.definitions(
       of: authors.map { TableName($0.name) }

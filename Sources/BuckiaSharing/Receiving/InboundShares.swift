@@ -279,7 +279,8 @@ package final class InboundShares: SharingParticipant {
       case .deletion: isKept = true
       case nil: break
       }
-      for (_, shadow) in followed {
+      // What stays although it was deleted goes out anew, to several recipients, too.
+      for (_, shadow) in isKept ? untold : followed {
         try shadow.follow(
           change, reader, bytes, of: table, isForgotten: isForgotten, isKept: isKept, beside: edited)
       }
@@ -318,7 +319,7 @@ package final class InboundShares: SharingParticipant {
         try TakenBackRows.note(table.key(reader.old, bytes), of: table.name, for: share, on: connection)
       }
     }
-    for (_, shadow) in followed { try shadow.finish() }
+    for (_, shadow) in untold { try shadow.finish() }
     try vouchers.flush()
     if let place = changes.place, place.isSnapshot { try noteSnapshot(changes, place, tables) }
     if let place = changes.place, let resent, !place.isSnapshot, !resent.isEmpty {
