@@ -164,7 +164,7 @@ import Testing
     let (anna, ben) = (try HostileContact("anna", in: folder, tables), try HostileContact("ben", in: folder, tables))
     try anna.meet(ben)
     func words(_ person: HostileContact) throws -> [[String]] {
-      try DatabaseManager(person.path).status(home: person.home, includesWords: true).words.map(\.words)
+      try DatabaseManager(person.path, home: person.home).status(includesWords: true).words.map(\.words)
     }
     try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1)")
     try ben.run("INSERT INTO note VALUES ('b', 1), ('mine', 1); INSERT INTO thing VALUES ('t')")
@@ -183,7 +183,7 @@ import Testing
   @Test func `copies of a dataset have the same rows`() throws {
     let anna = try people(["anna"])[0]
     try anna.run("INSERT INTO note VALUES ('a', 1), ('a', 1), ('b', 1), ('c', 1)")
-    _ = try DatabaseManager(anna.path).beginDataset(home: anna.home)
+    _ = try DatabaseManager(anna.path, home: anna.home).beginDataset()
     _ = try folder.copy(anna.path, to: "copy.sqlite")
     let ben = try SharingPerson("ben", in: folder, "SELECT 1")
     _ = try folder.write(fileBytes(folder.file("copy.sqlite")), to: "ben.sqlite")

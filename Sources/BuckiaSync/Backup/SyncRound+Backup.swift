@@ -109,7 +109,7 @@ extension SyncRound {
     }
     let place = BackupPlace(folder: remote, name: known.path.name)
     let now = Int64(Date().timeIntervalSince1970)
-    let id = try configuration.home.newIDs(after: [], unixSeconds: now).ids[0]
+    let id = try configuration.database.home.newIDs(after: [], unixSeconds: now).ids[0]
     let path = try place.history.appending("\(id).pages")
     try await put(copy.delta, to: path, .ifAbsent, in: storage)
     var next = known
@@ -140,7 +140,7 @@ extension SyncRound {
         return try await putWhole(copy, newest, databaseState, replacing: state, in: storage, isFirstTry: false)
       }
       // Another device's copy, or one of an earlier life of this device: neither is overwritten.
-      let replica = try configuration.database.status(home: configuration.home).replica?.id ?? "device"
+      let replica = try configuration.database.status().replica?.id ?? "device"
       let other = BackupPlace(folder: remote, name: BackupPlace.name(folders.structure.backup, of: replica))
       result.notes.append(
         "\(try place.whole) in \(storage.name) is the backup of another device or of an earlier database, and was left alone; this one is \(try other.whole)"

@@ -102,8 +102,7 @@ struct InboundStep {
     var options = round.options.apply
     options.keepsFiles = false
     options.isDryRun = false
-    let report = try await round.configuration.database.processInboundChanges(
-      [folder], options: options, home: round.configuration.home)
+    let report = try await round.configuration.database.processInboundChanges([folder], options: options)
     result.applied = report
     for outgoing in report.outgoingFolders {
       result.notes.append(
@@ -153,7 +152,7 @@ struct InboundStep {
   /// What the devices of the person tell each other; nil where there is one device.
   private func deviceMarks() throws -> DeviceMarks? {
     guard round.configuration.hasSeveralDevices else { return nil }
-    guard let replica = try round.configuration.database.status(home: round.configuration.home).replica?.id else {
+    guard let replica = try round.configuration.database.status().replica?.id else {
       return nil
     }
     return try DeviceMarks(
